@@ -1,12 +1,12 @@
-//! Entries of an allowlist, as a test writes them.
+//! Entries of an allowlist, for tests.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// What the test plugin `all-events` imports, as `[plugin.grants]`.
+/// The imports of the test plugin `all-events`, as `[plugin.grants]`.
 pub const ALL_EVENTS_GRANTS: &str = "state = {}\ntranscript = true\nmodel = { name = \"small\" }\naudit = true\n";
 
-/// An entry. Its limits on time are far off: tests run on busy machines, and only those about time want to meet them.
+/// An entry. Its time limits are generous, since tests run on busy machines.
 #[derive(Clone, Debug)]
 pub struct Entry {
     name: String,
@@ -19,7 +19,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// An entry with the file's own digest and no grants.
+    /// Makes an entry with the file's own digest and no grants.
     #[must_use]
     pub fn new(name: &str, path: &Path) -> Self {
         let digest = if path.exists() { crate::digest(path) } else { "0".repeat(64) };
@@ -34,13 +34,13 @@ impl Entry {
         }
     }
 
-    /// The test plugin that does what its configuration says, with all that it imports granted.
+    /// Makes an entry for the test plugin whose configuration defines its behaviour. Everything that it imports is granted.
     #[must_use]
     pub fn all_events(name: &str, config: Value) -> Self {
         Self::new(name, &crate::plugin("all-events")).grants(ALL_EVENTS_GRANTS).config(config)
     }
 
-    /// More keys of `[[plugin]]`.
+    /// Adds keys of `[[plugin]]`.
     #[must_use]
     pub fn keys(mut self, lines: &str) -> Self {
         self.keys.push_str(lines);
@@ -48,35 +48,35 @@ impl Entry {
         self
     }
 
-    /// Another digest.
+    /// Sets another digest.
     #[must_use]
     pub fn digest(mut self, digest: &str) -> Self {
         self.digest = digest.to_owned();
         self
     }
 
-    /// The lines of `[plugin.limits]`, in place of the test's own.
+    /// Replaces the lines of `[plugin.limits]`.
     #[must_use]
     pub fn limits(mut self, lines: &str) -> Self {
         self.limits = lines.to_owned();
         self
     }
 
-    /// The lines of `[plugin.grants]`.
+    /// Sets the lines of `[plugin.grants]`.
     #[must_use]
     pub fn grants(mut self, lines: &str) -> Self {
         self.grants = lines.to_owned();
         self
     }
 
-    /// `[plugin.config]`.
+    /// Sets `[plugin.config]`.
     #[must_use]
     pub fn config(mut self, config: Value) -> Self {
         self.config = Some(config);
         self
     }
 
-    /// The entry's text.
+    /// Returns the entry's text.
     #[must_use]
     pub fn to_toml(&self) -> String {
         let Self { name, path, digest, keys, limits, grants, config } = self;
@@ -89,7 +89,7 @@ impl Entry {
     }
 }
 
-/// A JSON value as an inline TOML value.
+/// Prints a JSON value as an inline TOML value.
 fn inline(value: &Value) -> String {
     match value {
         Value::Object(fields) => {

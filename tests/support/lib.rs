@@ -1,7 +1,7 @@
-//! What the whole-system tests use: a user with directories of their own, the built `hookhost`, and built plugins.
+//! Support for the whole-system tests: a user with directories of their own, the built `hookhost`, and built plugins.
 //!
-//! Nothing of the real user is read or changed. A binary or a plugin that is not there is a failure that says what to
-//! run, never a test that is skipped.
+//! Nothing of the real user is read or changed. If a binary or a plugin is missing, the test fails with the command that builds it; it
+//! is never skipped.
 
 mod entry;
 mod server;
@@ -23,10 +23,10 @@ pub struct User {
     directory: TempDir,
 }
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Debug)]
 pub struct Ended {
-    /// The exit code; `None` where a signal ended it.
+    /// The exit code; `None` if a signal ended it.
     pub code: Option<i32>,
     /// All of the standard output.
     pub stdout: String,
@@ -35,7 +35,7 @@ pub struct Ended {
 }
 
 impl User {
-    /// A user who has never used hookhost.
+    /// Makes a user who has never used hookhost.
     #[must_use]
     pub fn new() -> Self {
         let user = Self { directory: tempfile::tempdir().expect("a temporary directory") };
@@ -43,10 +43,10 @@ impl User {
         user
     }
 
-    /// A path below the home directory.
+    /// Returns a path below the home directory.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
-        // The directory's own name may hold symbolic links, and hookhost prints paths without.
+        // The directory's own name may contain symbolic links, and hookhost prints paths without links.
         self.directory.path().canonicalize().expect("the home directory").join(name)
     }
 
@@ -70,7 +70,7 @@ impl User {
         path
     }
 
-    /// Makes the user's own configuration.
+    /// Writes the user's own configuration.
     pub fn configure(&self, text: &str) -> PathBuf {
         let file = self.config_file();
         std::fs::create_dir_all(self.path("config")).expect("the configuration's directory");
@@ -78,7 +78,7 @@ impl User {
         file
     }
 
-    /// The command, not started: with this user's directories, and nothing to read.
+    /// Returns the command, not started, with this user's directories and an empty input.
     #[must_use]
     pub fn command<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(hookhost());
@@ -87,9 +87,9 @@ impl User {
         command.env("HOME", self.path("."));
         command.env("HOOKHOST_CONFIG_DIR", self.path("config"));
         command.env("HOOKHOST_STATE_DIR", self.path("state"));
-        // Somebody may run the tests from an agent, in which commands refuse: a build for tests looks no further up than here.
+        // An agent may run the tests, and commands refuse below an agent. A debug build does not examine the parents of this process.
         command.env("HOOKHOST_TEST_PROCESS", std::process::id().to_string());
-        // Compiling the test plugin takes seconds; all users may have what one has compiled.
+        // Compiling the test plugin takes seconds, so all users share the cache.
         command.env("HOOKHOST_CACHE_DIR", profile_directory().join("hookhost-tests-cache"));
         command
     }
@@ -100,7 +100,7 @@ impl User {
         Ended::of(&mut self.command(arguments))
     }
 
-    /// Runs the command to its end, with something to read.
+    /// Runs the command to its end, with this input.
     #[must_use]
     pub fn run_with_input<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>, input: &str) -> Ended {
         let file = self.path("input");
@@ -108,7 +108,7 @@ impl User {
         Ended::of(self.command(arguments).stdin(std::fs::File::open(file).expect("the input")))
     }
 
-    /// Sends an event, and reads the object that comes.
+    /// Sends an event, and returns the printed object.
     #[must_use]
     pub fn dispatch(&self, event: &str, payload: &serde_json::Value) -> (Ended, serde_json::Value) {
         let ended = self.run_with_input(["dispatch", event, "--payload", "-"], &payload.to_string());
@@ -131,10 +131,10 @@ impl User {
         ended.stdout.lines().map(|line| serde_json::from_str(line).expect("a record")).collect()
     }
 
-    /// The records, once they are like this: the resident host writes some of them a moment after its reply.
+    /// Waits for these records and returns all: the resident host writes some of them a moment after its reply.
     ///
     /// # Panics
-    /// If they do not become so.
+    /// If they do not arrive within 60 s.
     #[must_use]
     #[track_caller]
     pub fn records_once(&self, are_there: impl Fn(&[serde_json::Value]) -> bool) -> Vec<serde_json::Value> {
@@ -149,7 +149,7 @@ impl User {
         }
     }
 
-    /// The sessions of this user, the last used first, as `hookhost session show --json` has them. All are whole.
+    /// Returns this user's sessions, the last used first, as printed by `hookhost session show --json`. It fails if one is damaged.
     #[must_use]
     pub fn sessions(&self) -> Vec<serde_json::Value> {
         let object = |arguments: &[&str]| {
@@ -185,7 +185,7 @@ impl Ended {
         Self { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
     }
 
-    /// Fails unless the command ended so, and said this on the standard error.
+    /// Fails unless the command ended with this code, and printed these texts on standard error.
     #[track_caller]
     pub fn expect(&self, code: i32, said: &[&str]) -> &Self {
         assert_eq!(self.code, Some(code), "{self:#?}");
@@ -196,7 +196,7 @@ impl Ended {
     }
 }
 
-/// The built command. `cargo test --workspace` builds it, as does `cargo build -p hookhost-cli`.
+/// Returns the built command. `cargo test --workspace` builds it, and so does `cargo build -p hookhost-cli`.
 #[must_use]
 pub fn hookhost() -> PathBuf {
     if let Some(named) = std::env::var_os("HOOKHOST_BIN") {
@@ -207,7 +207,7 @@ pub fn hookhost() -> PathBuf {
     built
 }
 
-/// A built plugin, such as `all-events`.
+/// Returns a built plugin, such as `all-events`.
 #[must_use]
 pub fn plugin(name: &str) -> PathBuf {
     let directory = match std::env::var_os("HOOKHOST_PLUGINS") {
@@ -219,13 +219,13 @@ pub fn plugin(name: &str) -> PathBuf {
     file
 }
 
-/// `target/debug`, where this test is `target/debug/deps/name-hash`.
+/// Returns `target/debug` for a test at `target/debug/deps/name-hash`.
 fn profile_directory() -> PathBuf {
     let test = std::env::current_exe().expect("the path of this test");
     test.parent().and_then(Path::parent).expect("the profile's directory").to_owned()
 }
 
-/// SHA-256 of a file, as the allowlist writes it.
+/// Returns the SHA-256 of a file, in the form of the allowlist.
 #[must_use]
 pub fn digest(file: &Path) -> String {
     let bytes = std::fs::read(file).expect("the file");

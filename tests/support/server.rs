@@ -1,11 +1,11 @@
-//! A server on loopback that answers one request after the other as it was told to.
+//! A server on loopback that gives prepared replies, one request after the other.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// What a request is answered with.
+/// The reply to a request.
 #[derive(Clone, Debug)]
 pub enum Reply {
     /// A whole answer.
@@ -22,14 +22,14 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// An error of a provider.
+    /// Makes an error of a provider.
     #[must_use]
     pub fn status(status: u16) -> Self {
         let body = r#"{"type":"error","error":{"type":"x","message":"said the server"}}"#.to_owned();
         Self::Whole { status, headers: "content-type: application/json\r\n".into(), body }
     }
 
-    /// A whole event stream.
+    /// Makes a whole event stream.
     #[must_use]
     pub fn stream(body: &str) -> Self {
         Self::Whole { status: 200, headers: "content-type: text/event-stream\r\n".into(), body: body.to_owned() }
@@ -44,10 +44,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server that gives these replies in order, and the last one again and again.
+    /// Starts a server that gives these replies in order, and then repeats the last one.
     ///
     /// # Panics
-    /// Where there is no loopback, or no reply.
+    /// If there is no loopback, or no reply.
     #[must_use]
     pub fn start(replies: Vec<Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port on loopback");
@@ -57,7 +57,7 @@ impl Server {
         thread::spawn(move || {
             for (number, stream) in listener.incoming().flatten().enumerate() {
                 let reply = replies.get(number).or(replies.last()).expect("a reply");
-                // A client that goes away in the middle is what some tests are about.
+                // Some tests have clients that go away in the middle.
                 if let Ok(request) = read_request(&stream) {
                     received.lock().expect("the requests").push(request);
                     let _ = answer(stream, reply);

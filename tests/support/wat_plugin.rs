@@ -1,9 +1,9 @@
-//! A plugin that subscribes to `prompt-submit`, in the text format of components: every type of its export can be bent.
+//! Builds a plugin that subscribes to `prompt-submit`, in the text format of components. Tests can change every type of its export.
 
-/// The parts that tests bend. The default is what the contract says; its `handle` traps.
+/// The parts that tests change. The default is the contract's form; its `handle` traps.
 #[derive(Clone, Copy, Debug)]
 pub struct WatPlugin<'a> {
-    /// What it imports beside types; nothing of it is used.
+    /// An import besides the types. It is not used.
     pub import: Option<&'a str>,
     /// The exported interface.
     pub interface: &'a str,
@@ -23,7 +23,7 @@ impl WatPlugin<'_> {
     pub fn build(self) -> Vec<u8> {
         let Self { import, interface, more_session, reject } = self;
         let import = import.map(|name| format!(r#"(import "{name}" (instance))"#)).unwrap_or_default();
-        // Each field more that is no text is one parameter more of the core function.
+        // Each additional field that is no text is one more parameter of the core function.
         let more_parameters = "i32 ".repeat(more_session.matches("(field").count());
         let text = format!(
             r#"(component

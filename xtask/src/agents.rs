@@ -1,4 +1,4 @@
-//! People's own agents, run under the built programs. What is checked is in `tests/agents`.
+//! Runs people's own agents with the built programs. The checks are in `tests/agents`.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ use crate::{
 /// The agents that CI runs: together they have hooks that are processes, one that has to be trusted, and one within the agent.
 pub(crate) const IN_CI: [&str; 4] = ["claude-code", "codex", "copilot-cli", "pi"];
 
-/// The word for the adapters alone, without the engine: a change to one is tried within seconds.
+/// The option for the adapters alone, without the engine, so that a change to one is tried within seconds.
 const STAND_IN: &str = "--stand-in";
 
 pub(crate) fn agents(workspace: &Workspace, arguments: &[String]) -> Outcome {
@@ -22,7 +22,7 @@ pub(crate) fn agents(workspace: &Workspace, arguments: &[String]) -> Outcome {
         command.arg(STAND_IN).arg(built("stand-in"));
     } else {
         let plugins = plugins::build(workspace)?;
-        // Of the whole workspace, so that the dependencies get the features that all its packages need.
+        // The whole workspace, so that the dependencies get the features of all its packages.
         let mut cargo = workspace.cargo(&["build", "--workspace"]);
         cargo.args(["--bin", "hookhost", "--bin", "hookhost-hook", "--bin", "real-agents"]);
         run("building hookhost (the first time, wasmtime is compiled too)", &mut cargo)?;

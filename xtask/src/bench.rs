@@ -1,4 +1,4 @@
-//! What things cost: the table of budgets, system calls, and instructions.
+//! Measures costs: the table of budgets, system calls, and instructions.
 
 use std::{
     fs,
@@ -13,23 +13,23 @@ use crate::{
     workspace::{Workspace, output, run, say},
 };
 
-/// Where the instructions of an event are noted, as `KIND COUNT` lines.
+/// The file of noted instructions per event, as `KIND COUNT` lines.
 const NOTED: &str = "host/engine/benches/instructions.txt";
 
-/// How much more than noted a count may be, in hundredths: hash maps get a new seed in each
-/// process, and the thread that writes the log takes what comes.
+/// Allowed increase over the noted count, in percent. Hash maps get a new seed in each process, and the log's writer thread takes
+/// whatever is ready.
 const TOLERANCE: u64 = 10;
 
-/// Events that are counted, and those of the run that is taken off, which starts up as well.
+/// Numbers of events of two runs: their difference is counted, without the start.
 const EVENTS: [u64; 2] = [600, 100];
 
-/// What a recorded event may ask of the kernel, in the mean.
+/// Maximum system calls of a recorded event, on average.
 const MAX_RECORDED: f64 = 2.0;
 
-/// What is measured, and the benchmark that measures it.
+/// The name of a part, and its benchmark.
 type Part = (&'static str, &'static str);
 
-/// The parts of the measurements, each with the benchmark that it needs. A part is measured alone with `--only`.
+/// The parts of the measurements. `--only` measures one alone.
 const PARTS: [Part; 7] = [
     ("budgets", "budgets"),
     ("hook", "hook"),
@@ -40,11 +40,11 @@ const PARTS: [Part; 7] = [
     ("distributions", "event"),
 ];
 
-/// Those parts that start the programs.
+/// The parts that start the programs.
 const PROCESSES: [&str; 3] = ["budgets", "hook", "proxy"];
 
-/// The table of budgets, those of the hooks of agents, of the proxy, of the agent's loop and of many tenants, what the kernel is asked in steady state, and
-/// the distributions. The programs are built as they are installed, and the benchmarks with the release profile.
+/// Prints the tables of budgets (engine, hooks, proxy, the agent's loop, many tenants), the system calls in steady state, and the
+/// distributions. The programs are built as they are installed, and the benchmarks with the release profile.
 pub(crate) fn budgets(workspace: &Workspace, arguments: &[String]) -> Outcome {
     if arguments.iter().any(|argument| argument == "--compare") {
         return compare::compare(workspace, arguments);
@@ -93,7 +93,7 @@ pub(crate) fn budgets(workspace: &Workspace, arguments: &[String]) -> Outcome {
     Ok(())
 }
 
-/// The part that alone is wanted, and the arguments of the benchmarks.
+/// Returns the part of `--only`, and the arguments of the benchmarks.
 fn only(arguments: &[String]) -> Outcome<(Option<Part>, Vec<&str>)> {
     let (mut only, mut rest) = (None, Vec::new());
     let mut arguments = arguments.iter().map(String::as_str);
@@ -104,7 +104,7 @@ fn only(arguments: &[String]) -> Outcome<(Option<Part>, Vec<&str>)> {
                 let all = || format!("`--only` needs one of {}", PARTS.map(|(part, _)| part).join(", "));
                 only = Some(part.ok_or_else(all)?);
             }
-            // `--schemas` is for who changes what is counted of a schema: it measures that alone.
+            // `--schemas` measures only the schemas, for a change of the way in which their steps are counted.
             "--quick" | "--schemas" => rest.push(argument),
             other => {
                 return Err(format!("`{other}` is unknown: cargo xtask bench [--quick] [--only NAME] [--compare REF]"));
@@ -114,7 +114,7 @@ fn only(arguments: &[String]) -> Outcome<(Option<Part>, Vec<&str>)> {
     Ok((only, rest))
 }
 
-/// What 10 000 events in steady state ask of the kernel, by system call.
+/// Prints the system calls of 10 000 events in steady state.
 fn system_calls(steady: &Path, plugins: &Path) -> Outcome {
     if !is_there("strace") {
         say("system calls are not counted: strace is not there");
@@ -144,7 +144,8 @@ fn system_calls(steady: &Path, plugins: &Path) -> Outcome {
         }
         let each = all as f64 / 10_000.0;
         match kind {
-            // What depends on the clock is still counted: the thread that ticks each millisecond, and who it wakes.
+            // Calls that depend on the clock are still counted: those of the thread that ticks each millisecond, and of threads that it
+            // wakes.
             "hookhost" => {
                 let word = if each < 0.1 { "met" } else { "**beyond**" };
                 println!(
@@ -164,16 +165,15 @@ fn system_calls(steady: &Path, plugins: &Path) -> Outcome {
     Ok(())
 }
 
-/// A line of `strace -c`: its fourth column is the number of calls, its last one the name.
+/// Parses a line of `strace -c`: its fourth column is the number of calls, its last one the name.
 fn counted(line: &str) -> Option<(String, i64)> {
     let columns: Vec<_> = line.split_whitespace().collect();
     let (calls, name) = (columns.get(3)?.parse().ok()?, columns.last()?);
     (*name != "total").then(|| ((*name).to_owned(), calls))
 }
 
-/// The instructions of an event, by valgrind, which counts the same on a busy machine. Of the
-/// development profile, which CI has built anyway: a figure to notice a change by, not one to
-/// quote.
+/// Counts the instructions of an event with valgrind, which counts the same on a busy machine. They are those of the development
+/// profile, which CI has built anyway: the figure shows a change and is not for quotation.
 pub(crate) fn instructions(workspace: &Workspace, arguments: &[String]) -> Outcome {
     if !is_there("valgrind") {
         say("instructions are not counted: valgrind is not there");
@@ -182,7 +182,7 @@ pub(crate) fn instructions(workspace: &Workspace, arguments: &[String]) -> Outco
     let directory = plugins::build(workspace)?;
     let steady = program(workspace, "test", "steady")?;
     let cache = workspace.target.join("tmp").join("steady-cache");
-    // Compiles what the runs that are counted read, for the processor that valgrind shows.
+    // Compiles the code that the counted runs read, for the processor that valgrind emulates.
     instructions_of(&steady, "hookhost", 1, &directory, &cache)?;
     let mut counts = Vec::new();
     for kind in ["bare", "without-subscribers", "hookhost"] {
@@ -218,7 +218,7 @@ pub(crate) fn instructions(workspace: &Workspace, arguments: &[String]) -> Outco
 
 fn instructions_of(steady: &Path, kind: &str, events: u64, plugins: &Path, cache: &Path) -> Outcome<u64> {
     let mut valgrind = Command::new("valgrind");
-    // Nothing but the count is wanted of it, on the standard output.
+    // Prints only the count, on standard output.
     valgrind
         .args(["--tool=callgrind", "--log-fd=1", "--callgrind-out-file=/dev/null"])
         .arg(steady)
@@ -229,7 +229,7 @@ fn instructions_of(steady: &Path, kind: &str, events: u64, plugins: &Path, cache
     count.and_then(Result::ok).ok_or_else(|| format!("valgrind gave no count: {text}"))
 }
 
-/// The program of a benchmark, as this cargo command builds it.
+/// Builds a benchmark with this cargo command, and returns its program.
 pub(crate) fn program(workspace: &Workspace, command: &str, bench: &str) -> Outcome<PathBuf> {
     let mut cargo = workspace.cargo(&[command, "--workspace", "--bench", bench, "--no-run", "--message-format=json"]);
     let messages = output(cargo.stderr(Stdio::inherit()))?;

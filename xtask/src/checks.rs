@@ -1,4 +1,4 @@
-//! The tests, and what CI asks beside the tests.
+//! Runs the tests, and the other checks of CI.
 
 use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
@@ -7,31 +7,31 @@ use crate::{
     workspace::{Workspace, output, run},
 };
 
-/// As many as there are bytes over which the test spreads the sizes at which a disk is full.
+/// Number of disk sizes that the test spreads over the bytes of a record.
 const FULL_DISKS: &str = "400";
 
-/// The test kills so many processes at once.
+/// Number of processes that the test kills at once.
 const KILLED_AT_ONCE: u64 = 4;
 
 /// Builds `hookhost`, for the demo and for the tests that run it.
 pub(crate) fn build_command(workspace: &Workspace) -> Outcome {
-    // Of the whole workspace, though it is one binary: so the dependencies get the features that all its packages need.
+    // The whole workspace, though it is one binary, so that the dependencies get the features of all its packages.
     let mut cargo = workspace.cargo(&["build", "--workspace", "--bin", "hookhost"]);
     run("building hookhost (the first time, wasmtime is compiled too)", &mut cargo)
 }
 
-/// All tests, doctests included: the command of the README.
+/// Runs all tests, with doctests: the command of the README.
 pub(crate) fn test(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let directory = plugins::build(workspace)?;
-    // The command and the tests at once: alone, the command asks for fewer features of the
-    // libraries, and wasmtime would be compiled for each.
+    // The command and the tests at once: alone, the command needs fewer features of the libraries, and wasmtime would be compiled for
+    // each.
     let mut build = workspace.cargo(&["build", "--workspace", "--bins", "--examples", "--tests"]);
     run("building hookhost and its tests (the first time, wasmtime is compiled too)", &mut build)?;
     let mut cargo = workspace.cargo(&["test", "--workspace"]);
     run("all tests", with_plugins(&mut cargo, &directory).args(arguments))
 }
 
-/// The tests of the journal, with far more processes that are killed, and a disk that is full at each byte of a record.
+/// Runs the tests of the journal with far more killed processes, and with a disk that is full at each byte of a record.
 pub(crate) fn kills(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let kills: u32 = match arguments {
         [] => 10_000,
@@ -45,7 +45,7 @@ pub(crate) fn kills(workspace: &Workspace, arguments: &[String]) -> Outcome {
     run(&format!("killing {kills} processes, and filling {FULL_DISKS} disks"), with_plugins(&mut cargo, &directory))
 }
 
-/// The cheap checks first, then exactly what `cargo xtask test` does.
+/// Runs the cheap checks first, then exactly the tests of `cargo xtask test`.
 pub(crate) fn ci(workspace: &Workspace) -> Outcome {
     compiler(workspace)?;
     run("format", &mut workspace.cargo(&["fmt", "--all", "--check"]))?;
@@ -55,20 +55,20 @@ pub(crate) fn ci(workspace: &Workspace) -> Outcome {
     let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     run("clippy", &mut workspace.cargo(&clippy))?;
     plugins::clippy(workspace)?;
-    // Of the libraries: the binary `hookhost` would be documented over the library of that name.
+    // Only the libraries: the binary `hookhost` would overwrite the documentation of the library of that name.
     let mut docs = workspace.cargo(&["doc", "--workspace", "--no-deps", "--lib"]);
     run("docs", docs.env("RUSTDOCFLAGS", "-D warnings"))?;
-    // After the docs, for which all dependencies are there now.
+    // After the docs, which have built all dependencies.
     surface::check(workspace)?;
     embed::check(workspace)?;
-    // All of what fails is to be seen at once.
+    // All failures should be seen at once.
     test(workspace, &["--no-fail-fast".into()])?;
     bench::instructions(workspace, &[])?;
     agents::agents(workspace, &agents::IN_CI.map(str::to_owned))
 }
 
-/// The demo and the tests share the compiled libraries: what tests alone depend on adds no feature to a library of `hookhost`. Otherwise
-/// wasmtime is compiled once for the demo, and once more for the tests.
+/// Checks that the demo and the tests share the compiled libraries: dependencies of tests must not add a feature to a library of
+/// `hookhost`. Otherwise wasmtime is compiled once for the demo and once more for the tests.
 fn compiled_once(workspace: &Workspace) -> Outcome {
     let tree = |edges: &str| {
         let tree = ["tree", "--workspace", "--locked", "--edges", edges, "--prefix", "none", "--format", "{p} {f}"];
@@ -85,14 +85,14 @@ fn compiled_once(workspace: &Workspace) -> Outcome {
     }
 }
 
-/// The libraries of a tree, in lines of their names, versions and features, that another tree has with other features.
+/// Returns the libraries (name, version and features) of a tree that the other tree has with other features.
 fn differing<'a>(tree: &'a str, other: &'a str) -> Vec<&'a str> {
-    // ` (*)`: its dependencies are listed further above.
+    // ` (*)` marks a package whose dependencies are listed further above.
     let lines = |tree: &'a str| tree.lines().map(|line| line.trim_end_matches(" (*)")).collect::<BTreeSet<_>>();
     lines(tree).difference(&lines(other)).copied().collect()
 }
 
-/// The compiler is the oldest that the crates promise to need: what only a newer one compiles is then seen.
+/// Checks that the compiler is the oldest one that the crates promise to support, so that code for newer ones fails.
 fn compiler(workspace: &Workspace) -> Outcome {
     let manifest = workspace.root.join("Cargo.toml");
     let text = fs::read_to_string(&manifest).map_err(|error| format!("cannot read {}: {error}", manifest.display()))?;
@@ -104,20 +104,20 @@ fn compiler(workspace: &Workspace) -> Outcome {
     Err(format!("this is {rustc}, and `rust-version` promises {promised}: `cargo +{promised} xtask ci`, or raise it"))
 }
 
-/// `rust-version` of the workspace.
+/// Returns `rust-version` of the workspace.
 fn promised(manifest: &str) -> Option<&str> {
     let mut keys = manifest.lines().filter_map(|line| line.split_once('='));
     let (_, version) = keys.find(|(key, _)| key.trim() == "rust-version")?;
     Some(version.trim().trim_matches('"'))
 }
 
-/// Whether `rustc --version` printed a version of this line.
+/// Returns true if `rustc --version` printed a version of this line.
 fn is_of(rustc: &str, line: &str) -> bool {
     let version = rustc.split(' ').nth(1).unwrap_or_default();
     version.strip_prefix(line).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// Generates the types of the contract again, and how the engine passes them to components.
+/// Generates the contract's types, and their encoding between the engine and components.
 pub(crate) fn contract(workspace: &Workspace) -> Outcome {
     for (what, file) in [("types", "host/contract/src/generated.rs"), ("wire", "host/engine/src/wire/generated.rs")] {
         let text = output(&mut workspace.cargo(&["run", "--quiet", "-p", "hookhost-wit", "--", what]))?;
@@ -127,7 +127,7 @@ pub(crate) fn contract(workspace: &Workspace) -> Outcome {
     Ok(())
 }
 
-/// Tests and benchmarks find the plugins by this variable.
+/// Sets the variable by which tests and benchmarks find the plugins.
 pub(crate) fn with_plugins<'a>(cargo: &'a mut Command, directory: &Path) -> &'a mut Command {
     cargo.env("HOOKHOST_PLUGINS", directory)
 }

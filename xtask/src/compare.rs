@@ -1,5 +1,5 @@
-//! Two commits beside each other: the benchmarks of both run at once and measure row by row, in turns, so that what disturbs
-//! the machine disturbs both. A whole table takes minutes, in which a shared machine changes by more than a commit does.
+//! Compares two commits: the benchmarks of both run at once and measure row by row, in turns, so that a disturbance of the machine
+//! affects both. A whole table takes minutes, in which a shared machine changes by more than a commit does.
 
 mod rows;
 mod sources;
@@ -19,19 +19,19 @@ use crate::{
 };
 use rows::{Measured, Rows, Runner};
 
-/// The benchmarks whose rows can be compared: those that print a table.
+/// The benchmarks whose rows can be compared, since they print a table.
 const PARTS: [&str; 5] = ["budgets", "hook", "proxy", "agent", "tenants"];
 
-/// Those that run nothing but themselves.
+/// The benchmarks that start no other program.
 const ALONE: [&str; 2] = ["agent", "tenants"];
 
 /// Rounds of the whole table.
 const ROUNDS: usize = 5;
 
-/// Set, a benchmark measures in turns: see `host/bench-table/src/turns.rs`.
+/// With this variable, a benchmark measures in turns: see `host/bench-table/src/turns.rs`.
 const TURNS: &str = "HOOKHOST_BENCH_TURNS";
 
-/// What is compared.
+/// The arguments of a comparison.
 #[derive(Debug, PartialEq, Eq)]
 struct Asked<'a> {
     reference: &'a str,
@@ -65,12 +65,12 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Builds both, measures, and prints the table.
+/// Builds both commits, measures, and prints the table.
 pub(crate) fn compare(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let asked = Asked::parse(arguments)?;
     let commit = sources::commit(workspace, asked.reference)?;
     let before = sources::check_out(workspace, &commit)?;
-    // The other one first: in the end the built programs are those of this work tree.
+    // The other commit first, so that the built programs are those of this work tree in the end.
     say(&format!("building {}", asked.reference));
     let before = Built::of(&before, asked.part)?.apart(workspace)?;
     say("building this work tree");
@@ -87,7 +87,7 @@ pub(crate) fn compare(workspace: &Workspace, arguments: &[String]) -> Outcome {
     Ok(())
 }
 
-/// What is built of a commit.
+/// The built files of a commit.
 struct Built {
     programs: Option<Programs>,
     bench: PathBuf,
@@ -104,7 +104,7 @@ impl Built {
         Ok(Self { programs, bench, plugins, root: workspace.root.clone() })
     }
 
-    /// With the programs where no other build puts its own.
+    /// Copies the programs to a place that no other build writes to.
     fn apart(self, workspace: &Workspace) -> Outcome<Self> {
         let directory = workspace.compared();
         let copied = |program: &PathBuf| {
@@ -136,7 +136,7 @@ impl Built {
     }
 }
 
-/// A benchmark that measures when it is its turn.
+/// A benchmark that measures in its turn.
 struct Process {
     root: PathBuf,
     child: Child,
@@ -146,7 +146,7 @@ struct Process {
 
 impl Runner for Process {
     fn next(&mut self) -> Outcome<Option<Measured>> {
-        // It may have ended: then there is nothing to read either.
+        // The benchmark may have ended; then there is nothing to read either.
         let _ = self.turns.write_all(b"\n").and_then(|()| self.turns.flush());
         loop {
             let mut line = String::new();

@@ -1,4 +1,4 @@
-//! The conformance kits that others publish. What is checked is in `tests/agent-hooks`.
+//! Runs conformance kits that others publish. The checks are in `tests/agent-hooks`.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use crate::{
 
 pub(crate) fn conformance(workspace: &Workspace) -> Outcome {
     let plugins = plugins::build(workspace)?;
-    // Of the whole workspace, so that the dependencies get the features that all its packages need.
+    // The whole workspace, so that the dependencies get the features of all its packages.
     let mut cargo = workspace.cargo(&["build", "--workspace", "--bin", "agent-hooks"]);
     run("building the harness (the first time, wasmtime is compiled too)", &mut cargo)?;
     let built = workspace.target.join("debug").join(format!("agent-hooks{}", std::env::consts::EXE_SUFFIX));

@@ -1,4 +1,4 @@
-//! Tables of shell commands that others have sorted. They are judged in `tests/shell-corpus`.
+//! Judges tables of shell commands that others have sorted. The judge is in `tests/shell-corpus`.
 
 use std::process::Command;
 
@@ -7,21 +7,21 @@ use crate::{
     workspace::{Workspace, run},
 };
 
-/// `FILE [--classifier]`.
+/// Judges a table: `FILE [--classifier]`.
 pub(crate) fn judge(workspace: &Workspace, arguments: &[String]) -> Outcome {
     if !arguments.iter().any(|argument| !argument.starts_with('-')) {
         return Err("name a table: `cargo xtask shell-corpus FILE [--classifier]`; \
             each of its lines is `block` or `allow`, a tab, and a command"
             .into());
     }
-    // Named from where the user is, and read by a program that runs elsewhere.
+    // The path is relative to the user's directory, and the program runs elsewhere.
     let arguments = arguments.iter().map(|argument| match argument.as_str() {
         flag if flag.starts_with('-') => Ok(flag.into()),
         file => std::path::absolute(file).map_err(|error| format!("{file}: {error}")),
     });
     let arguments = arguments.collect::<Outcome<Vec<_>>>()?;
     let plugins = plugins::build(workspace)?;
-    // Of the whole workspace, so that the dependencies get the features that all its packages need.
+    // The whole workspace, so that the dependencies get the features of all its packages.
     let mut cargo = workspace.cargo(&["build", "--workspace", "--bin", "shell-corpus"]);
     run("building the judge (the first time, wasmtime is compiled too)", &mut cargo)?;
     let built = workspace.target.join("debug").join(format!("shell-corpus{}", std::env::consts::EXE_SUFFIX));

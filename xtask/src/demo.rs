@@ -1,7 +1,7 @@
-//! An agent works on a real directory under the example plugins, and the directory proves afterwards what they did.
+//! Runs an agent on a real directory with the example plugins. The directory then proves the work of the plugins.
 //!
-//! All is real but the model, whose answers are `docs/demo/script.toml`: the plugins are allowed by
-//! `hookhost allow`, and the run is `hookhost run`, as a user would type them.
+//! All is real except the model, whose answers are `docs/demo/script.toml`: `hookhost allow` allows the plugins, and `hookhost run` runs
+//! the agent, as a user would type them.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ use crate::{
 /// The plugins of the demo.
 const PLUGINS: [&str; 4] = ["bounded-shell", "path-guard", "redact-secrets", "token-budget"];
 
-/// What the demo's user tells some of them, as `hookhost allow --set` takes it.
+/// Settings of some plugins, as `hookhost allow --set` takes them.
 const SETTINGS: [(&str, &str); 3] = [
     ("path-guard", "protected=[\"infra/**\"]"),
     ("bounded-shell", "limit-seconds=2"),
@@ -59,7 +59,7 @@ impl Demo {
             project: directory.join("project"),
             config: directory.join("hookhost.toml"),
             hookhost: workspace.target.join("debug").join(format!("hookhost{}", std::env::consts::EXE_SUFFIX)),
-            // Put together here, so that nobody who searches the repository for secrets finds one.
+            // Assembled here, so that a search for secrets in the repository does not find it.
             secret: ["ghp", "_", "Xq7RkZ2mVb9TnWc4LsYh", "8JdPf3GuAe6KoNiM"].concat(),
             directory,
         };
@@ -68,8 +68,8 @@ impl Demo {
         Ok(demo)
     }
 
-    /// A command as one would type it in the workspace. The user's directories are the demo's, so
-    /// that nothing of the real user is read or changed.
+    /// Returns a command as typed in the workspace. The user's directories are the demo's, so that nothing of the real user is read or
+    /// changed.
     fn hookhost(&self, arguments: &[&str], files: &[(&str, &Path)]) -> Command {
         let mut command = Command::new(&self.hookhost);
         command.args(arguments).current_dir(&self.root).stdin(Stdio::null());
@@ -92,7 +92,7 @@ impl Demo {
         output(&mut command).map(|_| ())
     }
 
-    /// Runs the agent, shows what it says as it says it, and returns that.
+    /// Runs the agent, and prints its output line by line. Returns the output.
     fn watch(&self) -> Outcome<String> {
         let failed = |error| format!("cannot run hookhost: {error}");
         let script = self.root.join("docs/demo/script.toml");
@@ -123,7 +123,8 @@ impl Demo {
     fn prove(&self, said: &str) -> Outcome {
         say("and the project afterwards");
         let file = |name: &str| fs::read_to_string(self.project.join(name)).unwrap_or_default();
-        // The log has each value as it came: it is the user's alone. It is the database, and files beside it that begin with its name.
+        // The log contains each original value, since only the user can read it. It is the database, and files whose names begin with its
+        // name.
         let user = fs::read_dir(self.directory.join("user")).map_err(|error| error.to_string())?;
         let files = user.flatten().map(|entry| entry.path());
         let is_log =
@@ -155,7 +156,7 @@ impl Demo {
     }
 }
 
-/// What is in the files of a directory and those below it, except `without`.
+/// Returns the text of all files in a directory and below it, except `without`.
 fn text_of_all_files(directory: &Path, without: &[PathBuf]) -> Outcome<String> {
     let mut text = String::new();
     for entry in

@@ -1,4 +1,4 @@
-//! What embedding costs: the features alone and together, the crates of the smallest gate, and its first build.
+//! Measures the cost of embedding: features alone and together, the crates of the smallest gate, and its first build.
 
 use std::{
     collections::BTreeSet,
@@ -19,14 +19,14 @@ const FEATURES: [&str; 8] = ["cache", "compile", "config-file", "http", "json-sc
 const GATE: &str = "tests/embedders/gate/Cargo.toml";
 const BESIDE_SQLITE: &str = "tests/embedders/beside-sqlite/Cargo.toml";
 
-/// Crates that a gate without features may have at most, the engine itself among them.
+/// Maximum number of crates of a gate without features, with the engine itself.
 const MAX_CRATES: usize = 122;
 
-/// The engine compiles without any feature and without each one; the crates of the smallest gate are counted; and beside other
-/// versions of SQLite nothing of hookhost links it.
+/// Checks that the engine compiles without any feature and without each one, that the smallest gate has few enough crates, and that
+/// hookhost does not link SQLite beside other versions of it.
 pub(crate) fn check(workspace: &Workspace) -> Outcome {
     let sets = std::iter::once(String::new()).chain(FEATURES.iter().map(|left_out| {
-        // `replay` reads the store, and what is compiled is kept.
+        // `replay` needs the store, and `compile` the cache.
         let needs = [("replay", "store"), ("compile", "cache")];
         let kept = |feature: &&&str| *feature != left_out && !needs.contains(&(**feature, *left_out));
         FEATURES.iter().filter(kept).copied().collect::<Vec<_>>().join(",")
@@ -45,7 +45,7 @@ pub(crate) fn check(workspace: &Workspace) -> Outcome {
     resolve(workspace).map(|_| ())
 }
 
-/// The engine turns on no feature of `serde_json` that gives the maps of an embedder's own program another order.
+/// Checks that the engine enables no feature of `serde_json` that changes the order of maps in an embedder's program.
 fn order_of_keys(workspace: &Workspace) -> Outcome {
     let arguments = ["tree", "-p", "hookhost", "--edges", "normal", "--prefix", "none", "--format", "{p} {f}"];
     let tree = output(&mut workspace.cargo(&arguments))?;
@@ -55,7 +55,7 @@ fn order_of_keys(workspace: &Workspace) -> Outcome {
     }
 }
 
-/// The vocabulary needs no runtime, no WebAssembly and no database: a program that only hands events over can afford it.
+/// Checks that the vocabulary depends on no runtime, WebAssembly or database, so that programs which only pass events can afford it.
 fn vocabulary(workspace: &Workspace) -> Outcome {
     let tree =
         output(&mut workspace.cargo(&["tree", "-p", "hookhost-contract", "--edges", "normal", "--prefix", "none"]))?;
@@ -69,7 +69,7 @@ fn vocabulary(workspace: &Workspace) -> Outcome {
     }
 }
 
-/// The lock files of the programs are up to date: a dependency that a crate of hookhost gains or loses is one of theirs, too.
+/// Checks that the lock files of the embedding programs are up to date: they contain the dependencies of hookhost's crates.
 pub(crate) fn lock_files(workspace: &Workspace) -> Outcome {
     say("the lock files of the programs that embed the engine");
     for program in [GATE, BESIDE_SQLITE] {
@@ -82,7 +82,7 @@ pub(crate) fn lock_files(workspace: &Workspace) -> Outcome {
     Ok(())
 }
 
-/// The crates of the smallest gate and of the engine with all features.
+/// Counts the crates of the smallest gate and of the engine with all features.
 fn resolve(workspace: &Workspace) -> Outcome<(usize, usize)> {
     let smallest = crates(workspace, Some(GATE))?;
     if smallest > MAX_CRATES {
@@ -98,7 +98,7 @@ fn resolve(workspace: &Workspace) -> Outcome<(usize, usize)> {
     Ok((smallest, crates(workspace, None)?))
 }
 
-/// The crates that the engine is made of, itself included, in a program or with all features.
+/// Counts the crates of the engine, with itself, in a program or with all features.
 fn crates(workspace: &Workspace, program: Option<&str>) -> Outcome<usize> {
     let mut tree = workspace.cargo(&["tree", "-p", "hookhost", "--edges", "normal", "--prefix", "none"]);
     if let Some(program) = program {
@@ -109,12 +109,12 @@ fn crates(workspace: &Workspace, program: Option<&str>) -> Outcome<usize> {
     Ok(crates.collect::<BTreeSet<_>>().len())
 }
 
-/// Builds the programs from nothing, runs them, and prints what that took.
+/// Builds the programs from nothing, runs them, and prints the cost.
 pub(crate) fn measure(workspace: &Workspace, _: &[String]) -> Outcome {
     let directory = plugins::build(workspace)?;
     let (smallest, all) = resolve(workspace)?;
     let compiled = workspace.target.join("path_guard.compiled");
-    // Of the whole workspace: alone, the engine would be built with other features of its libraries.
+    // The whole workspace: alone, the engine would be built with other features of its libraries.
     run("building the example", &mut workspace.cargo(&["build", "--workspace", "--example", "compile_ahead"]))?;
     let example = format!("debug/examples/compile_ahead{}", std::env::consts::EXE_SUFFIX);
     let mut ahead = std::process::Command::new(workspace.target.join(example));
@@ -148,7 +148,7 @@ fn built(workspace: &Workspace, name: &str, manifest: &str, profile: &str) -> Ou
     if target.exists() {
         fs::remove_dir_all(&target).map_err(|error| format!("cannot remove {}: {error}", target.display()))?;
     }
-    // What is downloaded is not counted.
+    // Downloads are not counted.
     output(&mut workspace.cargo(&["fetch", "--locked", "--manifest-path", manifest]))?;
     let began = Instant::now();
     let mut build = workspace.cargo(&["build", "--locked", "--manifest-path", manifest, "--profile", profile]);
@@ -163,7 +163,7 @@ fn size(file: &Path) -> Outcome<u64> {
     fs::metadata(file).map(|file| file.len()).map_err(|error| format!("{}: {error}", file.display()))
 }
 
-/// Apart from the workspace's own: other features of the same crates.
+/// The target directory of these builds. They need other features of the same crates than the workspace.
 fn target(workspace: &Workspace) -> PathBuf {
     workspace.target.join("embed")
 }

@@ -1,4 +1,4 @@
-//! What a newcomer waits for: the demo from nothing, and the crates of `hookhost`.
+//! Measures the wait of a newcomer: the demo from nothing, and the crates of `hookhost`.
 
 use std::{collections::BTreeSet, fs, thread, time::Instant};
 
@@ -7,11 +7,11 @@ use crate::{
     workspace::{Workspace, output, run, say},
 };
 
-/// What `cargo xtask demo` may take on a machine of two processors, in seconds, and the crates that `hookhost` may be made of.
+/// Maximum duration of `cargo xtask demo` on a machine of two processors, in seconds, and maximum number of crates of `hookhost`.
 const MAX_SECONDS: u64 = 6 * 60;
 const MAX_CRATES: usize = 300;
 
-/// Runs the demo with a target directory that has nothing, and prints what that took.
+/// Runs the demo with an empty target directory, and prints the time.
 pub(crate) fn measure(workspace: &Workspace, _: &[String]) -> Outcome {
     let target = workspace.target.join("first-build");
     let clear = || match fs::remove_dir_all(&target) {
@@ -19,7 +19,7 @@ pub(crate) fn measure(workspace: &Workspace, _: &[String]) -> Outcome {
         _ => Ok(()),
     };
     clear()?;
-    // What is downloaded is not counted.
+    // Downloads are not counted.
     output(&mut workspace.cargo(&["fetch", "--locked"]))?;
     let began = Instant::now();
     let mut demo = workspace.cargo(&["xtask", "demo"]);
@@ -47,14 +47,14 @@ pub(crate) fn measure(workspace: &Workspace, _: &[String]) -> Outcome {
     Ok(())
 }
 
-/// The crates that are compiled for a package, itself and what runs while others are compiled included.
+/// Counts the crates that are compiled for a package, with itself and the crates that run during the build.
 fn crates_of(workspace: &Workspace, package: &str) -> Outcome<usize> {
     let tree = ["tree", "--locked", "--package", package, "--edges", "normal,build", "--prefix", "none"];
     let tree = output(workspace.cargo(&tree).args(["--format", "{p}"]))?;
     Ok(counted(&tree))
 }
 
-/// The packages of a tree, each once: `NAME VERSION`, and more for one of the workspace, a macro, or one that was listed before.
+/// Counts the distinct packages of a tree. A line is `NAME VERSION`, and more for a member, a macro, or a repetition.
 fn counted(tree: &str) -> usize {
     let packages = tree.lines().map(|line| line.split(' ').take(2).collect::<Vec<_>>());
     packages.filter(|package| package.len() == 2).collect::<BTreeSet<_>>().len()

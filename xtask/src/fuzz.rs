@@ -1,4 +1,4 @@
-//! Fuzzing: every target for as long as the arguments say.
+//! Fuzzes every target for the given time.
 
 use std::{fs, process::Command};
 
@@ -7,13 +7,13 @@ use crate::{
     workspace::{Workspace, run, say},
 };
 
-/// The toolchain that has what a fuzzer needs. The names of its packages are what its users type.
+/// The toolchain that a fuzzer needs. Users type it in this form.
 const TOOLCHAIN: &str = "+nightly";
 
-/// Seconds for each target, where none are given.
+/// Default duration for each target, in seconds.
 const SECONDS: u64 = 300;
 
-/// `[SECONDS] [TARGET…]`. What is found goes to `target/fuzz/corpus`; what breaks a target, to `fuzz/artifacts`.
+/// Runs the targets: `[SECONDS] [TARGET…]`. New inputs go to `target/fuzz/corpus`; inputs that break a target, to `fuzz/artifacts`.
 pub(crate) fn fuzz(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let (seconds, wanted) = match arguments.split_first() {
         Some((first, wanted)) if first.parse::<u64>().is_ok() => (first.parse().unwrap_or(SECONDS), wanted),
@@ -29,20 +29,20 @@ pub(crate) fn fuzz(workspace: &Workspace, arguments: &[String]) -> Outcome {
             `rustup toolchain install nightly && cargo install cargo-fuzz --locked`"
             .into());
     }
-    // It has a target directory of its own.
+    // The fuzzer has a target directory of its own.
     workspace.unlock()?;
     let mut broken = Vec::new();
     for target in targets.iter().filter(|target| wanted.is_empty() || wanted.contains(target)) {
         let found = workspace.target.join("fuzz/corpus").join(target);
         fs::create_dir_all(&found).map_err(|error| format!("cannot make {}: {error}", found.display()))?;
         let mut fuzz = Command::new("cargo");
-        // Our code has no `unsafe`, so that what an address sanitizer sees is not ours; without it there are
-        // more runs, and compiled guests have the address space that they reserve.
+        // hookhost has almost no `unsafe`, so an address sanitizer would find no error of its own. Without it there are more runs, and
+        // compiled guests have the address space that they reserve.
         fuzz.args([TOOLCHAIN, "fuzz", "run", "--sanitizer", "none", "--features", "libfuzzer", target]);
         fuzz.arg(&found).arg(workspace.root.join("fuzz/corpus").join(target));
         fuzz.args(["--", "-timeout=30", "-rss_limit_mb=4096", &format!("-max_total_time={seconds}")]);
         fuzz.current_dir(&workspace.root).env("CARGO_TARGET_DIR", workspace.target.join("fuzz"));
-        // Cargo's own variables name the toolchain that this was built with.
+        // Cargo's own variables name the toolchain that built this program.
         fuzz.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
         if let Err(why) = run(&format!("fuzzing {target} for {seconds} s"), &mut fuzz) {
             say(&why);
@@ -52,7 +52,7 @@ pub(crate) fn fuzz(workspace: &Workspace, arguments: &[String]) -> Outcome {
     if broken.is_empty() { Ok(()) } else { Err(format!("broken, see fuzz/artifacts: {}", broken.join(", "))) }
 }
 
-/// The targets that there are.
+/// Returns the names of all targets.
 fn targets(workspace: &Workspace) -> Outcome<Vec<String>> {
     let directory = workspace.root.join("fuzz/fuzz_targets");
     let unreadable = |error: std::io::Error| format!("cannot read {}: {error}", directory.display());

@@ -1,4 +1,4 @@
-//! What costs grow with: measured, plotted, and written into docs/growth.md.
+//! Measures and plots the growth of costs, and writes docs/growth.md.
 
 use crate::{
     Outcome,
@@ -7,17 +7,17 @@ use crate::{
     workspace::{Workspace, run, say},
 };
 
-/// What can be measured alone.
+/// The groups that can be measured alone.
 const GROUPS: [&str; 4] = ["plugins", "payload", "sessions", "log"];
 
-/// The benchmark measures, and writes the page with its plots.
+/// Runs the benchmark, which writes the page with its plots.
 pub(crate) fn growth(workspace: &Workspace, arguments: &[String]) -> Outcome {
     check(arguments)?;
     let has = |word: &str| arguments.iter().any(|argument| argument == word);
     let mut cargo = workspace.cargo(&["bench", "--workspace", "--bench", "growth", "--"]);
     if !has("--draw") {
         with_plugins(&mut cargo, &plugins::build(workspace)?);
-        // Only what reads a log runs the command.
+        // Only the group `log` runs the command.
         if has("log") || !has("--only") {
             let programs = programs::release(workspace)?;
             cargo.env("HOOKHOST_COMMAND", &programs.hookhost);

@@ -25,10 +25,10 @@ use std::process::ExitCode;
 
 use workspace::Workspace;
 
-/// What went wrong, in a sentence.
+/// The result of a command; the error is a sentence.
 type Outcome<T = ()> = Result<T, String>;
 
-/// A command, its help, and what it does with the arguments after its name.
+/// A command, its help, and its function of the arguments after its name.
 struct Task {
     name: &'static str,
     help: &'static str,

@@ -1,4 +1,4 @@
-//! Servers of the Model Context Protocol behind the built proxy. What is checked is in `tests/agents/src/mcp`.
+//! Runs public MCP servers behind the built proxy. The checks are in `tests/agents/src/mcp`.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use crate::{
 
 pub(crate) fn mcp(workspace: &Workspace, _: &[String]) -> Outcome {
     let built = |name: &str| workspace.target.join("debug").join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
-    // Of the whole workspace, so that the dependencies get the features that all its packages need.
+    // The whole workspace, so that the dependencies get the features of all its packages.
     let mut cargo = workspace.cargo(&["build", "--workspace", "--bin", "hookhost", "--bin", "real-agents"]);
     run("building hookhost (the first time, wasmtime is compiled too)", &mut cargo)?;
     let mut command = Command::new(built("real-agents"));

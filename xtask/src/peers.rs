@@ -1,4 +1,4 @@
-//! What people use today, beside hookhost. What is compared is in `tests/peers`, which is built apart from the workspace.
+//! Compares hookhost with other guards in use. The comparison is in `tests/peers`, which is built apart from the workspace.
 
 use std::process::Command;
 
@@ -10,10 +10,10 @@ use crate::{
 /// The crate, with a lock file of its own.
 pub(crate) const MANIFEST: &str = "tests/peers/Cargo.toml";
 
-/// What can be measured alone.
+/// The parts that can be measured alone.
 const PARTS: [&str; 2] = ["processes", "engines"];
 
-/// Builds all that is compared, the programs as they are installed, and prints the tables.
+/// Builds everything to compare, the programs as they are installed, and prints the tables.
 pub(crate) fn measure(workspace: &Workspace, arguments: &[String]) -> Outcome {
     wanted(arguments)?;
     let directory = plugins::build(workspace)?;
@@ -28,7 +28,7 @@ pub(crate) fn measure(workspace: &Workspace, arguments: &[String]) -> Outcome {
     run("what people use today, beside hookhost", checks::with_plugins(&mut peers, &directory))
 }
 
-/// Nothing is built for an argument that names no part.
+/// Checks the arguments before anything is built.
 fn wanted(arguments: &[String]) -> Outcome {
     match arguments.iter().find(|argument| !PARTS.contains(&argument.as_str())) {
         Some(unknown) => Err(format!("there is no part `{unknown}` of the comparison: there are {}", PARTS.join(", "))),

@@ -1,5 +1,4 @@
-//! Builds every plugin of the repository: the directories of `example-plugins` and `tests/plugins`
-//! that are a package of a plugin.
+//! Builds every plugin of the repository: the packages in `example-plugins` and `tests/plugins` that are plugins.
 
 use std::{
     fs,
@@ -21,13 +20,13 @@ pub(crate) struct Plugin {
 }
 
 impl Plugin {
-    /// The file that cargo makes of it.
+    /// Returns the name of its component's file.
     pub(crate) fn file_name(&self) -> String {
         format!("{}.wasm", self.package.replace('-', "_"))
     }
 }
 
-/// Builds them all and returns the directory that they are then in, `target/plugins`, which holds nothing else.
+/// Builds all plugins and returns their directory, `target/plugins`, which contains nothing else.
 pub(crate) fn build(workspace: &Workspace) -> Outcome<PathBuf> {
     add_target(workspace)?;
     let plugins = [examples(workspace)?, in_directory(&workspace.root.join("tests/plugins"))?].concat();
@@ -61,8 +60,8 @@ pub(crate) fn build(workspace: &Workspace) -> Outcome<PathBuf> {
     Ok(directory)
 }
 
-/// Builds `shell-guard` with everything compiled for speed, beside the plugins: it is larger than it may be, and the benchmarks show
-/// what that costs. Returns its file.
+/// Builds `shell-guard` with everything compiled for speed, beside the plugins. It is larger than allowed; the benchmarks show the
+/// difference. Returns its file.
 pub(crate) fn guard_for_speed(workspace: &Workspace) -> Outcome<PathBuf> {
     let manifest = fs::read_to_string(workspace.root.join("Cargo.toml")).map_err(|error| error.to_string())?;
     let mut cargo = workspace.cargo(&["build", "--profile", "plugin", "--target", TARGET, "-p", "shell-guard"]);
@@ -81,7 +80,7 @@ pub(crate) fn guard_for_speed(workspace: &Workspace) -> Outcome<PathBuf> {
     Ok(file)
 }
 
-/// The packages that the profile of plugins compiles in a way of their own.
+/// Returns the packages with settings of their own in the profile of plugins.
 fn sized(manifest: &str) -> impl Iterator<Item = &str> {
     manifest.lines().filter_map(|line| line.strip_prefix("[profile.plugin.package.")?.strip_suffix(']'))
 }
@@ -92,9 +91,8 @@ struct Place {
     instead: &'static str,
 }
 
-/// The directories whose paths would get into a component, by the messages of panics: so the same
-/// source would have another digest on another machine, and the paths would be told to everybody.
-/// The inner ones come last, since the last that fits counts.
+/// Returns the directories whose paths would get into a component through the messages of panics. The same source would then have
+/// another digest on another machine, and everybody could read the paths. Inner ones come last, since the last match counts.
 fn places(workspace: &Workspace) -> Outcome<Vec<Place>> {
     let home = |variable: &str, directory: &str| match std::env::var_os(variable).filter(|value| !value.is_empty()) {
         Some(home) => Some(PathBuf::from(home)),
@@ -114,8 +112,7 @@ fn places(workspace: &Workspace) -> Outcome<Vec<Place>> {
     Ok(places.into_iter().filter_map(shown).collect())
 }
 
-/// The setting that has rustc write other paths for these directories, added to the flags that
-/// `.cargo/config.toml` has.
+/// Returns the setting by which rustc writes other paths for these directories. It adds to the flags of `.cargo/config.toml`.
 fn remapped(places: &[Place]) -> String {
     let flags = places
         .iter()
@@ -123,8 +120,8 @@ fn remapped(places: &[Place]) -> String {
     format!("target.{TARGET}.rustflags=[{}]", flags.collect::<Vec<_>>().join(", "))
 }
 
-/// A component without the names of its parts, which only a debugger reads: the linker strips those of its code, and leaves these. Nothing
-/// where it is no component.
+/// Returns a component without the names of its parts, which only a debugger needs: the linker removes only those of its code. `None` if
+/// the bytes are no component.
 fn without_names(component: &[u8]) -> Option<Vec<u8>> {
     const HEADER: usize = 8;
     const CUSTOM: u8 = 0;
@@ -145,7 +142,7 @@ fn without_names(component: &[u8]) -> Option<Vec<u8>> {
     Some(without)
 }
 
-/// A number in LEB128, as a component writes lengths, and what follows it.
+/// Reads a LEB128 number, such as a length in a component. Returns it with the bytes after it.
 fn number(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let mut number = 0;
     for (at, byte) in bytes.iter().take(5).enumerate() {
@@ -157,7 +154,7 @@ fn number(bytes: &[u8]) -> Option<(usize, &[u8])> {
     None
 }
 
-/// The directory that a component tells of.
+/// Returns a directory of this machine whose path is in a component.
 fn told<'a>(component: &[u8], places: &'a [Place]) -> Option<&'a str> {
     let holds = |directory: &str| {
         component.windows(directory.len() + 1).any(|window| window.strip_prefix(directory.as_bytes()) == Some(b"/"))
@@ -165,12 +162,12 @@ fn told<'a>(component: &[u8], places: &'a [Place]) -> Option<&'a str> {
     places.iter().map(|place| place.directory.as_str()).find(|directory| holds(directory))
 }
 
-/// The plugins that are examples.
+/// Returns the example plugins.
 pub(crate) fn examples(workspace: &Workspace) -> Outcome<Vec<Plugin>> {
     in_directory(&workspace.root.join("example-plugins"))
 }
 
-/// Clippy for the code that only a guest compiles.
+/// Runs clippy on the code that only guests compile.
 pub(crate) fn clippy(workspace: &Workspace) -> Outcome {
     add_target(workspace)?;
     let plugins = [examples(workspace)?, in_directory(&workspace.root.join("tests/plugins"))?].concat();
@@ -183,7 +180,7 @@ fn packages(plugins: &[Plugin]) -> impl Iterator<Item = &str> {
     plugins.iter().flat_map(|plugin| ["-p", &plugin.package])
 }
 
-/// The plugins in the directories of this one, by name. Other packages there are what plugins share.
+/// Returns the plugins in the subdirectories of a directory, by name. Other packages there are shared by plugins.
 fn in_directory(directory: &Path) -> Outcome<Vec<Plugin>> {
     let unreadable = |error| format!("cannot read {}: {error}", directory.display());
     let mut plugins = Vec::new();
@@ -200,13 +197,13 @@ fn in_directory(directory: &Path) -> Outcome<Vec<Plugin>> {
     Ok(plugins)
 }
 
-/// Whether a package is linked to a component by itself.
+/// Returns true if the package is linked as a component.
 fn is_component(manifest: &str) -> bool {
     let mut lines = manifest.lines().map(str::trim);
     lines.any(|line| line.starts_with("crate-type") && line.contains("\"cdylib\""))
 }
 
-/// `name` of `[package]`.
+/// Returns `name` of `[package]`.
 fn package_name(manifest: &str) -> Option<String> {
     let lines = manifest.lines().map(str::trim).skip_while(|line| *line != "[package]").skip(1);
     let mut keys = lines.take_while(|line| !line.starts_with('[')).filter_map(|line| line.split_once('='));
@@ -214,7 +211,7 @@ fn package_name(manifest: &str) -> Option<String> {
     Some(name.trim().trim_matches('"').to_owned())
 }
 
-/// Adds the target to the toolchain where it is missing.
+/// Adds the target to the toolchain if it is missing.
 fn add_target(workspace: &Workspace) -> Outcome {
     let rustc = || {
         let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));

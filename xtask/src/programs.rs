@@ -1,4 +1,4 @@
-//! The programs that a user has: `hookhost`, and the small `hookhost-hook`, which agents start at every event.
+//! Builds the user's programs: `hookhost`, and the small `hookhost-hook`, which agents start at every event.
 
 use std::{
     env, fs,
@@ -10,18 +10,18 @@ use crate::{
     workspace::{Workspace, output, run, say},
 };
 
-/// As they are installed.
+/// The programs in the form in which they are installed.
 pub(crate) struct Programs {
     pub(crate) hookhost: PathBuf,
     pub(crate) hook: PathBuf,
 }
 
-/// Builds them.
+/// Builds the programs.
 pub(crate) fn release(workspace: &Workspace) -> Outcome<Programs> {
-    // An older commit, to compare with, has no profile for it.
+    // An older commit in a comparison has no profile for it.
     let manifest = fs::read_to_string(workspace.root.join("Cargo.toml")).unwrap_or_default();
     let profile = if manifest.contains("[profile.dist]") { "dist" } else { "release" };
-    // Of the whole workspace, so that the same libraries are compiled whatever else was built.
+    // The whole workspace, so that the same libraries are compiled independent of earlier builds.
     let mut build = workspace.cargo(&["build", "--profile", profile, "--workspace", "--bin", "hookhost"]);
     run("building hookhost (the first time, wasmtime is compiled too)", &mut build)?;
     let hookhost = workspace.target.join(profile).join(named("hookhost"));
@@ -29,21 +29,21 @@ pub(crate) fn release(workspace: &Workspace) -> Outcome<Programs> {
     Ok(Programs { hookhost, hook })
 }
 
-/// Builds an example that has nothing of hookhost but the engine, with the profile of `hookhost`: what is in both is the engine's.
+/// Builds an example that contains only the engine, with the profile of `hookhost`, to show the engine's share of its size.
 pub(crate) fn engine_alone(workspace: &Workspace) -> Outcome<PathBuf> {
     let mut build = workspace.cargo(&["build", "--profile", "dist", "--workspace", "--example", "compile_ahead"]);
     run("building a program with the engine alone, to compare its size", &mut build)?;
     Ok(workspace.target.join("dist/examples").join(named("compile_ahead")))
 }
 
-/// Builds a small program by itself, so that it has no feature that another one needs. Its start is most of its time, and half of
-/// that would be the dynamic loader: it is linked statically where the C library can be.
+/// Builds a small program by itself, so that it has no feature that another one needs. Most of its time is its start, of which the
+/// dynamic loader would be half, so it is linked statically if the C library allows it.
 fn small(workspace: &Workspace, name: &str) -> Outcome<PathBuf> {
     let mut build = workspace.cargo(&["build", "--profile", "hook", "--package", name, "--bin", name]);
     let mut directory = workspace.target.clone();
     if cfg!(all(target_os = "linux", target_env = "gnu")) {
         let target = host(workspace)?;
-        // With a target named, the flags are not those of build scripts and macros.
+        // With a named target, the flags do not apply to build scripts and macros.
         build.args(["--target", &target]).env("RUSTFLAGS", "-C target-feature=+crt-static");
         directory.push(target);
     }
@@ -51,7 +51,7 @@ fn small(workspace: &Workspace, name: &str) -> Outcome<PathBuf> {
     Ok(directory.join("hook").join(named(name)))
 }
 
-/// The target triple of this compiler.
+/// Returns the target triple of this compiler.
 fn host(workspace: &Workspace) -> Outcome<String> {
     let version = output(std::process::Command::new("rustc").arg("-vV").current_dir(&workspace.root))?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: "));
@@ -62,7 +62,7 @@ fn named(program: &str) -> String {
     format!("{program}{}", env::consts::EXE_SUFFIX)
 }
 
-/// Puts the programs into a directory: the one that is named, or that of cargo's programs, which is on the `PATH`.
+/// Installs the programs into the named directory, or into that of cargo's programs, which is on the `PATH`.
 pub(crate) fn install(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let directory = match arguments {
         [] => cargo_programs()?,
@@ -84,7 +84,7 @@ pub(crate) fn install(workspace: &Workspace, arguments: &[String]) -> Outcome {
     Ok(())
 }
 
-/// Beside the old one first, then in its place: a program that runs is not written to.
+/// Writes beside the old program and then renames, since a running program cannot be written to.
 fn put(program: &Path, directory: &Path) -> Outcome {
     let name = program.file_name().unwrap_or_default();
     let (new, file) = (directory.join(format!(".{}.new", name.display())), directory.join(name));
@@ -92,7 +92,7 @@ fn put(program: &Path, directory: &Path) -> Outcome {
     copied.map_err(|error| format!("cannot write {}: {error}", file.display()))
 }
 
-/// Where `cargo install` puts programs.
+/// Returns the directory of `cargo install`.
 fn cargo_programs() -> Outcome<PathBuf> {
     let cargo = env::var_os("CARGO_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
     let cargo = cargo.or_else(|| Some(env::home_dir()?.join(".cargo")));

@@ -1,6 +1,6 @@
-//! rustdoc's JSON of the crates that others depend on. The JSON is unstable, and stable rustdoc writes it when
-//! `RUSTC_BOOTSTRAP` is set. Cargo must not see that variable, or it compiles every dependency again: so cargo calls
-//! this program as rustdoc, and this program sets it for rustdoc alone.
+//! Writes rustdoc's JSON of the public libraries. The JSON is unstable, and stable rustdoc writes it only if `RUSTC_BOOTSTRAP` is set.
+//! Cargo must not see that variable, or it compiles every dependency again. So cargo calls this program as rustdoc, and this program
+//! sets the variable for rustdoc alone.
 
 use std::{
     env,
@@ -33,20 +33,20 @@ impl Library {
         self.package.replace('-', "_")
     }
 
-    /// Its file in a directory of [`write`].
+    /// Returns the library's file in a directory of [`write`].
     pub(crate) fn json(&self, directory: &Path) -> PathBuf {
         directory.join(self.crate_name()).with_extension("json")
     }
 }
 
-/// Where the JSON goes: set, this program is called as rustdoc.
+/// The directory of the JSON. If it is set, this program is called as rustdoc.
 const DIRECTORY: &str = "HOOKHOST_XTASK_RUSTDOC_JSON";
 
-/// The rustdoc that is called in the end.
+/// The real rustdoc.
 const RUSTDOC: &str = "HOOKHOST_XTASK_RUSTDOC";
 
-/// Writes the JSON of the libraries in the workspace `root` to `directory`, with the features, and so the compiled
-/// dependencies, of the documentation.
+/// Writes the JSON of the libraries in the workspace `root` to `directory`, with the features of the documentation and thus its
+/// compiled dependencies.
 pub(crate) fn write(workspace: &Workspace, root: &Path, directory: &Path) -> Outcome {
     let is_other = root != workspace.root;
     let failed = |error: std::io::Error| format!("cannot write {}: {error}", directory.display());
@@ -56,12 +56,11 @@ pub(crate) fn write(workspace: &Workspace, root: &Path, directory: &Path) -> Out
     }
     let program = env::current_exe().map_err(|error| format!("cannot find xtask itself: {error}"))?;
     let rustdoc = env::var_os("RUSTDOC").unwrap_or_else(|| "rustdoc".into());
-    // Cargo does not know what is written here: other flags each time have it call rustdoc each time.
+    // Cargo does not know these files. Flags that differ each time make it call rustdoc each time.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     let mut cargo = workspace.cargo(&["doc", "--workspace", "--no-deps", "--lib", "--quiet"]);
     if is_other {
-        // Cargo tells two copies of a workspace apart by nothing but this. Otherwise it would take what it compiled
-        // of the other one for ours.
+        // Only this distinguishes two copies of a workspace for cargo. Otherwise it would use the compiled files of the other copy.
         cargo.env("RUSTC_WORKSPACE_WRAPPER", &program);
     }
     cargo.current_dir(root).env("RUSTDOC", program).env(RUSTDOC, rustdoc).env(DIRECTORY, directory);
@@ -69,7 +68,7 @@ pub(crate) fn write(workspace: &Workspace, root: &Path, directory: &Path) -> Out
     run("describing the libraries' public items", &mut cargo)
 }
 
-/// What is to be done where cargo has called this program as rustdoc, or around rustc.
+/// Handles a call by cargo as rustdoc, or around rustc; `None` if this is no such call.
 pub(crate) fn called_by_cargo() -> Option<ExitCode> {
     let directory = env::var_os(DIRECTORY)?;
     let given: Vec<OsString> = env::args_os().skip(1).collect();
@@ -103,9 +102,9 @@ pub(crate) fn called_by_cargo() -> Option<ExitCode> {
 
 #[derive(Debug, PartialEq, Eq)]
 enum Wanted<'a> {
-    /// About a member of the workspace that nobody depends on.
+    /// A call about a member of the workspace that no one depends on.
     Nothing,
-    /// What rustc was asked, for which nothing changes.
+    /// A call of rustc, which stays unchanged.
     Rustc {
         program: &'a OsStr,
         arguments: &'a [OsString],
@@ -115,7 +114,7 @@ enum Wanted<'a> {
     Json(Vec<OsString>),
 }
 
-/// What cargo's call becomes, so that rustdoc writes JSON to `directory` instead of pages.
+/// Translates cargo's call so that rustdoc writes JSON to `directory` instead of pages.
 fn wanted<'a>(given: &'a [OsString], directory: &OsStr) -> Wanted<'a> {
     if let [program, arguments @ ..] = given
         && !program.to_string_lossy().starts_with('-')

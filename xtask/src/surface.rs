@@ -1,4 +1,4 @@
-//! The libraries' public items: as a list that a review sees change, and against the last release.
+//! Compares the libraries' public items with their lists, for a review, and with the last release.
 
 use std::{
     collections::BTreeMap,
@@ -19,10 +19,10 @@ const LIST: &str = "public-api.txt";
 /// The program that lists public items, a workspace of its own.
 const LISTER: &str = "xtask/public-items/Cargo.toml";
 
-/// Says what a change breaks. This version reads the JSON of Rust 1.95.
+/// The program that finds breaking changes. This version reads the JSON of Rust 1.95.
 const SEMVER_CHECKS: (&str, &str) = ("cargo-semver-checks", "0.51.0");
 
-/// `[--write]`: compares the lists with the items that there are, or writes them.
+/// Compares the lists with the current items, or writes them: `[--write]`.
 pub(crate) fn public_api(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let write = match arguments {
         [] => false,
@@ -38,7 +38,7 @@ pub(crate) fn semver(workspace: &Workspace) -> Outcome {
     against(workspace, &tag, &described(workspace)?)
 }
 
-/// The format of what `cargo fmt --all` does not see.
+/// Checks the format of the crates that `cargo fmt --all` does not reach.
 pub(crate) fn format(workspace: &Workspace) -> Outcome {
     for manifest in [LISTER, peers::MANIFEST] {
         output(&mut workspace.cargo(&["fmt", "--check", "--manifest-path", manifest]))?;
@@ -46,7 +46,7 @@ pub(crate) fn format(workspace: &Workspace) -> Outcome {
     Ok(())
 }
 
-/// Both, with rustdoc called once.
+/// Runs both checks with one call of rustdoc.
 pub(crate) fn check(workspace: &Workspace) -> Outcome {
     let described = described(workspace)?;
     run("the program that lists public items", &mut lister(workspace, "test"))?;
@@ -54,7 +54,7 @@ pub(crate) fn check(workspace: &Workspace) -> Outcome {
     last_tag(workspace)?.map_or(Ok(()), |tag| against(workspace, &tag, &described))
 }
 
-/// The directory with rustdoc's JSON of the libraries as they are.
+/// Returns the directory with rustdoc's JSON of the current libraries.
 fn described(workspace: &Workspace) -> Outcome<PathBuf> {
     let directory = workspace.target.join("public-items/current");
     rustdoc::write(workspace, &workspace.root, &directory)?;
@@ -103,7 +103,7 @@ fn counted(items: usize) -> String {
     format!("{items} public item{}", if items == 1 { "" } else { "s" })
 }
 
-/// The lines of one and not of the other, marked as in a diff: an item that has another signature is two.
+/// Returns the lines of only one list, marked as in a diff. An item with a changed signature is two lines.
 fn difference(listed: &str, items: &str) -> Vec<String> {
     let mut counts: BTreeMap<&str, i32> = BTreeMap::new();
     for line in items.lines() {
@@ -119,7 +119,7 @@ fn difference(listed: &str, items: &str) -> Vec<String> {
     counts.into_iter().flat_map(marked).collect()
 }
 
-/// The newest tag of a release, or `None`, which it tells.
+/// Returns the newest tag of a release. Without one, it prints a message and returns `None`.
 fn last_tag(workspace: &Workspace) -> Outcome<Option<String>> {
     let tags = output(&mut git(workspace, &["tag", "--list", "v*", "--sort=-version:refname"]))?;
     let tag = tags.lines().next().map(str::to_owned);
@@ -135,7 +135,7 @@ fn git(workspace: &Workspace, arguments: &[&str]) -> Command {
     git
 }
 
-/// Fails where the libraries break what the tag promises, and their version does not say so.
+/// Fails if the libraries break the tag's public items without a matching new version.
 fn against(workspace: &Workspace, tag: &str, described: &Path) -> Outcome {
     let tool = semver_checks(workspace)?;
     let released = released(workspace, tag)?;
@@ -163,8 +163,8 @@ fn against(workspace: &Workspace, tag: &str, described: &Path) -> Outcome {
     ))
 }
 
-/// The directory with rustdoc's JSON of the libraries as they were at the tag. A tag does not change, so that it is
-/// made once for each compiler.
+/// Returns the directory with rustdoc's JSON of the libraries at the tag. A tag does not change, so the JSON is made once for each
+/// compiler.
 fn released(workspace: &Workspace, tag: &str) -> Outcome<PathBuf> {
     let commit = output(&mut git(workspace, &["rev-parse", &format!("{tag}^{{commit}}")]))?;
     let rustc = output(Command::new("rustc").arg("--version").current_dir(&workspace.root))?;
@@ -175,7 +175,7 @@ fn released(workspace: &Workspace, tag: &str) -> Outcome<PathBuf> {
     }
     let sources = workspace.target.join("public-items/sources");
     let remove = || git(workspace, &["worktree", "remove", "--force"]).arg(&sources).output();
-    // What a run that was cut off left. Where there is nothing, git says so, and nobody needs to know.
+    // An interrupted run may have left it. Otherwise git reports an error, which does not matter.
     let _ = remove();
     run(&format!("the sources of {tag}"), git(workspace, &["worktree", "add", "--detach"]).arg(&sources).arg(&commit))?;
     let unfinished = workspace.target.join("public-items/unfinished");
@@ -186,7 +186,7 @@ fn released(workspace: &Workspace, tag: &str) -> Outcome<PathBuf> {
     Ok(directory)
 }
 
-/// The program, which is installed in the target directory where it is missing.
+/// Returns the program, and installs it in the target directory if it is missing.
 fn semver_checks(workspace: &Workspace) -> Outcome<PathBuf> {
     let (name, version) = SEMVER_CHECKS;
     let directory = tools(workspace).join(format!("{name}-{version}"));
@@ -196,7 +196,7 @@ fn semver_checks(workspace: &Workspace) -> Outcome<PathBuf> {
     }
     let mut cargo = workspace.cargo(&["install", name, "--version", version, "--locked", "--root"]);
     cargo.arg(&directory).env("CARGO_TARGET_DIR", tools(workspace).join("build"));
-    // It runs for seconds: its own release profile, which optimises across crates, would compile for longer.
+    // It runs for seconds, so its release profile, which optimises across crates, would compile for longer.
     cargo.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
     run(&format!("installing {name} {version} (some minutes, once)"), &mut cargo).map_err(|why| {
         format!("{why}: without {name} nobody can tell what a change breaks; `cargo install {name}` needs a network")

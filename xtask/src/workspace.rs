@@ -1,4 +1,4 @@
-//! Where the workspace and its target directory are, and how commands are run in it.
+//! Finds the workspace and its target directory, and runs commands in it.
 
 use std::{
     env,
@@ -9,20 +9,20 @@ use std::{
 
 use crate::Outcome;
 
-/// The workspace, which no other xtask uses with the same target directory until this is dropped:
-/// the plugins and binaries there are of this clone.
+/// The workspace. No other xtask uses the same target directory until this is dropped, so the plugins and binaries there belong to this
+/// clone.
 pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
     pub(crate) target: PathBuf,
-    /// The root of the workspace that was asked: another one is the work tree of a commit to compare with, and shares the target
-    /// directory.
+    /// The root of the workspace in which xtask was called. If `root` differs, it is the work tree of a commit to compare with, and shares
+    /// the target directory.
     pub(crate) main: PathBuf,
     lock: File,
 }
 
 impl Workspace {
     pub(crate) fn lock() -> Outcome<Self> {
-        // As cargo says at this run: another clone with the same target directory may have built this program.
+        // From cargo at run time: another clone with the same target directory may have built this program.
         let manifest = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
         let root = Path::new(&manifest).parent().unwrap_or(Path::new(".")).to_owned();
         let target = match env::var_os("CARGO_TARGET_DIR").filter(|directory| !directory.is_empty()) {
@@ -48,13 +48,13 @@ impl Workspace {
         self.lock.unlock().map_err(|error| format!("cannot unlock {}: {error}", self.target.display()))
     }
 
-    /// The work tree of another commit. It shares what is compiled of the dependencies.
+    /// Returns the work tree of another commit. It shares the compiled dependencies.
     pub(crate) fn other(&self, root: PathBuf) -> Outcome<Self> {
         let lock = self.lock.try_clone().map_err(|error| format!("cannot lock {}: {error}", self.target.display()))?;
         Ok(Self { root, target: self.target.clone(), main: self.main.clone(), lock })
     }
 
-    /// One that no other process waits for.
+    /// Makes one for tests, which holds no lock.
     #[cfg(test)]
     pub(crate) fn of(root: &Path) -> Self {
         let lock = File::open(env!("CARGO_MANIFEST_PATH")).expect("a manifest");
@@ -65,7 +65,7 @@ impl Workspace {
         self.root != self.main
     }
 
-    /// Where all of the commit is that is compared with.
+    /// The directory for the commit to compare with.
     pub(crate) fn compared(&self) -> PathBuf {
         self.target.join("compare")
     }
@@ -75,18 +75,18 @@ impl Workspace {
         self.compared().join("sources")
     }
 
-    /// Where the built plugins are.
+    /// The directory of the built plugins.
     pub(crate) fn plugins(&self) -> PathBuf {
         if self.is_other() { self.compared().join("plugins") } else { self.target.join("plugins") }
     }
 
-    /// The target directory of guests. Cargo gives a component no name of its own for another work tree: in one directory, each of the two
-    /// would be linked again whenever the other one was.
+    /// The target directory of guests. Cargo uses the same name for a component in both work trees, so in one directory each build would
+    /// link it again after the other.
     pub(crate) fn target_of_guests(&self) -> PathBuf {
         if self.is_other() { self.compared().join("guests") } else { self.target.clone() }
     }
 
-    /// The cargo that runs us, in the workspace and with its target directory.
+    /// Returns a command of the cargo that runs this program, in the workspace and with its target directory.
     pub(crate) fn cargo(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.args(arguments).current_dir(&self.root).env("CARGO_TARGET_DIR", &self.target);
@@ -94,38 +94,39 @@ impl Workspace {
             command.env_remove(name);
         }
         if self.is_other() {
-            // Cargo tells two copies of a workspace apart by nothing but this, a program that changes nothing. Otherwise it
-            // would take what it compiled of the other one for ours.
+            // Only this program, which changes nothing, distinguishes two copies of a workspace for cargo. Otherwise it would use the
+            // compiled
+            // files of the other copy.
             command.env("RUSTC_WORKSPACE_WRAPPER", "env");
         }
         command
     }
 
-    /// A path as it is best shown: relative to the workspace where it is inside.
+    /// Shows a path, relative to the workspace if it is inside.
     pub(crate) fn show<'a>(&self, path: &'a Path) -> std::path::Display<'a> {
         path.strip_prefix(&self.root).unwrap_or(path).display()
     }
 }
 
-/// Whether a variable is what cargo told xtask about its own package. Build scripts look at some of these: a build by xtask and
-/// one by hand would each compile again what depends on them, TLS and the engine among it.
+/// Returns true for the variables by which cargo describes xtask's own package. Build scripts read some of them: a build by xtask and one
+/// by hand would each compile their dependents again, among them TLS and the engine.
 fn is_about_xtask(variable: &str) -> bool {
     variable.starts_with("CARGO_PKG_") || variable.starts_with("CARGO_MANIFEST_")
 }
 
-/// Tells the developer what happens next.
+/// Tells the developer the next step.
 pub(crate) fn say(what: &str) {
     println!("==> {what}");
 }
 
-/// Says what it does, does it with its output shown, and fails where the command fails.
+/// Prints a description, runs the command with its output shown, and fails if it fails.
 pub(crate) fn run(what: &str, command: &mut Command) -> Outcome {
     say(what);
     let status = command.status().map_err(|error| format!("cannot start {}: {error}", spelt(command)))?;
     if status.success() { Ok(()) } else { Err(format!("failed: {} ({status})", spelt(command))) }
 }
 
-/// What the command prints on standard output, without the last line end.
+/// Returns the command's standard output without the last line end.
 pub(crate) fn output(command: &mut Command) -> Outcome<String> {
     let output = command.output().map_err(|error| format!("cannot start {}: {error}", spelt(command)))?;
     if !output.status.success() {
@@ -135,7 +136,7 @@ pub(crate) fn output(command: &mut Command) -> Outcome<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
 }
 
-/// The command as one would type it.
+/// Returns the command as a person would type it.
 pub(crate) fn spelt(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
     let words = std::iter::once(program).chain(command.get_args()).map(|word| quoted(&word.to_string_lossy()));

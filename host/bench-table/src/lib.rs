@@ -1,5 +1,5 @@
-//! What the benchmarks of the crates share: two things timed in turns, this process's memory, the table of figures,
-//! each beside its reference from the same run, and plots of what a cost grows with.
+//! Shared by the benchmarks of all crates: timing of two subjects in turns, this process's memory, the table of figures (each
+//! beside its reference from the same run), and plots of a cost against a size.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 

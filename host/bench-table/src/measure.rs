@@ -1,22 +1,22 @@
-//! Two things timed in turns.
+//! Times two subjects in turns.
 
 use crate::turns;
 use std::time::{Duration, Instant};
 
-/// Pairs of batches that are timed.
+/// Number of pairs of batches that are timed.
 const PAIRS: usize = 61;
 
-/// The same where another process measures in turns: there a row is measured several times.
+/// The same if another process measures in turns with this one, since each row is then measured several times.
 const PAIRS_IN_A_TURN: usize = 15;
 
-/// How long a batch is to take, so that the clock's own cost is nothing beside it.
+/// Target duration of one batch. Beside it the cost of the clock is negligible.
 const BATCH: Duration = Duration::from_millis(10);
 
-/// Times of one run of something.
+/// Times of one run of a subject.
 #[derive(Debug)]
 pub struct Times {
     pub median: Duration,
-    /// The 5th and the 95th of a hundred batches.
+    /// The 5th and 95th percentile of the batches.
     pub low: Duration,
     pub high: Duration,
 }
@@ -35,7 +35,8 @@ pub fn compare(mut subject: impl FnMut(), mut reference: impl FnMut()) -> Compar
     compare_batches(|runs| batch(runs, &mut subject), |runs| batch(runs, &mut reference))
 }
 
-/// The same where each makes a batch of so many runs by itself, perhaps in another process, and returns the time of all.
+/// Like [`compare`], for subjects that run a whole batch themselves, perhaps in another process. They get the number of runs and
+/// return the time of all of them.
 pub fn compare_batches(
     mut subject: impl FnMut(u32) -> Duration,
     mut reference: impl FnMut(u32) -> Duration,
@@ -53,7 +54,7 @@ pub fn compare_batches(
     }
 }
 
-/// Times each of these in turns with the others, so many times.
+/// Times each subject `rounds` times, in turns with the others.
 pub fn in_turns(rounds: usize, subjects: &mut [Box<dyn FnMut() + '_>]) -> Vec<Times> {
     let mut timed: Vec<(u32, Vec<Duration>)> = Vec::new();
     for subject in subjects.iter_mut() {
@@ -67,7 +68,7 @@ pub fn in_turns(rounds: usize, subjects: &mut [Box<dyn FnMut() + '_>]) -> Vec<Ti
     timed.into_iter().map(|(_, all)| times(all)).collect()
 }
 
-/// Times something that is long enough to be timed by itself.
+/// Times a subject whose single run is long enough to be timed.
 pub fn times_of(runs: usize, mut subject: impl FnMut() -> Duration) -> Times {
     subject();
     times((0..runs).map(|_| subject()).collect())
@@ -81,14 +82,14 @@ fn runs_for_a_batch(batch: &mut impl FnMut(u32) -> Duration) -> u32 {
     runs
 }
 
-/// The time of all runs of a batch.
+/// Returns the time of all runs of a batch.
 fn batch(runs: u32, run: &mut impl FnMut()) -> Duration {
     let began = Instant::now();
     (0..runs).for_each(|_| run());
     began.elapsed()
 }
 
-/// The median of these, and where the most of them are.
+/// Returns the median of `all` and its 5th and 95th percentile.
 pub fn times(mut all: Vec<Duration>) -> Times {
     all.sort();
     let at = |share: usize| all[(all.len() - 1) * share / 100];
@@ -100,7 +101,7 @@ pub fn median(mut all: Vec<f64>) -> f64 {
     all[all.len() / 2]
 }
 
-/// As people say it, in three figures.
+/// Prints a time with its unit.
 pub fn spoken(time: Duration) -> String {
     let nanos = time.as_secs_f64() * 1e9;
     match nanos {

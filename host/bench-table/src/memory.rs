@@ -1,4 +1,4 @@
-//! What this process has in memory.
+//! The memory of this process.
 
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -7,7 +7,7 @@ pub fn resident_mib() -> f64 {
     pages(1) / MIB
 }
 
-/// Reserved addresses, whether there is memory behind them or not.
+/// Reserved addresses, with or without memory behind them.
 pub fn address_space_gib() -> f64 {
     pages(0) / MIB / 1024.0
 }

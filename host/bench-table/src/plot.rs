@@ -1,18 +1,18 @@
-//! Plots of what a cost grows with: both axes logarithmic, so that a power of the size is a straight line, and the slope of
-//! the line is its exponent. Written as SVG, in the reader's light or dark colours. A crate would need
-//! two files for these, or has no logarithmic axis (docs/decisions/0027-kept-crates.md).
+//! Plots of a cost against a size. Both axes are logarithmic: a power of the size is a straight line, and its slope is the
+//! exponent. The plots are SVG, in the reader's light or dark colours. A crate would need two files for these, or has no
+//! logarithmic axis (docs/decisions/0027-kept-crates.md).
 
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 460.0;
-/// Where the axes are.
+/// The positions of the axes.
 const LEFT: f64 = 84.0;
 const RIGHT: f64 = 712.0;
 const TOP: f64 = 106.0;
 const BOTTOM: f64 = 402.0;
 
-/// Colours for both, and what a line is drawn in. The two lines also differ by the shape of their points.
+/// Colours for both colour schemes, and the styles of lines. The two lines also differ by the shape of their points.
 const STYLE: &str = "\
     svg { font: 14px system-ui, sans-serif; }
     .ground { fill: #ffffff; } .text { fill: #1f2328; } .grid { stroke: #d1d9e0; } .axis { stroke: #59636e; }
@@ -23,7 +23,7 @@ const STYLE: &str = "\
       .a { stroke: #66adff; fill: #66adff; } .b { stroke: #ffa657; fill: #ffa657; }
     }";
 
-/// What the numbers of an axis are.
+/// The unit of an axis's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     Count,
@@ -39,11 +39,11 @@ pub struct Axis {
     pub unit: Unit,
 }
 
-/// What was measured at one size.
+/// The measurements at one size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     pub x: f64,
-    /// The median, and where the most of the measurements are.
+    /// The median, and the 5th and 95th percentile.
     pub y: f64,
     pub low: f64,
     pub high: f64,
@@ -57,13 +57,13 @@ pub struct Line {
 }
 
 impl Line {
-    /// The exponent with which it grows: the slope of the straight line that fits all points best, by least squares.
+    /// Returns the exponent of the growth: the slope of the least-squares line through all points.
     #[must_use]
     pub fn slope(&self) -> f64 {
         slope(&self.points)
     }
 
-    /// The same of the largest sizes, a tenth of the largest and above: what counts at first may not count there.
+    /// Like [`Line::slope`], for sizes from a tenth of the largest one: a cost that dominates at small sizes may not matter there.
     #[must_use]
     pub fn last_slope(&self) -> f64 {
         let largest = self.points.last().map_or(0.0, |point| point.x);
@@ -72,7 +72,7 @@ impl Line {
     }
 }
 
-/// The slope of the straight line that fits the logarithms of the points best.
+/// Returns the slope of the least-squares line through the logarithms of the points.
 fn slope(points: &[Point]) -> f64 {
     let logarithms: Vec<(f64, f64)> = points.iter().map(|point| (point.x.ln(), point.y.ln())).collect();
     let count = logarithms.len() as f64;
@@ -82,14 +82,14 @@ fn slope(points: &[Point]) -> f64 {
     both / logarithms.iter().map(|point| (point.0 - x).powi(2)).sum::<f64>()
 }
 
-/// A slope as it is written, in the plot and in the page.
+/// Prints a slope, for the plot and the page.
 #[must_use]
 pub fn written(slope: f64) -> String {
-    // No minus before a zero.
+    // Adding 0.0 removes the minus before a zero.
     format!("{:.2}", (slope * 100.0).round() / 100.0 + 0.0)
 }
 
-/// A number of an axis, as people say it.
+/// Prints a number of an axis with its unit and about three digits.
 #[must_use]
 pub fn said(number: f64, unit: Unit) -> String {
     let (number, word) = match unit {
@@ -108,7 +108,7 @@ pub fn said(number: f64, unit: Unit) -> String {
     format!("{}{word}", in_groups(text))
 }
 
-/// Thousands apart: 1 000 000.
+/// Separates thousands: 1 000 000.
 fn in_groups(text: &str) -> String {
     let (whole, rest) = text.find('.').map_or((text, ""), |at| text.split_at(at));
     let mut grouped = String::new();
@@ -121,7 +121,7 @@ fn in_groups(text: &str) -> String {
     grouped + rest
 }
 
-/// A whole plot, of two lines at most.
+/// A plot of at most two lines.
 #[derive(Clone, Debug)]
 pub struct Plot<'a> {
     pub title: &'a str,
@@ -130,21 +130,21 @@ pub struct Plot<'a> {
     pub lines: &'a [Line],
 }
 
-/// The powers of ten that an axis begins and ends with.
+/// The exponents of the powers of ten at which an axis begins and ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Decades(i32, i32);
 
 impl Decades {
-    /// Those around all of these numbers, one decade at least.
+    /// The decades around all of these numbers, at least one.
     fn around(numbers: impl Iterator<Item = f64>) -> Self {
         let (mut low, mut high) = (f64::INFINITY, 0.0_f64);
         numbers.for_each(|number| (low, high) = (low.min(number), high.max(number)));
-        // A size that is a little above a power of ten begins there.
+        // If the largest number is only a little above a power of ten, the axis ends there.
         let (low, high) = (low.log10().floor() as i32, (high.log10() - 0.02).ceil() as i32);
         Self(low, high.max(low + 1))
     }
 
-    /// Where a number is on the axis, from 0 to 1.
+    /// Returns the place of a number on the axis, from 0 to 1.
     fn place(self, number: f64) -> f64 {
         ((number.log10() - f64::from(self.0)) / f64::from(self.1 - self.0)).clamp(0.0, 1.0)
     }
@@ -155,7 +155,7 @@ impl Decades {
 }
 
 impl Plot<'_> {
-    /// The plot as an SVG file.
+    /// Returns the plot as an SVG file.
     #[must_use]
     pub fn svg(&self) -> String {
         let all = || self.lines.iter().flat_map(|line| &line.points);
@@ -189,7 +189,7 @@ impl Plot<'_> {
     }
 }
 
-/// The line itself, and its name with its slope above the plot.
+/// Draws the line, and its name and slope above the plot.
 fn draw(svg: &mut String, number: usize, line: &Line, place: impl Fn(f64, f64) -> (f64, f64)) {
     let class = if number == 0 { "a" } else { "b" };
     let name = format!("{}: slope {}", line.name, written(line.slope()));
@@ -208,7 +208,7 @@ fn draw(svg: &mut String, number: usize, line: &Line, place: impl Fn(f64, f64) -
     label(svg, (x + 12.0, y), "start", &name);
 }
 
-/// A round point for the first line, a square one for the second.
+/// Draws a round point for the first line, and a square one for the second.
 fn marker(svg: &mut String, number: usize, (x, y): (f64, f64), title: &str) {
     let title = escaped(title);
     let _ = match number {

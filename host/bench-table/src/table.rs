@@ -1,4 +1,4 @@
-//! The table, printed row by row as the figures come.
+//! The table of results. Each row is printed when its figures are known.
 
 use crate::measure::{Compared, spoken};
 use crate::turns;
@@ -21,7 +21,7 @@ impl Table {
         Self { beyond: Vec::new() }
     }
 
-    /// A row whose budget is a ratio, and perhaps a time; for comparison only if there is none.
+    /// Adds a row whose budget is a ratio. Without a ratio the row is for comparison only.
     pub fn compared(&mut self, row: &Row<'_>, of: &Compared, reference: &str, most: Option<f64>) {
         if turns::are_taken() {
             let measured = spoken(of.subject.median);
@@ -35,17 +35,17 @@ impl Table {
         self.row(row, &measured, &reference, &printed(of.ratio), &budget, most.map(|_| within));
     }
 
-    /// A row whose budget is absolute, beside what it is to be judged by.
+    /// Adds a row with an absolute budget, beside a reference to judge it by.
     pub fn beside(&mut self, row: &Row<'_>, measured: &str, reference: &str, budget: &str, within: bool) {
         self.row(row, measured, reference, "", budget, Some(within));
     }
 
-    /// A row for comparison only, in figures that are no times.
+    /// Adds a row for comparison only, with figures that are not times.
     pub fn figures(&mut self, row: &Row<'_>, measured: &str, reference: &str, ratio: f64) {
         self.row(row, measured, reference, &printed(ratio), "", None);
     }
 
-    /// A row whose budget is absolute.
+    /// Adds a row with an absolute budget.
     pub fn plain(&mut self, row: &Row<'_>, measured: impl Display, budget: &str, within: Option<bool>) {
         self.row(row, &measured.to_string(), "", "", budget, within);
     }
@@ -69,7 +69,7 @@ impl Table {
         }
     }
 
-    /// What is beyond its budget, once more.
+    /// Prints again the rows that exceed their budgets.
     pub fn end(self) {
         if turns::are_taken() {
             return;
@@ -84,19 +84,19 @@ impl Table {
     }
 }
 
-/// A ratio with two decimals, or with as many as two digits of it need.
+/// Prints a ratio with two decimals, or with more to show two significant digits.
 fn printed(ratio: f64) -> String {
-    // Without it, all that takes a hundredth of its reference or less would be nothing.
+    // With two decimals, each ratio below 0.005 would be printed as zero.
     let zeros = if ratio > 0.0 { -ratio.log10().floor() } else { 0.0 };
     format!("{ratio:.decimals$}", decimals = (zeros as usize + 1).max(2))
 }
 
-/// What a row is about.
+/// The subject of a row.
 #[derive(Debug)]
 pub struct Row<'a> {
     pub what: &'a str,
     pub component: &'a str,
-    /// `on`, `off`, or `–` where it has no part in it.
+    /// `on`, `off`, or `–` if the log has no part in it.
     pub log: &'a str,
     /// The known reason why it misses its budget; empty if there is none.
     pub why: &'a str,

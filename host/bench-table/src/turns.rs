@@ -1,16 +1,16 @@
-//! Rows in turns with another process: `cargo xtask bench --compare` runs the benchmarks of two commits beside each other.
+//! Measures rows in turns with another process: `cargo xtask bench --compare` runs the benchmarks of two commits side by side.
 //!
-//! Each waits for a line on its standard input before it measures its next row, and ends where there is none. A row is
-//! printed as one line of fields between tabs: `row`, what it is about, its log, its reference, what was measured as
-//! people read it, and the nanoseconds where it is a time.
+//! Each process waits for a line on its standard input before it measures its next row, and exits at the end of the input. It
+//! prints a row as one line of fields between tabs: `row`, the subject, the log, the reference, the measured value for people, and
+//! the nanoseconds if the value is a time.
 
 use std::io::{BufRead as _, Write as _};
 use std::time::Duration;
 
-/// Set by the command that gives the turns.
+/// `cargo xtask bench --compare` sets this variable.
 const VARIABLE: &str = "HOOKHOST_BENCH_TURNS";
 
-/// Whether another process measures in turns with this one.
+/// Returns true if another process measures in turns with this one.
 #[must_use]
 pub fn are_taken() -> bool {
     std::env::var_os(VARIABLE).is_some()

@@ -1,4 +1,4 @@
-//! Where an agent's files are for this user and in this project, and which hook program they name.
+//! The files of an agent for this user and in this project, and the hook program that they name.
 
 use crate::agents_section::AgentsSection;
 use crate::configuration::{self, not_loaded};
@@ -13,14 +13,14 @@ use hookhost_install::find::{self, is_executable};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Names another hook program, by an absolute path.
+/// This variable names another hook program, by an absolute path.
 const PROGRAM_VARIABLE: &str = "HOOKHOST_HOOK_PROGRAM";
 
-/// What a person reads where no agent is found, with what helps.
+/// The message if no agent is found, with a next step.
 pub(crate) const NO_AGENT: &str = "No agent is found here, neither by a program on the PATH nor by a directory.\n\
   To prepare for one that comes later: hookhost install AGENT. The names: hookhost install --help\n";
 
-/// Everything that says where an agent's files are.
+/// Everything that determines the places of an agent's files.
 pub(crate) struct AgentPlaces {
     pub(crate) directories: UserDirectories,
     home: PathBuf,
@@ -29,17 +29,17 @@ pub(crate) struct AgentPlaces {
     /// The directories that each hook's command fixes.
     fixed: Directories,
     settings: AgentsSection,
-    /// Why the user's own file does not say the settings.
+    /// The error of the user's own file, if its settings cannot be read.
     unreadable: Option<CliError>,
-    /// Where programs are looked for.
+    /// The `PATH` on which programs are searched.
     pub(crate) path: OsString,
-    /// Directories of the `PATH` in which none is looked for: relative ones, and those of the project.
+    /// Directories of the `PATH` that are not searched: relative ones, and those of the project.
     pub(crate) left_out: Vec<PathBuf>,
 }
 
 impl AgentPlaces {
-    /// Of this user, in the working directory; also where the user's own file cannot be read, so that what is installed can be seen
-    /// and taken out.
+    /// The places of this user, in the working directory. If the user's own file cannot be read, the default settings are used, so
+    /// that installed hooks can still be shown and removed.
     pub(crate) fn here() -> Result<Self, CliError> {
         let directories = configuration::places()?;
         let home = directories.home.clone();
@@ -48,7 +48,7 @@ impl AgentPlaces {
             Ok(settings) => (settings, None),
             Err(error) => (AgentsSection::default(), Some(error)),
         };
-        // The files name it, and whether they do is compared by its spelling.
+        // Settings files name this path, and comparisons with it go by its spelling.
         let home: PathBuf = home.components().collect();
         let fixed = Directories {
             config: Some(directories.config.clone()),
@@ -61,12 +61,12 @@ impl AgentPlaces {
         Ok(Self { settings, unreadable, fixed, home, project, program: program()?, path, left_out, directories })
     }
 
-    /// The root that no link of the files of this scope leads out of.
+    /// Returns the directory that links in this scope's files must not leave, if there is one.
     pub(crate) fn root(&self, scope: Scope) -> Option<&Path> {
         (scope == Scope::Project).then_some(&self.project)
     }
 
-    /// The same; an error where the user's own file cannot be read.
+    /// Returns `self`, or the error of the user's own file.
     pub(crate) fn with_settings(mut self) -> Result<Self, CliError> {
         match self.unreadable.take() {
             Some(error) => Err(error),
@@ -74,7 +74,7 @@ impl AgentPlaces {
         }
     }
 
-    /// What an adapter needs to know for its plan.
+    /// The input for an adapter's plan.
     pub(crate) fn context(&self, agent: &str, scope: Scope) -> Context<'_> {
         Context {
             scope,
@@ -87,12 +87,12 @@ impl AgentPlaces {
         }
     }
 
-    /// What the hook of an agent does where nobody answers it.
+    /// Returns the reaction of an agent's hook if no host answers it.
     pub(crate) fn on_failure(&self, agent: &str) -> OnFailure {
         self.settings.on_failure(agent)
     }
 
-    /// Checks that the hook program is there.
+    /// Checks that the hook program exists and can be executed.
     pub(crate) fn check_program(&self) -> Result<(), CliError> {
         if is_executable(&self.program) {
             return Ok(());
@@ -106,19 +106,19 @@ impl AgentPlaces {
     }
 }
 
-/// The names of all agents, for a sentence.
+/// The names of all agents, separated by commas.
 pub(crate) fn names() -> String {
     let names: Vec<&str> = all().iter().map(|adapter| adapter.agent().name).collect();
     names.join(", ")
 }
 
-/// The named agents, or all.
+/// The named agents; all agents if none is named.
 pub(crate) fn adapters(named: &[String]) -> Vec<&'static dyn Adapter> {
     if named.is_empty() { all().to_vec() } else { named.iter().filter_map(|name| by_name(name)).collect() }
 }
 
-/// Whether this is a second way into an agent whose first way is another adapter: it has the same program. It is looked at where
-/// somebody names it or has installed it.
+/// Returns true if an earlier adapter is for the same programs. Such a second way into an agent is examined only if it is named or
+/// installed.
 pub(crate) fn is_second_way(adapter: &dyn Adapter) -> bool {
     let agent = adapter.agent();
     let mut earlier = all().iter().map(|other| other.agent()).take_while(|other| other.name != agent.name);
@@ -129,7 +129,7 @@ fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// `[agents]` of the user's own file. A project's file cannot have it.
+/// Reads `[agents]` of the user's own file. A project's file cannot have this section.
 fn settings(directories: &UserDirectories) -> Result<AgentsSection, CliError> {
     let file = directories.user_file();
     if !file.exists() {
@@ -139,7 +139,7 @@ fn settings(directories: &UserDirectories) -> Result<AgentsSection, CliError> {
     configuration::agents(&config)
 }
 
-/// The root of the project: the nearest directory with a repository in it, or else the working directory.
+/// Returns the root of the project: the nearest directory that contains a repository, or else the working directory.
 fn project(cwd: &Path) -> PathBuf {
     cwd.ancestors().find(|directory| directory.join(".git").exists()).unwrap_or(cwd).to_owned()
 }

@@ -1,4 +1,4 @@
-//! The section `[agents]` of the user's own hookhost.toml: what the operator decides for each agent.
+//! The section `[agents]` of the user's own hookhost.toml: the operator's choices for each agent.
 
 use hookhost_adapters::install::OnFailure;
 use serde::de::Error as _;
@@ -51,7 +51,7 @@ impl<'de> Deserialize<'de> for AgentName {
 }
 
 impl AgentsSection {
-    /// What an agent's hook does where nobody answers it.
+    /// Returns the reaction of an agent's hook if no host answers it.
     #[must_use]
     pub(crate) fn on_failure(&self, agent: &str) -> OnFailure {
         match self.of(agent).on_failure {

@@ -1,4 +1,4 @@
-//! The user's audit log, which is in one database with the state of plugins, and what to do where it cannot be used.
+//! The user's audit log. One database holds the log and the state of plugins.
 
 use crate::configuration;
 use crate::exit::{CliError, Exit};
@@ -10,18 +10,18 @@ use hookhost::{Host, StoreError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The name of the database, in the directory of what is remembered.
+/// The file name of the database in the state directory.
 const DATABASE: &str = "hookhost.db";
 
-/// How long a command that ends waits for observers.
+/// Time that observers get when a command ends.
 const FOR_OBSERVERS: Duration = Duration::from_secs(2);
 
-/// The user's own log.
+/// Returns the path of the user's own log.
 pub(crate) fn path() -> Result<PathBuf, CliError> {
     Ok(configuration::places()?.state.join(DATABASE))
 }
 
-/// The user's own log, in a directory that only they can read.
+/// Makes the directory of the user's own log, which only the user can read, and returns the log's path.
 pub(crate) fn prepared() -> Result<PathBuf, CliError> {
     let path = path()?;
     if let Some(directory) = path.parent()
@@ -36,9 +36,9 @@ pub(crate) fn prepared() -> Result<PathBuf, CliError> {
     Ok(path)
 }
 
-/// Opens a log to read it: this one, or the user's own.
+/// Opens a log to read it: the named one, or the user's own.
 pub(crate) fn open(named: Option<&Path>) -> Result<Log, CliError> {
-    // What others can have written is read only where it is named.
+    // A log that others can write to is read only if the user names it.
     if named.is_none()
         && let Err(FileError::Refused(refused)) = files::look_in_kept_directory(&path()?, Guard::OnlyMineToWrite)
     {
@@ -53,7 +53,7 @@ pub(crate) fn open(named: Option<&Path>) -> Result<Log, CliError> {
     })
 }
 
-/// Says what the database holds that hookhost did not make, for commands that read the log without verifying it.
+/// Warns of objects in the database that hookhost did not make, for commands that read the log without verifying it.
 pub(crate) fn warn_of_foreign(log: &Log) {
     for what in log.foreign() {
         let text = output::one_line(&format!("the database holds {what}: records may have been kept out of it"));
@@ -61,7 +61,7 @@ pub(crate) fn warn_of_foreign(log: &Log) {
     }
 }
 
-/// A log cannot be read.
+/// Turns an error of reading the log into one of the command.
 pub(crate) fn unreadable(error: LogError) -> CliError {
     match error {
         LogError::NotAsWritten { .. } | LogError::Store(StoreError::Altered { .. }) => {
@@ -75,9 +75,9 @@ pub(crate) fn unreadable(error: LogError) -> CliError {
     }
 }
 
-/// The database cannot be used.
+/// Turns an error of the database into one of the command, with the next step.
 pub(crate) fn unusable(error: &StoreError) -> CliError {
-    // The others say themselves what to do.
+    // The messages of the other errors contain the next step.
     let next = match error {
         StoreError::Full(_) => "; make room on it, and try again",
         StoreError::Io { .. } => {
@@ -89,9 +89,8 @@ pub(crate) fn unusable(error: &StoreError) -> CliError {
     CliError::not_loaded(anyhow!("{error}{next}"))
 }
 
-/// The end of a command that has recorded something: events that observers do not get in time are
-/// dropped and counted, in the log and here. Where records are lost, a command that would have
-/// ended well has failed.
+/// Ends a command that has recorded something. Events that observers do not get in time are dropped and counted, in the log and in a
+/// warning. If records are lost, a command that would have succeeded fails.
 pub(crate) async fn finish(host: &Host, ended: Result<Exit, CliError>) -> Result<Exit, CliError> {
     let drained = drain(host).await;
     for notice in host.take_notices() {
@@ -100,12 +99,12 @@ pub(crate) async fn finish(host: &Host, ended: Result<Exit, CliError>) -> Result
     finished(drained, ended)
 }
 
-/// Waits for observers and the last records; then everything that is to be told of the sessions is known.
+/// Waits for observers and for the last records. After it, all notices of the sessions are known.
 pub(crate) async fn drain(host: &Host) -> Result<u64, StoreError> {
     host.drain(FOR_OBSERVERS).await
 }
 
-/// The same end, where that has been waited for.
+/// The second half of [`finish`], after [`drain`].
 pub(crate) fn finished(drained: Result<u64, StoreError>, ended: Result<Exit, CliError>) -> Result<Exit, CliError> {
     let warn = |text: &str| output::note(&format!("{WARNING}warning:{WARNING:#} {}\n", output::one_line(text)));
     match drained {

@@ -1,7 +1,7 @@
-//! Which configuration counts: the file named with `--config`, or the user's own and the project's approved ones.
+//! Finds the configuration: the file of `--config`, or the user's own file and the approved ones of the project.
 //!
-//! A project's file that does not count is announced, with the command that approves it, and so is
-//! one that is not what was approved and counts.
+//! A project's file that does not count is announced, with the command that approves it. An approved file that has changed is
+//! announced too.
 
 use crate::agents_section::AgentsSection;
 use crate::exit::CliError;
@@ -17,26 +17,26 @@ use hookhost_agent::sent::SentVariable;
 use hookhost_mcp::policy::Section;
 use std::path::{Path, PathBuf};
 
-/// The sections of `hookhost.toml` that are not the engine's.
+/// The sections of `hookhost.toml` that do not belong to the engine.
 pub(crate) const SECTIONS: &[&str] = &["agent", "agents", "mcp", "mcp-proxy"];
 
-/// The directories of the user's own files.
+/// Returns the directories of the user's own files.
 pub(crate) fn places() -> Result<UserDirectories, CliError> {
     UserDirectories::of_user().map_err(not_loaded)
 }
 
-/// Where compiled code is kept: `HOOKHOST_CACHE_DIR`, or `hookhost` in the platform's directory for
-/// caches. Without one of them, every start compiles.
+/// Returns the directory of compiled code: `HOOKHOST_CACHE_DIR`, or `hookhost` in the platform's directory for caches. Without one of
+/// them, every start compiles.
 pub(crate) fn cache() -> Option<PathBuf> {
     hookhost::command::default_directory()
 }
 
-/// The working directory.
+/// Returns the working directory.
 pub(crate) fn cwd() -> Result<PathBuf, CliError> {
     std::env::current_dir().map_err(|error| anyhow::anyhow!("the working directory cannot be found: {error}").into())
 }
 
-/// The configuration that counts in `directory`. What is inert there is announced, and what is not as it was approved.
+/// Reads the configuration for `directory`. Announces unapproved files, and approved files that have changed.
 pub(crate) fn read(chosen: Option<&Path>, directory: &Path) -> Result<Config, CliError> {
     let found = find(chosen, directory)?;
     found.changes.iter().for_each(|change| note(&changed(change)));
@@ -44,7 +44,7 @@ pub(crate) fn read(chosen: Option<&Path>, directory: &Path) -> Result<Config, Cl
     Ok(found.config)
 }
 
-/// The configuration that counts in `directory`, and what is inert there.
+/// Finds the configuration for `directory`, and the files that do not count there.
 pub(crate) fn find(chosen: Option<&Path>, directory: &Path) -> Result<Discovered, CliError> {
     let places = places()?;
     let found = match chosen {
@@ -52,7 +52,7 @@ pub(crate) fn find(chosen: Option<&Path>, directory: &Path) -> Result<Discovered
         None => Config::discover(directory, &places, SECTIONS),
     };
     let found = found.map_err(not_loaded)?;
-    // For every command, a file counts only if all of it is right.
+    // For every command, a file counts only if all of its sections are valid.
     agent(&found.config)?;
     agents(&found.config)?;
     mcp(&found.config)?;
@@ -61,8 +61,8 @@ pub(crate) fn find(chosen: Option<&Path>, directory: &Path) -> Result<Discovered
     Ok(found)
 }
 
-/// The section `[agent]`. Programs and variants of providers are the user's own: a project's file that could name one would run
-/// what a repository brings.
+/// Reads the section `[agent]`. Only the user's own file can set programs and variants of providers: with a project's file, a
+/// repository could name a program of its own.
 pub(crate) fn agent(config: &Config) -> Result<AgentSection, CliError> {
     let section: AgentSection = config.section("agent").map_err(not_loaded)?.unwrap_or_default();
     for name in section.providers.keys() {
@@ -78,24 +78,23 @@ pub(crate) fn agent(config: &Config) -> Result<AgentSection, CliError> {
     Ok(section)
 }
 
-/// The section `[agents]`.
+/// Reads the section `[agents]`.
 pub(crate) fn agents(config: &Config) -> Result<AgentsSection, CliError> {
     Ok(config.section("agents").map_err(not_loaded)?.unwrap_or_default())
 }
 
-/// The file of keys that `hookhost auth` keeps.
+/// Returns the file of keys that `hookhost auth` writes.
 pub(crate) fn keys_file() -> Result<PathBuf, CliError> {
     Ok(places()?.config.join("keys.toml"))
 }
 
-/// The keys in it.
+/// Reads the keys in it.
 pub(crate) fn keys() -> Result<Keys, CliError> {
     Keys::read(&keys_file()?).map_err(CliError::not_loaded)
 }
 
-/// The section `[mcp]`. A program that a project's file names runs in that file's directory: what
-/// was approved there is not what lies under the same path in the directory that the user happens
-/// to be in.
+/// Reads the section `[mcp]`. A program that a project's file names runs in that file's directory, because the approval was for
+/// the program there, and not for the one under the same path in the user's working directory.
 pub(crate) fn mcp(config: &Config) -> Result<McpSection, CliError> {
     let mut section: McpSection = config.section("mcp").map_err(not_loaded)?.unwrap_or_default();
     section.check().map_err(CliError::not_loaded)?;
@@ -108,19 +107,18 @@ pub(crate) fn mcp(config: &Config) -> Result<McpSection, CliError> {
     Ok(section)
 }
 
-/// The section `[mcp-proxy]`.
+/// Reads the section `[mcp-proxy]`.
 pub(crate) fn mcp_proxy(config: &Config) -> Result<Section, CliError> {
     let section: Section = config.section("mcp-proxy").map_err(not_loaded)?.unwrap_or_default();
     section.check().map_err(|why| CliError::not_loaded(anyhow!(why)))?;
     Ok(section)
 }
 
-/// Which environment variables are sent to which servers. A project's file does not send the key of
-/// a provider that is known without any configuration to another server: who approves the file may
-/// not see in its text what leaves.
+/// Returns the environment variables that are sent to servers. A project's file must not send the key of a built-in provider to
+/// another server, since the text of the file may not show this to the person who approves it.
 pub(crate) fn sent_variables(config: &Config) -> Result<Vec<SentVariable>, CliError> {
     let mut sent = agent(config)?.sent_variables();
-    // Unchecked: what is to be approved may lack what another file says.
+    // Unchecked, since the file to be approved may lack values that another file has.
     let services: McpSection = config.section("mcp").map_err(not_loaded)?.unwrap_or_default();
     sent.extend(services.sent_variables());
     for variable in &sent {
@@ -144,7 +142,7 @@ fn note(text: &str) {
     output::note(&format!("{WARNING}note:{WARNING:#} {text}\n"));
 }
 
-/// What a person is told of a file that does not count.
+/// Describes a file that does not count, and the next step.
 pub(crate) fn inert(file: &InertFile) -> String {
     let text = output::printable(&file.to_string());
     let path = quoted(&file.path.to_string_lossy());
@@ -156,7 +154,7 @@ pub(crate) fn inert(file: &InertFile) -> String {
     }
 }
 
-/// What a person is told of a file that is not as they approved it.
+/// Describes a file that differs from its approval, and the next step.
 pub(crate) fn changed(change: &UnapprovedChange) -> String {
     let text = output::printable(&change.to_string());
     let path = quoted(&change.path.to_string_lossy());
@@ -167,12 +165,12 @@ pub(crate) fn changed(change: &UnapprovedChange) -> String {
     }
 }
 
-/// A configuration that cannot be used: nothing is loaded.
+/// The error for a configuration that cannot be used.
 pub(crate) fn not_loaded(error: ConfigError) -> CliError {
     CliError::not_loaded(error)
 }
 
-/// The command that allows a file as it now is, in the file that its entry is written in.
+/// Returns the command that allows the current content of a plugin, in the file that holds its entry.
 pub(crate) fn allow_command(wasm: &Path, entry: Option<&Entry>, chosen: Option<&Path>) -> String {
     let mut command = format!("hookhost allow {}", quoted(&wasm.to_string_lossy()));
     let origin = entry.and_then(|entry| entry.origin.as_ref()).filter(|origin| origin.layer != Layer::User);

@@ -1,4 +1,4 @@
-//! The rules of people's own agents: what counts in the directory of each message, found as for every other command.
+//! The rules for users' own agents: the configuration for the directory of each message, found as for every other command.
 
 use crate::{configuration, loading};
 use hookhost::command::{ProjectFile, TrustStore};
@@ -7,7 +7,7 @@ use hookhost_hook::place::Place;
 use hookhost_server::{Configurations, Found, users_file};
 use std::path::{Path, PathBuf};
 
-/// The user's own file and the approved ones of the project.
+/// Finds the user's own file and the approved ones of the project.
 #[derive(Debug)]
 pub(crate) struct UserConfigurations;
 
@@ -36,7 +36,7 @@ impl Configurations for UserConfigurations {
             files.extend(config.files().iter().cloned());
             files.extend(config.enabled().filter_map(|entry| entry.code.path().map(Path::to_owned)));
         }
-        // A link is followed: its target is what is written.
+        // A link is followed, since editors write its target.
         let targets: Vec<PathBuf> = files.iter().filter_map(|file| file.canonicalize().ok()).collect();
         files.extend(targets);
         files.sort();

@@ -1,12 +1,12 @@
-//! How the program ends: the exit codes, and the error that carries one.
+//! The exit codes, and the error that carries one.
 //!
-//! The codes are part of the interface: scripts tell a policy's "no" from a policy that broke and from one that was
-//! never loaded. `docs/cli.md` and `--help` list them.
+//! The codes are part of the interface: scripts distinguish a policy's "no" from a policy that failed and from one that was never
+//! loaded. `docs/cli.md` and `--help` list them.
 
 use crate::output;
 use std::process::ExitCode;
 
-/// What `hookhost --help` says of the codes.
+/// The list of the codes in `hookhost --help`.
 pub(crate) const CODES: &str = "\
 Exit codes:
   0    done
@@ -19,22 +19,22 @@ Exit codes:
   6    the audit log is not as it was written, or a replay came out otherwise
   130  interrupted (Ctrl-C, or a request to terminate)";
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Done.
     Done = 0,
     /// The agent, its provider or the system failed.
     Failed = 1,
-    /// The command line, or what it names, makes no sense.
+    /// The command line, or something that it names, is wrong.
     Usage = 2,
-    /// A plugin or a person said no.
+    /// A plugin or a person rejected it.
     Rejected = 3,
     /// A plugin failed or timed out, and its `on-failure` decided.
     PluginFailed = 4,
-    /// The allowlist, or what it names, cannot be loaded, or the audit log cannot be used: nothing ran.
+    /// The allowlist or a plugin cannot be loaded, or the audit log cannot be used: nothing ran.
     NotLoaded = 5,
-    /// The audit log is not as it was written, or a replay came out otherwise than what was recorded.
+    /// The audit log was changed, or a replay had another outcome than the record.
     Differs = 6,
     /// Ctrl-C, or a request to terminate.
     Interrupted = 130,
@@ -46,7 +46,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// A command that could not do what it was asked to.
+/// The error of a command.
 #[derive(Debug)]
 pub(crate) struct CliError {
     pub(crate) exit: Exit,
@@ -67,20 +67,20 @@ impl CliError {
         Self::new(Exit::NotLoaded, error)
     }
 
-    /// Adds a command that helps.
+    /// Adds a command as a next step.
     #[must_use]
     pub(crate) fn advise(mut self, command: impl Into<String>) -> Self {
         self.advice.push(command.into());
         self
     }
 
-    /// What went wrong, and what helps, as text.
+    /// Returns the problem and the next steps as text.
     pub(crate) fn message(&self) -> String {
         let advice = self.advice.iter().map(|command| format!("\n  try: {command}"));
         format!("{}{}", self.error, advice.collect::<String>())
     }
 
-    /// Says on the standard error what went wrong, and what helps.
+    /// Prints the problem and the next steps on standard error.
     pub(crate) fn print(&self) {
         use output::style::{ADVICE, ERROR};
         let message = output::printable(&self.error.to_string());
@@ -92,7 +92,7 @@ impl CliError {
     }
 }
 
-/// What nobody foresaw is a failure of the system.
+/// An unexpected error is a failure of the system.
 impl From<anyhow::Error> for CliError {
     fn from(error: anyhow::Error) -> Self {
         Self::new(Exit::Failed, error)

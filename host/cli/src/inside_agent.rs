@@ -1,8 +1,8 @@
-//! Whether this process was started by an agent. Then the commands that loosen rules refuse: what an agent may do is not for the
-//! agent to say.
+//! Detects that an agent has started this process. Commands that loosen rules then refuse, since an agent must not change its own
+//! rules.
 //!
-//! This stops an agent that does the obvious. One that hides its marks and its parents gets past it, as any program of the same
-//! user does: docs/security.md.
+//! This stops an agent that makes no effort. An agent that hides its variables and its parents gets past it, like any program of the
+//! same user: docs/security.md.
 
 use crate::exit::{CliError, Exit};
 use crate::output;
@@ -10,7 +10,7 @@ use anyhow::anyhow;
 use std::fmt;
 use std::path::Path;
 
-/// Variables that agents set for what they run, and the agent that each is of.
+/// Variables that agents set for their child processes, and the agent of each.
 const MARKS: &[(&str, &str)] = &[
     ("AI_AGENT", "an agent"),
     ("CLAUDECODE", "Claude Code"),
@@ -26,7 +26,7 @@ const MARKS: &[(&str, &str)] = &[
     ("QWEN_CODE", "Qwen Code"),
 ];
 
-/// Programs of agents, beside those that the adapters name; `hookhost` is our own agent.
+/// Programs of agents, besides those that the adapters name. `hookhost` is this project's own agent.
 const PROGRAMS: &[&str] = &[
     "claude",
     "cline",
@@ -42,16 +42,16 @@ const PROGRAMS: &[&str] = &[
     "qwen",
 ];
 
-/// Editors with a terminal of their own, in which people work: that one is a parent says nothing.
+/// Editors whose terminals people also use, so that such a parent proves nothing.
 const EDITORS: &[&str] = &["antigravity", "code", "cursor", "kiro", "windsurf"];
 
-/// Programs that run the script that is named after them.
+/// Programs that run a script.
 const INTERPRETERS: &[&str] = &["bun", "deno", "node", "nodejs", "python", "python3"];
 
-/// How far up parents are looked for: a process tree is not deeper, and a circle cannot be.
+/// Maximum number of parents that are examined. No process tree is deeper.
 const MAX_PARENTS: usize = 64;
 
-/// How an agent shows.
+/// A sign of an agent.
 #[derive(Debug, PartialEq, Eq)]
 enum Sign {
     /// This variable is set.
@@ -69,8 +69,8 @@ impl fmt::Display for Sign {
     }
 }
 
-/// Refuses a command that loosens rules where an agent has started it. `does` is what the command would do, such as `allows a
-/// plugin`.
+/// Refuses a command that loosens rules if an agent has started it. `does` completes the sentence "a command that …", such as
+/// `allows a plugin`.
 pub(crate) fn refuse(does: &str) -> Result<(), CliError> {
     let Some(sign) = sign(|variable| std::env::var_os(variable).is_some_and(|value| !value.is_empty()), parents())
     else {
@@ -95,18 +95,18 @@ fn is_agent(name: &str) -> bool {
     !EDITORS.contains(&name) && (PROGRAMS.contains(&name) || adapters.any(|program| *program == name))
 }
 
-/// The names of each parent process, the nearest first: of the program, and of the script that it runs.
+/// The names of each parent process, nearest first: of the program, and of the script that it runs.
 fn parents() -> impl Iterator<Item = Vec<String>> {
     let first = parent_of(std::process::id());
     std::iter::successors(first, |pid| parent_of(*pid)).take_while(|pid| *pid > 1 && !is_test(*pid)).map(names_of)
 }
 
-/// In a build for tests the parents of the test itself are not looked at: somebody may run it from an agent.
+/// In debug builds, the search stops at the process of a test, since an agent may have started the test.
 fn is_test(pid: u32) -> bool {
     cfg!(debug_assertions) && std::env::var("HOOKHOST_TEST_PROCESS").is_ok_and(|test| test == pid.to_string())
 }
 
-/// The names in the words of a process, beside the name that the system has for it.
+/// The names in the command line of a process, and the name that the system has for it.
 fn names(system: &str, words: &[String]) -> Vec<String> {
     let name = |word: &str| {
         let name = Path::new(word).file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -126,7 +126,7 @@ fn names(system: &str, words: &[String]) -> Vec<String> {
 #[cfg(target_os = "linux")]
 fn parent_of(pid: u32) -> Option<u32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name before can hold anything, also parentheses.
+    // The name in parentheses can contain any characters, also parentheses.
     let (_, after) = stat.rsplit_once(')')?;
     after.split_whitespace().nth(1)?.parse().ok()
 }

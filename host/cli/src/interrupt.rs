@@ -1,6 +1,5 @@
-//! Ctrl-C. The first one cancels what runs, which then ends in order; a second one ends the process
-//! at once. A request to terminate, and a terminal that goes away, count as the first; Ctrl-\
-//! counts as the second, also without a first.
+//! Handles Ctrl-C. The first one cancels the work, which then ends in order; a second one ends the process at once. A request to
+//! terminate and the loss of the terminal count as the first; Ctrl-\ counts as the second, even without a first.
 
 use crate::exit::{CliError, Exit};
 use crate::output::{self, keyboard, screen};
@@ -11,11 +10,11 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// How long a second Ctrl-C takes at most: the last records are written, and what observers did not get is counted.
+/// Maximum duration of a second Ctrl-C: the last records are written, and events that observers did not get are counted.
 const LAST_RECORDS: Duration = Duration::from_millis(250);
 
-/// As long as it is there, a second Ctrl-C has the host's last records written. It must not keep the host beyond the
-/// command: who drops the last one closes the audit log.
+/// Lets a second Ctrl-C write the host's last records, until it is dropped. It must not keep the host longer than the command: the
+/// last one to drop the host closes the audit log.
 #[derive(Debug)]
 pub(crate) struct Watch {
     host: Arc<Mutex<Option<Host>>>,
@@ -31,8 +30,8 @@ fn take(host: &Mutex<Option<Host>>) -> Option<Host> {
     host.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
-/// Cancels `cancel` on the first signal. On a second one, or on SIGQUIT, the process ends, with
-/// what `host` has recorded written. To be called within the runtime.
+/// Cancels `cancel` on the first signal. A second one, or SIGQUIT, writes the records of `host` and ends the process. Must be called
+/// within the runtime.
 pub(crate) fn watch(cancel: CancellationToken, host: Option<Host>) -> Result<Watch, CliError> {
     let listen = |kind| signal(kind).map_err(|error| anyhow!("Ctrl-C cannot be listened for: {error}"));
     let mut interrupt = listen(SignalKind::interrupt())?;
@@ -64,7 +63,7 @@ pub(crate) fn watch(cancel: CancellationToken, host: Option<Host>) -> Result<Wat
     Ok(watch)
 }
 
-/// Ends the process, with what `host` has recorded written.
+/// Writes the records of `host`, and ends the process.
 pub(crate) async fn end_at_once(host: &Host) -> ! {
     let _ = tokio::time::timeout(LAST_RECORDS, host.drain(Duration::ZERO)).await;
     exit()
@@ -73,12 +72,12 @@ pub(crate) async fn end_at_once(host: &Host) -> ! {
 fn exit() -> ! {
     screen::no_status();
     keyboard::restore();
-    // Nothing is dropped any more: MCP servers and their children would continue.
+    // `exit` drops nothing, so MCP servers and their children would continue.
     kill_started();
     std::process::exit(Exit::Interrupted as i32)
 }
 
-/// Kills all that tools and MCP servers have started; what cannot be killed is reported.
+/// Kills all processes that tools and MCP servers have started, and reports those that cannot be killed.
 pub(crate) fn kill_started() {
     if let Err(still) = hookhost_agent::tool::kill_started() {
         output::note(&output::notice(&format!("{still}; end it by `kill`")));

@@ -1,4 +1,4 @@
-//! From the command line to a host: the entries that `--plugin` adds, every plugin loaded, and advice where one is not.
+//! Makes a host from the command line: adds the entries of `--plugin`, loads every plugin, and gives advice if one cannot be loaded.
 
 use crate::args::ConfigArgs;
 use crate::audit_log;
@@ -16,14 +16,13 @@ use hookhost_agent::provider::Keys;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The configuration that counts in `directory`, with what `--plugin` adds enabled.
+/// Returns the configuration for `directory`, with the plugins of `--plugin` enabled.
 pub(crate) fn config(args: &ConfigArgs, directory: &Path) -> Result<Config, CliError> {
     with_plugins(args, configuration::read(args.config.as_deref(), directory)?)
 }
 
-/// The same, read once more while the plugins of `loaded` count, and what to tell of files that are
-/// not as they were approved. No file that counted may have stopped counting: a program that the
-/// agent runs could have changed it, and so taken away the rules that it is to keep.
+/// Reads the configuration again while `loaded` is in force. Also returns a message about approved files that have changed. It fails
+/// if a file no longer counts: a program that the agent runs could have changed the file to remove the agent's rules.
 pub(crate) fn config_again(
     args: &ConfigArgs,
     directory: &Path,
@@ -36,7 +35,7 @@ pub(crate) fn config_again(
     Ok((config, (!changes.is_empty()).then(|| changes.join("\n"))))
 }
 
-/// Whether each file that counted still does.
+/// Checks that each file that counted still does.
 pub(crate) fn keeps_all_files(found: &Discovered, loaded: &Config) -> Result<(), CliError> {
     let Some(lost) = loaded.files().iter().find(|file| !found.config.files().contains(file)) else { return Ok(()) };
     let stop = match found.inert.iter().find(|inert| inert.path == *lost) {
@@ -56,7 +55,7 @@ fn with_plugins(args: &ConfigArgs, mut config: Config) -> Result<Config, CliErro
     Ok(config)
 }
 
-/// Has a host take up another configuration.
+/// Replaces the configuration of a host.
 pub(crate) async fn reload(host: &Host, config: &Config) -> Result<Changes, CliError> {
     host.reload(config).await.map_err(|error| stop(error, config))
 }
@@ -78,14 +77,14 @@ fn not_on_the_allowlist(wasm: &Path, config: &Config, args: &ConfigArgs) -> CliE
     ))
 }
 
-/// Loads every enabled plugin, or none. Nothing is recorded, and nobody is asked.
+/// Loads every enabled plugin, or none. The host records nothing and asks nobody.
 pub(crate) async fn host(config: Config) -> Result<Host, CliError> {
     let builder = builder(config.clone());
     builder.build().await.map_err(|error| stop(error, &config))
 }
 
-/// The same for an agent's events: they are recorded in the user's log, the state of plugins is kept there, and plugins
-/// may ask the models of `[agent.plugin-models]`. A command that has one ends with [`audit_log::finish`].
+/// Like [`host`], for an agent's events: the user's log records them and keeps the state of plugins, and plugins may ask the
+/// models of `[agent.plugin-models]`. A command with such a host must end with [`audit_log::finish`].
 pub(crate) async fn recording_host(config: Config, approver: Option<Arc<dyn Approver>>) -> Result<Host, CliError> {
     let mut builder = builder(config.clone()).store(audit_log::prepared()?);
     builder = builder.model(Arc::new(plugin_models(&config)?));
@@ -95,23 +94,23 @@ pub(crate) async fn recording_host(config: Config, approver: Option<Arc<dyn Appr
     builder.build().await.map_err(|error| stop(error, &config))
 }
 
-/// A host for people's own agents, whose rules are found for each event. Questions that no agent can show wait in the store.
+/// Makes a host for users' own agents, whose rules are found for each event. Questions that no agent can show wait in the store.
 pub(crate) async fn shared_host(config: Config) -> Result<Host, CliError> {
     let models = Arc::new(plugin_models(&config)?);
-    // The rules of the host itself count for no session.
+    // The host's own rules apply to no session.
     let builder = builder(Config::empty()).store(audit_log::prepared()?).share_questions().model(models);
     builder.build().await.map_err(|error| stop(error, &config))
 }
 
-/// The models that plugins may ask. A grant of one may come while the host runs.
+/// Returns the models that plugins may ask. A plugin may get the grant of one while the host runs.
 pub(crate) fn plugin_models(config: &Config) -> Result<PluginModels, CliError> {
     let section = configuration::agent(config)?;
-    // A user who names none needs no keys, even if the file of keys is broken.
+    // Without models no keys are needed, even if the file of keys is broken.
     let keys = if section.plugin_models.is_empty() { Keys::default() } else { configuration::keys()? };
     Ok(section.plugin_models(&keys))
 }
 
-/// Loads one plugin as its entry says, whether or not it is enabled.
+/// Loads one plugin by its entry, even if the entry is not enabled.
 pub(crate) async fn attempt(entry: &Entry) -> Result<Plugin, CliError> {
     let mut entry = entry.clone();
     entry.enabled = true;
@@ -171,7 +170,7 @@ fn not_loaded(error: &LoadError, config: &Config) -> CliError {
     }
 }
 
-/// The entry that an error is about.
+/// Returns the name of the entry that an error is about.
 fn name_of(error: &LoadError) -> Option<&str> {
     match error {
         LoadError::Unreadable { name, .. }

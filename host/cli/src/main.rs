@@ -1,4 +1,4 @@
-//! The `hookhost` command: a thin shell over the engine and the agent. Each subcommand is a file of `command`.
+//! The `hookhost` command, a thin layer over the engine and the agent. Each subcommand is a file of `command`.
 
 mod agent_places;
 mod agents_section;
@@ -20,14 +20,14 @@ mod warnings;
 use mimalloc::MiMalloc;
 use std::process::ExitCode;
 
-/// The threads of the C library's allocator wait for each other where one frees what another has allocated.
+/// The C library's allocator makes threads wait for each other if one frees memory that another has allocated.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     hookhost_hook::program::survive_limits();
     if std::env::args_os().nth(1).is_some_and(|command| command == "hook") {
-        // At once: a hook answers no to a signal, and does not just end.
+        // As early as possible: at a signal, a hook denies the call instead of just ending.
         hookhost_hook::program::watch_signals();
     }
     keep_to_ourselves();
@@ -42,14 +42,14 @@ fn main() -> ExitCode {
     }
 }
 
-/// This process holds keys, in its environment and in its memory. What it starts runs as the same user, and could read both
-/// (`/proc/PID/environ`, `/proc/PID/mem`, `ptrace`): on Linux it cannot any more, unless that user is root. There is no core
-/// dump either. A program that this one becomes or starts is as it always was.
+/// Protects the keys in this process's environment and memory. On Linux, a child process of the same user can no longer read them
+/// (`/proc/PID/environ`, `/proc/PID/mem`, `ptrace`), unless that user is root, and there is no core dump. Programs that this
+/// process executes are not affected.
 fn keep_to_ourselves() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-        // It fails on no Linux; what the agent may run is still for plugins to say.
+        // The call does not fail on Linux, and plugins still decide about the programs that the agent may run.
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
 }

@@ -1,9 +1,9 @@
-//! What somebody may have meant who has typed something else.
+//! Suggests the word that a person meant by a mistyped one.
 
-/// How alike two words are, from 0 to 1, of which one may be meant by the other.
+/// Minimum similarity of a suggestion, from 0 to 1.
 const MIN_LIKENESS: f64 = 0.75;
 
-/// The word that is the most like what was typed; `None` where none is like it.
+/// Returns the word that is most similar to `word`; `None` if none is similar.
 pub(crate) fn nearest<'a>(word: &str, words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let near = words.map(|known| (strsim::jaro_winkler(word, known), known));
     let near = near.filter(|(likeness, _)| *likeness > MIN_LIKENESS);

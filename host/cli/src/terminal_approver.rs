@@ -1,4 +1,4 @@
-//! Asking the person at the terminal: shows what would run, what was changed and by whom, and the questions.
+//! Asks the person at the terminal: shows the call, the changes to it with their authors, and the questions.
 
 use crate::args::{Approve, ApproveArgs};
 use crate::configuration;
@@ -18,25 +18,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Interval of checking whether an answer is still waited for.
+/// Interval of checking that an answer is still awaited.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Keys that follow each other faster are typing, not an answer: a person was in the middle of a line when the question came.
+/// Keys that follow each other faster are typing and not an answer: the question came while the person was typing a line.
 const TYPING_PAUSE: Duration = Duration::from_millis(250);
 
-/// Number of wrong keys that are asked about again; the next one is a no. Few, so that a program that types blindly seldom meets
-/// the right one.
+/// Number of wrong keys after which the question is repeated; the next one is a no. It is small, so that a program that types blindly
+/// seldom finds the right key.
 const MAX_SLIPS: u32 = 1;
 
-/// Letters of which one means yes: neither `y` nor `n`, which people press out of habit, nor those that are mistaken for others.
+/// Letters that can mean yes. `y` and `n` are excluded, since people press them out of habit, and so are letters that resemble others.
 const YES_LETTERS: &[u8] = b"abcdefghjkmprstuvwxz";
 
-/// The person at the terminal; `None` if there is none, or the answer is to be no.
+/// Returns the person at the terminal; `None` if there is none, or if every answer is to be no.
 pub(crate) fn of(args: &ApproveArgs) -> Option<Arc<dyn Approver>> {
     if args.approve == Approve::Ask { changeable(args).0 } else { None }
 }
 
-/// The same, where it can change whether they are asked; `None` where there is nobody.
+/// Like [`of`], with a switch for whether the person is asked; `None` if there is nobody.
 pub(crate) fn changeable(args: &ApproveArgs) -> (Option<Arc<dyn Approver>>, Answering) {
     let is_there = io::stdin().is_terminal() && io::stderr().is_terminal();
     let asks = Arc::new(AtomicBool::new(is_there && args.approve == Approve::Ask));
@@ -47,7 +47,7 @@ pub(crate) fn changeable(args: &ApproveArgs) -> (Option<Arc<dyn Approver>>, Answ
     (terminal, answering)
 }
 
-/// Whether the person at the terminal is asked.
+/// The switch for whether the person at the terminal is asked.
 #[derive(Clone, Debug)]
 pub(crate) struct Answering {
     is_there: bool,
@@ -55,17 +55,17 @@ pub(crate) struct Answering {
 }
 
 impl Answering {
-    /// How the next question is answered.
+    /// Returns the current way of answering questions.
     pub(crate) fn get(&self) -> Approve {
         if self.is_somebody_there() { Approve::Ask } else { Approve::Deny }
     }
 
-    /// Whether there is somebody to be asked who is asked.
+    /// Returns true if there is a person who is asked.
     pub(crate) fn is_somebody_there(&self) -> bool {
         self.asks.load(Ordering::Relaxed)
     }
 
-    /// Changes it from the next question on; not where nobody can be asked.
+    /// Changes the way of answering from the next question on. Returns false if nobody can be asked.
     pub(crate) fn set(&self, how: Approve) -> bool {
         let asks = how == Approve::Ask;
         let can = self.is_there || !asks;
@@ -76,19 +76,19 @@ impl Answering {
     }
 }
 
-/// The terminal of the standard input and error.
+/// The terminal of standard input and standard error.
 #[derive(Debug)]
 struct Terminal {
     asks: Arc<AtomicBool>,
     keyboard: Arc<Mutex<Keyboard>>,
-    /// Held by the question on the screen: agents that run beside each other ask one after the other.
+    /// Held by the question on the screen, so that parallel agents ask one after the other.
     one: tokio::sync::Mutex<()>,
 }
 
-/// One thread reads the keys, as long as an answer is waited for: what is typed later is not for it.
+/// The state of the thread that reads keys. It reads only while an answer is awaited, since later keys belong to something else.
 #[derive(Debug, Default)]
 struct Keyboard {
-    /// Who waits for an answer; it gets nothing where the terminal has ended.
+    /// Receives the answer; `None` if the terminal has ended.
     waiting: Option<oneshot::Sender<Option<String>>>,
     is_read: bool,
 }
@@ -110,11 +110,11 @@ impl Approver for Terminal {
             let Some(_modes) = keyboard::take_keys() else {
                 return Approval::no().because("nobody is asked: the terminal gives no single keys");
             };
-            // What was typed before the question was seen is no answer to it.
+            // Keys that were pressed before the question was shown are no answer to it.
             output::forget_typed();
             let mut answered = read_keys(&self.keyboard);
             let can_be_kept = request.can_be_kept();
-            // Relative paths of the agent in this process are those of this directory.
+            // Relative paths of the agent in this process start at this directory.
             let workspace = configuration::cwd().ok();
             let deadline = in_words(request.deadline);
             let waits = format!("{DIM}Without an answer within {deadline} it is no.{DIM:#}\n");
@@ -150,12 +150,12 @@ impl Approver for Terminal {
     }
 }
 
-/// The letter that means yes to one question, another one each time. So it is neither the key that a person presses out of habit,
-/// nor one that a program can know that writes into the terminal without seeing it.
+/// The letter that means yes to one question, chosen at random. A person cannot press it out of habit, and a program that writes to the
+/// terminal without reading it cannot know it.
 #[derive(Debug, Clone, Copy)]
 struct YesKey(char);
 
-/// Meaning of what was typed at a question.
+/// The meaning of the pressed keys.
 #[derive(Debug, PartialEq, Eq)]
 enum Typed {
     Yes,
@@ -172,7 +172,7 @@ impl YesKey {
         SysRng.try_next_u32().map(|number| Self(char::from(letter(number))))
     }
 
-    /// Reads the keys that were pressed without a pause between them.
+    /// Interprets keys that were pressed without a pause between them.
     fn answer(self, keys: &str) -> Typed {
         let keys = keys.trim_end_matches(['\r', '\n']);
         let mut pressed = keys.chars();
@@ -185,7 +185,7 @@ impl YesKey {
         }
     }
 
-    /// The last line of the question.
+    /// Returns the last line of the question.
     fn prompt(self, can_be_kept: bool) -> String {
         let (yes, always) = (self.0, self.0.to_ascii_uppercase());
         let kept = if can_be_kept {
@@ -197,9 +197,9 @@ impl YesKey {
     }
 }
 
-/// A question that is alone on the screen. If nobody waits for its answer any more, the screen says so.
+/// A question that is alone on the screen. If it is dropped without an answer, the screen says so.
 struct Asked {
-    /// The answer, as the screen shows it.
+    /// The answer, as shown on the screen.
     shown: Option<&'static str>,
 }
 
@@ -216,7 +216,7 @@ fn lock(keyboard: &Mutex<Keyboard>) -> MutexGuard<'_, Keyboard> {
     keyboard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The next keys that are pressed without a pause between them.
+/// Waits for the next keys that are pressed without a pause between them.
 fn read_keys(keyboard: &Arc<Mutex<Keyboard>>) -> oneshot::Receiver<Option<String>> {
     let (answer, answered) = oneshot::channel();
     let mut state = lock(keyboard);
@@ -240,7 +240,7 @@ fn read_keys(keyboard: &Arc<Mutex<Keyboard>>) -> oneshot::Receiver<Option<String
             let mut state = lock(&keyboard);
             state.is_read = false;
             if let Some(waiting) = state.waiting.take() {
-                // A caller that has given up waiting needs no answer.
+                // A caller that no longer waits needs no answer.
                 let _ = waiting.send(keys);
             }
         });
@@ -248,8 +248,8 @@ fn read_keys(keyboard: &Arc<Mutex<Keyboard>>) -> oneshot::Receiver<Option<String
     answered
 }
 
-/// The keys that are there, and those that follow without a pause; `None` where the terminal has ended. They are read past the
-/// buffer of the standard input, which reads more than it gives.
+/// Reads the pressed keys, and those that follow without a pause; `None` if the terminal has ended. It bypasses the buffer of standard
+/// input, which reads ahead.
 fn pressed() -> Option<String> {
     let mut keys = Vec::new();
     let mut buffer = [0; 256];
@@ -265,7 +265,7 @@ fn pressed() -> Option<String> {
     }
 }
 
-/// True if there is something to read within `wait`, also where the terminal has ended.
+/// Returns true if there is input within `wait`, or if the terminal has ended.
 fn is_typed(wait: Duration) -> bool {
     let input = io::stdin();
     let mut streams = [PollFd::new(&input, PollFlags::IN)];
@@ -273,7 +273,7 @@ fn is_typed(wait: Duration) -> bool {
     poll(&mut streams, Some(&wait)).is_ok_and(|ready| ready > 0)
 }
 
-/// A time as one reads it: whole minutes, or else seconds.
+/// Formats a duration in whole minutes if possible, otherwise in seconds.
 fn in_words(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {

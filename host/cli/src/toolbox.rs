@@ -1,4 +1,4 @@
-//! The tools of a run: what is built in, what the plugins bring, and what the MCP servers offer.
+//! The tools of a run: built-in ones, those of plugins, and those of MCP servers.
 
 use crate::configuration;
 use crate::exit::CliError;
@@ -8,14 +8,14 @@ use hookhost_agent::tool::{Toolbox, adopt_orphans};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The tools, and a sentence for each that is left out, and for what they cannot have.
+/// Returns the tools, and a sentence for each tool that is left out and for each restriction.
 pub(crate) async fn toolbox(
     host: &Host,
     config: &Config,
     section: &AgentSection,
     workspace: &Path,
 ) -> Result<(Toolbox, Vec<String>), CliError> {
-    // Before the first program is started: what leaves its group is found again at the end.
+    // Before the first program starts, so that processes that leave their group can be found at the end.
     let mut notices = Vec::new();
     if let Err(error) = adopt_orphans() {
         notices.push(format!("what tools start cannot all be killed at the end of the run: {error}"));
@@ -35,14 +35,14 @@ pub(crate) async fn toolbox(
     Ok((tools.map_err(anyhow::Error::new)?, notices))
 }
 
-/// The environment variables that nothing that the agent starts inherits.
+/// Returns the environment variables that no child process of the agent inherits.
 pub(crate) fn hidden_variables(config: &Config, section: &AgentSection) -> Result<Vec<String>, CliError> {
     let mut variables = section.hidden_variables(names_of_environment());
     variables.extend(configuration::mcp(config)?.key_variables());
     Ok(variables)
 }
 
-/// The names of this process's environment variables, except those that are not UTF-8, which no pattern means.
+/// The names of this process's environment variables. Names that are not UTF-8 are left out, since no pattern can match them.
 fn names_of_environment() -> impl Iterator<Item = String> {
     std::env::vars_os().filter_map(|(name, _)| name.into_string().ok())
 }

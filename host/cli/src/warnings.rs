@@ -1,4 +1,4 @@
-//! What the engine and the agent warn of, beside what they return: said on the standard error.
+//! Prints the warnings of the engine and the agent on standard error.
 
 use crate::output::{
     note, printable,
@@ -12,23 +12,23 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// Says what is at least a warning of ours; what libraries trace is nobody's business here. On a terminal it also says what is
-/// being compiled where that takes a while: elsewhere nobody waits for it, and a program may read what is said.
+/// Prints warnings of hookhost's own crates and ignores the traces of libraries. On a terminal it also reports slow compilations;
+/// elsewhere nobody waits for them, and a program may read the output.
 struct Says {
     tells_progress: bool,
-    /// Plugins of which this was said: one is compiled twice where its configuration becomes part of it.
+    /// Plugins that were reported. A plugin is compiled twice if its configuration becomes part of the code.
     compiling: Mutex<BTreeSet<String>>,
 }
 
-/// Target of warnings that the user reads in a refusal or a notice as well.
+/// Target of warnings that a refusal or a notice also contains.
 const TOLD: &str = "hookhost::told";
 
-/// What is said while something is compiled.
+/// Target of messages about compilations.
 const PROGRESS: &str = "hookhost::compiling";
 
-/// Has warnings said from here on.
+/// Prints warnings from now on.
 pub(crate) fn say() {
-    // Only a second one would be refused, and there is none.
+    // This fails only if a subscriber is set already, and there is none.
     let _ = tracing::subscriber::set_global_default(Says {
         tells_progress: std::io::stderr().is_terminal(),
         compiling: Mutex::default(),
@@ -67,7 +67,7 @@ impl Subscriber for Says {
     fn exit(&self, _: &Id) {}
 }
 
-/// The sentence, followed by its facts, as ` (plugin: p, …)`.
+/// A message, followed by its fields as ` (plugin: p, …)`.
 #[derive(Default)]
 struct Said {
     message: String,

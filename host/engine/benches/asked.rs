@@ -1,9 +1,9 @@
-//! Events that another process asks for: for comparisons with what is not to be built together with the engine. `cargo xtask peers`
-//! runs it, after `cargo xtask plugins`.
+//! Settles events on request of another process, to compare the engine with programs that are not to be built together with it. `cargo
+//! xtask peers` runs it, after `cargo xtask plugins`.
 //!
-//! A line on the standard input is a JSON object: the `rule` that is asked (`component`, `plugin` or `closure`), the shell
-//! `command` that it is asked about, and how many `events`. The answer is a line with another one: the `nanoseconds` of all
-//! events, and whether they were `rejected`.
+//! Each line of standard input is a JSON object: the `rule` to ask (`component`, `plugin` or `closure`), the shell `command`, and the
+//! number of `events`. The answer is a line with another object: the `nanoseconds` of all events, and `rejected`, which is true if they
+//! were rejected.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
@@ -44,7 +44,7 @@ fn answer(runtime: &Runtime, session: &Session, command: &str, events: u64) -> V
     json!({ "nanoseconds": began.elapsed().as_nanos() as u64, "rejected": rejected })
 }
 
-/// The same rule as a component, as a part of this program, and as a closure.
+/// Returns an entry for the same rule as a component, as a native plugin, or as a closure.
 fn entry(rule: &str) -> Option<Entry> {
     let is_force_push =
         |call: &ToolCall| matches!(&call.action, Action::Shell(shell) if shell.command.contains("push --force"));
@@ -58,7 +58,7 @@ fn entry(rule: &str) -> Option<Entry> {
         }
         _ => return None,
     };
-    // Far off: the machine may be busy.
+    // Generous limits, since the machine may be busy.
     (entry.limits.compute, entry.limits.deadline) = (Some(Duration::from_secs(10)), Some(Duration::from_secs(10)));
     Some(entry)
 }
@@ -71,7 +71,7 @@ fn component() -> PathBuf {
     path
 }
 
-/// A session without a log, under this rule.
+/// Opens a session without a log, under this rule.
 async fn session_of(entry: Entry) -> Session {
     let config = Config::from_entries(vec![entry], Settings::default()).unwrap();
     let host = Host::builder(config).without_cache().build().await.unwrap();

@@ -1,12 +1,12 @@
-//! What one event costs: through the host, and bare through wasmtime, with the same component and the same limits, in
-//! one run. The ratio of the two is what the host adds.
+//! Measures one event through the host and bare through wasmtime, with the same component and the same limits, in one run. The ratio
+//! shows the cost of the host.
 //!
 //! `cargo bench --package hookhost --bench event`, after `cargo xtask plugins`.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
 mod subject;
-/// The engine's own mirrors of the contract's types, which are private: the bare call passes the same.
+/// The engine's private mirrors of the contract's types. The bare call passes the same types.
 #[expect(dead_code, reason = "one event of all is called")]
 #[path = "../src/wire/mod.rs"]
 mod wire;
@@ -48,7 +48,7 @@ fn one_event(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The same plugin as a component and as part of the program, and the rule as a closure.
+/// Measures the same plugin as a component and as part of the program, and the rule as a closure.
 fn one_rule(criterion: &mut Criterion) {
     let runtime = Runtime::new().unwrap();
     let mut group = criterion.benchmark_group("one event, one rule, log off");
@@ -94,7 +94,7 @@ fn nobody_asked(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// What the disk itself takes: the bytes of one such record, appended to a file with one write.
+/// Measures the disk alone: appends the bytes of one such record to a file with one write.
 fn one_append(criterion: &mut Criterion) {
     use std::io::Write as _;
     let mut file = tempfile::tempfile().unwrap();

@@ -1,9 +1,9 @@
-//! One kind of event, as often as its argument says: for tools that count what a process does, such as instructions (`valgrind
+//! Settles events of one kind, as many as its argument says, for tools that count a process's instructions (`valgrind
 //! --tool=callgrind`) or system calls (`strace -c -f`).
 //!
 //! `steady hookhost|shell|recorded|recorded-at-once|without-subscribers|recorded-without-subscribers|bare EVENTS [CACHE]`, after
-//! `cargo xtask plugins`; `steady load HOSTS CACHE` builds as many hosts. A second run with the same directory CACHE compiles nothing:
-//! what compiling costs differs from run to run.
+//! `cargo xtask plugins`; `steady load HOSTS CACHE` builds as many hosts. A second run with the same directory CACHE compiles nothing.
+//! The cost of compiling differs from run to run.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
@@ -11,7 +11,7 @@
 #[expect(dead_code, reason = "nothing is timed here")]
 mod at_once;
 mod subject;
-/// The engine's own mirrors of the contract's types, which are private: the bare call passes the same.
+/// The engine's private mirrors of the contract's types. The bare call passes the same types.
 #[expect(dead_code, reason = "one event of all is called")]
 #[path = "../src/wire/mod.rs"]
 mod wire;
@@ -23,7 +23,7 @@ use hookhost::contract;
 use std::path::Path;
 use subject::{Bare, built, call, component, entry, session_of};
 
-/// The plugin that is asked: for `shell` it is `shell-guard`, of a megabyte, which works for its answer.
+/// Returns the plugin's entry. For `shell` it is `shell-guard`, a plugin of a megabyte that computes a lot.
 fn asked(kind: &str) -> Entry {
     if kind != "shell" {
         return entry(&component());

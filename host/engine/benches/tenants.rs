@@ -1,8 +1,8 @@
-//! Many tenants in one process, each with a rule set of its own, of real components: what loading them takes, what they
-//! keep in memory, and what an event costs beside the same event in a process with one tenant.
+//! Measures many tenants in one process, each with a rule set of its own, of real components: the time of loading them, their memory,
+//! and an event beside the same event in a process with one tenant.
 //!
-//! `cargo xtask bench` runs it. Each process that is measured is a child of this one, which answers lines on its standard
-//! input: `tenants serve TENANTS DISTINCT CACHE`.
+//! `cargo xtask bench` runs it. Each measured process is a child of this one and answers lines on its standard input: `tenants serve
+//! TENANTS DISTINCT CACHE`.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
@@ -27,7 +27,7 @@ fn main() {
         ["serve", tenants, distinct, cache] => {
             serve(tenants.parse().unwrap(), distinct.parse().unwrap(), Path::new(cache));
         }
-        // Compiling what is distinct takes minutes.
+        // Compiling the distinct rule sets takes minutes.
         ["--quick"] => rows(1_000, 10),
         _ => rows(10_000, 100),
     }
@@ -88,7 +88,7 @@ struct Tenants {
 }
 
 impl Tenants {
-    /// Starts it. It says what loading took.
+    /// Starts the process. Also returns the figures of loading.
     fn start(tenants: usize, distinct: usize, cache: &Path) -> (Self, Value) {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.arg("serve").args([tenants.to_string(), distinct.to_string()]).arg(cache);
@@ -105,7 +105,7 @@ impl Tenants {
         line
     }
 
-    /// The time of that many events, of one tenant or of tenants in turn.
+    /// Returns the time of that many events, of one tenant or of all tenants in turn.
     fn ask(&mut self, whose: &str, events: u32) -> Duration {
         writeln!(self.asks, "{whose} {events}").unwrap();
         Duration::from_nanos(self.line().trim().parse().unwrap())
@@ -123,7 +123,7 @@ fn time(nanos: &Value) -> Duration {
     Duration::from_nanos(nanos.as_u64().unwrap())
 }
 
-/// Loads the rule sets, says what that took, and settles events for as long as it is asked to.
+/// Loads the rule sets, prints the figures, and settles events until the end of the input.
 fn serve(tenants: usize, distinct: usize, cache: &Path) {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let host = Host::builder(Config::empty()).engine(&Engine::new()).cache(cache).build();
@@ -132,7 +132,7 @@ fn serve(tenants: usize, distinct: usize, cache: &Path) {
     let digest = Digest::of_file(&wasm).unwrap();
     let config = |tenant: usize| {
         let mut entry = Entry::new(COMPONENT, &wasm, digest).with("protected", [protected(tenant % distinct, "**")]);
-        // Far off: the machine may be busy.
+        // Generous limits, since the machine may be busy.
         (entry.limits.compute, entry.limits.deadline) = (Some(Duration::from_secs(10)), Some(Duration::from_secs(10)));
         Config::from_entries(vec![entry], Settings::default()).unwrap()
     };
@@ -149,7 +149,7 @@ fn serve(tenants: usize, distinct: usize, cache: &Path) {
         }
     }
     let (load, loaded) = (began.elapsed(), resident_mib());
-    // Each tenant is under its own rules, and all of their code has run.
+    // Checks that each tenant is under its own rules, and runs all of their code once.
     for (tenant, session) in sessions.iter().enumerate() {
         let settle = |path: &str| runtime.block_on(session.before_tool_call(write(session, path))).outcome;
         assert!(matches!(settle(&protected(tenant % distinct, "x")), GateOutcome::Rejected(_)));
@@ -181,7 +181,7 @@ fn serve(tenants: usize, distinct: usize, cache: &Path) {
     }
 }
 
-/// A path below the directory that the configuration with this number protects.
+/// Returns a path below the directory that the configuration with this number protects.
 fn protected(configuration: usize, below: &str) -> String {
     format!("of-{configuration}/{below}")
 }

@@ -1,29 +1,29 @@
-//! Namespaces: an agent reaches loopback and nothing else, and what it leaves behind ends with it.
+//! Runs an agent in namespaces: it reaches only loopback, and its leftover processes end with it.
 
 use std::process::{Command, Stdio};
 
-/// How this machine makes namespaces.
+/// The options by which this machine makes namespaces.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Confined {
     options: &'static [&'static str],
 }
 
-/// As root; and where users may make namespaces, as they.
+/// The options for root, and those for a user where users may make namespaces.
 const WAYS: &[&[&str]] = &[
     &["--net", "--pid", "--fork", "--kill-child", "--mount-proc"],
     &["--map-root-user", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"],
 ];
 
 impl Confined {
-    /// Finds out how.
+    /// Finds the options that work here.
     ///
     /// # Errors
-    /// A sentence on why there are none.
+    /// A sentence on the reason if none work.
     pub(crate) fn find() -> Result<Self, String> {
         let mut why = String::new();
         for options in WAYS {
             let mut unshare = Command::new("unshare");
-            // What is needed inside, too: loopback has to be brought up.
+            // The same step is needed inside: loopback has to be brought up.
             let tried = unshare.args(*options).args(["ip", "link", "set", "lo", "up"]).stdin(Stdio::null()).output();
             match tried {
                 Ok(output) if output.status.success() => return Ok(Self { options }),
@@ -34,7 +34,7 @@ impl Confined {
         Err(format!("no network namespace can be made here, and without one an agent would reach its vendor ({why})"))
     }
 
-    /// A command that runs this program in namespaces of its own, without the caller's environment.
+    /// Returns a command that runs this program in namespaces of its own, without the caller's environment.
     pub(crate) fn command(self, program: &std::path::Path) -> Command {
         let mut command = Command::new("unshare");
         command.args(self.options).arg(program).env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
@@ -42,10 +42,10 @@ impl Confined {
     }
 }
 
-/// Brings loopback up, inside.
+/// Brings loopback up, inside the namespaces.
 ///
 /// # Errors
-/// A sentence where it cannot.
+/// A sentence on the reason if this fails.
 pub(crate) fn loopback_up() -> Result<(), String> {
     match Command::new("ip").args(["link", "set", "lo", "up"]).status() {
         Ok(status) if status.success() => Ok(()),

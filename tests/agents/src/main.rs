@@ -1,19 +1,19 @@
-//! `real-agents [--keep] [--hookhost FILE --hook FILE --plugin FILE | --stand-in FILE] [NAME…]` runs people's own agents,
-//! offline, against a model that answers by a script, with the hook installed as a user does it.
+//! `real-agents [--keep] [--hookhost FILE --hook FILE --plugin FILE | --stand-in FILE] [NAME…]` runs people's own agents offline,
+//! against a scripted model, with the hook installed as by a user.
 //!
-//! | module | what it is |
+//! | module | purpose |
 //! |---|---|
-//! | [`model`] | the model |
+//! | [`model`] | the scripted model |
 //! | [`npm`] | installs agents |
 //! | [`confine`] | namespaces |
 //! | [`place`] | the directories of a case |
 //! | [`process`] | runs an agent |
-//! | [`hook`] | what is under test: installs it, and says what it was told |
-//! | [`agents`] | what each agent needs |
-//! | [`run`] | the runs of an agent in a case, and what was seen of them |
-//! | [`cases`] | what is checked |
-//! | [`report`] | a line for each check |
-//! | [`mcp`] | `real-agents mcp --hookhost FILE`: servers of MCP that people use, and its conformance suite, behind the proxy |
+//! | [`hook`] | the subject of the test: installs it, and reads the events that it received |
+//! | [`agents`] | the requirements of each agent |
+//! | [`run`] | the runs of an agent in a case, and the observations of them |
+//! | [`cases`] | the checks |
+//! | [`report`] | prints a line for each check |
+//! | [`mcp`] | `real-agents mcp --hookhost FILE`: runs public MCP servers and the protocol's conformance suite behind the proxy |
 
 mod agents;
 mod cases;
@@ -36,7 +36,7 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a case may take: some run their agent several times.
+/// Time limit of a case. Some cases run their agent several times.
 const CASE_LIMIT: Duration = Duration::from_secs(240);
 
 fn main() -> ExitCode {
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The command line.
+/// The options of the command line.
 struct Options {
     keep: bool,
     hook: Hook,
@@ -98,7 +98,7 @@ fn options(words: &[String]) -> Result<Options> {
     Ok(Options { keep, hook, cases, agents })
 }
 
-/// Installs, and runs each case in namespaces of its own.
+/// Installs the agents, and runs each case in namespaces of its own.
 fn outside(words: &[String]) -> Result<ExitCode> {
     let options = options(words)?;
     let mut tally = Tally::default();
@@ -132,7 +132,7 @@ fn outside(words: &[String]) -> Result<ExitCode> {
     Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Where agents are installed: outside the repository, so that a clean checkout does not install them again.
+/// Returns the directory of installed agents. It is outside the repository, so that a clean checkout does not install them again.
 fn cache() -> Result<PathBuf> {
     let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let cache = named("HOOKHOST_AGENTS_CACHE")
@@ -181,7 +181,7 @@ fn run_case(
     Ok(())
 }
 
-/// One case, in the namespaces.
+/// Runs one case, inside the namespaces.
 fn inside(words: &[String]) -> Result<ExitCode> {
     let [name, case, root, cache, rest @ ..] = words else { bail!("too few arguments") };
     confine::loopback_up().map_err(anyhow::Error::msg)?;

@@ -1,4 +1,4 @@
-//! Agents come from npm, once for each version, into a directory outside the repository.
+//! Installs agents from npm, each version once, into a directory outside the repository.
 
 use crate::process::Start;
 use anyhow::{Result, bail};
@@ -6,20 +6,20 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A package of npm, of one version.
+/// One version of an npm package.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Package {
-    /// The directory that it is installed in begins with this.
+    /// The first part of the name of its directory.
     pub(crate) short: &'static str,
     pub(crate) name: &'static str,
-    /// The exact version: npm otherwise takes an old one where the newest does not fit the machine's Node.
+    /// The exact version. Otherwise npm takes an old one if the newest does not fit the machine's Node.
     pub(crate) version: &'static str,
 }
 
-/// The Node that agents run with: some need a newer one than machines have.
+/// The Node that runs the agents. Some need a newer one than machines have.
 pub(crate) const NODE: Package = Package { short: "node", name: "node", version: "22.23.3" };
 
-/// Variables of the caller that say how the registry is reached.
+/// Variables of the caller that npm keeps, to reach the registry.
 const KEPT: &[&str] = &[
     "HTTP_PROXY",
     "HTTPS_PROXY",
@@ -31,27 +31,27 @@ const KEPT: &[&str] = &[
     "SSL_CERT_FILE",
 ];
 
-/// How long npm may take for one package, in seconds as `timeout` reads them.
+/// Time limit of npm for one package, in seconds as `timeout` takes them.
 const LIMIT: &str = "600";
 
 impl Package {
-    /// The directory that it is installed in, below the cache.
+    /// Returns the package's directory below the cache.
     pub(crate) fn directory(&self) -> String {
         format!("{}-{}", self.short, self.version)
     }
 
-    /// Installs it, unless it is there.
+    /// Installs the package unless it is installed.
     ///
     /// # Errors
-    /// A sentence on why it cannot be installed.
+    /// A sentence on the reason.
     pub(crate) fn install(&self, cache: &Path) -> Result<()> {
         self.install_with(cache, &[])
     }
 
-    /// Installs it and others in the same directory, unless they are there.
+    /// Installs the package and others in the same directory, unless they are installed.
     ///
     /// # Errors
-    /// A sentence on why it cannot be installed.
+    /// A sentence on the reason.
     pub(crate) fn install_with(&self, cache: &Path, others: &[Self]) -> Result<()> {
         let directory = cache.join(self.directory());
         let (done, home) = (directory.join(".installed"), cache.join("npm-home"));
@@ -62,7 +62,7 @@ impl Package {
         fs::create_dir_all(&directory)?;
         fs::write(directory.join("package.json"), "{\"private\":true}\n")?;
         println!("==> installing {} {}", self.name, self.version);
-        // Packages run scripts of their own: they see nothing of the caller but how the registry is reached.
+        // Packages run scripts of their own, so they get only the variables that are needed to reach the registry.
         let mut npm = Command::new("timeout");
         npm.args([LIMIT, "npm"]).env_clear().envs(std::env::vars_os().filter(|(name, _)| {
             let name = name.to_string_lossy();
@@ -87,12 +87,12 @@ impl Package {
         }
     }
 
-    /// A program of it.
+    /// Returns the command that starts a program of the package.
     pub(crate) fn start(&self, cache: &Path, program: &str, arguments: &[&str]) -> Start {
         Start::new(self.program(cache, program), arguments)
     }
 
-    /// The path of a program of it.
+    /// Returns the path of a program of the package.
     pub(crate) fn program(&self, cache: &Path, program: &str) -> PathBuf {
         cache.join(self.directory()).join("node_modules/.bin").join(program)
     }

@@ -1,15 +1,15 @@
-//! The directories of one case: a home, a project and a temporary directory that nobody used before.
+//! The directories of one case: a new home, project and temporary directory.
 
 use anyhow::{Context as _, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where a case happens.
+/// The directories of a case.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
-    /// The directory that holds all others of the case.
+    /// The directory that contains all others of the case.
     pub(crate) root: PathBuf,
-    /// Where the agents are installed.
+    /// The directory of installed agents.
     pub(crate) cache: PathBuf,
     /// The model's address.
     pub(crate) model: String,
@@ -33,32 +33,32 @@ impl Place {
         self.root.join("home")
     }
 
-    /// The project, in which the agent is started.
+    /// The project. The agent starts in it.
     pub(crate) fn project(&self) -> PathBuf {
         self.root.join("project")
     }
 
-    /// For temporary files.
+    /// The directory for temporary files.
     pub(crate) fn temporary(&self) -> PathBuf {
         self.root.join("tmp")
     }
 
-    /// Where the hook program is.
+    /// The directory of the hook program.
     pub(crate) fn bin(&self) -> PathBuf {
         self.root.join("bin")
     }
 
-    /// Where the stand-in writes each message and its reply.
+    /// The directory to which the stand-in writes each message and its reply.
     pub(crate) fn recorded(&self) -> PathBuf {
         self.root.join("recorded")
     }
 
-    /// Where hookhost keeps compiled plugins, for all cases of a run.
+    /// The directory of compiled plugins, shared by all cases of a run.
     pub(crate) fn compiled(&self) -> PathBuf {
         self.root.ancestors().nth(2).unwrap_or(&self.root).join("compiled")
     }
 
-    /// A file of the project, as text; `None` where it is not there.
+    /// Returns the text of a file of the project; `None` if the file does not exist.
     pub(crate) fn file(&self, name: &str) -> Option<String> {
         fs::read_to_string(self.project().join(name)).ok()
     }
@@ -80,7 +80,7 @@ impl Place {
     }
 }
 
-/// Writes a file, and makes its directories.
+/// Writes a file, and creates its directories.
 ///
 /// # Errors
 /// If it cannot be written.

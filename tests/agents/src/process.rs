@@ -1,4 +1,4 @@
-//! Running an agent: nothing of the caller's environment, and a time limit.
+//! Runs an agent without the caller's environment, and with a time limit.
 
 use crate::place::Place;
 use anyhow::{Context as _, Result};
@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long an agent may run. The slowest needs a tenth of it where the machine is idle.
+/// Time limit of an agent. On an idle machine the slowest one needs a tenth of it.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
-/// How an agent is started.
+/// A program to start, with its arguments and variables.
 #[derive(Clone, Debug)]
 pub(crate) struct Start {
     pub(crate) program: PathBuf,
@@ -27,30 +27,30 @@ impl Start {
         Self { program, arguments, variables: Vec::new() }
     }
 
-    /// And these variables.
+    /// Adds variables.
     pub(crate) fn with(mut self, variables: &[(&str, &str)]) -> Self {
         self.variables.extend(variables.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())));
         self
     }
 }
 
-/// How a program ended.
+/// The end of a program.
 #[derive(Clone, Debug)]
 pub(crate) struct Ended {
-    /// The exit code; `None` where a signal ended it, also that of the time limit.
+    /// The exit code; `None` if a signal ended it, such as that of the time limit.
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
 impl Ended {
-    /// What it printed, for a failure's explanation.
+    /// Describes the exit code and the output, to explain a failure.
     pub(crate) fn said(&self) -> String {
         format!("exit code {:?}\n{}\n{}", self.code, self.stdout.trim_end(), self.stderr.trim_end())
     }
 }
 
-/// The variables that every program of a case has.
+/// Returns the variables of every program of a case.
 pub(crate) fn variables(place: &Place) -> Vec<(String, String)> {
     let node = place.cache.join(crate::npm::NODE.directory()).join("node_modules/node/bin");
     let text = |path: &Path| path.to_string_lossy().into_owned();
@@ -60,12 +60,12 @@ pub(crate) fn variables(place: &Place) -> Vec<(String, String)> {
         ("TMPDIR".into(), text(&place.temporary())),
         ("TERM".into(), "xterm".into()),
         ("LANG".into(), "C.UTF-8".into()),
-        // All else of hookhost is below the home directory; compiled plugins are the same in each case.
+        // All other directories of hookhost are below the home directory. Compiled plugins are the same in each case.
         ("HOOKHOST_CACHE_DIR".into(), text(&place.compiled())),
     ]
 }
 
-/// Runs it in the project until it ends, at most for `limit`.
+/// Runs a program in the project until it ends, for at most `limit`.
 ///
 /// # Errors
 /// If it cannot be started.
@@ -88,7 +88,7 @@ pub(crate) fn run(place: &Place, start: &Start, limit: Duration) -> Result<Ended
             child.kill()?;
             break child.wait()?;
         }
-        // There is no way to wait for a process for so long in the standard library.
+        // The standard library cannot wait for a process with a time limit.
         thread::sleep(Duration::from_millis(10));
     };
     let read = |path: &Path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());

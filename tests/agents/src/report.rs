@@ -1,4 +1,4 @@
-//! A line for each check, and the sum of them.
+//! Prints a line for each check, and counts them.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use std::fmt;
 pub(crate) struct Report {
     kind: Kind,
     what: String,
-    /// More lines, for who has to find out why.
+    /// More lines, to find the cause of a failure.
     details: String,
 }
 
@@ -29,28 +29,28 @@ impl Kind {
 }
 
 impl Report {
-    /// It holds.
+    /// The check has passed.
     pub(crate) fn pass(what: impl Into<String>) -> Self {
         Self { kind: Kind::Pass, what: what.into(), details: String::new() }
     }
 
-    /// It does not.
+    /// The check has failed.
     pub(crate) fn fail(what: impl Into<String>, details: impl Into<String>) -> Self {
         Self { kind: Kind::Fail, what: what.into(), details: details.into() }
     }
 
-    /// It was not looked at, and why.
+    /// The check was skipped. `what` contains the reason.
     pub(crate) fn skip(what: impl Into<String>) -> Self {
         Self { kind: Kind::Skip, what: what.into(), details: String::new() }
     }
 
-    /// The line by which a case tells it.
+    /// Returns the line in which a case reports it.
     pub(crate) fn line(&self) -> String {
         let details = self.details.trim_end().replace('\n', "\x1f");
         format!("{}\t{}\t{details}", self.kind.name(), self.what.replace(['\n', '\t'], " "))
     }
 
-    /// Reads such a line.
+    /// Parses such a line.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let mut parts = line.splitn(3, '\t');
         let kind = match parts.next()? {
@@ -64,7 +64,7 @@ impl Report {
     }
 }
 
-/// How many checks passed, failed and were left out.
+/// The numbers of checks that have passed, failed and been skipped.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) passed: u32,

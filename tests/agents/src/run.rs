@@ -1,4 +1,4 @@
-//! The runs of an agent in a case, and what was seen of them.
+//! The runs of an agent in a case, and the observations of them.
 
 use crate::agents::RealAgent;
 use crate::hook::{Hook, Received};
@@ -17,22 +17,22 @@ use std::path::Path;
 pub(crate) struct Run<'a> {
     pub(crate) agent: &'a dyn RealAgent,
     pub(crate) place: Place,
-    /// How the agent ended, each time.
+    /// The end of each run.
     pub(crate) ended: Vec<Ended>,
-    /// Further variables that the agent is started with.
+    /// Additional variables for the agent.
     pub(crate) variables: Vec<(String, String)>,
     known: &'static Agent,
     hook: &'a Hook,
     model: Model,
-    /// What the model was sent, in all runs.
+    /// The model's requests and answers in all runs.
     exchanges: Vec<Exchange>,
 }
 
 impl<'a> Run<'a> {
-    /// A new home with the agent and the hook in it.
+    /// Prepares a new home with the agent and the hook.
     ///
     /// # Errors
-    /// If something cannot be set up.
+    /// If a step of the preparation fails.
     pub(crate) fn prepare(agent: &'a dyn RealAgent, hook: &'a Hook, root: &Path, cache: &Path) -> Result<Self> {
         let model = Model::start()?;
         let place = Place::make(root, cache, model.url())?;
@@ -52,10 +52,10 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Runs the agent with a prompt, once, and `meanwhile` at the same time. It is told whether the agent has ended.
+    /// Runs the agent with a prompt once, and `meanwhile` at the same time. Its second argument returns true if the agent has ended.
     ///
     /// # Errors
-    /// If the agent cannot be started, or what is done meanwhile fails.
+    /// If the agent cannot be started, or if `meanwhile` fails.
     pub(crate) fn once_while(
         &mut self,
         prompt: &str,
@@ -76,10 +76,10 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Does something with the model at hand that is not a run of the agent without a terminal.
+    /// Does something with the model other than a run of the agent without a terminal.
     ///
     /// # Errors
-    /// Those of what is done.
+    /// The errors of `does`.
     pub(crate) fn meanwhile<T>(&mut self, scripts: Vec<Script>, does: impl FnOnce(&Place) -> Result<T>) -> Result<T> {
         self.model.follow(scripts);
         let done = does(&self.place);
@@ -93,7 +93,7 @@ impl<'a> Run<'a> {
         start
     }
 
-    /// Runs the agent until it has done these shell commands: some agents end their run when a call is rejected.
+    /// Runs the agent until it has run these shell commands. Some agents end their run when a call is rejected.
     pub(crate) fn commands(&mut self, commands: &[&str]) -> Result<()> {
         let mut left = commands;
         while !left.is_empty() {
@@ -110,7 +110,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Whether the model was sent this text.
+    /// Returns true if the model received this text.
     pub(crate) fn sent(&self, text: &str) -> bool {
         self.exchanges.iter().any(|exchange| exchange.body.contains(text))
     }
@@ -119,7 +119,7 @@ impl<'a> Run<'a> {
         self.hook.told(&self.place)
     }
 
-    /// What the agent can do at the hook point of an event, as its adapter has it; `None` where the hook is not installed at any.
+    /// Returns the agent's abilities at the hook point of an event, by its adapter; `None` if no hook is installed for the event.
     pub(crate) fn can(&self, event: EventKind) -> Option<Abilities> {
         if let Some(point) = self.agent.says(event) {
             return self.known.point(point).map(|point| point.abilities);
@@ -127,22 +127,22 @@ impl<'a> Run<'a> {
         self.known.points.iter().find(|point| point.installed && point.event == event).map(|point| point.abilities)
     }
 
-    /// Whether the hook was told a message that holds this text.
+    /// Returns true if the hook received a message that contains this text.
     pub(crate) fn was_told(&self, text: &str) -> Result<bool> {
         Ok(self.told()?.iter().any(|told| told.text.contains(text)))
     }
 
-    /// One call of the shell tool.
+    /// Returns a step with one call of the shell tool.
     pub(crate) fn shell(&self, command: &str) -> Step {
         Step::Calls(vec![self.agent.shell(command)])
     }
 
-    /// The file of the project, if it is there.
+    /// Returns the text of a file of the project, if it exists.
     pub(crate) fn file(&self, name: &str) -> Option<String> {
         self.place.file(name)
     }
 
-    /// Prints the outcome of a check.
+    /// Prints the result of a check.
     pub(crate) fn check(&self, what: &str, holds: bool) {
         let report = if holds { Report::pass(what) } else { Report::fail(what, self.details()) };
         println!("{}", report.line());
@@ -152,7 +152,7 @@ impl<'a> Run<'a> {
         println!("{}", Report::skip(what).line());
     }
 
-    /// What happened, for who has to find out why.
+    /// Describes all runs, to find the cause of a failure.
     fn details(&self) -> String {
         let mut details = String::new();
         for ended in &self.ended {
@@ -167,7 +167,7 @@ impl<'a> Run<'a> {
         details
     }
 
-    /// Writes down what the model was sent.
+    /// Writes the model's requests and the details to files.
     pub(crate) fn keep(&self) -> Result<()> {
         let directory = self.place.root.join("requests");
         fs::create_dir_all(&directory)?;

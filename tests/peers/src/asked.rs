@@ -1,4 +1,4 @@
-//! hookhost in a process of its own, which settles the events that it is asked for: `host/engine/benches/asked.rs`.
+//! Runs hookhost in a process of its own, which settles events on request: `host/engine/benches/asked.rs`.
 
 use crate::call::Call;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ impl Asked {
         Ok(Self { process, asks, answers: BufReader::new(answers) })
     }
 
-    /// The time of that many events under a rule, and whether they were rejected.
+    /// Returns the time of that many events under a rule, and true if they were rejected.
     pub(crate) fn ask(&mut self, rule: &str, call: &Call, events: u32) -> Result<(Duration, bool), String> {
         let asked = json!({ "rule": rule, "command": call.command, "events": events });
         let mut line = String::new();

@@ -1,4 +1,4 @@
-//! The two calls that everything is asked about, and the message that an agent sends about one.
+//! The two calls of the comparison, and an agent's message about one.
 
 use serde_json::json;
 use std::path::Path;
@@ -9,13 +9,13 @@ pub(crate) struct Call {
     pub(crate) is_force_push: bool,
 }
 
-/// One that runs, and one that the rule is there to refuse.
+/// A call that is allowed, and one that the rule denies.
 pub(crate) const CALLS: [Call; 2] =
     [Call { command: "git status", is_force_push: false }, Call { command: "git push --force", is_force_push: true }];
 
 impl Call {
-    /// What Claude Code writes to its hook, for an agent that works in this directory. It has no identifier: a call that was asked
-    /// about before would be known again.
+    /// Returns Claude Code's message to its hook, for an agent in this directory. It has no identifier, so that a repeated call is not
+    /// recognised as an earlier one.
     pub(crate) fn message(&self, directory: &Path) -> String {
         let message = json!({
             "session_id": "s", "transcript_path": "", "cwd": directory, "permission_mode": "default",

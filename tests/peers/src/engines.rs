@@ -1,5 +1,5 @@
-//! The rule in the languages of policy engines, in this process, in turns with an event of hookhost, which a process that is built
-//! apart settles. One of the two waits while the other is timed.
+//! Times the rule in the languages of policy engines, in this process, in turns with an event of hookhost, which a separately built
+//! process settles. One of the two waits while the other is timed.
 
 use crate::asked::Asked;
 use crate::call::{CALLS, Call};
@@ -10,10 +10,10 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What all are measured against.
+/// The reference of all rows.
 const REFERENCE: &str = "`hookhost`, a component, log off";
 
-/// The same rule of ours without WebAssembly.
+/// hookhost's own rule without WebAssembly.
 const NATIVE: [(&str, &str); 2] =
     [("plugin", "`hookhost`, the plugin natively"), ("closure", "`hookhost`, the rule as a closure")];
 
@@ -48,7 +48,7 @@ pub(crate) fn rows(asked: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The process of hookhost, for two that take turns.
+/// The process of hookhost, shared by two subjects that take turns.
 struct Ours(RefCell<Asked>);
 
 impl Ours {
@@ -65,7 +65,7 @@ impl Ours {
         self.time("component", call, events)
     }
 
-    /// The answer was looked at before, and the process looks whether it stays the same.
+    /// The verdict was checked before, and the process checks that it stays the same.
     fn time(&self, rule: &str, call: &Call, events: u32) -> Duration {
         match self.0.borrow_mut().ask(rule, call, events) {
             Ok((took, _)) => took,

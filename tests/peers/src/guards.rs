@@ -1,4 +1,4 @@
-//! Hooks as whole processes: start, one call, exit. Each is timed in turns with the hook that agents start at every event, which
+//! Times hooks as whole processes: start, one call, exit. Each is timed in turns with the hook that agents start at every event, which
 //! asks the resident host.
 
 use crate::call::{CALLS, Call};
@@ -13,13 +13,13 @@ use std::fmt::Display;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What all are measured against.
+/// The reference of all rows.
 const REFERENCE: &str = "`hookhost-hook`, through the resident host, log on";
 
-/// The plugin that is asked.
+/// The plugin of both homes.
 const PLUGIN: &str = "no-force-push";
 
-/// Measures all of them, and says which ones answered as they must not.
+/// Measures all hooks. The error lists those with a wrong answer.
 pub(crate) fn rows(directory: &Path, resident: &Home, alone: &Home) -> Result<(), String> {
     let peers = peers(directory);
     let host = resident.serve()?;
@@ -37,14 +37,14 @@ pub(crate) fn rows(directory: &Path, resident: &Home, alone: &Home) -> Result<()
 }
 
 struct Processes<'a> {
-    /// Where the resident host is.
+    /// The home with a running resident host.
     resident: &'a Home,
-    /// Where no resident host is.
+    /// The home without a resident host.
     alone: &'a Home,
 }
 
 impl Processes<'_> {
-    /// hookhost without the resident host.
+    /// Measures hookhost without a running resident host.
     fn ours(&self, table: &mut Table, call: &Call) -> Result<(), String> {
         let is_right = |verdict: &Verdict, name: &str| {
             let why = || format!("`{}`: {name} {verdict}", call.command);
@@ -73,13 +73,13 @@ impl Processes<'_> {
         Ok(())
     }
 
-    /// What all are measured against. A figure of a hook that does not guard would be worth nothing.
+    /// Runs the reference. The time of a hook that does not guard would be worthless.
     fn reference(&self, call: &Call) {
         let verdict = self.resident.ask(&self.resident.hook(), call);
         assert!(verdict.is_right(call.is_force_push), "`{}`: hookhost {verdict}", call.command);
     }
 
-    /// A hook that others use; an error where it has our rule, and decides otherwise.
+    /// Measures another hook. It is an error if the hook has hookhost's rule and decides otherwise.
     fn peer(&self, table: &mut Table, call: &Call, peer: &Peer) -> Result<(), String> {
         let Peer { name, version, command, has_our_rule, logs } = peer;
         let not_measured = |table: &mut Table, why: &dyn Display| {

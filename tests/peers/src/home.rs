@@ -1,4 +1,4 @@
-//! A user's directories, in which hooks are run as an agent runs them; and hookhost in it, with one plugin allowed.
+//! A user's directories, in which hooks run as under an agent, and hookhost with one allowed plugin.
 
 use crate::call::Call;
 use crate::verdict::Verdict;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 
-/// What the message is about, for the command line of hookhost.
+/// The hook program's arguments: the agent and the hook point.
 const ABOUT: [&str; 2] = ["claude-code", "PreToolUse"];
 
 pub(crate) struct Home {
@@ -18,7 +18,7 @@ pub(crate) struct Home {
 }
 
 impl Home {
-    /// With the programs beside each other, as they are installed, and this plugin.
+    /// Makes a home with both programs beside each other, as they are installed, and allows this plugin.
     pub(crate) fn new(hookhost: &Path, hook: &Path, plugin: &Path) -> Result<Self, String> {
         let directory = tempfile::tempdir().map_err(|error| format!("no directory for a user: {error}"))?;
         let copied = |program: &Path, name: &str| {
@@ -35,12 +35,12 @@ impl Home {
         Ok(home)
     }
 
-    /// The directory that the agent works in.
+    /// The directory in which the agent works.
     fn project(&self) -> PathBuf {
         self.directory.path().join("project")
     }
 
-    /// A program in the project, with an environment that has nothing of the machine's user but the `PATH`.
+    /// Returns a command in the project, whose environment has only the `PATH` of the machine's user.
     pub(crate) fn command(&self, program: &OsStr) -> Command {
         let mut command = Command::new(program);
         command.env_clear().env("HOME", self.directory.path()).env("LANG", "C.UTF-8").current_dir(self.project());
@@ -53,12 +53,12 @@ impl Home {
         if status.success() { Ok(()) } else { Err(format!("{command:?}: {}", String::from_utf8_lossy(&stderr).trim())) }
     }
 
-    /// What agents start at every event.
+    /// Returns the command that agents start at every event.
     pub(crate) fn hook(&self) -> Vec<OsString> {
         words(&self.hook, &ABOUT)
     }
 
-    /// Runs a hook about a call, from its start to its end.
+    /// Runs a hook for a call until its end.
     pub(crate) fn ask(&self, hook: &[OsString], call: &Call) -> Verdict {
         let Some((program, arguments)) = hook.split_first() else { return Verdict::Failure("has no program".into()) };
         let mut command = self.command(program);
@@ -92,7 +92,7 @@ impl Home {
         let address = lines.find_map(|line| line.strip_prefix("hookhost serves at ").map(PathBuf::from));
         let socket = address.ok_or("the resident host ended at once")?;
         thread::spawn(move || lines.for_each(drop));
-        // It says so before the socket is there.
+        // The host prints its address before it creates the socket.
         while !socket.exists() {
             if !matches!(resident.process.try_wait(), Ok(None)) {
                 return Err("the resident host ended at once".to_owned());
@@ -102,20 +102,20 @@ impl Home {
         Ok(resident)
     }
 
-    /// Ends the resident host that a hook has begun to start.
+    /// Ends the resident host that a hook is starting.
     pub(crate) fn stop(&self) {
         let stop = || {
             let mut stop = self.command(self.hookhost.as_os_str());
             stop.args(["serve", "--stop"]).stdout(Stdio::null()).stderr(Stdio::null()).status()
         };
-        // It may be about to begin, and has no socket yet.
+        // The host may be starting, and have no socket yet.
         while stop().is_ok_and(|status| !status.success()) {
             thread::yield_now();
         }
     }
 }
 
-/// A resident host, which ends with this value.
+/// A resident host. Dropping the value ends it.
 pub(crate) struct Resident<'a> {
     home: &'a Home,
     process: Child,
@@ -130,7 +130,7 @@ impl Drop for Resident<'_> {
     }
 }
 
-/// A program and its arguments.
+/// Returns a program and its arguments.
 pub(crate) fn words(program: &Path, arguments: &[&str]) -> Vec<OsString> {
     std::iter::once(program.into()).chain(arguments.iter().map(Into::into)).collect()
 }

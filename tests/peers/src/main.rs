@@ -1,9 +1,9 @@
-//! What people use today, beside hookhost, on the same machine and the same call: hooks of Claude Code as whole processes, and
-//! policy engines in a program. `cargo xtask peers` builds it with what it compares, and runs it: `peers DIRECTORY [PART]…`.
+//! Compares hookhost with other guards in use, on the same machine and the same call: hooks of Claude Code as whole processes, and
+//! policy engines in a program. `cargo xtask peers` builds it with the others, and runs it: `peers DIRECTORY [PART]…`.
 //!
-//! What is measured is theirs, the reference is ours, and a ratio above 1 means that ours takes less. The rule is
-//! one that each of them can express: no `git push --force`. A script or policy with another verdict than ours ends the run with an
-//! error; a guard with rules of its own is measured with the verdict that it has.
+//! The others are the subjects and hookhost is the reference, so a ratio above 1 means that hookhost takes less. All use a rule that
+//! each of them can express: no `git push --force`. A script or policy with another verdict than hookhost ends the run with an error. A
+//! guard with rules of its own is measured with its own verdict.
 
 mod asked;
 mod call;
@@ -18,7 +18,7 @@ use home::Home;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// What can be measured alone.
+/// The parts that can be measured alone.
 const PARTS: [&str; 2] = ["processes", "engines"];
 
 fn main() -> ExitCode {
@@ -52,7 +52,7 @@ fn measure(arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// What `cargo xtask peers` has built, by the variable that it is named in.
+/// Returns the path in a variable of `cargo xtask peers`.
 fn built(variable: &str) -> Result<PathBuf, String> {
     let missing = || format!("{variable} is not set: run `cargo xtask peers`");
     std::env::var_os(variable).map(PathBuf::from).ok_or_else(missing)

@@ -1,5 +1,5 @@
-//! Where the hooks come from: interpreters of this machine, and guards from their registries or sources, in one version each. What is
-//! installed is kept for the next run.
+//! Obtains the hooks: interpreters of this machine, and guards from their registries or sources, in one version each. Installed guards
+//! are kept for the next run.
 
 use crate::home::words;
 use std::ffi::OsString;
@@ -12,30 +12,30 @@ const SAFE_CHAINS: &str = "0.241.2";
 /// The version of nah in Python, a package of PyPI.
 const NAH_IN_PYTHON: &str = "0.11.0";
 
-/// The version of nah in Rust and its commit. It is published as sources alone.
+/// The version of nah in Rust, and its commit. It is published only as sources.
 const NAH: [&str; 2] = ["1.3.1", "04ef756b34f5aeb745ac301c23799936f9f62569"];
 
-/// Where these sources are.
+/// The repository of these sources.
 const NAH_SOURCES: &str = "https://github.com/manuelschipper/nah";
 
-/// The variable that names a clone of them.
+/// The variable that names a clone of it.
 const NAH_CLONE: &str = "HOOKHOST_NAH";
 
-/// Upper bound of a reason that is printed, in characters.
+/// Maximum length of a printed reason, in characters.
 const MAX_REASON: usize = 160;
 
-/// A hook that can be run, or why it cannot.
+/// A hook of the comparison.
 pub(crate) struct Peer {
     pub(crate) name: &'static str,
     pub(crate) version: String,
     pub(crate) command: Result<Vec<OsString>, String>,
-    /// Whether it has exactly the rule that is measured, so that it must answer as hookhost does.
+    /// True if it has exactly the measured rule, so that it must answer like hookhost.
     pub(crate) has_our_rule: bool,
-    /// Whether it records what it decides, as it is installed.
+    /// True if it records its decisions, in its default installation.
     pub(crate) logs: bool,
 }
 
-/// All of them. What they need is installed below this directory.
+/// Returns all hooks. They are installed below this directory.
 pub(crate) fn peers(directory: &Path) -> Vec<Peer> {
     let script = |name, program, arguments: &[&str], file: &str, needs: Option<&str>| {
         let found = needs.map_or(Ok(()), is_there).and_then(|()| interpreter(program, arguments));
@@ -64,7 +64,7 @@ fn guard(name: &'static str, version: &str, logs: bool, command: Result<Vec<OsSt
     Peer { name, version: version.to_owned(), command, has_our_rule: false, logs }
 }
 
-/// The program itself and its version, as it says. What the `PATH` has may be a script that looks for it first.
+/// Returns the path and the version of an interpreter. The program on the `PATH` may be a script that first searches for the real one.
 fn interpreter(program: &str, arguments: &[&str]) -> Result<(PathBuf, String), String> {
     let said = output(Command::new(program).args(arguments), program)?;
     match said.lines().collect::<Vec<_>>().as_slice() {
@@ -81,7 +81,7 @@ fn safe_chains(directory: &Path) -> Result<Vec<OsString>, String> {
     let root = directory.join(format!("safe-chains-{SAFE_CHAINS}"));
     let version = format!("={SAFE_CHAINS}");
     let program = compiled(&root, "safe-chains", &["safe-chains", "--version", &version])?;
-    // Without words it is the hook of Claude Code: so `safe-chains --setup` writes it.
+    // Without arguments it is the hook of Claude Code, as `safe-chains --setup` configures it.
     Ok(words(&program, &[]))
 }
 
@@ -98,7 +98,7 @@ fn nah(directory: &Path) -> Result<Vec<OsString>, String> {
     Ok(words(&program, &["hook", "claude", "run"]))
 }
 
-/// A program that `cargo install` compiles, unless it is there.
+/// Compiles a program with `cargo install`, unless it is installed.
 fn compiled(root: &Path, program: &str, what: &[&str]) -> Result<PathBuf, String> {
     let file = root.join("bin").join(program);
     if !file.is_file() {
@@ -106,7 +106,7 @@ fn compiled(root: &Path, program: &str, what: &[&str]) -> Result<PathBuf, String
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut install = Command::new(cargo);
         install.arg("install").args(what).args(["--locked", "--root"]).arg(root);
-        // What it is built in is of no use afterwards.
+        // The build directory is not needed afterwards.
         let built = root.join("target");
         output(install.arg("--target-dir").arg(&built), "cargo")?;
         let _ = std::fs::remove_dir_all(built);
@@ -127,7 +127,7 @@ fn nah_in_python(directory: &Path) -> Result<Vec<OsString>, String> {
     Ok(words(&file, &["_claude-hook"]))
 }
 
-/// What a program prints, or why it fails, in a line.
+/// Returns a program's output, or the reason of its failure in one line.
 fn output(command: &mut Command, program: &str) -> Result<String, String> {
     let output = command.output().map_err(|error| format!("{program} is not there: {error}"))?;
     if output.status.success() {
@@ -136,7 +136,7 @@ fn output(command: &mut Command, program: &str) -> Result<String, String> {
     Err(format!("{program} fails: {}", reason(&String::from_utf8_lossy(&output.stderr))))
 }
 
-/// The line of what a program says that is most likely to be the reason. A bar would end the cell of the table.
+/// Returns the line that most likely contains the reason. A bar would end the cell of the table.
 fn reason(said: &str) -> String {
     let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
     let is_error = |line: &&str| line.to_ascii_lowercase().starts_with("error");

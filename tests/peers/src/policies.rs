@@ -1,5 +1,5 @@
-//! Policy engines in this process, with the same rule in the language of each. What is prepared once is not timed: the rule, and
-//! the call in the engine's own form.
+//! Policy engines in this process, with the same rule in the language of each. The preparation of the rule and of the call in the
+//! engine's own form is not timed.
 
 use crate::call::Call;
 use cedar_policy::{Authorizer, Decision, Entities, EntityUid, PolicySet, Request};
@@ -10,12 +10,12 @@ use serde_json::json;
 use std::fmt::Display;
 use std::sync::Arc;
 
-/// Hands the call over and says whether the rule refuses it.
+/// Evaluates the call, and returns true if the rule denies it.
 pub(crate) type Evaluation = Box<dyn FnMut() -> Result<bool, String>>;
 
 pub(crate) struct Policy {
     pub(crate) name: &'static str,
-    /// As `Cargo.lock` has it.
+    /// The package's name in `Cargo.lock`.
     pub(crate) package: &'static str,
     pub(crate) prepare: fn(&Call) -> Result<Evaluation, String>,
 }
@@ -59,7 +59,7 @@ fn rego_input(call: &Call) -> Result<Value, String> {
     Value::from_json_str(&input(call).to_string()).map_err(said)
 }
 
-/// A rule that does not hold is undefined.
+/// An undefined rule does not apply.
 fn is_true(value: &Value) -> Result<bool, String> {
     match value {
         Value::Bool(holds) => Ok(*holds),
@@ -99,7 +99,7 @@ fn cel(call: &Call) -> Result<Evaluation, String> {
     }))
 }
 
-/// What a rule reads of the agent's message.
+/// Returns the part of the agent's message that a rule reads.
 fn input(call: &Call) -> serde_json::Value {
     json!({ "tool_name": "Bash", "tool_input": { "command": call.command } })
 }
@@ -108,7 +108,7 @@ fn said(error: impl Display) -> String {
     error.to_string()
 }
 
-/// The version of a package that this program is built with.
+/// Returns the version of a package in this program.
 pub(crate) fn version(package: &str) -> Option<&'static str> {
     let name = format!("name = \"{package}\"\nversion = \"");
     let (_, rest) = include_str!("../Cargo.lock").split_once(&name)?;

@@ -1,14 +1,14 @@
-//! What a hook of Claude Code says about a call, as the agent reads it: <https://code.claude.com/docs/en/hooks>.
+//! The verdict of a Claude Code hook on a call, as the agent reads it: <https://code.claude.com/docs/en/hooks>.
 
 use serde_json::Value;
 use std::fmt::{self, Display, Formatter};
 
-/// What a hook says about a call.
+/// The verdict of a hook on a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The call runs, and nobody is asked.
+    /// The call runs without a question.
     Allow,
-    /// What the agent does without the hook, it does now.
+    /// The agent behaves as without the hook.
     NoObjection,
     /// The user is asked.
     Ask,
@@ -19,7 +19,7 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    /// The verdict of a process that ended with this exit code, if it was not ended by a signal, and printed this.
+    /// Returns the verdict of a process with this exit code (`None` after a signal) and this output.
     pub(crate) fn of(exit: Option<i32>, stdout: &str) -> Self {
         match exit {
             Some(0) => Self::printed(stdout),
@@ -29,7 +29,7 @@ impl Verdict {
         }
     }
 
-    /// What the printed JSON says. Anything else is text for people.
+    /// Returns the verdict of the printed JSON. Other output is text for people.
     fn printed(stdout: &str) -> Self {
         let Ok(said) = serde_json::from_str::<Value>(stdout.trim()) else { return Self::NoObjection };
         let decision = said.pointer("/hookSpecificOutput/permissionDecision").or_else(|| said.get("decision"));
@@ -42,7 +42,7 @@ impl Verdict {
         }
     }
 
-    /// Whether a guard with the rule "no force push" says this about a call that is one, or is not.
+    /// Returns true if this is the right verdict of the rule "no force push".
     pub(crate) fn is_right(&self, is_force_push: bool) -> bool {
         match self {
             Self::Allow | Self::NoObjection => !is_force_push,
@@ -52,7 +52,7 @@ impl Verdict {
     }
 }
 
-/// As the end of a sentence about the hook.
+/// Completes a sentence about the hook.
 impl Display for Verdict {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {

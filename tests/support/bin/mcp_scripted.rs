@@ -1,10 +1,10 @@
-//! A server of the Model Context Protocol, or an agent of the Agent Client Protocol, that says what a test has written down, and writes down what it is told.
+//! A server of the Model Context Protocol, or an agent of the Agent Client Protocol, that follows a test's script and records its messages.
 //!
-//! The first argument names a file with a JSON object, which is read with each message: `tools` is the list of its tools, and
-//! `rules` a list of `{"on", "tool", "say", "exit"}`. The first rule whose `on` is the message's method (`answer` for one
-//! without), and whose `tool` is that of the call where it names one, decides: it writes the lines as they are, but for `$id`,
-//! which becomes the message's id. Without a rule it answers as a good server, or a good agent, does. The second argument names the file to which
-//! each message is added as it came.
+//! The first argument names a file with a JSON object, which is read for each message: `tools` is the list of its tools, and `rules` a
+//! list of `{"on", "tool", "say", "exit"}`. The first rule counts whose `on` is the message's method (`answer` for a message without
+//! one) and whose `tool`, if any, is that of the call. Its lines are written unchanged, except that `$id` becomes the message's id.
+//! Without a rule it answers like a correct server or agent. The second argument names the file to which each message is added
+//! unchanged.
 
 use serde_json::{Value, json};
 use std::fs::{self, OpenOptions};
@@ -44,7 +44,7 @@ fn rule<'a>(script: &'a Value, message: &Value) -> Option<&'a Value> {
     script["rules"].as_array()?.iter().find(fits)
 }
 
-/// What a good server answers; nothing to what is no request.
+/// Returns the answer of a correct server; `None` if the message is no request.
 fn result(script: &Value, message: &Value) -> Option<Value> {
     message.get("id")?;
     let params = &message["params"];

@@ -1,8 +1,8 @@
-//! A small server of the Model Context Protocol, for tests: good, or bad in the way that its first argument names.
+//! A small MCP server for tests, which is correct, or faulty in the way that its first argument names.
 //!
-//! | argument | what it does |
+//! | argument | behaviour |
 //! |---|---|
-//! | `good` | brings `say`, `image`, `environment`, `fork` and `quit` |
+//! | `good` | offers `say`, `image`, `environment`, `fork` and `quit` |
 //! | `ends` | writes a line to its standard error and ends with exit code 3 |
 //! | `silent` | reads, and never answers |
 //! | `garbage` | writes a line that is no JSON, one that is no message and one of 17 MiB before each answer |
@@ -10,11 +10,10 @@
 //! | `http` | is `good` over streamable HTTP; its first line of output is its address |
 //! | `http-events` | is `http`, and answers with event streams |
 //!
-//! The tool `flood` answers too much, in the way that its argument `kind` names: `values`,
-//! `blocks`, `large`, `endless`, and over HTTP `endless-events`. With `pings` it first asks more of
-//! the caller than that may leave unanswered, and takes no answer.
+//! The tool `flood` answers too much, in the way that its argument `kind` names: `values`, `blocks`, `large`, `endless`, and over HTTP
+//! `endless-events`. With `pings` it first sends the caller more requests than a pipe holds answers for, and reads no answer.
 //!
-//! With a second argument it first makes a file of that name, so that a test sees whether it was started.
+//! A second argument names a file that it creates first, so that a test can see that it was started.
 
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -65,7 +64,7 @@ fn serve_stdio(mode: &str) {
     }
 }
 
-/// The answer to a request; none to a notification.
+/// Returns the answer to a request; `None` for a notification.
 fn answer(message: &Value, mode: &str) -> Option<Value> {
     let id = message.get("id")?;
     let result = match message["method"].as_str().unwrap_or_default() {
@@ -90,14 +89,14 @@ fn answer(message: &Value, mode: &str) -> Option<Value> {
     Some(json!({ "jsonrpc": "2.0", "id": id, "result": result }))
 }
 
-/// What it is to flood the caller with; nothing for other calls.
+/// Returns the kind of flood; empty for other calls.
 fn flood(message: &Value) -> &str {
     let params = &message["params"];
     let kind = params["arguments"]["kind"].as_str().filter(|_| params["name"] == "flood");
     kind.unwrap_or_default()
 }
 
-/// Their answers are more than a pipe holds.
+/// Requests whose answers are more than a pipe holds.
 fn pings() -> impl Iterator<Item = Value> {
     (0..20_000).map(|id| json!({ "jsonrpc": "2.0", "id": id, "method": "ping" }))
 }
@@ -142,7 +141,7 @@ fn serve_http(kind: &'static str) {
     }
 }
 
-/// One request of a connection, and its answer. A client without a key is rejected.
+/// Serves one request of a connection. A client without the key is rejected.
 fn exchange(mut stream: &TcpStream, kind: &str) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
     let (mut length, mut first, mut allowed) = (0, String::new(), false);
@@ -163,7 +162,7 @@ fn exchange(mut stream: &TcpStream, kind: &str) -> std::io::Result<()> {
     reader.read_exact(&mut body)?;
     let message: Value = serde_json::from_slice(&body).unwrap_or_default();
     if allowed && message.get("result").is_some() {
-        // The answer to a ping is left unanswered in its turn, until the caller goes away.
+        // The answer to a ping gets no response until the caller closes the connection.
         return reader.read_to_end(&mut Vec::new()).map(drop);
     }
     let is_endless = allowed && flood(&message).starts_with("endless");

@@ -1,4 +1,4 @@
-//! The rows of two benchmarks: read, paired, and set beside each other.
+//! Reads the rows of two benchmarks, pairs them, and compares them.
 
 use std::{collections::HashSet, fmt::Write as _};
 
@@ -8,26 +8,26 @@ use crate::Outcome;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Measured {
     pub(crate) row: Row,
-    /// The number, and its unit: nanoseconds for a time.
+    /// The number and its unit: nanoseconds for a time.
     pub(crate) number: f64,
     pub(crate) unit: String,
 }
 
-/// Which row it is. Two benchmarks name it alike.
+/// The identity of a row, which is the same in both benchmarks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Row {
     what: String,
     log: String,
     reference: String,
-    /// How many rows with these names come before it.
+    /// Number of earlier rows with these names.
     earlier: usize,
 }
 
-/// The unit of what is a time.
+/// The unit of times.
 const TIME: &str = "ns";
 
 impl Measured {
-    /// Reads a line: see `host/bench-table/src/turns.rs`. Other lines are not about rows.
+    /// Parses a line: see `host/bench-table/src/turns.rs`. Other lines are not about rows.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let fields: Vec<&str> = line.split('\t').collect();
         let ["row", what, log, reference, measured, nanos] = fields[..] else { return None };
@@ -40,7 +40,7 @@ impl Measured {
     }
 }
 
-/// The first number of what people read, with its unit: `2.07 ms (to 7.1 ms)`.
+/// Returns the first number of a text for people, with its unit: `2.07 ms (to 7.1 ms)`.
 fn amount(text: &str) -> Option<(f64, String)> {
     let mut words = text.split_whitespace();
     let number: f64 = words.next()?.trim_end_matches(',').parse().ok()?;
@@ -55,14 +55,14 @@ fn amount(text: &str) -> Option<(f64, String)> {
     Some((number * nanos, TIME.to_owned()))
 }
 
-/// Something that measures one row after another.
+/// A benchmark that measures one row after another.
 pub(crate) trait Runner {
     /// The next row, or `None` after the last one.
     fn next(&mut self) -> Outcome<Option<Measured>>;
 }
 
-/// Runs both to their ends, a row of one, the same row of the other. Who is first changes from row to row and from round to
-/// round. Rows that only one has are measured without a turn of the other.
+/// Runs both to their ends, row by row in turns. The first one changes from row to row and from round to round. Rows that only one
+/// has are measured without a turn of the other.
 pub(crate) fn in_turns(
     runners: &mut [&mut dyn Runner; 2],
     round: usize,
@@ -97,13 +97,13 @@ fn is_alike(one: &Measured, other: &Measured) -> bool {
     names(one) == names(other)
 }
 
-/// All rows of both, round by round.
+/// All rows of both benchmarks, over all rounds.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
     rows: Vec<Both>,
 }
 
-/// A row of both: what was measured in each round.
+/// A row of both benchmarks, with its values of each round.
 #[derive(Debug)]
 struct Both {
     row: Row,
@@ -125,12 +125,12 @@ impl Rows {
         }
     }
 
-    /// The rows that only one has.
+    /// Returns the rows that only one benchmark has.
     pub(crate) fn of_one(&self) -> HashSet<Row> {
         self.rows.iter().filter(|both| both.sides.iter().any(Vec::is_empty)).map(|both| both.row.clone()).collect()
     }
 
-    /// The table for people, with the names of both.
+    /// Returns the table for people, with the names of both commits.
     pub(crate) fn table(&self, before: &str, now: &str) -> String {
         let mut text = format!(
             "| row | log | beside | {before} | {now} | ratio | from | to | |\n|---|---|---|---|---|---|---|---|---|\n"
@@ -145,7 +145,7 @@ impl Rows {
                 Some(ratios) => {
                     let (least, most) = (ratios[0], ratios[ratios.len() - 1]);
                     let word = match (least, most) {
-                        // One round says nothing of the next.
+                        // One round does not predict the next.
                         _ if ratios.len() < 2 => "",
                         (1.01.., _) => "more",
                         (_, ..0.99) => "less",
@@ -168,7 +168,7 @@ impl Rows {
 }
 
 impl Both {
-    /// The ratios of neighbours, in order of size; none where one of them is nothing.
+    /// Returns the ratios of neighbours, in order of size; `None` if one is not finite.
     fn ratios(&self) -> Option<Vec<f64>> {
         let [before, now] = &self.sides;
         let mut ratios: Vec<f64> = now.iter().zip(before).map(|(now, before)| now / before).collect();

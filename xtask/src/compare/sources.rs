@@ -1,4 +1,4 @@
-//! The sources of the commit that is compared, in a work tree below the target directory.
+//! Checks out the commit to compare with, in a work tree below the target directory.
 
 use std::{fs, path::Path, process::Command};
 
@@ -10,17 +10,17 @@ use crate::{
 /// The crate that times and prints the rows.
 const TABLE: &str = "host/bench-table/src";
 
-/// The file of it that takes turns.
+/// Its file for turns.
 const TURNS: &str = "turns.rs";
 
-/// The commit that this names.
+/// Returns the commit that a reference names.
 pub(crate) fn commit(workspace: &Workspace, reference: &str) -> Outcome<String> {
     let commit = format!("{reference}^{{commit}}");
     output(&mut git(workspace, &["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]))
         .map_err(|_| format!("git knows no commit `{reference}` here"))
 }
 
-/// The workspace of that commit. What is there and does not differ stays untouched, and is not built again.
+/// Returns the workspace of that commit. Existing files that do not differ stay untouched, so that they are not built again.
 pub(crate) fn check_out(workspace: &Workspace, commit: &str) -> Outcome<Workspace> {
     let (directory, sources) = (workspace.compared(), workspace.compared_sources());
     let note = directory.join("commit");
@@ -30,7 +30,7 @@ pub(crate) fn check_out(workspace: &Workspace, commit: &str) -> Outcome<Workspac
         let _ = fs::remove_file(&note);
         say(&format!("the sources of {commit}"));
         if !switch(workspace, &sources, commit) {
-            // What is not there, or is of another clone, cannot be removed in this way, and nobody needs to know.
+            // This fails for a missing work tree, or one of another clone, which does not matter.
             let _ = git(workspace, &["worktree", "remove", "--force"]).arg(&sources).output();
             let _ = fs::remove_dir_all(&sources);
             output(git(workspace, &["worktree", "add", "--quiet", "--force", "--detach"]).arg(&sources).arg(commit))?;
@@ -41,20 +41,19 @@ pub(crate) fn check_out(workspace: &Workspace, commit: &str) -> Outcome<Workspac
     workspace.other(sources)
 }
 
-/// Makes a work tree that is there that of another commit. Whether it could.
+/// Switches an existing work tree to another commit. Returns true on success.
 fn switch(workspace: &Workspace, sources: &Path, commit: &str) -> bool {
     let there = |arguments: &[&str]| output(git(workspace, arguments).current_dir(sources));
-    // A directory that is no work tree is part of the one around it, which is the user's and has to stay as it is.
+    // A directory that is no work tree belongs to the one around it, which is the user's and must not change.
     let is_work_tree = there(&["rev-parse", "--show-toplevel"])
         .is_ok_and(|top| sources.canonicalize().is_ok_and(|sources| sources == Path::new(&top)));
-    // Without what this program has written there.
+    // Removes the files that this program has written there.
     is_work_tree
         && there(&["checkout", "--quiet", "--force", "--detach", commit]).is_ok()
         && there(&["clean", "-ffdxq"]).is_ok()
 }
 
-/// A commit from before the turns gets the crate that times and prints the rows from this work tree. What is measured stays
-/// its own.
+/// Replaces the crate that times and prints the rows in a commit from before the turns. The measured code stays that of the commit.
 fn take_turns(ours: &Path, theirs: &Path) -> Outcome {
     if !theirs.is_dir() {
         return Err(format!("the commit has no {TABLE}, which prints the rows: it is too old to be compared"));
@@ -67,7 +66,7 @@ fn take_turns(ours: &Path, theirs: &Path) -> Outcome {
     for entry in fs::read_dir(ours).map_err(failed)? {
         let file = entry.map_err(failed)?.path();
         let (text, copy) = (fs::read(&file).map_err(failed)?, theirs.join(file.file_name().unwrap_or_default()));
-        // What is the same stays untouched, and is not built again.
+        // Equal files stay untouched, so that they are not built again.
         if !fs::read(&copy).is_ok_and(|there| there == text) {
             fs::write(&copy, text).map_err(failed)?;
         }

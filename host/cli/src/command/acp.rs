@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// How long an agent has to end once its editor has nothing more to say.
+/// Time for the agent to end after its editor closed the connection.
 const FOR_THE_AGENT: Duration = Duration::from_secs(10);
 
 pub(crate) async fn proxy(args: &AcpArgs) -> Result<Exit, CliError> {
@@ -47,5 +47,5 @@ pub(crate) async fn proxy(args: &AcpArgs) -> Result<Exit, CliError> {
     if cancel.is_cancelled() { Ok(Exit::Interrupted) } else { ended }
 }
 
-/// What a name can be.
+/// The rule for names, as an error message.
 const NAMES: &str = "the name of an agent has 1 to 32 letters, digits, `_` and `-`";

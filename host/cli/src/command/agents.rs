@@ -1,4 +1,4 @@
-//! `hookhost agents`: the agents that are here.
+//! `hookhost agents`: the agents on this machine.
 
 use super::doctor::{self, LastEvents};
 use crate::agent_places::{AgentPlaces, NO_AGENT};
@@ -15,12 +15,12 @@ use hookhost_install::prove::Proof;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// What is known of an agent that is here.
+/// An agent on this machine.
 struct Found {
     agent: &'static Agent,
     diagnosis: Diagnosis,
     proof: Option<Proof>,
-    /// Whether its hook is a command that can be run alone.
+    /// True if its hook is a command that can be run without the agent.
     can_be_proven: bool,
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &AgentsArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// What of an agent plugins are not told about.
+/// The agent's tools that plugins are not told about.
 fn blind(agent: &Agent) -> Vec<&'static str> {
     let blind = agent.coverage.iter().filter(|coverage| coverage.covered == Covered::Blind);
     blind.map(|coverage| coverage.tools).collect()
@@ -98,7 +98,7 @@ fn as_text(found: &Found, events: &LastEvents) -> String {
     } else if !is_proven {
         row("next", &format!("hookhost doctor {name} --prove"));
     } else if events.of(name).is_none() {
-        // Something may keep the agent from its hook, such as trust that nobody gave.
+        // The agent may not call its hook yet, for example because the user has not trusted it.
         row("next", &format!("use {title}, then: hookhost doctor {name}"));
     }
     text

@@ -1,4 +1,4 @@
-//! `hookhost auth`: keys of providers, in a file that nobody else can read.
+//! `hookhost auth`: keys of providers, in a file that only the user can read.
 
 use crate::args::{AuthArgs, AuthCommand};
 use crate::configuration;
@@ -15,7 +15,7 @@ use serde_json::json;
 use std::fmt::Write as _;
 use std::io::{BufRead, IsTerminal as _, Read as _};
 
-/// Longest key that is read, in bytes.
+/// Maximum length of a key, in bytes.
 const MAX_KEY_BYTES: u64 = 16 * 1024;
 
 pub(crate) fn run(args: &AuthArgs) -> Result<Exit, CliError> {
@@ -33,7 +33,7 @@ pub(crate) fn providers_with_a_key(section: &AgentSection) -> Vec<String> {
     section.provider_names().into_iter().filter(takes_one).collect()
 }
 
-/// Asks the person at the terminal for a key, and keeps it; the provider's name, or `None` where nobody gives one.
+/// Asks the person at the terminal for a key and stores it. Returns the provider's name, or `None` if the person gives no key.
 pub(crate) fn ask_for_key(section: &AgentSection) -> Result<Option<String>, CliError> {
     if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
         return Ok(None);
@@ -57,7 +57,7 @@ fn set(section: &AgentSection, provider: &str) -> Result<Exit, CliError> {
     let origin = origin
         .ok_or_else(|| CliError::usage(format!("the provider {provider} has no server that a key could be for")))?;
     let file = configuration::keys_file()?;
-    // What is wrong with the file is better known before the key is typed.
+    // Reports an error of the file before the user types the key.
     configuration::keys()?;
     let key = typed(provider)?;
     change(|keys| keys.set(provider, &origin, &key))?;
@@ -75,7 +75,7 @@ fn remove(provider: &str) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// Changes the file of keys, as it is at that moment.
+/// Changes the current content of the file of keys.
 fn change<T>(change: impl FnOnce(&mut Keys) -> Result<T, KeysError>) -> Result<T, CliError> {
     let state = configuration::places()?.state;
     Keys::change(&configuration::keys_file()?, &state, change).map_err(|error| match error {
@@ -85,7 +85,7 @@ fn change<T>(change: impl FnOnce(&mut Keys) -> Result<T, KeysError>) -> Result<T
     })
 }
 
-/// Which providers have a key, and where it is; never the key.
+/// Prints the providers that have a key, and the place of each key; never the key.
 fn list(section: &AgentSection, as_json: bool) -> Result<Exit, CliError> {
     let keys = configuration::keys()?;
     let kept: Vec<_> =
@@ -110,7 +110,7 @@ fn list(section: &AgentSection, as_json: bool) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// The key, from a pipe, or from the terminal, which does not show it.
+/// Reads the key from a pipe, or from the terminal without echo.
 fn typed(provider: &str) -> Result<String, CliError> {
     let input = std::io::stdin();
     let unreadable =
@@ -133,10 +133,10 @@ fn typed(provider: &str) -> Result<String, CliError> {
     Ok(key)
 }
 
-/// What Ctrl-C types.
+/// The character of Ctrl-C.
 const CTRL_C: u8 = 3;
 
-/// What is typed up to Enter or Ctrl-C.
+/// Reads the typed text up to Enter or Ctrl-C.
 fn line(input: &mut impl BufRead) -> std::io::Result<String> {
     let mut line = Vec::new();
     loop {
@@ -152,8 +152,8 @@ fn line(input: &mut impl BufRead) -> std::io::Result<String> {
     String::from_utf8(line).map_err(|_| std::io::Error::other("it is not UTF-8"))
 }
 
-/// A terminal that does not show what is typed, until this is dropped. Ctrl-C is a character meanwhile that ends the line, as
-/// Enter does: a signal would end the process, and the terminal would stay silent.
+/// Turns off the terminal's echo until this value is dropped. Meanwhile Ctrl-C is a character that ends the line, like Enter: a
+/// signal would end the process and leave the echo off.
 struct Unshown(Option<Termios>);
 
 impl Unshown {

@@ -1,5 +1,4 @@
-//! `hookhost NAME`, where NAME is not a built-in command: the program `hookhost-NAME` on the PATH,
-//! as git and cargo have it.
+//! `hookhost NAME` for a NAME that is not a built-in command: runs the program `hookhost-NAME` from the PATH, like git and cargo.
 
 use crate::args::Cli;
 use crate::exit::{CliError, Exit};
@@ -14,13 +13,13 @@ use std::process::Command;
 
 const PREFIX: &str = "hookhost-";
 
-/// The program that settles an event where no resident host answers: hooks start it, and nobody else.
+/// A program of earlier versions, which only hooks started. It is no command, even if it is still installed.
 const INTERNAL: &str = "settle";
 
-/// Becomes the program, with the words after its name as arguments.
+/// Replaces this process by the program, with the words after its name as arguments.
 pub(crate) fn run(words: &[OsString]) -> Result<Exit, CliError> {
     let Some((name, arguments)) = words.split_first() else { return Err(CliError::usage("no command is named")) };
-    // Options before it are those of `hookhost` alone, and nobody else would get them.
+    // Options before the name belong to `hookhost` itself and would be lost.
     if std::env::args_os().nth(1).as_ref() != Some(name) {
         let (name, own) = (name.to_string_lossy(), own());
         let stop = CliError::usage(format!("options before `{name}` are not its own: put them after it"));
@@ -38,7 +37,7 @@ pub(crate) fn run(words: &[OsString]) -> Result<Exit, CliError> {
     let Some(file) = on_the_path().find(|file| is_a_name && file.file_name() == Some(program.as_os_str())) else {
         return Err(unknown(name));
     };
-    // Only a failure comes back.
+    // `exec` returns only on failure.
     let error = Command::new(&file).args(arguments).exec();
     Err(CliError::new(Exit::Failed, anyhow!("{} cannot be started: {error}", file.display())))
 }
@@ -57,7 +56,7 @@ fn unknown(name: &OsStr) -> CliError {
     stop.advise(advice.unwrap_or_else(|| "hookhost --help".to_owned()))
 }
 
-/// The commands of this name that belong to another command.
+/// Returns the subcommands of this name that belong to other commands.
 fn of_others(name: &str) -> Option<String> {
     let mut cli = Cli::command();
     cli.build();
@@ -67,24 +66,24 @@ fn of_others(name: &str) -> Option<String> {
     (!found.is_empty()).then(|| found.join(" or "))
 }
 
-/// Our own commands.
+/// The built-in commands.
 fn own() -> Vec<String> {
     let mut cli = Cli::command();
     cli.build();
     cli.get_subcommands().map(|command| command.get_name().to_owned()).collect()
 }
 
-/// The subcommands that users' programs provide, each once, without those of our own commands.
+/// Returns the subcommands that users' programs provide, each once, without the names of built-in commands.
 pub(super) fn names() -> BTreeSet<String> {
     let own = own();
     let theirs = on_the_path().filter_map(|file| file.file_name()?.to_str()?.strip_prefix(PREFIX).map(str::to_owned));
     theirs.filter(|name| !name.is_empty() && name != INTERNAL && !own.contains(name)).collect()
 }
 
-/// Our users' programs, in the order of the PATH.
+/// Returns the users' programs, in the order of the PATH.
 fn on_the_path() -> impl Iterator<Item = PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    // An empty entry would be the working directory, which a cloned repository may be.
+    // An empty entry would mean the working directory, which may be a cloned repository.
     let directories: Vec<PathBuf> = std::env::split_paths(&path).filter(|directory| directory.is_absolute()).collect();
     let files =
         directories.into_iter().flat_map(|directory| std::fs::read_dir(directory).into_iter().flatten().flatten());

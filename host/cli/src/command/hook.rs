@@ -1,4 +1,4 @@
-//! `hookhost hook`: the same as the small program `hookhost-hook`.
+//! `hookhost hook`: does the same as the small program `hookhost-hook`.
 
 use crate::args::HookArgs;
 use crate::exit::{CliError, Exit};
@@ -7,10 +7,10 @@ use hookhost_adapters::{Adapter, all, by_name};
 use hookhost_hook::program;
 use strsim::jaro_winkler;
 
-/// How alike two names are that may mean the same.
+/// Minimum similarity of two names at which one is suggested for the other.
 const LIKE: f64 = 0.8;
 
-/// The agent of this name.
+/// Returns the agent of this name.
 pub(crate) fn adapter(name: &str) -> Result<&'static dyn Adapter, CliError> {
     by_name(name).ok_or_else(|| {
         let names = || all().iter().map(|adapter| adapter.agent().name);
@@ -24,7 +24,7 @@ pub(crate) fn adapter(name: &str) -> Result<&'static dyn Adapter, CliError> {
     })
 }
 
-/// Ends this process with the hook's exit code, which is the agent's language, and not one of [`Exit`].
+/// Ends this process with the hook's exit code. The agent defines its meaning; it is not an [`Exit`].
 pub(crate) fn run(args: &HookArgs) -> Result<Exit, CliError> {
     let code =
         program::run(adapter(&args.agent)?, args.point.as_deref(), args.on_failure.into(), Directories::default());

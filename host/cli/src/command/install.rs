@@ -1,4 +1,4 @@
-//! `hookhost install`: the hook in the settings of agents.
+//! `hookhost install`: puts the hook into the settings of agents.
 
 use super::mcp;
 use crate::agent_places::{AgentPlaces, adapters, is_second_way, names};
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &InstallArgs) -> Result<Exit, CliError> {
     let mut exit = Exit::Done;
     for adapter in chosen {
         if let Err(error) = install(&places, adapter, scope, args.dry_run) {
-            // The others are installed nevertheless.
+            // Continues with the other agents.
             error.print();
             exit = Exit::Failed;
         }
@@ -64,7 +64,7 @@ fn install(places: &AgentPlaces, adapter: &dyn Adapter, scope: Scope, is_dry: bo
     let plan = adapter.install(&context).map_err(|why| failed(adapter, &why))?;
     let program = find::traces(adapter, &context, &places.path).program;
     let version = program.as_deref().map(|program| version::ask(program, &places.path));
-    // One process at a time reads and writes them.
+    // Only one process at a time reads and writes the settings files.
     let lock =
         if is_dry { None } else { Some(Lock::take(&places.directories.state).map_err(|error| anyhow!("{error}"))?) };
     let (of, receipts) =
@@ -93,7 +93,7 @@ fn install(places: &AgentPlaces, adapter: &dyn Adapter, scope: Scope, is_dry: bo
     output::print(&text)
 }
 
-/// What a person is told where an agent's files stay as they are.
+/// The error for an agent whose files stay unchanged.
 pub(super) fn failed(adapter: &dyn Adapter, error: &dyn std::fmt::Display) -> CliError {
     CliError::new(Exit::Failed, anyhow!("{}: {error}", adapter.agent().title))
 }
@@ -124,7 +124,7 @@ fn about_version(text: &mut String, adapter: &dyn Adapter, version: Option<&Resu
     let agent = adapter.agent();
     let (oldest, newest) = agent.versions;
     let says = match version {
-        // A service, and no program of the user's.
+        // A service; no program of the user's.
         None if agent.programs.is_empty() => return,
         None => format!("no program `{}` is on the PATH", agent.programs.join("` or `")),
         Some(Err(why)) => one_line(why),
@@ -139,7 +139,7 @@ fn about_version(text: &mut String, adapter: &dyn Adapter, version: Option<&Resu
     let _ = writeln!(text, "  {WARNING}version  {WARNING:#} {says}");
 }
 
-/// What the hook does for the user, in words.
+/// Describes what the hook can do for the user.
 fn about_effect(text: &mut String, adapter: &dyn Adapter, on_failure: OnFailure) {
     let agent = adapter.agent();
     let points = agent.points.iter().filter(|point| point.installed);

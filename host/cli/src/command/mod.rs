@@ -1,4 +1,4 @@
-//! The commands, a file each. A command returns how it ended, or a [`CliError`] with what went wrong and what helps.
+//! The commands, one file each. A command returns its exit code, or a [`CliError`] with the problem and a next step.
 
 mod acp;
 mod agents;
@@ -33,7 +33,7 @@ use std::future::Future;
 use std::io::{self, IsTerminal as _};
 use tokio::runtime::Builder;
 
-/// Whether there is somebody to talk with.
+/// Returns true if standard input and output are a terminal.
 pub(crate) fn is_on_a_terminal() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
@@ -78,17 +78,17 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
     }
 }
 
-/// The user's own programs that are commands of `hookhost`, a line each; empty if there are none.
+/// Returns the user's own programs that are commands of `hookhost`, one per line; empty if there are none.
 pub(crate) fn programs() -> String {
     external::names().iter().map(|name| format!("  {}\n", output::one_line(name))).collect()
 }
 
-/// Runs a command that asks plugins.
+/// Runs a command that asks plugins, with two worker threads.
 fn wait_for<F: Future<Output = Result<Exit, CliError>>>(command: F) -> Result<Exit, CliError> {
     wait(Builder::new_multi_thread().worker_threads(2), command)
 }
 
-/// Runs one that asks about a single event: threads of its own would take longer to start than the event takes.
+/// Runs a command that asks about a single event, on this thread: worker threads would take longer to start than the event takes.
 fn wait_here_for<F: Future<Output = Result<Exit, CliError>>>(command: F) -> Result<Exit, CliError> {
     wait(&mut Builder::new_current_thread(), command)
 }
@@ -97,9 +97,9 @@ fn wait<F: Future<Output = Result<Exit, CliError>>>(runtime: &mut Builder, comma
     let runtime = runtime.enable_all().build();
     let runtime = runtime.map_err(|error| anyhow::anyhow!("the asynchronous runtime cannot be started: {error}"))?;
     let ended = runtime.block_on(command);
-    // A task that still waits for a terminal or a connection must not keep the process.
+    // A task that still waits for a terminal or a connection must not keep the process alive.
     runtime.shutdown_background();
-    // Nothing that was started outlives the run.
+    // No started process outlives the run.
     interrupt::kill_started();
     ended
 }

@@ -1,4 +1,4 @@
-//! A program of the other side, and a client at the standard input and output: what the proxies have in common.
+//! Runs the program behind a proxy, and connects a client at the standard input and output. Both proxies share this.
 
 use crate::exit::{CliError, Exit};
 use crate::output::quoted;
@@ -15,26 +15,26 @@ use tokio::io::AsyncRead;
 use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
 
-/// How long a program has to end after a signal: clients kill the proxy two seconds later, and the program would be left.
+/// Time for a program to end after a signal. Clients kill the proxy after two seconds, and the program would stay.
 const AFTER_A_SIGNAL: Duration = Duration::from_secs(1);
 
-/// How long its exit code is waited for, once it says nothing more or is asked to end.
+/// Time for its exit code, after its output has ended or it was asked to end.
 const FOR_ITS_STATUS: Duration = Duration::from_secs(1);
 
-/// Programs that run another one, which is named after them.
+/// Programs that only start another one. The name of a server comes from the program that they start.
 const RUNNERS: &[&str] = &[
     "bun", "bunx", "deno", "docker", "env", "node", "npm", "npx", "pipx", "python", "python3", "run", "sh", "uv", "uvx",
 ];
 
-/// A program that was started, which is ended with all that it starts.
+/// A started program. It ends together with all processes that it starts.
 pub(crate) struct Program {
-    /// What it is in sentences.
+    /// The program's description in messages.
     what: String,
     group: ProcessGroup,
     server: Server<ChildStdout, ChildStdin>,
 }
 
-/// Starts a program. To be called on the main thread.
+/// Starts a program. Must be called on the main thread.
 pub(crate) fn start(what: &str, command: &[OsString]) -> Result<Program, CliError> {
     let Some((program, arguments)) = command.split_first() else {
         return Err(CliError::usage("name the program's command after `--`"));
@@ -51,7 +51,7 @@ pub(crate) fn start(what: &str, command: &[OsString]) -> Result<Program, CliErro
 }
 
 impl Program {
-    /// Waits until the relay with it has ended; after a signal only a moment.
+    /// Waits for the end of the relay; after a signal for at most [`AFTER_A_SIGNAL`].
     pub(crate) async fn until_its_end<F: Future<Output = Ended>>(
         self,
         cancel: &CancellationToken,
@@ -65,7 +65,7 @@ impl Program {
                 Err(anyhow!("{what} has ended{how}").into())
             }
             Some(_) => {
-                // Its input is closed. One that continues nevertheless is asked to end, and killed then.
+                // The program's input is closed. If it continues, it is asked to end, and then killed.
                 group.terminate();
                 let _ = tokio::time::timeout(FOR_ITS_STATUS, group.wait()).await;
                 Ok(Exit::Done)
@@ -75,7 +75,7 @@ impl Program {
     }
 }
 
-/// Waits for the end of what runs; after a signal only a moment: then there is none.
+/// Waits for the end of `runs`. After a signal it waits for at most [`AFTER_A_SIGNAL`], and then returns `None`.
 pub(crate) async fn soon<T>(runs: impl Future<Output = T>, cancel: &CancellationToken) -> Option<T> {
     let too_late = async {
         cancel.cancelled().await;
@@ -87,14 +87,14 @@ pub(crate) async fn soon<T>(runs: impl Future<Output = T>, cancel: &Cancellation
     }
 }
 
-/// What the client says, until a signal comes, and where it is told something.
+/// Returns the client's messages, which end at a signal, and the output to the client.
 pub(crate) fn client(cancel: &CancellationToken) -> Result<(impl AsyncRead + Send + Unpin + use<>, Output), CliError> {
     let stop = cancel.clone().cancelled_owned();
     let client = streams::input().and_then(|input| Ok((Until::new(input, stop), streams::output()?)));
     client.map_err(|error| anyhow!("the standard input and output cannot be used: {error}").into())
 }
 
-/// A name made of a command: of its program, or of what its program runs.
+/// Makes a name of a command: of its program, or of the program that a runner starts.
 pub(crate) fn made_of(command: &[OsString]) -> Option<ServerName> {
     let words = command.iter().map(|word| word.to_string_lossy());
     let mut words = words.filter(|word| !word.starts_with('-') && !word.contains('='));

@@ -1,4 +1,4 @@
-//! `hookhost replay`: settles recorded events again, and shows which outcomes differ.
+//! `hookhost replay`: settles recorded events again, and shows the outcomes that differ.
 
 use crate::args::ReplayArgs;
 use crate::audit_log;
@@ -25,12 +25,12 @@ pub(crate) async fn run(args: &ReplayArgs) -> Result<Exit, CliError> {
         audit_log::warn_of_foreign(&log);
     }
     let config = loading::config(&args.configuration, &configuration::cwd()?)?;
-    // Without a store, an approver or a model: nothing is recorded, nobody is asked, nothing is called.
+    // The host has no store, approver or model, so it records nothing, asks nobody and calls nothing.
     let host = loading::host(config).await?;
     let mut failed = None;
     let unread = CancellationToken::new();
     let show = |compared: &Compared| {
-        // Under rules of its own, and no call of an agent's.
+        // A canary is settled under its own rules, and is not a call of the agent.
         let session = &compared.recorded.header.session;
         let is_canary = session.split_once(':').is_some_and(|(_, id)| canary::is_proof(id));
         if compared.is_same() || compared.again.is_none() || is_canary || unread.is_cancelled() {

@@ -1,4 +1,4 @@
-//! `hookhost serve`: the resident host of this user, which settles the events of all agents.
+//! `hookhost serve`: runs the resident host of this user, which settles the events of all agents.
 
 use crate::args::ServeArgs;
 use crate::directory_rules::UserConfigurations;
@@ -29,25 +29,25 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-/// Upper bound of the file of the token, in bytes.
+/// Maximum size of the token file, in bytes.
 const MAX_TOKEN: u64 = 4096;
 
-/// The shortest token, in characters: a shorter one can be guessed.
+/// Minimum length of a token, in characters. A shorter one can be guessed.
 const MIN_TOKEN: usize = 32;
 
-/// How long a resident host that a hook has started lives without being used.
+/// Time without use after which a resident host that a hook has started ends.
 const IDLE: Duration = Duration::from_secs(600);
 
-/// How long the resident host has to answer about itself.
+/// Time for the resident host's answer about its status.
 const FOR_STATUS: Duration = Duration::from_secs(5);
 
-/// How long it has to end.
+/// Time for the resident host to end.
 const FOR_THE_END: Duration = Duration::from_secs(35);
 
-/// Time that a hook gives the resident host before it to end.
+/// Time that a hook gives the previous resident host to end.
 const FOR_A_PLACE: Duration = Duration::from_secs(5);
 
-/// The interval at which it is looked whether the place is free.
+/// Interval of checking whether the place is free.
 const CLAIM_INTERVAL: Duration = Duration::from_millis(2);
 
 pub(crate) fn run(args: &ServeArgs) -> Result<Exit, CliError> {
@@ -57,17 +57,17 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, CliError> {
         next = successor;
         Ok(exit)
     });
-    // Only now: the runtime's threads are at work no longer.
+    // Only after the runtime's threads have ended.
     match next {
         Some(successor) => Err(successor.become_it()),
         None => ended,
     }
 }
 
-/// How it ended.
+/// The end of a resident host.
 struct Served {
     exit: Exit,
-    /// The program that comes next.
+    /// The program that takes its place.
     successor: Option<Successor>,
 }
 
@@ -93,7 +93,7 @@ async fn serve_or_tell(args: &ServeArgs) -> Result<Served, CliError> {
         return Ok(Exit::Done.into());
     }
     if args.on_demand {
-        // An agent may end the group of processes in which its hook ran. It fails where this process leads a group already.
+        // An agent may end the process group of its hook. This call fails if the process leads a group already.
         let _ = rustix::process::setsid();
     }
     match claimed(args, &place)? {
@@ -102,7 +102,8 @@ async fn serve_or_tell(args: &ServeArgs) -> Result<Served, CliError> {
     }
 }
 
-/// The right to be the resident host. One that a hook has started leaves it to the one that the user starts.
+/// Claims the right to be the resident host; `None` if another host has it. A host that a hook has started gives it up for one that
+/// the user starts.
 fn claimed(args: &ServeArgs, place: &Place) -> Result<Option<Resident>, CliError> {
     let began = Instant::now();
     loop {
@@ -111,7 +112,7 @@ fn claimed(args: &ServeArgs, place: &Place) -> Result<Option<Resident>, CliError
         }
         if args.on_demand {
             match Connection::open(place, Deadline::within(FOR_STATUS, None)) {
-                // It begins, or ends.
+                // The other host is starting or ending.
                 Err(ConnectionError::NotThere(_)) if began.elapsed() < FOR_A_PLACE => {
                     std::thread::sleep(CLAIM_INTERVAL);
                     continue;
@@ -121,7 +122,7 @@ fn claimed(args: &ServeArgs, place: &Place) -> Result<Option<Resident>, CliError
         }
         let is_of_a_hook = match hook::status(place, Path::new("/"), FOR_STATUS) {
             Ok(status) => serde_json::from_str::<Value>(&status).is_ok_and(|status| status["on-demand"] == true),
-            // It begins, or ends.
+            // The other host is starting or ending.
             Err(ConnectionError::NotThere(_) | ConnectionError::Closed) if began.elapsed() < FOR_THE_END => {
                 std::thread::sleep(CLAIM_INTERVAL);
                 continue;
@@ -138,12 +139,12 @@ fn claimed(args: &ServeArgs, place: &Place) -> Result<Option<Resident>, CliError
 }
 
 async fn serve(args: &ServeArgs, place: &Place, resident: Resident) -> Result<Served, CliError> {
-    // The user's own file: what a project's file says counts for its own directory.
+    // Only the user's own file: a project's file counts in its own directory.
     let own = configuration::places()?.config;
     let config = match configuration::find(None, &own) {
         Ok(found) => found.config,
         Err(error) => {
-            // Each event is denied then, until the file is repaired: a client that is turned away could let its call run.
+            // Each event is denied until the file is repaired: a client without a host could let its call run.
             error.print();
             output::note(&output::notice("every event is denied until this is repaired"));
             Config::empty()
@@ -166,7 +167,7 @@ async fn serve(args: &ServeArgs, place: &Place, resident: Resident) -> Result<Se
     let ended = ended.map_err(|error| anyhow!("the resident host cannot listen: {error}"))?;
     drop(settler);
     let done = audit_log::finish(&host, Ok(Exit::Done)).await;
-    // Asked to end meanwhile, it ends.
+    // If it was asked to end meanwhile, it ends.
     if ended == Ended::Replaced && !cancel.is_cancelled() {
         return Ok(Served { exit: done?, successor: Some(Successor { listener }) });
     }
@@ -180,15 +181,15 @@ async fn serve(args: &ServeArgs, place: &Place, resident: Resident) -> Result<Se
     done.map(Served::from)
 }
 
-/// The program that has taken the place of this one. This process continues as that program, with the same command line, so
+/// A new version of the program, which replaces this one. This process continues as that program, with the same command line, so
 /// that a service manager or a terminal keeps it.
 struct Successor {
-    /// Stays open meanwhile, so that clients of HTTP wait and are not turned away.
+    /// Stays open meanwhile, so that HTTP clients wait instead of being refused.
     listener: Option<std::net::TcpListener>,
 }
 
 impl Successor {
-    /// Only a failure comes back.
+    /// Executes the new program. Returns only on failure.
     fn become_it(self) -> CliError {
         let program = match start::program() {
             Ok(program) => program,
@@ -210,7 +211,7 @@ impl Successor {
     }
 }
 
-/// Has the resident host serve HTTP, too. Also returns the listener, to be handed on to a new version of the program.
+/// Adds HTTP to the resident host. Also returns the listener, for a new version of the program.
 fn with_http(
     resident: Resident,
     address: SocketAddr,
@@ -236,7 +237,7 @@ fn with_http(
     Ok((resident.with_http(served, Token::new(&secret), Acs::new(acs), home), Some(listener)))
 }
 
-/// The listener for this address that this process was started with: by the version before it, or by a service manager
+/// Returns the listener for this address that this process inherited from its previous version or from a service manager
 /// (`sd_listen_fds(3)`).
 fn inherited(address: SocketAddr) -> Option<std::net::TcpListener> {
     let listener = ListenFd::from_env().take_tcp_listener(0).ok().flatten()?;
@@ -244,7 +245,7 @@ fn inherited(address: SocketAddr) -> Option<std::net::TcpListener> {
     listener.local_addr().is_ok_and(is_same).then_some(listener)
 }
 
-/// The secret of the Agent Control Standard, in a file that only the user can read.
+/// Reads the secret of the Agent Control Standard, from a file that only the user can read.
 fn secret(file: Option<&Path>) -> Result<Option<Secret>, CliError> {
     let Some(file) = file else { return Ok(None) };
     let bytes = files::read(file, Guard::OnlyMineToRead, Links::Refused, MAX_TOKEN).map_err(CliError::not_loaded)?;
@@ -256,7 +257,7 @@ fn token_file() -> Result<PathBuf, CliError> {
     Ok(configuration::places()?.state.join("http.token"))
 }
 
-/// The secret that HTTP clients have to know: the user's own, made when it is first needed.
+/// Returns the user's token for HTTP clients and its file. It is created on first use.
 fn token() -> Result<(PathBuf, String), CliError> {
     let file = token_file()?;
     match files::read(&file, Guard::OnlyMineToRead, Links::Refused, MAX_TOKEN) {

@@ -1,4 +1,4 @@
-//! `hookhost session`: what the agent has done so far, as its files tell it. (`resume` is in `run`.)
+//! `hookhost session`: the agent's past sessions, from their files. (`resume` is in `run`.)
 
 use crate::args::{ListArgs, RemoveArgs, ShowSessionArgs};
 use crate::command::run::report::used;
@@ -18,25 +18,25 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Most characters of a prompt in the list.
+/// Maximum characters of a prompt in the list.
 const WORDS: usize = 60;
 
-/// Where sessions are kept.
+/// Returns the directory of sessions.
 pub(crate) fn directory() -> Result<PathBuf, CliError> {
     Ok(configuration::places()?.state.join("sessions"))
 }
 
-/// The sessions of the user.
+/// Returns the user's sessions.
 pub(crate) fn store() -> Result<SessionStore, CliError> {
     Ok(SessionStore::new(directory()?))
 }
 
-/// The session of this id.
+/// Finds the session of this id.
 pub(crate) fn find(id: &str) -> Result<Header, CliError> {
     Ok(store()?.read(id).map_err(stop)?.header)
 }
 
-/// The session to continue: the named one, or the last one of this directory.
+/// Returns the session to continue: the named one, or the last one of this directory.
 pub(crate) fn chosen(id: Option<&str>, latest: bool, workspace: Option<&Path>) -> Result<Option<Header>, CliError> {
     match (id, latest) {
         (Some(id), _) => find(id).map(Some),
@@ -48,7 +48,7 @@ pub(crate) fn chosen(id: Option<&str>, latest: bool, workspace: Option<&Path>) -
     }
 }
 
-/// The session that was used last in this directory, sub-agents' left out.
+/// Returns the session that was used last in this directory, except those of sub-agents.
 fn latest_of(directory: &Path) -> Result<Header, CliError> {
     let canonical = |directory: &Path| directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
     let here = canonical(directory);
@@ -59,7 +59,7 @@ fn latest_of(directory: &Path) -> Result<Header, CliError> {
     })
 }
 
-/// A session that cannot be used; what to do about it.
+/// Turns an error of the session store into one of the command, with a next step.
 pub(crate) fn stop(error: SessionStoreError) -> CliError {
     match error {
         SessionStoreError::NotFound { .. } => CliError::new(Exit::Usage, error).advise("hookhost session list --all"),
@@ -82,13 +82,13 @@ pub(crate) fn list(args: &ListArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// Only the last used ones, and none of sub-agents.
+/// Keeps the last used sessions, without those of sub-agents.
 fn latest(sessions: &mut Vec<Summary>, count: usize) {
     sessions.retain(|session| session.header.parent.is_none());
     sessions.truncate(count);
 }
 
-/// The sessions that were used last, as text.
+/// Describes the sessions that were used last.
 pub(crate) fn latest_as_text(count: usize) -> Result<String, CliError> {
     let mut sessions = store()?.list().map_err(stop)?;
     latest(&mut sessions, count);
@@ -107,7 +107,7 @@ pub(crate) fn show(args: &ShowSessionArgs) -> Result<Exit, CliError> {
 
 pub(crate) fn remove(args: &RemoveArgs) -> Result<Exit, CliError> {
     let store = store()?;
-    // All are looked for before any is removed.
+    // All ids are checked before any session is removed.
     for id in &args.ids {
         store.read(id).map_err(stop)?;
     }

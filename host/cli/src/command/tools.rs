@@ -1,4 +1,4 @@
-//! `hookhost tools`: what a model is offered here, and who brings it. Starts the MCP servers, and ends them again.
+//! `hookhost tools`: lists the tools that a model is offered here, with their origin. It starts the MCP servers and ends them.
 
 use crate::args::ToolsArgs;
 use crate::command::run::{interrupted, settings};
@@ -40,7 +40,7 @@ pub(crate) async fn run(args: &ToolsArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// The tools, and who brings each.
+/// Describes the tools, each with its origin.
 pub(crate) fn as_text(offered: &[OfferedTool]) -> String {
     let mut text = String::new();
     for OfferedTool { definition, origin, .. } in offered {
@@ -60,7 +60,7 @@ fn brought_by(origin: &ToolOrigin) -> String {
     }
 }
 
-/// As much of a description as a list has room for.
+/// Returns the first sentence of a description, cut for a list.
 fn first_sentence(description: &str) -> String {
     let line = description.trim().lines().next().unwrap_or_default();
     line.split_inclusive(". ").next().unwrap_or_default().trim_end().chars().take(200).collect()

@@ -15,7 +15,7 @@ use hookhost_agent::sent::SentVariable;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Most characters of a line of what has changed.
+/// Maximum characters of a line in the shown difference.
 const MAX_LINE: usize = 300;
 
 pub(crate) fn run(args: &TrustArgs) -> Result<Exit, CliError> {
@@ -42,12 +42,12 @@ pub(crate) fn run(args: &TrustArgs) -> Result<Exit, CliError> {
     approve(&store, &places, &file, args.yes)
 }
 
-/// A directory means the file in it.
+/// Returns the file in a directory, or the path itself.
 fn file_of(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() }
 }
 
-/// The file, to be approved. If the approved content counts in its place, that is reported, too.
+/// Reads the file for its approval. If an older content of the file is approved, an error also says how to revoke it.
 fn read(store: &TrustStore, path: &Path) -> Result<ProjectFile, CliError> {
     ProjectFile::read(path).map_err(|error| {
         let stop = not_loaded(error);
@@ -58,7 +58,7 @@ fn read(store: &TrustStore, path: &Path) -> Result<ProjectFile, CliError> {
     })
 }
 
-/// The file that is named, or the nearest that is there or approved.
+/// Returns the named file, or the nearest one that exists or is approved.
 fn named_or_nearest(store: &TrustStore, path: Option<&Path>, cwd: &Path) -> Result<PathBuf, CliError> {
     if let Some(path) = path {
         return Ok(file_of(path));
@@ -73,14 +73,14 @@ fn named_or_nearest(store: &TrustStore, path: Option<&Path>, cwd: &Path) -> Resu
     Err(CliError::usage(why).advise("hookhost allow --project X.wasm"))
 }
 
-/// The nearest file of the project that is not approved as it is.
+/// Returns the nearest file of the project whose current content is not approved.
 fn nearest_to_approve(
     store: &TrustStore,
     places: &UserDirectories,
     cwd: &Path,
 ) -> Result<Option<ProjectFile>, CliError> {
     let mut looked_at = ProjectFile::places(cwd);
-    // The user's own file needs no approval, also where the working directory lies beside it.
+    // The user's own file needs no approval, even if the working directory lies below it.
     let own = places.user_file().canonicalize().ok();
     looked_at.retain(|path| own.is_none() || path.canonicalize().ok() != own);
     let found = ProjectFile::find(cwd);
@@ -93,7 +93,7 @@ fn nearest_to_approve(
                 return Ok(Some(file));
             }
         } else if store.approval(&path).map_err(not_loaded)?.is_some() {
-            // It is gone: there is nothing to approve, and something to revoke.
+            // The file is gone: there is nothing to approve, but an approval to revoke.
             return read(store, &path).map(Some);
         }
     }
@@ -173,7 +173,7 @@ fn describe(file: &ProjectFile, config: &Config, sent: &[SentVariable], before: 
         let about = output::one_line(&entry::narrowing(rule.actions.as_ref(), rule.tools.as_deref()));
         let _ = writeln!(text, "  asks you about calls ({about}): {}", output::one_line(question));
     }
-    // What the provider of `[agent]` is sent without a word of the file is what it is sent anyway.
+    // Only keys of this file: without it, the provider of `[agent]` is sent its key anyway.
     let said = |sent: &&SentVariable| {
         sent.keys.iter().any(|keys| config.origin(&keys.iter().map(String::as_str).collect::<Vec<_>>()).is_some())
     };

@@ -1,4 +1,4 @@
-//! `hookhost uninstall`: the hook out of the settings of agents.
+//! `hookhost uninstall`: takes the hook out of the settings of agents.
 
 use super::install::failed;
 use super::mcp;
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &UninstallArgs) -> Result<Exit, CliError> {
     Ok(exit)
 }
 
-/// Takes the hook out, and says whether nothing of it is left.
+/// Takes the hook out. Returns true if nothing of it is left.
 fn uninstall(
     places: &AgentPlaces,
     adapter: &dyn Adapter,

@@ -1,4 +1,4 @@
-//! What differs between two JSON values: a line for each part as it was, and one for it as it is.
+//! Describes the differences of two JSON values, with one line for each old part and one for each new part.
 
 use super::truncate::cut;
 use super::{one_line, printable};
@@ -7,12 +7,11 @@ use similar::{Algorithm, DiffTag, TextDiff, capture_diff_slices_deadline};
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-/// After this long a shorter difference is no longer looked for: what a project's file says must not keep the user waiting.
+/// After this time, a longer difference is good enough: a project's file must not make the user wait.
 const TIMEOUT: Duration = Duration::from_millis(500);
 
-/// What `before` and `after` differ in, as lines of `- path: old` and `+ path: new`, each indented
-/// by four blanks; of texts of several lines, those that differ. A line that is longer than `most`
-/// characters is cut.
+/// Returns the differences as lines of `- path: old` and `+ path: new`, each indented by four blanks; for texts of several lines, the
+/// lines that differ. Lines of more than `most` characters are cut.
 pub(crate) fn lines(before: &Value, after: &Value, most: usize) -> String {
     let mut parts = Vec::new();
     collect("", before, after, &mut parts);
@@ -35,7 +34,7 @@ pub(crate) fn lines(before: &Value, after: &Value, most: usize) -> String {
     text
 }
 
-/// The lines that two texts differ in, as [`lines`] has them.
+/// Returns the lines that differ between two texts, in the form of [`lines`].
 pub(crate) fn of_texts(before: &str, after: &str, most: usize) -> String {
     let mut text = String::new();
     if before != after {
@@ -44,7 +43,7 @@ pub(crate) fn of_texts(before: &str, after: &str, most: usize) -> String {
     text
 }
 
-/// The difference of a file as `diff -u` writes it. A file that is not there is `/dev/null`.
+/// Returns the difference of a file in the form of `diff -u`. A missing file is `/dev/null`.
 pub(crate) fn unified(path: &str, before: Option<&str>, after: Option<&str>) -> String {
     let diff = TextDiff::configure().timeout(TIMEOUT).diff_lines(before.unwrap_or_default(), after.unwrap_or_default());
     let name = |text: Option<&str>| if text.is_some() { path } else { "/dev/null" };
@@ -67,7 +66,7 @@ fn collect<'a>(path: &str, before: &'a Value, after: &'a Value, parts: &mut Vec<
         parts.push(Part { path: path.to_owned(), before: Some(before), after: Some(after) });
         return;
     };
-    // A call's action is worked out from its arguments, and would say the same again.
+    // A call's action is derived from its arguments, and would repeat the difference.
     let derived = |key: &str| key == "action" && old.get("arguments") != new.get("arguments");
     let keys = old.keys().chain(new.keys().filter(|key| !old.contains_key(*key)));
     for key in keys.filter(|key| !derived(key)) {
@@ -79,7 +78,7 @@ fn collect<'a>(path: &str, before: &'a Value, after: &'a Value, parts: &mut Vec<
     }
 }
 
-/// The lines that differ; `…` where equal lines are between them.
+/// Adds the lines that differ, with `…` in place of equal lines between them.
 fn differing_lines(text: &mut String, old: &str, new: &str, most: usize) {
     let (old, new): (Vec<_>, Vec<_>) = (old.lines().collect(), new.lines().collect());
     let changes = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(Instant::now() + TIMEOUT));

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// What a refusal with `stop` ends, where that is not the whole run.
+/// Describes the effect of `stop` on a refusal; `None` if it ends the whole run.
 pub(crate) fn stop(stop: Stop) -> Option<&'static str> {
     match stop {
         Stop::Run => None,
@@ -14,7 +14,7 @@ pub(crate) fn stop(stop: Stop) -> Option<&'static str> {
     }
 }
 
-/// The limits in one line, as the file writes them.
+/// Describes the limits in one line, in the units of the configuration file.
 pub(crate) fn limits(entry: &Entry) -> String {
     let limits = &entry.limits;
     let (compute, deadline) = (limits.compute(&entry.grants), limits.deadline(&entry.grants));
@@ -32,7 +32,7 @@ pub(crate) fn limits(entry: &Entry) -> String {
     )
 }
 
-/// The limits as JSON: bytes, and microseconds.
+/// Returns the limits as JSON, in bytes and microseconds.
 pub(crate) fn limits_json(entry: &Entry) -> Value {
     let (limits, grants) = (&entry.limits, &entry.grants);
     let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
@@ -53,7 +53,7 @@ pub(crate) fn limits_json(entry: &Entry) -> Value {
     })
 }
 
-/// What is granted, in one line; `nothing` where nothing is.
+/// Describes the grants in one line; `nothing` if there are none.
 pub(crate) fn grants(grants: &Grants) -> String {
     let granted: Vec<_> =
         grants_json(grants).into_iter().map(|(grant, value)| grant_in_words(&grant, &value)).collect();
@@ -79,7 +79,7 @@ fn grant_in_words(grant: &str, value: &Value) -> String {
     }
 }
 
-/// What is granted, under the file's own keys; what is not granted is absent.
+/// Returns the grants under the keys of the configuration file. Grants that are not given are absent.
 pub(crate) fn grants_json(grants: &Grants) -> Map<String, Value> {
     let Grants { state, read_dirs, write_dirs, env, http, model, transcript, approve, audit, .. } = grants;
     let Grants { capabilities, clock, random, .. } = grants;
@@ -111,7 +111,7 @@ pub(crate) fn grants_json(grants: &Grants) -> Map<String, Value> {
     granted
 }
 
-/// The tool calls that an entry or an ask rule means, in the words of the file; empty where nothing narrows it.
+/// Describes the tool calls that an entry or an ask rule applies to, in the words of the file; empty if it applies to all.
 pub(crate) fn narrowing(actions: Option<&BTreeSet<ActionKind>>, tools: Option<&[ToolPattern]>) -> String {
     let actions = actions.map(|actions| format!("actions {}", list(actions)));
     let tools = tools.map(|tools| format!("tools {}", list(tools)));
@@ -122,7 +122,7 @@ fn list<T: ToString>(things: impl IntoIterator<Item = T>) -> String {
     things.into_iter().map(|thing| thing.to_string()).collect::<Vec<_>>().join(" ")
 }
 
-/// Bytes in the largest unit that they are a whole number of.
+/// Prints a number of bytes in the largest unit that divides it.
 pub(crate) fn size(bytes: usize) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     match units.iter().find(|(bits, _)| bytes > 0 && bytes.is_multiple_of(1 << bits)) {

@@ -1,7 +1,7 @@
-//! What a component exports and imports, by package, so that a person can read it.
+//! Describes the exports and imports of a component by package, for people.
 
-/// `hookhost:hooks@0.1.0 (types, log); wasi:io@0.2.6 (poll, streams)`: every name, packages in the order of their first
-/// interface.
+/// Groups names by package: `hookhost:hooks@0.1.0 (types, log); wasi:io@0.2.6 (poll, streams)`. Packages are in the order of
+/// their first interface.
 pub(crate) fn grouped(names: &[String]) -> String {
     let mut packages: Vec<(String, Vec<&str>)> = Vec::new();
     for name in names {
@@ -18,13 +18,13 @@ pub(crate) fn grouped(names: &[String]) -> String {
     packages.iter().map(word).collect::<Vec<_>>().join("; ")
 }
 
-/// The names outside base WASI, which every plugin gets, empty and virtual.
+/// Returns the names outside of base WASI. Every plugin gets base WASI, empty and virtual.
 pub(crate) fn beyond_wasi(names: &[String]) -> Vec<String> {
     const BASE: [&str; 5] = ["wasi:cli/", "wasi:clocks/", "wasi:filesystem/", "wasi:io/", "wasi:random/"];
     names.iter().filter(|name| !BASE.iter().any(|base| name.starts_with(base))).cloned().collect()
 }
 
-/// `wasi:io/poll@0.2.6` → `wasi:io@0.2.6` and `poll`; a name of no package stays whole.
+/// `wasi:io/poll@0.2.6` → `wasi:io@0.2.6` and `poll`; a name without a package stays whole.
 fn split(name: &str) -> (String, &str) {
     let (path, version) = name.split_once('@').map_or((name, ""), |(path, version)| (path, version));
     match path.split_once('/') {

@@ -1,13 +1,13 @@
-//! How the terminal treats what is typed: which modes it is in while the agent works, and while a question waits.
+//! Sets the terminal's input modes while the agent works, and while a question waits.
 
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-/// The modes before the first change that is still in force, for a process that ends without dropping anything.
+/// The original modes while a change is in force, for a process that ends without dropping anything.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
-/// A change of the terminal's modes, taken back when it is dropped.
+/// A change of the terminal's modes. Dropping it restores them.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct ModeChange {
@@ -15,25 +15,25 @@ pub(crate) struct ModeChange {
     is_first: bool,
 }
 
-/// Shows nothing of what is typed: it waits for the next prompt, and does not end up within the output.
+/// Turns echo off: typed text waits for the next prompt, and does not appear within the output.
 pub(crate) fn hide_typing() -> Option<ModeChange> {
     change(LocalModes::ECHO | LocalModes::ECHONL)
 }
 
-/// Passes on each key as it is pressed, and does not show it.
+/// Makes each key available as it is pressed, without echo.
 pub(crate) fn take_keys() -> Option<ModeChange> {
     change(LocalModes::ECHO | LocalModes::ICANON)
 }
 
-/// Takes back all changes.
+/// Restores the original modes.
 pub(crate) fn restore() {
     if let Some(before) = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        // Nothing else could be done where the terminal does not do it.
+        // Nothing else can be done if the terminal refuses.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
     }
 }
 
-/// Switches modes off; `None` where the standard input is no terminal.
+/// Switches modes off; `None` if the standard input is no terminal.
 fn change(off: LocalModes) -> Option<ModeChange> {
     let before = tcgetattr(io::stdin()).ok()?;
     let mut modes = before.clone();

@@ -1,4 +1,4 @@
-//! A model's text as a terminal shows it: Markdown rendered block by block while it streams in, wrapped between words.
+//! Renders a model's Markdown for a terminal, block by block while it streams in, wrapped between words.
 
 use super::printable;
 use super::style::{ADVICE, CODE, DIM, NAME};
@@ -10,25 +10,25 @@ use unicode_width::UnicodeWidthStr as _;
 /// Indentation of code, and of a list within a list.
 const INDENT: &str = "  ";
 
-/// Text that streams in. A block is given out once the next one begins, a line of a code block at its end.
+/// Streamed text. A block is returned once the next one begins, and each line of a code block at its end.
 #[derive(Debug)]
 pub(crate) struct MarkdownStream {
     columns: usize,
-    /// Text that is not given out yet.
+    /// Text that is not returned yet.
     pending: String,
-    /// The fence that ends the code block that is open.
+    /// The fence that ends the open code block.
     fence: Option<String>,
-    /// Blocks were given out since the last [`Self::finish`].
+    /// True if blocks were returned since the last [`Self::finish`].
     has_blocks: bool,
 }
 
 impl MarkdownStream {
-    /// A stream for a terminal of so many columns.
+    /// Makes a stream for a terminal of so many columns.
     pub(crate) fn new(columns: usize) -> Self {
         Self { columns, pending: String::new(), fence: None, has_blocks: false }
     }
 
-    /// Takes more text, and returns the blocks that are complete by now.
+    /// Takes more text, and returns the blocks that are complete now.
     pub(crate) fn push(&mut self, text: &str) -> String {
         self.pending.push_str(text);
         let mut shown = String::new();
@@ -38,7 +38,7 @@ impl MarkdownStream {
         shown
     }
 
-    /// Returns the rest, and starts over.
+    /// Returns the rest, and resets the stream.
     pub(crate) fn finish(&mut self) -> String {
         let mut shown = String::new();
         let rest = std::mem::take(&mut self.pending);
@@ -51,7 +51,7 @@ impl MarkdownStream {
         shown
     }
 
-    /// Takes the next complete block off the pending text.
+    /// Removes the next complete block from the pending text.
     fn next_block(&mut self) -> Option<Block> {
         if let Some(fence) = &self.fence {
             let end = self.pending.find('\n')?;
@@ -66,7 +66,7 @@ impl MarkdownStream {
             let is_complete = line.ends_with('\n');
             if let Some(fence) = fence_of(line).filter(|_| is_complete) {
                 if at > 0 {
-                    // The text before it comes first; its own line is met again.
+                    // The text before the fence comes first; the next call finds the fence again.
                     let text = self.pending.drain(..at).collect();
                     return Some(Block::Text(text));
                 }
@@ -103,11 +103,11 @@ impl MarkdownStream {
     }
 
     fn show_code(&self, line: &str, shown: &mut String) {
-        // A terminal wraps it where it is too long, so that it can be copied as it is.
+        // The line is not wrapped here, so that it can be copied as it is.
         let _ = writeln!(shown, "{INDENT}{CODE}{}{CODE:#}", printable(line.trim_end_matches('\n')));
     }
 
-    /// Leaves a line between two blocks.
+    /// Adds a blank line between two blocks.
     fn separate(&mut self, shown: &mut String) {
         if std::mem::replace(&mut self.has_blocks, true) {
             shown.push('\n');
@@ -123,7 +123,7 @@ enum Block {
     CodeEnd,
 }
 
-/// The characters that end the code block that begins with this line.
+/// Returns the fence that this line opens, if it is one. The same characters end the code block.
 fn fence_of(line: &str) -> Option<String> {
     let start = line.trim_start_matches(' ');
     let mark = start.chars().next().filter(|mark| matches!(mark, '`' | '~') && line.len() - start.len() < 4)?;
@@ -131,7 +131,7 @@ fn fence_of(line: &str) -> Option<String> {
     (fence.len() >= 3 && !start[fence.len()..].contains('`')).then_some(fence)
 }
 
-/// One block as lines of at most `columns` columns.
+/// Renders one block as lines of at most `columns` columns.
 fn render(text: &str, columns: usize) -> String {
     let mut page = Page { columns, ..Page::default() };
     for event in
@@ -143,24 +143,24 @@ fn render(text: &str, columns: usize) -> String {
     page.text
 }
 
-/// The lines of one block, as far as they are written.
+/// The lines of one block while it is rendered.
 #[derive(Debug, Default)]
 struct Page {
     columns: usize,
     text: String,
     /// Columns of the last line.
     column: usize,
-    /// The styles that are open, the last one in force.
+    /// The open styles. The last one is in force.
     styles: Vec<Style>,
-    /// Beginnings of the lines of the lists and quotes that are open.
+    /// Beginnings of the lines in the open lists and quotes.
     margins: Vec<String>,
-    /// The next numbers of the lists that are open; `None` of one with dots.
+    /// The next numbers of the open lists; `None` for a list with dots.
     numbers: Vec<Option<u64>>,
     /// The mark of a list's item, for its first line.
     mark: Option<String>,
     table: Option<Vec<Vec<String>>>,
     link: Option<String>,
-    /// A blank is due before the next word.
+    /// True if a blank is due before the next word.
     is_apart: bool,
 }
 
@@ -286,9 +286,9 @@ impl Page {
         self.styles.pop();
     }
 
-    /// Writes words, and begins a line where one does not fit.
+    /// Writes words, and begins a new line for a word that does not fit.
     fn words(&mut self, text: &str) {
-        // After the parser, which reads `&#27;` as the character.
+        // After the parser, which turns `&#27;` into the character.
         for (index, line) in printable(text).split('\n').enumerate() {
             if index > 0 && self.column > 0 {
                 self.end_line();
@@ -323,7 +323,7 @@ impl Page {
         self.column += width;
     }
 
-    /// Goes to a new line, if the last one has text.
+    /// Begins a new line if the last one has text.
     fn new_line(&mut self) {
         if self.column > 0 {
             self.end_line();
@@ -337,7 +337,7 @@ impl Page {
         (self.column, self.is_apart) = (0, false);
     }
 
-    /// Writes a table, each column as wide as its widest cell.
+    /// Writes a table. Each column is as wide as its widest cell.
     fn end_table(&mut self) {
         let rows = self.table.take().unwrap_or_default();
         let columns = rows.iter().map(Vec::len).max().unwrap_or_default();

@@ -1,7 +1,7 @@
-//! What people and programs see: results on the standard output, everything else on the standard error.
+//! The command's output: results on standard output, everything else on standard error.
 //!
-//! Colour is for terminals only and honours `NO_COLOR`. What a plugin or a file says is stripped of control characters
-//! before a person sees it: it must not steer their terminal.
+//! Colour is for terminals only and honours `NO_COLOR`. Texts of plugins and files lose their control characters before they are
+//! shown, so that they cannot control the terminal.
 
 pub(crate) mod difference;
 pub(crate) mod entry;
@@ -24,7 +24,7 @@ use style::WARNING;
 /// Maximum lines of a notice after its first one.
 const NOTICE_LINES: usize = 12;
 
-/// Whether anybody still reads the results.
+/// The state of the reader of the results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Reader {
@@ -37,18 +37,18 @@ pub(crate) fn print(text: &str) -> Result<(), CliError> {
     print_on(text).map(drop)
 }
 
-/// Writes a result of many, and says whether the next one is wanted.
+/// Writes one of several results, and returns whether the reader wants the next one.
 pub(crate) fn print_on(text: &str) -> Result<Reader, CliError> {
     written(screen::print(text))
 }
 
-/// Writes JSON, byte for byte; only for a terminal without what could steer it.
+/// Writes JSON byte for byte. For a terminal, control characters are replaced.
 pub(crate) fn print_exactly(text: &str) -> Result<Reader, CliError> {
     let is_seen = io::stdout().is_terminal();
     written(if is_seen { screen::print_exactly(&printable(text)) } else { screen::print_exactly(text) })
 }
 
-/// Whether anybody can still read the standard output: a pipe whose reader has gone tells so without being written to.
+/// Returns true unless the reader of standard output has gone. A pipe reports this without a write.
 pub(crate) fn is_read() -> bool {
     #[cfg(unix)]
     {
@@ -71,25 +71,25 @@ fn written(ended: io::Result<()>) -> Result<Reader, CliError> {
     }
 }
 
-/// Writes a result as JSON: on one line, or indented where a person looks at it.
+/// Writes a result as JSON: indented for a terminal, otherwise on one line.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), CliError> {
     let pretty = io::stdout().is_terminal();
     let text = if pretty { serde_json::to_string_pretty(value) } else { serde_json::to_string(value) };
     print_exactly(&(text.map_err(anyhow::Error::new)? + "\n")).map(drop)
 }
 
-/// Writes a result of many as JSON, on a line of its own.
+/// Writes one of several results as JSON, on a line of its own.
 pub(crate) fn print_json_line(value: &impl Serialize) -> Result<Reader, CliError> {
     print_exactly(&(serde_json::to_string(value).map_err(anyhow::Error::new)? + "\n"))
 }
 
-/// Tells a person something beside the result. Nothing depends on whether they can see it.
+/// Writes a message for a person beside the result. It does not matter if nobody can see it.
 pub(crate) fn note(text: &str) {
     let _ = screen::note(text);
 }
 
-/// Something that the user should know: a line, and further lines, such as the place of a mistake in a file.
-/// These are indented, so that none of them can look like a line of our own.
+/// Formats a notice for the user: a line, and perhaps further lines, such as the place of a mistake in a file. The further lines are
+/// indented, so that none of them can look like a line of hookhost.
 pub(crate) fn notice(text: &str) -> String {
     let mut lines = text.lines();
     let mut shown = format!("{WARNING}note:{WARNING:#} {}\n", one_line(lines.next().unwrap_or_default()));
@@ -103,11 +103,11 @@ pub(crate) fn notice(text: &str) -> String {
     shown
 }
 
-/// Joins emoji into one, such as those of a family. Between other characters it is not seen.
+/// Joins emoji into one, such as those of a family. Between other characters it is invisible.
 const ZERO_WIDTH_JOINER: char = '\u{200d}';
 
-/// The text without what could steer a terminal or is not seen on it: such characters become `�`,
-/// except line breaks, tabs, and the joiners within an emoji.
+/// Returns the text with `�` in place of characters that control a terminal or are invisible, except line breaks, tabs, and the
+/// joiners within an emoji.
 pub(crate) fn printable(text: &str) -> String {
     let mut before = None;
     let mut rest = text.chars().peekable();
@@ -123,23 +123,23 @@ pub(crate) fn printable(text: &str) -> String {
     shown
 }
 
-/// True for pictographs, the skin tones among them, the signs that emoji are joined with, and the selector of the emoji form.
+/// Returns true for pictographs, skin tones, the signs that join emoji, and the selector of the emoji form.
 fn is_part_of_emoji(character: char) -> bool {
     matches!(character, '\u{2600}'..='\u{27bf}' | '\u{2b00}'..='\u{2bff}' | '\u{fe0f}' | '\u{1f000}'..='\u{1faff}')
 }
 
-/// The same on one line.
+/// Like [`printable`], on one line.
 pub(crate) fn one_line(text: &str) -> String {
     printable(text).replace(['\n', '\t'], " ")
 }
 
-/// The text as one word of a POSIX shell.
+/// Returns the text as one word of a POSIX shell.
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,~".contains(c);
     if !word.is_empty() && word.chars().all(plain) && !word.starts_with('~') {
         word.to_owned()
     } else if word.contains(hookhost::is_unseen) {
-        // As bash, zsh and ksh write what could steer a terminal.
+        // The form in which bash, zsh and ksh write invisible characters.
         let escaped = |c: char| match c {
             '\'' | '\\' => format!("\\{c}"),
             c if hookhost::is_unseen(c) => {
@@ -153,7 +153,7 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
-/// The command line of this process, with something more, as a person would type it.
+/// Returns the command line of this process with an addition, as a person would type it.
 pub(crate) fn this_command_and(more: &str) -> String {
     let arguments = std::env::args_os().skip(1).map(|argument| quoted(&argument.to_string_lossy()));
     let words = std::iter::once("hookhost".to_owned()).chain(arguments).chain([more.to_owned()]);
@@ -162,9 +162,8 @@ pub(crate) fn this_command_and(more: &str) -> String {
 
 /// Asks a person on the terminal; `None` if there is none.
 ///
-/// A plain yes is enough here: no agent runs in this process, so nothing that a model has chosen
-/// can hold this terminal. What was typed before is still not an answer: it was typed for
-/// something else, such as a command that ended early.
+/// A plain yes is enough here: no agent runs in this process, so no program that a model has chosen can use this terminal. Text that
+/// was typed before the question is discarded, since it was meant for something else, such as a command that ended early.
 pub(crate) fn confirm(question: &str) -> Option<bool> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return None;
@@ -178,14 +177,14 @@ pub(crate) fn confirm(question: &str) -> Option<bool> {
     Some(is_yes(&answer))
 }
 
-/// Forgets what was typed at the terminal and not read yet.
+/// Discards text that was typed at the terminal and not read yet.
 pub(crate) fn forget_typed() {
-    // Nothing else could be done where the terminal does not do it.
+    // Nothing else can be done if the terminal refuses.
     #[cfg(unix)]
     let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
 }
 
-/// Whether an answer is a yes; everything else is a no.
+/// Returns true for a yes. Everything else is a no.
 fn is_yes(answer: &str) -> bool {
     matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }

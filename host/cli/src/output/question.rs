@@ -1,4 +1,4 @@
-//! The form of a question to a person: who asks, why, and exactly what would run.
+//! Formats a question to a person: who asks, why, and exactly what would run.
 
 use super::difference::{self, unified};
 use super::style::{CHANGED, DIM, NAME, WARNING};
@@ -11,10 +11,10 @@ use serde_json::{Map, Value};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Names of the arguments that hold the whole new content of a file, over all agents.
+/// Arguments that hold the whole new content of a file, by the names of all agents.
 const CONTENT_KEYS: [&str; 5] = ["content", "contents", "file_text", "new_content", "CodeContent"];
 
-/// Names of the arguments of which the first holds a text to be replaced, and the second its replacement.
+/// Pairs of arguments: a text to replace, and its replacement.
 const REPLACEMENT_KEYS: [(&str, &str); 6] = [
     ("old_string", "new_string"),
     ("old_str", "new_str"),
@@ -24,10 +24,10 @@ const REPLACEMENT_KEYS: [(&str, &str); 6] = [
     ("TargetContent", "ReplacementContent"),
 ];
 
-/// Largest file whose difference is shown, in bytes; of a larger one the new content is.
+/// Maximum size of a file whose difference is shown, in bytes. For a larger file the new content is shown.
 const MAX_FILE: u64 = 1 << 20;
 
-/// Longest array or object that is shown on one line, in characters.
+/// Maximum length of an array or object that is shown on one line, in characters.
 const MAX_INLINE: usize = 80;
 
 /// Describes a question in full. Relative paths of files are looked up in `workspace`; without one, such a file's new content
@@ -56,7 +56,7 @@ pub(crate) fn describe(request: &ApprovalRequest, workspace: Option<&Path>) -> S
     text
 }
 
-/// The sub-agent that asks, if it is one, and each question with who asks it.
+/// Describes the sub-agent that the question is about, if any, and each question with its origin.
 pub(crate) fn asked(request: &ApprovalRequest) -> String {
     let mut text = String::new();
     let agent = &request.agent;
@@ -73,7 +73,7 @@ pub(crate) fn asked(request: &ApprovalRequest) -> String {
     text
 }
 
-/// What would run, on one line: `bash command="git push"`.
+/// Describes the call on one line: `bash command="git push"`.
 pub(crate) fn headline(request: &ApprovalRequest) -> String {
     let Some(call) = request.tool_call() else {
         return format!("{NAME}{}{NAME:#} {}", request.event, short(&parsed(request.value.get())));
@@ -81,7 +81,7 @@ pub(crate) fn headline(request: &ApprovalRequest) -> String {
     format!("{NAME}{}{NAME:#} {}", tool(&call.name), short(&parsed(call.arguments.as_str())))
 }
 
-/// A call: its tool, then each argument, a command as one would type it and a file's new content as a difference.
+/// Describes a call: its tool, then each argument. A command is shown as typed, and a file's new content as a difference.
 fn tool_call(call: &ToolCall, workspace: Option<&Path>) -> String {
     let origin = match &call.origin {
         ToolOrigin::Mcp(server) => format!(" {DIM}of the MCP server {}{DIM:#}", one_line(server)),
@@ -107,7 +107,7 @@ fn tool_call(call: &ToolCall, workspace: Option<&Path>) -> String {
     format!("{NAME}{}{NAME:#}{origin}\n{arguments}", tool(&call.name))
 }
 
-/// The members of an object, each as `key: value`. `form` may give a text member a form of its own.
+/// Describes the members of an object, each as `key: value`. `form` may return another form for a text member.
 fn members(value: &Value, form: &dyn Fn(&str, &str) -> Option<String>) -> String {
     let Value::Object(fields) = value else { return format!("  {}\n", indented(&inline(value), "    ")) };
     let pairs = replacements(fields);
@@ -147,7 +147,7 @@ fn members(value: &Value, form: &dyn Fn(&str, &str) -> Option<String>) -> String
     text
 }
 
-/// The pairs of members that replace one text by another.
+/// Returns the pairs of members that replace one text by another.
 fn replacements(fields: &Map<String, Value>) -> Vec<(&'static str, &'static str)> {
     let is_text = |key: &str| fields.get(key).is_some_and(Value::is_string);
     REPLACEMENT_KEYS.into_iter().filter(|(old, new)| is_text(old) && is_text(new)).collect()
@@ -157,7 +157,7 @@ fn replacements_of(value: &Value) -> Vec<(&'static str, &'static str)> {
     value.as_object().map(replacements).unwrap_or_default()
 }
 
-/// The difference that writing `content` makes to a file; `None` if the file cannot be read as text, or its directory is unknown.
+/// Returns the change that writing `content` makes to a file; `None` if the file cannot be read as text, or its directory is unknown.
 fn file_difference(path: &str, content: &str, workspace: Option<&Path>) -> Option<String> {
     let file = match workspace {
         Some(workspace) => workspace.join(path),
@@ -175,7 +175,7 @@ fn file_difference(path: &str, content: &str, workspace: Option<&Path>) -> Optio
     Some(difference.lines().map(|line| format!("    {line}\n")).collect())
 }
 
-/// The text without what could steer a terminal, its lines after the first one behind a margin.
+/// Returns the printable text, with `margin` before each line except the first.
 fn indented(text: &str, margin: &str) -> String {
     printable(text.trim_end_matches('\n')).replace('\n', &format!("\n{margin}"))
 }

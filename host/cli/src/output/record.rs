@@ -1,4 +1,4 @@
-//! A record of the audit log, for people.
+//! Describes a record of the audit log for people.
 
 use super::style::{CHANGED, DIM, ERROR, GOOD, NAME, WARNING};
 use super::truncate::{SHOWN, cut, short, tool};
@@ -13,7 +13,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::fmt::Write as _;
 
-/// The record of a line, several lines long: its number, when, which event, its outcome, and how that came about.
+/// Describes the record of a line, on several lines: its number, time, event and outcome, and the reasons for the outcome.
 pub(crate) fn describe(line: &Line) -> String {
     let seq = line.seq();
     let entry = match line.entry() {
@@ -105,7 +105,7 @@ fn event(text: &mut String, record: &EventRecord) {
     redacted(text, record.redacted.keys());
 }
 
-/// The outcome of an event, and who decided it.
+/// Describes the outcome of an event, and the plugins behind it.
 pub(crate) fn decision(record: &EventRecord) -> String {
     let outcome = outcome(record.outcome);
     let by = one_line(&record.by.join(", "));
@@ -128,11 +128,11 @@ fn outcome(outcome: OutcomeKind) -> String {
     format!("{style}{outcome}{style:#}")
 }
 
-/// What an event is about, on one line: a tool call as the tool's name and its arguments.
+/// Describes the subject of an event on one line: for a tool call, the tool's name and its arguments.
 pub(crate) fn subject(value: &RawValue) -> String {
     let value = parsed(value);
     if let Value::Object(fields) = &value {
-        // The call that a result is of.
+        // For a result, its call.
         let call = fields.get("call").and_then(Value::as_object).unwrap_or(fields);
         if let (Some(Value::String(name)), Some(arguments)) = (call.get("name"), call.get("arguments")) {
             return format!("{NAME}{}{NAME:#} {}", tool(name), short(arguments));
@@ -194,7 +194,7 @@ fn observation(text: &mut String, observed: &Observed) {
     redacted(text, kept_out.keys());
 }
 
-/// An outcome that did not come to its agent as it was settled.
+/// Describes an outcome that did not reach its agent as it was settled.
 fn delivery(text: &mut String, delivery: &Delivery) {
     let Delivery { id, header, point, what, note, .. } = delivery;
     let _ = writeln!(text, "{WARNING}{}{WARNING:#} at {}", what.name().replace('-', " "), one_line(point));
@@ -239,7 +239,7 @@ fn called(text: &mut String, call: &CallRecord) {
     }
 }
 
-/// What a plugin answered, or why it did not.
+/// Describes a plugin's answer, or its failure.
 pub(crate) fn said(call: &CallRecord) -> String {
     if let Some(failure) = &call.failure {
         let detail = cut(&one_line(&failure.detail), SHOWN);
@@ -259,7 +259,7 @@ pub(crate) fn said(call: &CallRecord) -> String {
     }
 }
 
-/// Without what is not there.
+/// Returns the value without members that are `null` or `false`.
 fn without_nothing(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {

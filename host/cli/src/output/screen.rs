@@ -1,9 +1,8 @@
-//! The terminal as the one thing that results, notes and the line editor write to: under one lock,
-//! so that nothing tears.
+//! Writes all output to the terminal (results, notes and the line editor) under one lock, so that writes do not mix.
 //!
-//! The last line can be a status line, for what is under way. It gives way to any other output and
-//! leaves no trace. It needs no escape sequence, so it is the same with `NO_COLOR`. A question is
-//! alone on the screen: what is written while it waits for its answer comes after that.
+//! The last line can be a status line for the work in progress. Any other output replaces it, and it leaves no trace. It needs no
+//! escape sequence, so it is the same with `NO_COLOR`. A question is alone on the screen: output that comes while it is open is
+//! held until its answer.
 
 use crate::output::style::DIM;
 use rustix::termios::tcgetwinsize;
@@ -12,31 +11,31 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Columns of a terminal that does not say how many it has.
+/// Number of columns if the terminal does not report it.
 const COLUMNS: usize = 80;
 
-/// Questions that have been written.
+/// Number of questions that have been written.
 static QUESTIONS: AtomicUsize = AtomicUsize::new(0);
 
 static SCREEN: Mutex<Screen> = Mutex::new(Screen { status: 0, mid_line: false, above: None, held: None });
 
-/// What is on the terminal.
+/// The state of the terminal.
 struct Screen {
     /// Columns of the status in the last line.
     status: usize,
-    /// Whether the last line has other text.
+    /// True if the last line has other text.
     mid_line: bool,
-    /// While a line is edited, notes go above it by this way.
+    /// While a line is edited, the channel for notes above it.
     above: Option<Sender<String>>,
-    /// The output that waits while a question is open.
+    /// The output that is held while a question is open.
     held: Option<Vec<(Stream, String)>>,
 }
 
-/// Which way something is written.
+/// The target of a write.
 #[derive(Clone, Copy)]
 enum Stream {
     Out,
-    /// Byte for byte.
+    /// Standard output, byte for byte.
     OutExactly,
     Err,
 }
@@ -50,12 +49,12 @@ pub(super) fn print(text: &str) -> io::Result<()> {
     screen().write(Stream::Out, text)
 }
 
-/// The same, byte for byte.
+/// Like [`print`], byte for byte.
 pub(crate) fn print_exactly(text: &str) -> io::Result<()> {
     screen().write(Stream::OutExactly, text)
 }
 
-/// Writes a note on the standard error, or above the line that is edited.
+/// Writes a note on standard error, or above the edited line.
 pub(super) fn note(text: &str) -> io::Result<()> {
     let mut screen = screen();
     if let Some(above) = screen.above.as_ref().filter(|_| !text.is_empty()) {
@@ -68,7 +67,7 @@ pub(super) fn note(text: &str) -> io::Result<()> {
     screen.write(Stream::Err, text)
 }
 
-/// Writes a question on a line of its own, and holds back what follows until it is [answered].
+/// Writes a question on a line of its own, and holds all output until it is [answered].
 pub(crate) fn ask(text: &str) {
     let mut screen = screen();
     if screen.mid_line {
@@ -79,12 +78,12 @@ pub(crate) fn ask(text: &str) {
     QUESTIONS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// How many questions have been written: where it has grown, a question is between the old output and the new.
+/// Returns the number of questions so far. If it has grown, a question is between the old output and the new.
 pub(crate) fn questions() -> usize {
     QUESTIONS.load(Ordering::Relaxed)
 }
 
-/// Writes more of the question that is open.
+/// Adds text to the open question.
 pub(crate) fn ask_again(text: &str) {
     let mut screen = screen();
     let held = screen.held.take();
@@ -92,7 +91,7 @@ pub(crate) fn ask_again(text: &str) {
     screen.held = held;
 }
 
-/// Ends a question with the line that tells its answer.
+/// Ends a question with a line for its answer, and writes the held output.
 pub(crate) fn answered(text: &str) {
     let mut screen = screen();
     let held = screen.held.take().unwrap_or_default();
@@ -102,17 +101,17 @@ pub(crate) fn answered(text: &str) {
     }
 }
 
-/// Whether a status can be shown: there is a terminal that can take a line back.
+/// Returns true if a status can be shown: the terminal can overwrite a line.
 pub(crate) fn shows_status() -> bool {
     io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|terminal| terminal != "dumb")
 }
 
-/// Whether results are read on a terminal that can show markup as styles.
+/// Returns true if results go to a terminal that can show markup as styles.
 pub(crate) fn shows_markup() -> bool {
     io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|terminal| terminal != "dumb")
 }
 
-/// Shows what is under way, where the last line is free for it. A character is taken to be one column wide.
+/// Shows the status if the last line is free for it. Each character is assumed to be one column wide.
 pub(crate) fn status(text: &str) {
     let mut screen = screen();
     if screen.mid_line || screen.above.is_some() || screen.held.is_some() {
@@ -123,17 +122,17 @@ pub(crate) fn status(text: &str) {
     let length = text.chars().count();
     let rest = " ".repeat(screen.status.min(columns).saturating_sub(length));
     let mut err = anstream::stderr().lock();
-    // The cursor stays in front: what anybody else writes takes the line.
+    // The cursor stays at the start of the line, so that any other output overwrites it.
     let _ = write!(err, "\r{DIM}{text}{DIM:#}{rest}\r").and_then(|()| err.flush());
     screen.status = length;
 }
 
-/// Takes the status away.
+/// Removes the status.
 pub(crate) fn no_status() {
     screen().take_back();
 }
 
-/// Ctrl-C was typed: the terminal shows it as `^C`, which is erased where the last line holds nothing else.
+/// Erases the `^C` that the terminal shows for Ctrl-C, if the last line holds nothing else.
 pub(crate) fn interrupted() {
     let mut screen = screen();
     screen.take_back();
@@ -143,12 +142,12 @@ pub(crate) fn interrupted() {
     }
 }
 
-/// Whether a line is edited from here on, and by which way notes come above it.
+/// Begins or ends the editing of a line. While a line is edited, notes go to `above`.
 pub(crate) fn edits(above: Option<Sender<String>>) {
     let mut screen = screen();
     screen.take_back();
     screen.above = above;
-    // The editor begins in a line of its own and ends after one.
+    // The editor begins on a line of its own and leaves the cursor on a new one.
     screen.mid_line = false;
 }
 
@@ -183,7 +182,7 @@ impl Screen {
     }
 }
 
-/// Columns that a line can have without being wrapped.
+/// Returns the number of columns that a line can have without being wrapped.
 pub(crate) fn columns() -> usize {
     let size = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
     if size == 0 { COLUMNS - 1 } else { size - 1 }

@@ -1,9 +1,9 @@
-//! Points in time, for people.
+//! Formats points in time for people.
 
 use jiff::Timestamp;
 
-/// Milliseconds since the Unix epoch as date and time of day in UTC, `2026-07-01 14:03:22.123Z`. A later one than any
-/// calendar has is the last.
+/// Formats milliseconds since the Unix epoch as date and time in UTC, `2026-07-01 14:03:22.123Z`. Times beyond the range of the
+/// calendar become its last one.
 pub(crate) fn utc(millis: u64) -> String {
     let time = i64::try_from(millis).ok().and_then(|millis| Timestamp::from_millisecond(millis).ok());
     time.unwrap_or(Timestamp::MAX).strftime("%Y-%m-%d %H:%M:%S.%3fZ").to_string()

@@ -1,30 +1,29 @@
-//! Values on one line, cut to what a person takes in at a glance.
+//! Formats values on one line, cut to a length that a person reads at a glance.
 
 use super::one_line;
 use serde_json::Value;
 
-/// Most characters of one value that are shown.
+/// Maximum characters that are shown of one value.
 pub(crate) const SHOWN: usize = 160;
 
-/// Most characters of a tool's name that are shown. A name that providers take has at most 64; a
-/// model can say a longer one.
+/// Maximum characters that are shown of a tool's name. Providers take names of at most 64; a model can write a longer one.
 const TOOL: usize = 80;
 
-/// Most characters that are shown of what a plugin says to a person: a question, a reason.
+/// Maximum characters that are shown of a plugin's text to a person: a question, a reason.
 const WORDS: usize = 2000;
 
-/// A tool's name, as a model has said it.
+/// Formats a tool's name, as the model wrote it.
 pub(crate) fn tool(name: &str) -> String {
     cut(&one_line(name), TOOL)
 }
 
-/// What a plugin says to a person, on one line.
+/// Formats a plugin's text to a person, on one line.
 pub(crate) fn words(text: &str) -> String {
     cut(&one_line(text), WORDS)
 }
 
-/// A value on one line: a text as it is, an object as its members, plain words first, since those name what the texts
-/// are for.
+/// Formats a value on one line: a text unchanged, an object as its members. Members without blanks come first, since they explain the
+/// longer texts.
 pub(crate) fn short(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.clone(),
@@ -38,12 +37,12 @@ pub(crate) fn short(value: &Value) -> String {
     cut(&one_line(&text), SHOWN)
 }
 
-/// Whether [`short`] leaves something of a value out.
+/// Returns true if [`short`] leaves out a part of a value.
 pub(crate) fn is_cut(value: &Value) -> bool {
     short(value).matches('…').count() > value.to_string().matches('…').count()
 }
 
-/// All of a value: an object as its members, texts as they are.
+/// Formats all of a value: an object as its members, texts unchanged.
 pub(crate) fn whole(value: &Value) -> String {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     match value {
@@ -55,7 +54,7 @@ pub(crate) fn whole(value: &Value) -> String {
     }
 }
 
-/// A member's value: a text in quotes where its end would not be seen otherwise.
+/// Formats a member's value. A text is in quotes if its end would not be clear otherwise.
 fn member(value: &Value) -> String {
     match value {
         Value::String(text) if text.is_empty() || text.contains(char::is_whitespace) => {
@@ -66,7 +65,7 @@ fn member(value: &Value) -> String {
     }
 }
 
-/// The first `most` characters of a text, and whether there are more.
+/// Returns the first `most` characters of a text, followed by `…` if there are more.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -74,7 +73,7 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// A number of things, in words: `1 task`, `2 tasks`.
+/// Formats a number of things: `1 task`, `2 tasks`.
 pub(crate) fn counted<N: Copy + std::fmt::Display + PartialEq + From<u8>>(count: N, one: &str) -> String {
     if count == N::from(1) { format!("1 {one}") } else { format!("{count} {one}s") }
 }

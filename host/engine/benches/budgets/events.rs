@@ -1,4 +1,4 @@
-//! What an event costs: alone, in a chain, on two threads, and beside those of many sessions.
+//! Measures the cost of an event: alone, in a chain, on two threads, and beside the events of many sessions.
 
 use crate::at_once::{AtOnce, SESSIONS};
 use crate::limits::{Appended, Moved};
@@ -16,12 +16,12 @@ use tokio::runtime::{Builder, Runtime};
 
 const COMPONENT: &str = "no-force-push";
 
-/// What an event may take with one plugin, without subscribers, and recorded without subscribers.
+/// Budgets of an event: with one plugin, without subscribers, and recorded without subscribers.
 const MAX_ONE: Duration = Duration::from_micros(11);
 const MAX_UNHEARD: Duration = Duration::from_nanos(300);
 const MAX_UNHEARD_RECORDED: Duration = Duration::from_micros(1);
 
-/// What the engine may take of a call behind the proxy.
+/// Budget of the engine's part of a call behind the proxy.
 const MAX_PROXIED: Duration = Duration::from_micros(50);
 
 pub(crate) fn rows(table: &mut Table) {
@@ -49,7 +49,7 @@ pub(crate) fn rows(table: &mut Table) {
     };
     let reference = "the same, bare, with copies of the call, of its JSON and of its record";
     table.compared(&row(what, "off"), &compare(|| asks(&off), least), reference, None);
-    // The rest is what the host does for a plugin. Host and guest also push each other out of the processor's caches.
+    // The rest is the host's work for a plugin. Host and guest also evict each other from the processor's caches.
     let nobody = runtime.block_on(host(0, None)).open_session(SessionSpec::new("bench", Path::new("/work"))).unwrap();
     let both = || {
         bare_call();
@@ -114,8 +114,8 @@ pub(crate) fn rows(table: &mut Table) {
     at_once(table, &directory.path().join("at-once.db"));
 }
 
-/// What the log takes where many sessions of one process record at once: the time of all by their events, on a thread for each
-/// processor.
+/// Measures the cost of the log if many sessions of one process record at once: their total time divided by their events, with one
+/// thread for each processor.
 fn at_once(table: &mut Table, log: &Path) {
     let what = format!("recorded event, {SESSIONS} sessions at once: all their time by all their events");
     let why = "The thread of the log and the sessions share the processors.";
@@ -123,7 +123,7 @@ fn at_once(table: &mut Table, log: &Path) {
     let (off, on) = (AtOnce::new(None), AtOnce::new(Some(log)));
     let compared = compare_batches(|events| on.batch(events), |events| off.batch(events));
     table.compared(&row, &compared, "the log off, as many sessions at once", Some(1.3));
-    // With the log an event takes at least 1 + this ratio.
+    // With the log, an event takes at least 1 + this ratio.
     let mut least = Moved::new(log.parent().unwrap());
     let what = "as many records alone, by two threads: a `write` each, and moved into SQLite with their hash";
     let row = Row { what, component: "–", log: "on", why: "" };
@@ -131,7 +131,7 @@ fn at_once(table: &mut Table, log: &Path) {
     table.compared(&row, &compared, "the log off, as many sessions at once", None);
 }
 
-/// What of a call behind the proxy of MCP servers is the engine's: the event before it, and the one after it.
+/// Measures the engine's part of a call behind the MCP proxy: the event before it, and the one after it.
 fn of_a_proxied_call(table: &mut Table, runtime: &Runtime, session: &Session) {
     let arguments = serde_json::json!({ "text": "the quick brown fox", "number": 1 });
     let event = session.tool_call("call-1", "mcp__bench__say", &arguments, ToolOrigin::Mcp("bench".into()));
@@ -165,8 +165,8 @@ fn native(event: &ToolCall) {
     assert!(!black_box(rejects));
 }
 
-/// The throughput of two threads beside that of one, by the host and, in turns with it, bare, and
-/// by arithmetic that shares nothing: a machine may have less than two processors to give.
+/// Measures the throughput of two threads in relation to one: by the host, and in turns with it bare and by arithmetic that shares
+/// nothing. The arithmetic shows how much of two processors the machine has to give.
 fn two_threads(table: &mut Table, row: &Row<'_>, host: &Host, bare: &Bare) {
     let begin = || {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
@@ -196,7 +196,7 @@ fn two_threads(table: &mut Table, row: &Row<'_>, host: &Host, bare: &Bare) {
     table.plain(row, measured, "≥ 0.95 × what arithmetic gains", Some(ratio >= 0.95 * arithmetic));
 }
 
-/// As long as the events, more or less.
+/// Takes about as long as the events.
 fn arithmetic() {
     let mut numbers = [1_u64; 8];
     for round in 0..10_000_000_u64 {
@@ -209,7 +209,7 @@ fn arithmetic() {
 
 const EVENTS: u32 = 2_000;
 
-/// How much more two threads get done than one.
+/// Returns the throughput of two threads in relation to one.
 fn twice(work: &(impl Fn() + Sync)) -> f64 {
     let time = |threads: usize| {
         let began = Instant::now();

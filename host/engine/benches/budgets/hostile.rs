@@ -1,5 +1,5 @@
-//! What hostile plugins cost others: how long each that computes or waits for ever runs beyond its
-//! limit, and what is left for a neighbour while one misbehaves.
+//! Measures the cost of hostile plugins to others: the time that each endless plugin runs beyond its limit, and the share that is left
+//! for a neighbour while a plugin misbehaves.
 
 #[path = "../../tests/engine/hostile/component.rs"]
 #[expect(dead_code, reason = "the tests need more of it")]
@@ -17,25 +17,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 
-/// `limits.compute` or `limits.deadline` of those that are timed.
+/// `limits.compute` or `limits.deadline` of the timed plugins.
 const LIMIT: Duration = Duration::from_millis(20);
-/// What may come on top.
+/// Budget beyond the limit: in the median, and at worst.
 const BEYOND: Duration = Duration::from_micros(1500);
 const BEYOND_AT_WORST: Duration = Duration::from_millis(3);
-/// How often each is timed.
+/// Number of runs of each plugin.
 const RUNS: usize = 20;
-/// How long a neighbour is counted, beside one of its kind and beside a shape in turns, and how often.
+/// Duration of one count of a neighbour's events, and number of counts.
 const SPELL: Duration = Duration::from_millis(60);
 const SPELLS: usize = 5;
-/// How many shapes are counted again, and how often.
+/// Number of shapes that are counted again, and number of these counts.
 const WORST: usize = 10;
 const SPELLS_AGAIN: usize = 25;
-/// Bytes of each half of the memory that a thread without a plugin copies, as `giant-memory-copy` does, and how often it copies each.
+/// Bytes of each half of the memory that a thread without a plugin copies, like `giant-memory-copy`, and number of copies of each.
 const COPIED: usize = 8 << 20;
 const COPIES: usize = 8;
-/// The C library asks the kernel for so much memory each time, and keeps none of it: `DEFAULT_MMAP_THRESHOLD_MAX` in mallopt(3).
+/// The C library asks the kernel for this much memory each time, and keeps none of it: `DEFAULT_MMAP_THRESHOLD_MAX` in mallopt(3).
 const RESERVED: usize = 33 << 20;
-/// The part of what a neighbour that behaves would leave that one that misbehaves must leave.
+/// Minimum throughput of a neighbour beside a misbehaving plugin, in relation to a well-behaved one.
 const SHARE: f64 = 0.8;
 
 pub(crate) fn rows(table: &mut Table) {
@@ -43,20 +43,20 @@ pub(crate) fn rows(table: &mut Table) {
     neighbours(table);
 }
 
-/// Every shape that only a clock stops.
+/// Measures every shape that only a clock stops.
 fn stopped(table: &mut Table) {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let timed = shapes().into_iter().filter_map(|shape| {
         let host = runtime.block_on(host(&shape, Some(LIMIT)))?;
         beyond(&runtime, &host, &shape)?;
-        // What fuel stops first now and then is not what only a clock stops.
+        // A shape that fuel stops in some run does not count.
         let times: Option<Vec<_>> = (0..RUNS).map(|_| beyond(&runtime, &host, &shape)).collect();
         Some((shape.name, Late::of(times?)))
     });
     let timed: Vec<(String, Late)> = timed.collect();
     let (slowest, Late { median, .. }) = timed.iter().max_by_key(|(_, late)| late.median).unwrap();
     let (latest, Late { at_worst, .. }) = timed.iter().max_by_key(|(_, late)| late.at_worst).unwrap();
-    // How late the machine itself is: a thread that only sleeps.
+    // The delay of the machine itself: a thread that only sleeps.
     let slept = |_| {
         let began = Instant::now();
         std::thread::sleep(LIMIT);
@@ -76,7 +76,7 @@ fn stopped(table: &mut Table) {
     table.beside(&row, &measured, &reference, "≤ 1.5 ms, ≤ 3 ms at worst", within);
 }
 
-/// How late runs ended: the median of them, and the latest.
+/// The delays of runs: the median and the longest.
 struct Late {
     median: Duration,
     at_worst: Duration,
@@ -88,9 +88,9 @@ impl Late {
     }
 }
 
-/// What is left for a neighbour of each shape that loads.
+/// Measures a neighbour's throughput beside each shape that loads.
 fn neighbours(table: &mut Table) {
-    // As the command has them.
+    // As many threads as the command has.
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let mut copier = Vec::new();
     let mut share = |shape: &Shape, spells: usize| {
@@ -135,7 +135,7 @@ fn neighbours(table: &mut Table) {
     table.beside(&row, &measured, &reference, "≥ 80 %", least >= SHARE);
 }
 
-/// All that are in files.
+/// Returns all shapes that are in files.
 fn shapes() -> Vec<Shape> {
     let files = std::fs::read_dir(directory()).unwrap().map(|file| file.unwrap().path());
     let mut names: Vec<String> = files
@@ -146,7 +146,7 @@ fn shapes() -> Vec<Shape> {
     names.iter().map(|name| Shape::read(name)).collect()
 }
 
-/// A host of this plugin and a neighbour; none where it does not load, as some must not.
+/// Makes a host of this plugin and a neighbour; `None` if the plugin does not load, as some must not.
 async fn host(shape: &Shape, limit: Option<Duration>) -> Option<Host> {
     let directory = tempfile::tempdir().unwrap();
     let mut entry = shape.entry(directory.path());
@@ -161,7 +161,7 @@ fn spec() -> SessionSpec {
     SessionSpec::new("bench", Path::new("/work"))
 }
 
-/// How long it runs beyond its limit; `None` where something else stops it.
+/// Returns the time that the plugin runs beyond its limit; `None` if something else stops it.
 fn beyond(runtime: &Runtime, host: &Host, shape: &Shape) -> Option<Duration> {
     // A new session each time: after three failures a plugin is not asked again.
     let session = host.open_session(spec()).unwrap();
@@ -178,7 +178,7 @@ fn beyond(runtime: &Runtime, host: &Host, shape: &Shape) -> Option<Duration> {
     matches!(failure.kind, FailureKind::Compute | FailureKind::Deadline).then(|| took.saturating_sub(LIMIT))
 }
 
-/// What a neighbour is beside.
+/// The load beside a neighbour.
 #[derive(Clone, Copy)]
 enum Beside {
     Neighbour,
@@ -188,17 +188,17 @@ enum Beside {
     Copier,
 }
 
-/// How often the processors were interrupted so far to flush their TLBs, where the system tells it: `TLB` in `/proc/interrupts`.
+/// Returns the number of TLB flushes by interrupts so far, if the system reports it: `TLB` in `/proc/interrupts`.
 fn interrupted() -> u64 {
     let table = std::fs::read_to_string("/proc/interrupts").unwrap_or_default();
     let line = table.lines().find_map(|line| line.trim_start().strip_prefix("TLB:"));
     line.unwrap_or_default().split_whitespace().map_while(|count| count.parse::<u64>().ok()).sum()
 }
 
-/// Copies the halves of new memory over each other, as `giant-memory-copy` does, until that is over.
+/// Copies the halves of new memory over each other, like `giant-memory-copy`, until `over` is set.
 fn copy(over: &AtomicBool) {
     while !over.load(Ordering::Relaxed) {
-        // The compiler is not to see that the memory is zero, or that the halves are the same after the first copy.
+        // The compiler must not see that the memory is zero, or that the halves are the same after the first copy.
         let mut memory = black_box(vec![0_u8; RESERVED]);
         for _ in 0..COPIES {
             memory.copy_within(COPIED..2 * COPIED, 0);
@@ -209,7 +209,7 @@ fn copy(over: &AtomicBool) {
     }
 }
 
-/// Events a second of a neighbour, while another session asks without a pause.
+/// Returns a neighbour's events per second while another session asks without a pause.
 fn count(runtime: &Runtime, host: &Host, beside: Beside) -> f64 {
     let over = Arc::new(AtomicBool::new(false));
     let other = runtime.spawn({

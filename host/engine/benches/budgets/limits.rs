@@ -1,4 +1,4 @@
-//! What the machine takes for records at least, with nothing of the engine.
+//! Measures the machine's minimum cost of records, without the engine.
 
 use rusqlite::Connection;
 use sha2::{Digest as _, Sha256};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A file that is begun again where a journal would be.
+/// A file that starts again from the beginning at the size at which a journal would.
 pub(crate) struct Appended {
     file: File,
     bytes: usize,
@@ -33,18 +33,18 @@ impl Appended {
     }
 }
 
-/// How long records are collected for a transaction, as those of the log are.
+/// Time for which records are collected for a transaction, as in the log.
 const DELAY: Duration = Duration::from_millis(20);
 
-/// Records that two threads append to a file each, while a third one moves them into a table of SQLite: each with its hash, as many in
-/// one transaction as come in [`DELAY`].
+/// Two threads that append records to one file each, while a third moves them into a table of SQLite: each with its hash, and in one
+/// transaction all that come within [`DELAY`].
 pub(crate) struct Moved {
     files: [Appended; 2],
     table: Connection,
 }
 
 impl Moved {
-    /// As long as that of an event of these sessions.
+    /// As long as the record of an event of these sessions.
     const RECORD: &str = const { str_of(&[b'x'; 730]) };
 
     pub(crate) fn new(directory: &Path) -> Self {
@@ -55,7 +55,7 @@ impl Moved {
         Self { files: [Appended::new(directory), Appended::new(directory)], table }
     }
 
-    /// The time of so many records, until all are in the table.
+    /// Returns the time of so many records, until all are in the table.
     pub(crate) fn batch(&mut self, records: u32) -> Duration {
         let each = records.div_ceil(2);
         let (all, appended) = (2 * each, AtomicU32::new(0));

@@ -1,4 +1,4 @@
-//! What loading costs, with the compiled code cached and the cache's own check included.
+//! Measures the cost of loading with cached code, including the cache's own check.
 
 use crate::plugins::{Copies, all_events, component_called};
 use crate::subject;
@@ -12,21 +12,21 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::runtime::Builder;
 use wasmtime::component::Component;
 
-/// How old a file has to be to be known by its stamp, and a little more.
+/// Slightly more than the age at which a file is known by its stamp.
 const SETTLED: Duration = Duration::from_millis(3_500);
 
 pub(crate) fn rows(table: &mut Table) {
     let directory = tempfile::tempdir().unwrap();
     let cache = directory.path().join("cache");
 
-    // The largest plugin here, with a custom section up to 1 MB: what is read and hashed is 1 MB.
+    // The largest plugin here, padded by a custom section to 1 MB, so that 1 MB is read and hashed.
     let mut bytes = std::fs::read(component_called("all_events.wasm")).unwrap();
     pad(&mut bytes, 1_000_000);
     let padded = directory.path().join("padded.wasm");
     std::fs::write(&padded, bytes).unwrap();
     let small = std::fs::read(component_called("no_force_push.wasm")).unwrap();
     let copies = Copies::of(&small, 100);
-    // A user's plugins were written long ago: they have stamps.
+    // A user's plugins are old enough to have stamps.
     std::thread::sleep(SETTLED);
     let entry = all_events(&padded, &serde_json::json!({}));
     let config = Config::from_entries(vec![entry], Settings::default()).unwrap();
@@ -51,7 +51,7 @@ pub(crate) fn rows(table: &mut Table) {
     let what = "its compiled code, read and with its authentication code, and nothing else";
     table.plain(&row(what, "all-events, padded"), spoken(code.median), "", None);
 
-    // The time of its last change is now, before each load: it has no stamp.
+    // Sets the modification time to now before each load, so that the file has no stamp.
     let touch = || std::fs::File::options().write(true).open(&padded).unwrap().set_modified(SystemTime::now()).unwrap();
     let read = load_after(touch, &config, &cache).saturating_sub(none);
     let what = "the plugin again, where its component is read and hashed";
@@ -65,7 +65,7 @@ pub(crate) fn rows(table: &mut Table) {
     table.plain(&row(what, "no-force-push"), spoken(hundred), "≤ 20 ms", Some(within));
     table.plain(&row("a host without plugins, and so without a pool", "none"), spoken(none), "", None);
 
-    // The reference is what a file costs besides that is not known by its stamp.
+    // The reference is the additional cost of a file that is not known by its stamp.
     let guard = component_called("path_guard.wasm");
     let entry = Entry::from_file("path-guard", &guard).unwrap().with("protected", ["infra/**"]);
     let config = Config::from_entries(vec![entry], Settings::default()).unwrap();
@@ -79,12 +79,12 @@ pub(crate) fn rows(table: &mut Table) {
     table.compared(&row(what, "path-guard"), &compare(build, read), "`fs::read` and the digest", None);
 }
 
-/// The median time in which a host is built.
+/// Returns the median time of building a host.
 fn load(config: &Config, cache: &Path) -> Duration {
     load_after(|| (), config, cache)
 }
 
-/// The same, where something is done before each.
+/// Like [`load`], with an action before each build, which is not timed.
 fn load_after(before: impl Fn(), config: &Config, cache: &Path) -> Duration {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let build = || {
@@ -99,7 +99,7 @@ fn load_after(before: impl Fn(), config: &Config, cache: &Path) -> Duration {
     times_of(21, build).median
 }
 
-/// The same with wasmtime alone, as far as it is the same for each component.
+/// The same with wasmtime alone, for the steps that are the same for each component.
 fn load_bare(component: &Path, compiled: &Path) -> Duration {
     // As many as the host's pool has.
     const SLOTS: u32 = 128;
@@ -109,7 +109,7 @@ fn load_bare(component: &Path, compiled: &Path) -> Duration {
         let began = Instant::now();
         let engine = subject::engine(SLOTS);
         #[expect(unsafe_code, reason = "wasmtime cannot check compiled code")]
-        // SAFETY: it is what was just written.
+        // SAFETY: the code was just written by the same wasmtime.
         let component = unsafe { Component::deserialize_file(&engine, compiled) }.unwrap();
         let linker = subject::linker(&engine);
         let took = began.elapsed();
@@ -119,7 +119,7 @@ fn load_bare(component: &Path, compiled: &Path) -> Duration {
     times_of(21, build).median
 }
 
-/// The files below a directory, each with its size.
+/// Returns the files below a directory, each with its size.
 fn files_of(directory: &Path) -> Vec<(u64, PathBuf)> {
     let entries = std::fs::read_dir(directory).unwrap().map(Result::unwrap);
     entries

@@ -1,8 +1,8 @@
-//! Every budget of the product, in one run and one table: what was measured, its reference from the same run, and the
-//! ratio, beside what it may be. `cargo xtask bench` runs it; figures of a busy machine are worth little.
+//! Measures every budget of the product, in one run and one table: the measured value, its reference from the same run, the ratio, and
+//! the budget. `cargo xtask bench` runs it. Figures from a busy machine are worth little.
 //!
-//! A subject and its reference take turns, batch by batch, so that what disturbs the machine disturbs both. Printed are the
-//! median of a subject, the median of its reference, and the median of the ratios of neighbouring batches.
+//! A subject and its reference take turns, batch by batch, so that a disturbance of the machine affects both. The table has the median
+//! of a subject, the median of its reference, and the median of the ratios of neighbouring batches.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
@@ -10,7 +10,7 @@
 mod at_once;
 #[path = "../subject/mod.rs"]
 mod subject;
-/// The engine's own mirrors of the contract's types, which are private: the bare call passes the same.
+/// The engine's private mirrors of the contract's types. The bare call passes the same types.
 #[expect(dead_code, reason = "one event of all is called")]
 #[path = "../../src/wire/mod.rs"]
 mod wire;
@@ -28,18 +28,18 @@ mod shell;
 use hookhost::contract;
 use hookhost_bench_table::table::Table;
 
-/// Rows of the table.
+/// A part of the table.
 type Part<'a> = &'a dyn Fn(&mut Table);
 
 fn main() {
-    // `--quick` shortens the row that takes minutes. `--schemas` and the other names measure those rows alone; `--schemas`
-    // prints each schema, too.
+    // `--quick` shortens the row that takes minutes. A name such as `--schemas` measures the rows of that part alone; `--schemas` also
+    // prints each schema.
     let is_given = |argument: &str| std::env::args().any(|given| given.strip_prefix("--") == Some(argument));
     let many = if is_given("quick") { 20_000 } else { 1_000_000 };
     let schemas_alone = is_given("schemas");
     let mut table = Table::begin();
     let parts: [(&str, Part<'_>); 7] = [
-        // First, since the rows after it leave memory of their own behind.
+        // First, since later rows leave memory behind.
         ("sessions", &|table| sessions::rows(table, many)),
         ("schemas", &|table| schemas::rows(table, schemas_alone)),
         ("events", &|table| events::rows(table)),

@@ -1,4 +1,4 @@
-//! Plugins in numbers: one component under many names.
+//! Makes many plugins of one component, under different names.
 
 use crate::subject::component;
 use hookhost::config::{Digest, Entry, ModelGrant, Settings, StateGrant};
@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// A component that `cargo xtask plugins` has built.
+/// Returns the path of a component that `cargo xtask plugins` has built.
 pub(crate) fn component_called(file: &str) -> PathBuf {
     let path = component().with_file_name(file);
     assert!(path.exists(), "{} is missing: run `cargo xtask plugins`", path.display());
     path
 }
 
-/// Copies of one component, since two entries of one file are an error.
+/// Copies of one component. Two entries for the same file would be an error.
 pub(crate) struct Copies {
     directory: TempDir,
     digest: Digest,
@@ -40,7 +40,7 @@ impl Copies {
     }
 }
 
-/// A host of so many plugins, each of which refuses forced pushes.
+/// Makes a host of so many plugins, each of which rejects forced pushes.
 pub(crate) async fn host(count: usize, log: Option<&Path>) -> Host {
     let copies = Copies::of(&std::fs::read(component()).unwrap(), count);
     let builder = Host::builder(Config::from_entries(copies.entries(), Settings::default()).unwrap());
@@ -48,7 +48,7 @@ pub(crate) async fn host(count: usize, log: Option<&Path>) -> Host {
     builder.build().await.unwrap()
 }
 
-/// An entry for the test plugin that does what its configuration says, with all that it imports granted.
+/// Returns an entry for the test plugin, whose configuration defines its behaviour. Everything that it imports is granted.
 pub(crate) fn all_events(path: &Path, behaviour: &Value) -> Entry {
     let mut entry = Entry::new("all-events", path, Digest::of_file(path).unwrap());
     entry.config = behaviour.as_object().unwrap().clone();

@@ -1,4 +1,4 @@
-//! What a process costs that loads a plugin, asks about one event and ends: as a hook of another agent runs it.
+//! Measures a process that loads a plugin, asks about one event and ends, like the hook of another agent.
 
 use crate::subject::component;
 use hookhost::config::Digest;

@@ -1,4 +1,4 @@
-//! What a step of checking a value costs: the bounds on steps are meant to bound time, and this row says for how much.
+//! Measures the cost of one step of checking a value. The bounds on steps are meant to bound time.
 
 use hookhost::schema::{MAX_WORK_AT_ONCE, Schema};
 use hookhost_bench_table::measure::{spoken, times_of};
@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What a check may take on the thread that asks for it.
+/// Budget of a check on the thread that asks for it.
 const AT_ONCE: Duration = Duration::from_millis(10);
-/// How often each is timed.
+/// Number of runs of each check.
 const RUNS: usize = 7;
 
 pub(crate) fn rows(table: &mut Table, each: bool) {
-    // Grown until one step more would be too much, so that what a check costs at all does not count.
+    // The value is grown almost to the maximum number of steps, so that the fixed cost of a check does not count.
     let (named, at_once) = worst(MAX_WORK_AT_ONCE, each);
     let why = "A check on the thread that asks holds it for so long: 20 000 steps of the worst known schema.";
     row(table, "20 000 steps of a schema, on the thread that asks", &named, at_once, AT_ONCE, why);
@@ -26,7 +26,7 @@ fn row(table: &mut Table, what: &str, worst: &str, took: (Duration, Duration), m
     table.beside(&row, &spoken(worst), &reference, &format!("≤ {}", spoken(most)), worst <= most);
 }
 
-/// The schema whose steps cost the most, and what so many steps of it cost, beside those of an everyday one.
+/// Returns the schema whose steps are slowest, and the time of so many of its steps and of those of an everyday schema.
 fn worst(steps: u64, each: bool) -> (String, (Duration, Duration)) {
     let timed: Vec<_> = cases().iter().map(|case| (case.name.clone(), case.took(steps))).collect();
     if each {
@@ -37,7 +37,7 @@ fn worst(steps: u64, each: bool) -> (String, (Duration, Duration)) {
     (name, (most, everyday))
 }
 
-/// A schema, and a value for it of any size.
+/// A schema, and a value of any size for it.
 struct Case {
     name: String,
     schema: Schema,
@@ -50,7 +50,7 @@ impl Case {
         Self { name: name.to_owned(), schema, value: Box::new(value) }
     }
 
-    /// The largest value whose check takes no more steps, timed, and reckoned up to all of them.
+    /// Times the largest value whose check takes at most `steps` steps, and scales the time up to all of them.
     fn took(&self, steps: u64) -> Duration {
         let counted = |size: usize| self.schema.steps(&(self.value)(size)).unwrap_or(u64::MAX);
         let mut size = 1;
@@ -76,7 +76,7 @@ impl Case {
             );
             took
         });
-        // What did not grow so far: the doubling ones are at most half as large.
+        // Schemas whose cost does not grow with the value are not scaled. Those that double reach at least half of the steps.
         if counted < steps / 4 { took.median } else { took.median.mul_f64(steps as f64 / counted as f64) }
     }
 }
@@ -167,7 +167,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// The schemas of the fuzz target's corpus that are taken, each asked about a list of its values.
+/// Returns the valid schemas of the fuzz target's corpus, each with a list of its values.
 fn corpus() -> Vec<Case> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/schemas");
     let mut cases = Vec::new();
@@ -180,7 +180,7 @@ fn corpus() -> Vec<Case> {
         else {
             continue;
         };
-        // References name places from the root: the definitions stay there, and the rest moves.
+        // References name places from the root, so the definitions stay there and the rest moves.
         let definitions = schema.as_object_mut().and_then(|schema| schema.remove("$defs")).unwrap_or(json!({}));
         if schema.to_string().contains(r##""#""##)
             || Schema::compile(&json!({ "items": schema, "$defs": definitions })).is_err()

@@ -1,4 +1,4 @@
-//! Many sessions at once, and many events: memory.
+//! Measures the memory of many sessions at once with many events.
 
 use crate::plugins::host;
 use crate::subject::call;
@@ -18,7 +18,7 @@ pub(crate) fn rows(table: &mut Table, events: usize) {
     let open = || host.open_session(SessionSpec::new("bench", Path::new("/work"))).unwrap();
     let sessions: Vec<_> = (0..SESSIONS).map(|_| open()).collect();
     let event = call(&sessions[0]);
-    // In tenths, so that a leak would be seen to grow.
+    // Ten samples, which would show a leak.
     let mut resident = Vec::new();
     let rounds = (events / SESSIONS).max(10);
     for round in 1..=rounds {

@@ -1,4 +1,4 @@
-//! A plugin that works for its answer: `shell-guard`, which parses each command and asks its rules about it.
+//! Measures a plugin that computes a lot: `shell-guard`, which parses each command and applies its rules.
 
 use crate::plugins::component_called;
 use hookhost::config::{Digest, Entry, Settings};
@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
-/// What an agent runs all day, and no rule objects to.
+/// A common command to which no rule objects.
 const COMMAND: &str = "cargo test --workspace --all-targets && git status";
-/// Plenty for a guest, and with all of its catalogues in it.
+/// Maximum size of the component with all of its catalogues, in bytes.
 const SIZE: u64 = 1_000_000;
-/// Events over which page faults are counted.
+/// Number of events over which page faults are counted.
 const EVENTS: u32 = 1_000;
 
 pub(crate) fn rows(table: &mut Table) {
@@ -33,7 +33,7 @@ pub(crate) fn rows(table: &mut Table) {
     let config = json!({ "stacks": [] });
     let session = session(&runtime, &path, &config);
     let of = |name: &str, arguments: &Value| session.tool_call("call-1", name, arguments, ToolOrigin::Builtin);
-    // The plugin is asked about each call, and has something to do in one of them.
+    // The plugin is asked about both calls, and has work in one of them.
     let (command, read) = (of("bash", &json!({ "command": COMMAND })), of("read_file", &json!({ "path": COMMAND })));
     let ask = |call: &PreparedCall| allowed(&runtime, &session, call);
     let whole = compare(|| ask(&command), || ask(&read));
@@ -47,7 +47,7 @@ pub(crate) fn rows(table: &mut Table) {
     (0..EVENTS).for_each(|_| ask(&command));
     if let (Some(before), Some(after)) = (before, page_faults()) {
         let each = (after - before) as f64 / f64::from(EVENTS);
-        // The process has a few of its own.
+        // The process has a few page faults of its own.
         table.plain(&row("page faults of such an event", "off"), format!("{each:.2}"), "none", Some(each < 0.05));
     }
 
@@ -64,7 +64,7 @@ pub(crate) fn rows(table: &mut Table) {
     table.beside(&row(what, "off"), &measured, &reference, "≤ 3.5 ×", ratio <= 3.5);
 }
 
-/// The same command and the same guard, compiled for speed: what the size of the component costs.
+/// Measures the same command with the guard compiled for speed, which shows the price of the small component.
 fn for_speed(table: &mut Table, runtime: &Runtime, config: &Value) {
     let Some(path) = std::env::var_os("HOOKHOST_GUARD_FOR_SPEED").map(PathBuf::from) else {
         println!("(the guard compiled for speed needs HOOKHOST_GUARD_FOR_SPEED: run `cargo xtask bench`)");
@@ -80,7 +80,7 @@ fn for_speed(table: &mut Table, runtime: &Runtime, config: &Value) {
     table.compared(&row, &compared, "a call that it has nothing to say about", None);
 }
 
-/// Page faults of this process so far that needed no disk, where the system tells them: `minflt` in proc_pid_stat(5).
+/// Returns this process's page faults that needed no disk, if the system reports them: `minflt` in proc_pid_stat(5).
 fn page_faults() -> Option<u64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     // The fields after the name, which is in brackets, begin with the third.

@@ -1,5 +1,4 @@
-//! What was measured, as it is kept beside each plot: when and where it was taken, then a line for each point, of fields
-//! between tabs.
+//! The file of the measurements beside each plot: date and machine, then one line for each point, with fields between tabs.
 
 use hookhost_bench_table::plot::{Line, Point};
 use std::fmt::Write as _;
@@ -7,21 +6,21 @@ use std::path::{Path, PathBuf};
 
 const HEADER: &str = "line\tsize\tmedian-ns\tlow-ns\thigh-ns";
 
-/// When and where something was measured, in plain words.
+/// Date and machine of a measurement, in plain words.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Taken {
     pub(crate) date: String,
     pub(crate) machine: String,
 }
 
-/// What one plot shows.
+/// The data of one plot.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Measured {
     pub(crate) taken: Taken,
     pub(crate) lines: Vec<Line>,
 }
 
-/// The file of a plot's figures.
+/// Returns the data file of a plot.
 pub(crate) fn file(docs: &Path, plot: &str) -> PathBuf {
     docs.join("growth").join(plot).with_extension("tsv")
 }
@@ -42,7 +41,7 @@ impl Taken {
     }
 }
 
-/// The first number of a file of the kernel.
+/// Returns the first number of a file of the kernel.
 fn first_number(file: &str) -> Option<f64> {
     let text = std::fs::read_to_string(file).ok()?;
     text.split_whitespace().find_map(|word| word.parse().ok())

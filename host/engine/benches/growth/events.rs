@@ -1,5 +1,5 @@
-//! One event, against plugins that are asked about it, bytes that it carries, and sessions that are open. What is compared
-//! takes turns, batch by batch.
+//! Measures one event against the number of plugins, the bytes of its payload, and the number of open sessions. All subjects take
+//! turns, batch by batch.
 
 use crate::plugins::Copies;
 use crate::subject::{call, component};
@@ -18,12 +18,12 @@ const PLUGINS: [usize; 5] = [1, 3, 10, 30, 100];
 /// From 1 KB to 1 MB.
 const PAYLOADS: [usize; 7] = [1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000];
 const SESSIONS: [usize; 5] = [10, 100, 1_000, 10_000, 100_000];
-/// Batches of each.
+/// Number of batches of each subject.
 const ROUNDS: usize = 31;
-/// The lines of each plot, and whether they have a log.
+/// The lines of each plot, as (name, has a log).
 const LINES: [(&str, bool); 2] = [("log off", false), ("log on", true)];
 
-/// A place for logs and for compiled code, and what events run on.
+/// A directory for logs and compiled code, and the runtime of the events.
 pub(crate) struct Place {
     directory: TempDir,
     pub(crate) runtime: Runtime,
@@ -39,7 +39,7 @@ impl Place {
         self.directory.path().join(name)
     }
 
-    /// A host of so many plugins, each of which refuses forced pushes.
+    /// Makes a host of so many plugins, each of which rejects forced pushes.
     pub(crate) fn host(&self, plugins: usize, log: Option<&Path>) -> Host {
         let copies = Copies::of(&std::fs::read(component()).unwrap(), plugins);
         let entries = copies.entries().into_iter().map(patient).collect();
@@ -55,10 +55,10 @@ impl Place {
     }
 }
 
-/// The entry with limits that are far off: the machine may be busy.
+/// Returns the entry with generous limits, since the machine may be busy.
 fn patient(mut entry: Entry) -> Entry {
     (entry.limits.compute, entry.limits.deadline) = (Some(Duration::from_secs(10)), Some(Duration::from_secs(10)));
-    // A payload of a megabyte, and what it is wrapped in.
+    // Room for a payload of a megabyte and its wrapping.
     entry.limits.input = (4 << 20).try_into().unwrap();
     entry
 }
@@ -89,7 +89,7 @@ pub(crate) fn of_payloads() -> Vec<Line> {
     })
 }
 
-/// An event of each session in turn, so that each finds what the others left in the caches.
+/// Sends an event of each session in turn, so that each finds the caches as the others left them.
 pub(crate) fn of_sessions() -> Vec<Line> {
     let place = Place::new();
     lines(&SESSIONS, |count, log| {
@@ -105,7 +105,7 @@ pub(crate) fn of_sessions() -> Vec<Line> {
     })
 }
 
-/// Both lines, each with a point for each size.
+/// Returns both lines, each with one point per size.
 fn lines<'a>(sizes: &[usize], subject: impl Fn(usize, bool) -> Box<dyn FnMut() + 'a>) -> Vec<Line> {
     let all = LINES.iter().flat_map(|(_, log)| sizes.iter().map(|size| subject(*size, *log)));
     let mut subjects: Vec<_> = all.collect();

@@ -1,6 +1,6 @@
-//! What a log costs as its records become many: a record more, opening it, its last records, and verifying it. The records are
-//! written by a host, event by event. What takes little time is timed in turns with the same on a log of a hundred records, so
-//! that what disturbs the machine while the log grows disturbs both.
+//! Measures the cost of a growing log: one more record, opening it, its last records, and verifying it. A host writes the records, event
+//! by event. Short operations are timed in turns with the same operation on a log of a hundred records, so that a disturbance of the
+//! machine affects both.
 
 use crate::Plotted;
 use crate::events::{Place, open, point};
@@ -13,16 +13,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The records of the smallest log.
+/// Number of records of the smallest log.
 const MIN_RECORDS: u64 = 100;
-/// Events without subscribers that are written together with the event after them.
+/// Number of events without subscribers that are written together with the event after them.
 const WRITTEN_TOGETHER: u64 = 200;
-/// What they carry.
+/// The text of these events.
 const TEXT: &str =
     "The tests pass. What is left is the change log, which needs a line about the new flag and its default.";
-/// How often what takes little time is timed.
+/// Number of runs of short operations.
 const ROUNDS: usize = 21;
-/// How long verifying a log is repeated.
+/// Minimum time for which verifying a log is repeated.
 const MIN_TIME: Duration = Duration::from_secs(2);
 
 pub(crate) fn lines(most: u64) -> Vec<Plotted> {
@@ -59,7 +59,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// A session of a host with this log, and an event that it records.
+    /// Opens a session of a host with this log, and prepares an event that it records.
     fn session(&self, log: &Path) -> (Host, Session, PreparedCall) {
         let host = self.place.host(1, Some(log));
         let session = open(&host);
@@ -77,7 +77,7 @@ impl Bench<'_> {
             for _ in 0..together {
                 drop(self.place.runtime.block_on(session.stream_end(TEXT.into())));
             }
-            // Its commit writes what waits before it.
+            // Its commit also writes the waiting records.
             self.place.allow(&session, &event);
             missing -= together + 1;
         }
@@ -86,12 +86,12 @@ impl Bench<'_> {
         assert!(Log::open(log).unwrap().last().unwrap() >= records);
     }
 
-    /// One recorded event more, beside the same on a log that is new.
+    /// Times one more recorded event, beside the same on a new log.
     fn append(&self, append: &mut Paired, big: &Path, records: u64) {
         let new = self.place.path(&format!("beside-{records}.db"));
         self.grow(&new, MIN_RECORDS);
         let (subject, reference) = (self.session(big), self.session(&new));
-        // So few that the log stays of its size.
+        // So few events that the size of the log hardly changes.
         let events = (records / 100).clamp(1, 200) as u32;
         let batch = |(_, session, event): &(Host, Session, PreparedCall)| {
             (0..events).for_each(|_| self.place.allow(session, event));
@@ -109,7 +109,7 @@ impl Bench<'_> {
         assert!(self.command(&["audit", "show", "10"], log).status().unwrap().success());
     }
 
-    /// What verifying takes, once at least.
+    /// Times verifying, at least once.
     fn verify(&self, log: &Path, records: u64) -> Point {
         let began = Instant::now();
         let mut took = Vec::new();
@@ -131,7 +131,7 @@ impl Bench<'_> {
     }
 }
 
-/// Something on a log of each size, timed in turns with the same on a small one.
+/// The times of an operation on a log of each size, in turns with the same on a small log.
 #[derive(Default)]
 struct Paired {
     sizes: Vec<Size>,
@@ -139,9 +139,9 @@ struct Paired {
 
 struct Size {
     records: u64,
-    /// The ratios of neighbours.
+    /// The ratios of neighbouring runs.
     ratios: Vec<f64>,
-    /// The nanoseconds on the small log.
+    /// The median on the small log, in nanoseconds.
     reference: f64,
 }
 
@@ -162,12 +162,12 @@ impl Paired {
         });
     }
 
-    /// What was timed last were so many runs.
+    /// Divides the last time by the number of runs in it.
     fn divide(&mut self, runs: u32) {
         self.sizes.last_mut().unwrap().reference /= f64::from(runs);
     }
 
-    /// Each size by its ratio to what the small log took over all of them.
+    /// Returns a line with each size's ratio times the median of the small log over all sizes.
     fn line(self, name: &str) -> Line {
         let small = median(self.sizes.iter().map(|size| size.reference).collect());
         let points = self.sizes.into_iter().map(|Size { records, mut ratios, .. }| {

@@ -1,8 +1,8 @@
-//! What an event costs as things grow: plugins, its payload, sessions, and the records in the log. `cargo xtask growth` runs
-//! it, and it writes docs/growth.md with a plot for each.
+//! Measures the cost of an event as things grow: plugins, its payload, sessions, and the records in the log. `cargo xtask growth` runs
+//! it. It writes docs/growth.md with a plot for each.
 //!
 //! `growth DOCS [--quick] [--only plugins|payload|sessions|log] [--draw]`: `--quick` ends with a log of a million records, and
-//! `--draw` writes plots and page again from what was measured before.
+//! `--draw` draws plots and page again from earlier data.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
@@ -12,7 +12,7 @@ mod plugins;
 #[path = "../subject/mod.rs"]
 #[expect(dead_code, reason = "nothing is compared with bare wasmtime here")]
 mod subject;
-/// The engine's own mirrors of the contract's types, which are private: the subject has them.
+/// The engine's private mirrors of the contract's types, which the subject uses.
 #[expect(dead_code, reason = "one event of all is called")]
 #[path = "../../src/wire/mod.rs"]
 mod wire;
@@ -27,10 +27,10 @@ use hookhost::contract;
 use hookhost_bench_table::plot::Line;
 use std::path::{Path, PathBuf};
 
-/// What was measured for one plot.
+/// The name and the lines of one plot.
 type Plotted = (&'static str, Vec<Line>);
 
-/// What grows, and the measurement of it.
+/// The name of a growing thing, and its measurement.
 type Group = (&'static str, fn(quick: bool) -> Vec<Plotted>);
 
 const GROUPS: [Group; 4] = [
@@ -58,7 +58,7 @@ fn main() {
     page::write(&docs);
 }
 
-/// Keeps what was measured for a plot, and shows it.
+/// Stores and prints the data of a plot.
 fn write(docs: &Path, plot: &str, measured: &Measured) {
     let file = data::file(docs, plot);
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();

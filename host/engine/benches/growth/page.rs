@@ -1,18 +1,18 @@
-//! The page docs/growth.md and its plots, from the figures that are kept beside them.
+//! Writes the page docs/growth.md and its plots, from the data files beside them.
 
 use crate::data::{self, Measured, Taken};
 use hookhost_bench_table::plot::{Axis, Line, Plot, Unit, said, written};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// A plot, and what its figures are about.
+/// A plot and its description.
 struct Subject {
-    /// Of its files.
+    /// The name of its files.
     name: &'static str,
     title: &'static str,
     x: Axis,
     y: &'static str,
-    /// How it is measured.
+    /// The method of measurement.
     how: &'static str,
 }
 
@@ -81,7 +81,7 @@ where 90 % of the measurements are. The file below each plot has the figures. `c
 page; most of its time and several gigabytes are the log of ten million records. Slopes of a busy machine say little.
 ";
 
-/// Writes the plots and the page, once each plot has its figures.
+/// Writes the plots and the page if each plot has its data.
 pub(crate) fn write(docs: &Path) {
     if let Some(missing) = SUBJECTS.iter().find(|subject| !data::file(docs, subject.name).exists()) {
         return println!("the page has to wait: `{}` is not measured yet", missing.name);
@@ -135,7 +135,7 @@ fn section(subject: &Subject, measured: &Measured) -> String {
     text
 }
 
-/// What the slope of the largest sizes says.
+/// Describes the slope of the largest sizes.
 fn meaning(line: &Line) -> &'static str {
     match line.last_slope() {
         ..-0.1 => "gets less",
@@ -146,7 +146,7 @@ fn meaning(line: &Line) -> &'static str {
     }
 }
 
-/// Lines of at most 120 bytes.
+/// Wraps a text into lines of at most 120 bytes.
 fn wrapped(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

@@ -1,4 +1,4 @@
-//! Many sessions of one process that have events at once, on a thread for each processor.
+//! Many sessions of one process that settle events at once, with one thread for each processor.
 
 use crate::subject::{call, component, entry};
 use hookhost::config::Settings;
@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
-/// How many.
+/// Number of sessions.
 pub(crate) const SESSIONS: u32 = 20;
 
-/// How many times as many events a batch has as is asked for. The log is written some milliseconds late: in a short batch its
-/// last write would weigh more than it does in a long stream.
+/// A batch has this many times the requested events. The log is written some milliseconds late, and the last write would weigh more in
+/// a short batch than in a long stream.
 const LONGER: u32 = 4;
 
 pub(crate) struct AtOnce {
@@ -23,7 +23,7 @@ pub(crate) struct AtOnce {
 }
 
 impl AtOnce {
-    /// Sessions of one host, with the log there.
+    /// Opens sessions of one host, with a log at this path.
     pub(crate) fn new(log: Option<&Path>) -> Self {
         let runtime = Builder::new_multi_thread().enable_all().build().unwrap();
         let config = Config::from_entries(vec![entry(&component())], Settings::default()).unwrap();
@@ -41,7 +41,7 @@ impl AtOnce {
         Self { runtime, host, sessions }
     }
 
-    /// Has each session so many events, one after the other, until all are settled and what was recorded is in the log.
+    /// Settles so many events in each session, one after the other, and waits until all records are in the log.
     pub(crate) fn events(&self, each: u32) {
         self.runtime.block_on(async {
             let mut tasks = JoinSet::new();
@@ -62,7 +62,7 @@ impl AtOnce {
         });
     }
 
-    /// The time of so many events of all sessions together, by a longer batch.
+    /// Returns the time of so many events of all sessions together, measured by a longer batch.
     pub(crate) fn batch(&self, events: u32) -> Duration {
         let each = (LONGER * events).div_ceil(SESSIONS);
         let began = Instant::now();

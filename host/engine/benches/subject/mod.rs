@@ -1,4 +1,4 @@
-//! What the benchmarks measure: one event through one plugin, by the host and by bare wasmtime, and what it reaches.
+//! The subject of the benchmarks: one event through one plugin, by the host and by bare wasmtime.
 
 use crate::wire::{Answered as _, Given as _, In, Out};
 use hookhost::config::{Digest, Entry, Settings};
@@ -11,7 +11,7 @@ use wasmtime::component::{Component, ComponentExportIndex, InstancePre, Linker, 
 use wasmtime::{Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-/// The benchmark's subject, and an event of about 200 bytes.
+/// The subject's component, and an event of about 200 bytes.
 const COMPONENT: &str = "no_force_push.wasm";
 const COMMAND: &str = "cargo test --workspace --all-targets && git status";
 
@@ -19,7 +19,7 @@ pub(crate) fn component() -> PathBuf {
     built(COMPONENT)
 }
 
-/// A component that `cargo xtask plugins` has built.
+/// Returns the path of a component that `cargo xtask plugins` has built.
 pub(crate) fn built(component: &str) -> PathBuf {
     let built = std::env::var_os("HOOKHOST_PLUGINS").map(PathBuf::from);
     let path = built.unwrap_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("../plugins")).join(component);
@@ -27,18 +27,18 @@ pub(crate) fn built(component: &str) -> PathBuf {
     path
 }
 
-/// An entry of it.
+/// Returns an entry for a component.
 pub(crate) fn entry(component: &Path) -> Entry {
     let mut entry = Entry::new("subject", component, Digest::of_file(component).unwrap());
-    // Far off: under valgrind everything takes fifty times as long.
+    // Generous limits: under valgrind everything takes fifty times as long.
     (entry.limits.compute, entry.limits.deadline) = (Some(Duration::from_secs(10)), Some(Duration::from_secs(10)));
     entry
 }
 
-/// A session of the plugin of this entry, which keeps its log and its compiled code there. Without a place for compiled code
-/// each run compiles, so that nothing depends on earlier runs.
+/// Opens a session under this entry, with its log and its compiled code at these paths. Without a directory for compiled code each run
+/// compiles, so that nothing depends on earlier runs.
 pub(crate) async fn session_of(entry: Entry, log: Option<&Path>, cache: Option<&Path>) -> hookhost::Session {
-    // Few, so that valgrind has room for what they reserve.
+    // Few, so that valgrind has room for their reserved memory.
     let mut settings = Settings::default();
     settings.concurrent_calls = NonZeroU32::MIN.saturating_add(3);
     let config = Config::from_entries(vec![entry], settings).unwrap();
@@ -57,7 +57,7 @@ pub(crate) fn call(session: &hookhost::Session) -> hookhost::PreparedCall {
     session.tool_call("call-1", "bash", &serde_json::json!({ "command": COMMAND }), ToolOrigin::Builtin)
 }
 
-/// What `handle` of `before-tool-call` takes.
+/// The parameters of `handle` of `before-tool-call`.
 type Params<'a> = (In<'a, Session>, In<'a, ToolCall>);
 
 /// wasmtime with the host's settings and nothing around it.
@@ -78,7 +78,7 @@ impl WasiView for Data {
     }
 }
 
-/// An engine with a pool for so many calls at once.
+/// Makes an engine with a pool for so many concurrent calls.
 pub(crate) fn engine(slots: u32) -> Engine {
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(slots)
@@ -103,7 +103,7 @@ pub(crate) fn engine(slots: u32) -> Engine {
     Engine::new(&config).unwrap()
 }
 
-/// A linker with WASI.
+/// Makes a linker with WASI.
 pub(crate) fn linker(engine: &Engine) -> Linker<Data> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker).unwrap();
@@ -115,7 +115,7 @@ impl Bare {
         Self::with_slots(4)
     }
 
-    /// With room for so many calls at once.
+    /// Makes one with room for so many concurrent calls.
     pub(crate) fn with_slots(slots: u32) -> Self {
         let engine = engine(slots);
         let component = Component::from_file(&engine, component()).unwrap();
@@ -140,7 +140,7 @@ impl Bare {
     }
 }
 
-/// The session of the bare call.
+/// Returns the session of the bare call.
 pub(crate) fn info() -> Session {
     Session {
         id: "0198a000-0000-7000-8000-000000000000".into(),

@@ -1,5 +1,5 @@
-//! Many clients of one resident host at once, each with a session of its own and one event after the other: proxies, which
-//! keep their connections, and hooks, which have a new one for each event.
+//! Measures many clients of one resident host at once, each with a session of its own and one event after the other: proxies, which
+//! keep their connections, and hooks, which open one for each event.
 
 use crate::{Home, message};
 use hookhost_adapters::directories::Directories;
@@ -20,27 +20,26 @@ use tokio::net::{UnixListener, UnixStream as AsyncStream};
 
 const CLIENTS: usize = 50;
 
-/// So long after its start a resident host looks for processes of hooks that settle events beside it, by a file for each event.
-/// What is measured is the time after it.
+/// Warm-up of a resident host before the measurement.
 pub(crate) const FIRST: Duration = Duration::from_secs(11);
 
-/// How long they ask the resident host, and in turns with it the bare one.
+/// Duration of one turn of the clients, with the resident host and then with the bare one.
 const TURN: Duration = Duration::from_secs(1);
 
 const TURNS: usize = 5;
 
 const MIN_EACH_SECOND: f64 = 15_000.0;
 
-/// What a client may wait, for 99 of 100 events.
+/// Maximum wait of a client, for 99 of 100 events.
 const MAX_WAIT: Duration = Duration::from_millis(5);
 
-/// What comes back where a call is allowed.
+/// The response to an allowed call.
 const ALLOWED: Response = Response::Reply { exit: 0, stdout: Vec::new(), stderr: Vec::new() };
 
 pub(crate) fn rows(table: &mut Table, home: &Home) {
     let resident = home.serve(&[]);
     home.check();
-    // What is counted is in the log from here on.
+    // The count of the log starts here.
     let before = records(home);
     thread::sleep(FIRST);
     let socket = Place::below(home.directory.path()).socket();
@@ -73,7 +72,7 @@ pub(crate) fn rows(table: &mut Table, home: &Home) {
     let is_met = asked.each_second >= MIN_EACH_SECOND && asked.slowest <= MAX_WAIT;
     let budget = "≥ 15 000 a second, 99 of 100 ≤ 5 ms";
     table.beside(&row(&kept), &measured, &beside(&bare), budget, is_met);
-    // What an event takes of the processors beside what it takes with a bare host.
+    // The additional processor time of an event, compared with a bare host.
     let more = (1.0 / asked.each_second - 1.0 / bare.each_second).max(0.0);
     let computed = Duration::from_secs_f64(processors.get() as f64 * more);
     let busy = bare_host(home.directory.path().join("busy.sock"), computed);
@@ -91,24 +90,24 @@ pub(crate) fn rows(table: &mut Table, home: &Home) {
     assert!(recorded >= settled, "of {settled} events {recorded} are in the log");
 }
 
-/// The records of the log, each of which is checked.
+/// Verifies the log, and returns the number of its records.
 fn records(home: &Home) -> usize {
     let output = home.command(&home.hookhost).args(["audit", "verify", "--json"]).output().unwrap();
     let verified: Value = serde_json::from_slice(&output.stdout).unwrap();
     usize::try_from(verified["records"].as_u64().unwrap()).unwrap()
 }
 
-/// What a process has had of the processors, on all its threads: <https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html>.
+/// Returns a process's processor time, over all its threads: <https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html>.
 fn processor_time(process: u32) -> Duration {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
     // The second field is the program's name, in brackets.
     let (_, fields) = stat.rsplit_once(") ").unwrap();
     let ticks: Vec<u64> = fields.split(' ').skip(11).take(2).map(|ticks| ticks.parse().unwrap()).collect();
-    // A hundred of them are a second, whatever the kernel's own clock is.
+    // 100 ticks are a second, independent of the kernel's own clock.
     Duration::from_millis(10 * ticks.iter().sum::<u64>())
 }
 
-/// What was measured in all turns.
+/// The measurements of all turns.
 #[derive(Default)]
 struct Figures {
     each_second: Vec<f64>,
@@ -131,7 +130,7 @@ impl Figures {
 
 struct Summary {
     each_second: f64,
-    /// The 99th percentile of what a client waits for an event.
+    /// The 99th percentile of the waits of a client for an event.
     slowest: Duration,
     median: Duration,
 }
@@ -153,7 +152,7 @@ struct Clients<'a> {
 }
 
 impl Clients<'_> {
-    /// What each event was waited for, and the time of all.
+    /// Returns the wait for each event, and the time of all.
     fn ask(&self) -> (Vec<Duration>, Duration) {
         let begin = Barrier::new(CLIENTS + 1);
         thread::scope(|scope| {
@@ -169,7 +168,7 @@ impl Clients<'_> {
         })
     }
 
-    /// One of them, which begins with all others once its session is open.
+    /// Runs one client. It opens its session, and then starts together with all others.
     fn client(&self, client: usize, begin: &Barrier) -> Vec<Duration> {
         let mut stream = self.is_kept.then(|| self.keep());
         let mut ask = |number: u64| {
@@ -194,14 +193,14 @@ impl Clients<'_> {
         (1..).take_while(|_| began.elapsed() < TURN).map(ask).collect()
     }
 
-    /// A connection that is kept.
+    /// Opens a connection that is kept.
     fn keep(&self) -> BufReader<UnixStream> {
         let mut stream = UnixStream::connect(self.socket).unwrap();
         stream.write_all(&Request::Keep.to_frame()).unwrap();
         BufReader::new(stream)
     }
 
-    /// What a hook sends that has the resident host's directories.
+    /// Returns the request of a hook with the resident host's directories.
     fn request(&self, client: usize, number: u64) -> HookRequest {
         let Self { home, is_kept, turn, .. } = self;
         let directory = home.directory.path();
@@ -218,7 +217,7 @@ impl Clients<'_> {
     }
 }
 
-/// The body of the next frame.
+/// Reads the body of the next frame.
 fn read(stream: &mut BufReader<UnixStream>) -> io::Result<Vec<u8>> {
     let mut length = [0; 4];
     stream.read_exact(&mut length)?;
@@ -227,7 +226,7 @@ fn read(stream: &mut BufReader<UnixStream>) -> io::Result<Vec<u8>> {
     Ok(body)
 }
 
-/// A host in this process that reads what comes, computes for so long, and allows it. Returns its socket.
+/// Starts a host in this process that reads each request, computes for this time, and allows the call. Returns its socket.
 fn bare_host(socket: PathBuf, computes: Duration) -> PathBuf {
     let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     listener.set_nonblocking(true).unwrap();
@@ -244,7 +243,7 @@ fn bare_host(socket: PathBuf, computes: Duration) -> PathBuf {
     socket
 }
 
-/// Serves a connection until the other side has gone.
+/// Serves a connection until the client has closed it.
 async fn answer(stream: AsyncStream, computes: Duration) -> io::Result<()> {
     let mut stream = tokio::io::BufReader::new(stream);
     let first = next(&mut stream).await?;
@@ -260,7 +259,7 @@ async fn answer(stream: AsyncStream, computes: Duration) -> io::Result<()> {
     }
 }
 
-/// Computes until the thread has had a processor for so long.
+/// Computes until the thread has used a processor for this time.
 fn compute(time: Duration) {
     let ends = thread_time() + time;
     while thread_time() < ends {
@@ -268,7 +267,7 @@ fn compute(time: Duration) {
     }
 }
 
-/// What this thread has had of the processors.
+/// Returns this thread's processor time.
 fn thread_time() -> Duration {
     nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap().into()
 }

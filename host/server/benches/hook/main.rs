@@ -1,6 +1,6 @@
-//! What an agent waits for at each event: the hook as a whole process, through the resident host and without it, beside
-//! processes that do nothing; HTTP hooks of many sessions at once; and many clients of one resident host.
-//! `cargo xtask bench` runs it. Words name the parts to run, `processes`, `http` and `clients`; without one all are.
+//! Measures an agent's wait at each event: the hook as a whole process, with a running resident host and as the first call after a
+//! boot, beside processes that do nothing; HTTP hooks of many sessions at once; and many clients of one resident host. `cargo xtask
+//! bench` runs it. Arguments name the parts to run, `processes`, `http` and `clients`; without one all run.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
@@ -25,25 +25,25 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Most of a megabyte, as the program's size is counted.
+/// Maximum size of the hook program, in bytes.
 const MAX_PROGRAM: u64 = 1_000_000;
 
-/// What is downloaded in seconds.
+/// Maximum size of `hookhost`, in bytes: a download of seconds.
 const MAX_HOOKHOST: u64 = 20_000_000;
 
-/// Sessions that ask over HTTP at once.
+/// Number of sessions that ask over HTTP at once.
 const SESSIONS: usize = 20;
 
-/// Calls of each of them.
+/// Number of calls of each session.
 const CALLS: usize = 500;
 
-/// How long an agent does something else between two calls: still far less than a model takes for its shortest reply.
+/// Pause of an agent between two calls, still far shorter than a model's shortest reply.
 const PAUSE: Duration = Duration::from_millis(25);
 
-/// The same for a machine that has more to do than it can.
+/// The same for an overloaded machine.
 const SHORT_PAUSE: Duration = Duration::from_millis(5);
 
-/// What the hook of an agent may take over HTTP, for 99 of 100 calls.
+/// Budget of an agent's hook over HTTP, for 99 of 100 calls.
 const MAX_HTTP: Duration = Duration::from_millis(1);
 
 fn main() {
@@ -83,7 +83,7 @@ fn size(table: &mut Table, what: &str, program: &Path, most: Option<u64>) {
     table.plain(&row, megabytes(program), &budget, within);
 }
 
-/// The size of the hook, beside that of the least program that is built like it.
+/// Adds the size of the hook, beside that of a minimal program that is built like it.
 fn hook_size(table: &mut Table, hook: &Path) {
     let why = "It is linked statically, since the dynamic loader would be half of its start.";
     let row = Row { what: "the hook program", component: "–", log: "–", why };
@@ -95,7 +95,7 @@ fn hook_size(table: &mut Table, hook: &Path) {
     table.beside(&row, &megabytes(hook), &least, &format!("≤ {} MB", MAX_PROGRAM / 1_000_000), within);
 }
 
-/// The size of a program that does next to nothing, compiled as `cargo xtask install` compiles the hook.
+/// Returns the size of a minimal program, compiled as `cargo xtask install` compiles the hook.
 fn least_program() -> Option<String> {
     let directory = tempfile::tempdir().unwrap();
     let (source, program) = (directory.path().join("least.rs"), directory.path().join("least"));
@@ -197,7 +197,7 @@ fn http(table: &mut Table, home: &Home) {
     }
 }
 
-/// A server of the same library, in this process, whose answer is empty. Returns its address.
+/// Starts a server of the same library in this process, with empty answers. Returns its address.
 fn bare_server() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -219,7 +219,7 @@ fn bare_server() -> String {
     address
 }
 
-/// The times of the calls of one session, over one connection.
+/// Returns the times of the calls of one session, over one connection.
 fn http_session(address: &str, token: &str, directory: &Path, session: usize, pause: Duration) -> Vec<Duration> {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_nodelay(true).unwrap();
@@ -257,7 +257,7 @@ fn http_session(address: &str, token: &str, directory: &Path, session: usize, pa
     calls.collect()
 }
 
-/// A message of Claude Code about a shell command.
+/// Returns a message of Claude Code about a shell command.
 fn message(id: &str, session: &str, directory: &Path, command: &str) -> String {
     let message = json!({
         "session_id": session, "transcript_path": "", "cwd": directory, "permission_mode": "default",
@@ -266,7 +266,7 @@ fn message(id: &str, session: &str, directory: &Path, command: &str) -> String {
     message.to_string()
 }
 
-/// A user's directories, with one plugin allowed, and the programs side by side, as they are installed.
+/// A user's directories with one allowed plugin, and the programs side by side, as they are installed.
 struct Home {
     directory: tempfile::TempDir,
     hookhost: PathBuf,
@@ -302,17 +302,17 @@ impl Home {
         command
     }
 
-    /// What the hook prints about a command.
+    /// Returns the hook's output for a command.
     fn reply(&self, command: &str) -> String {
         String::from_utf8(self.said(&self.hook, command)).unwrap()
     }
 
-    /// What a program prints to whom a hook's message about a command is given.
+    /// Runs a program with a hook's message about a command as its input, and returns its output.
     fn said(&self, program: &Path, command: &str) -> Vec<u8> {
         let mut hook = self.command(program);
         hook.args(["claude-code", "PreToolUse"]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut hook = hook.spawn().unwrap();
-        // A call without an identifier is never the one that was reported before.
+        // A call without an identifier never counts as a repetition of an earlier one.
         let message = json!({
             "session_id": "s", "transcript_path": "", "cwd": self.directory.path(), "permission_mode": "default",
             "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": { "command": command },
@@ -327,7 +327,7 @@ impl Home {
         assert_eq!(self.reply(command), "");
     }
 
-    /// What is measured is a hook that guards.
+    /// Checks that the hook to be measured guards.
     fn check(&self) {
         assert!(self.reply("git push --force").contains(r#""permissionDecision":"deny""#));
         self.ask("git status");
@@ -349,7 +349,7 @@ impl Home {
     }
 
     fn stop(&self) {
-        // It may be about to begin, and has no socket yet.
+        // The host may be starting, and have no socket yet.
         while !self.command(&self.hookhost).args(["serve", "--stop"]).stderr(Stdio::null()).status().unwrap().success()
         {
             thread::yield_now();
@@ -357,11 +357,11 @@ impl Home {
     }
 }
 
-/// A resident host, which ends with this value.
+/// A resident host. Dropping the value ends it.
 struct Resident<'a> {
     home: &'a Home,
     child: Child,
-    /// Where it listens over HTTP, if it does.
+    /// Its HTTP address, if it serves HTTP; otherwise its socket.
     address: String,
 }
 

@@ -1,4 +1,4 @@
-//! Claude Code.
+//! The setup of Claude Code.
 
 use super::{KEY, RealAgent, Served, Way, documented};
 use crate::model::Call;
@@ -26,16 +26,16 @@ impl RealAgent for ClaudeCode {
     }
 
     fn start(&self, place: &Place, prompt: &str) -> Start {
-        // In this mode the agent allows everything: what stops a call then is the hook, and a question of the hook, too.
+        // In this mode the agent allows everything, so only the hook and its questions stop a call.
         let start = PACKAGE.start(&place.cache, "claude", &["-p", prompt, "--permission-mode", "bypassPermissions"]);
         start.with(&[
-            // It refuses this mode to root elsewhere.
+            // Otherwise it refuses this mode to root.
             ("IS_SANDBOX", "1"),
             ("ANTHROPIC_BASE_URL", &place.model),
             ("ANTHROPIC_API_KEY", KEY),
-            // A temporary directory that another user owns stops it.
+            // A temporary directory that another user owns would stop it.
             ("CLAUDE_CODE_TMPDIR", &place.temporary().to_string_lossy()),
-            // Otherwise its model has to look for the tools of MCP servers first.
+            // Otherwise its model has to search for the tools of MCP servers first.
             ("ENABLE_TOOL_SEARCH", "false"),
             ("DISABLE_TELEMETRY", "1"),
             ("DISABLE_ERROR_REPORTING", "1"),

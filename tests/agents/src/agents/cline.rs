@@ -1,4 +1,4 @@
-//! Cline's command line.
+//! The setup of Cline's command line.
 
 use super::{KEY, RealAgent};
 use crate::model::Call;

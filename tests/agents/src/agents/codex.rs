@@ -1,4 +1,4 @@
-//! Codex.
+//! The setup of Codex.
 
 use super::{KEY, RealAgent, Served, Way, codex_trust, documented};
 use crate::model::Call;
@@ -68,7 +68,7 @@ impl RealAgent for Codex {
     fn add_server(&self, place: &Place, name: &str, command: &[String]) -> Result<bool> {
         let (program, arguments) = command.split_first().context("a server has no program")?;
         let config = std::fs::read_to_string(place.home().join(".codex/config.toml"))?;
-        // Of texts and lists of texts, TOML reads what JSON writes.
+        // TOML reads JSON's strings and lists of strings.
         let server = format!("[mcp_servers.{name}]\ncommand = {}\nargs = {}\n", json!(program), json!(arguments));
         place.write_home(".codex/config.toml", &format!("{config}\n{server}"))?;
         Ok(true)

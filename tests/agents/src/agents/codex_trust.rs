@@ -1,4 +1,4 @@
-//! Trust in Codex's hooks, as a person gives it in Codex with /hooks: by the language of its app server.
+//! Trusts Codex's hooks like a person with /hooks, through the protocol of its app server.
 
 use crate::place::Place;
 use crate::process;
@@ -11,7 +11,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 /// Trusts all hooks that Codex finds in the project.
 ///
 /// # Errors
-/// If Codex does not say which there are, or does not trust them afterwards.
+/// If Codex does not list its hooks, or does not trust them afterwards.
 pub(super) fn trust_all(codex: &Path, place: &Place, variables: &[(&str, &str)]) -> Result<()> {
     let mut server = Server::start(codex, place, variables)?;
     let client = json!({ "name": "hook-trust", "title": "hook-trust", "version": "0" });
@@ -32,7 +32,7 @@ pub(super) fn trust_all(codex: &Path, place: &Place, variables: &[(&str, &str)])
     Ok(())
 }
 
-/// A running app server. It ends with this value.
+/// A running app server. Dropping the value ends it.
 struct Server {
     child: Child,
     to: ChildStdin,

@@ -1,4 +1,4 @@
-//! GitHub Copilot CLI, with a model provider of its own: so it needs no login.
+//! The setup of GitHub Copilot CLI. It has a model provider of its own here, so it needs no login.
 
 use super::{KEY, RealAgent, Served, Way, documented};
 use crate::model::Call;
@@ -69,7 +69,7 @@ fn started(place: &Place, arguments: &[&str]) -> Start {
         ("COPILOT_PROVIDER_BASE_URL", &format!("{}/v1", place.model)),
         ("COPILOT_PROVIDER_API_KEY", KEY),
         ("COPILOT_MODEL", "mock-model"),
-        // Without it a hook that posts to loopback is skipped.
+        // Without this variable the agent skips hooks that post to loopback.
         ("COPILOT_HOOK_ALLOW_LOCALHOST", "1"),
     ])
 }

@@ -1,4 +1,4 @@
-//! Gemini CLI.
+//! The setup of Gemini CLI.
 
 use super::{KEY, RealAgent};
 use crate::model::Call;
@@ -32,7 +32,7 @@ impl RealAgent for GeminiCli {
     }
 
     fn start(&self, place: &Place, prompt: &str) -> Start {
-        // Without `--yolo` the shell tool is not even offered where nobody is there.
+        // Without `--yolo` the agent does not offer its shell tool if nobody is there.
         started(place, &["--yolo", "-p", prompt])
     }
 

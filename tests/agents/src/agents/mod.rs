@@ -1,4 +1,4 @@
-//! What each agent needs to run here: its package, its own configuration, how it is started, how its model calls tools.
+//! The requirements of each agent here: its package, its configuration, its command line, and its model's tool calls.
 
 mod claude_code;
 mod cline;
@@ -18,64 +18,64 @@ use anyhow::{Result, anyhow};
 use hookhost_contract::EventKind;
 use serde_json::Value;
 
-/// The key that agents are given for the model.
+/// The key for the model that agents get.
 pub(crate) const KEY: &str = "sk-test-0000";
 
 /// An agent that can be run here.
 pub(crate) trait RealAgent: Sync {
-    /// Its name, which is that of its adapter.
+    /// Returns the agent's name, which is that of its adapter.
     fn name(&self) -> &'static str;
 
-    /// What is installed.
+    /// Returns the package to install.
     fn package(&self) -> Package;
 
-    /// Writes its own configuration, without the hook.
+    /// Writes the agent's own configuration, without the hook.
     ///
     /// # Errors
     /// If a file cannot be written.
     fn prepare(&self, place: &Place) -> Result<()>;
 
-    /// What a person does after `hookhost install`, such as trusting the hook.
+    /// Does the work of a person after `hookhost install`, such as trusting the hook.
     ///
     /// # Errors
-    /// If it cannot be done.
+    /// If this fails.
     fn after_install(&self, _place: &Place) -> Result<()> {
         Ok(())
     }
 
-    /// How it is started with a prompt, without a terminal.
+    /// Returns the command that starts the agent with a prompt and without a terminal.
     fn start(&self, place: &Place, prompt: &str) -> Start;
 
-    /// The call by which its model runs a shell command.
+    /// Returns the call by which its model runs a shell command.
     fn shell(&self, command: &str) -> Call;
 
-    /// The call by which its model reads a file, an absolute path; `None` where it only has shell commands for that.
+    /// Returns the call by which its model reads a file, with an absolute path; `None` if the model only has shell commands for that.
     fn read(&self, path: &str) -> Option<Call>;
 
-    /// The call by which its model starts a sub-agent with a prompt; `None` where it has no sub-agents.
+    /// Returns the call by which its model starts a sub-agent with a prompt; `None` if it has no sub-agents.
     fn subagent(&self, prompt: &str) -> Option<Call>;
 
-    /// The events that it does not tell its hooks where no person is there, though it has a hook point for them.
+    /// Returns the events for which it has a hook point, but that it does not report if no person is there.
     fn untold(&self) -> &'static [EventKind] {
         &[]
     }
 
-    /// The hook point that its messages about an event name, where it is another one than that of the installed hook.
+    /// Returns the hook point that its messages name for an event, if it differs from that of the installed hook.
     fn says(&self, _event: EventKind) -> Option<&'static str> {
         None
     }
 
-    /// Whether a rejection ends its run, and its model is told nothing.
+    /// Returns true if a rejection ends the run without a message to the model.
     fn ends_at_denials(&self) -> bool {
         false
     }
 
-    /// The other ways by which it can ask its hook before a call.
+    /// Returns the other ways in which it can ask its hook before a call.
     fn ways(&self) -> &'static [Way] {
         &[]
     }
 
-    /// Writes into its configuration that it asks in this way before each call. It is started with the variable [`TOKEN`].
+    /// Configures the agent to ask in this way before each call. It is started with the variable [`TOKEN`].
     ///
     /// # Errors
     /// If a file cannot be written.
@@ -83,8 +83,8 @@ pub(crate) trait RealAgent: Sync {
         Ok(())
     }
 
-    /// How it is started so that an editor can talk to it over the Agent Client Protocol, and asks before each shell command; `None`
-    /// where it cannot.
+    /// Returns the command by which an editor starts the agent for the Agent Client Protocol, with a question before each shell command;
+    /// `None` if the agent has no such mode.
     ///
     /// # Errors
     /// If its configuration cannot be written.
@@ -92,12 +92,12 @@ pub(crate) trait RealAgent: Sync {
         Ok(None)
     }
 
-    /// Whether it says the command about which it asks an editor nowhere but in the title.
+    /// Returns true if only the title of a question to an editor contains the command.
     fn names_commands_in_titles(&self) -> bool {
         false
     }
 
-    /// Writes an MCP server with this command into its configuration; `false` where nobody knows here how.
+    /// Adds an MCP server with this command to its configuration; returns false if this is not implemented for the agent.
     ///
     /// # Errors
     /// If a file cannot be written.
@@ -105,40 +105,40 @@ pub(crate) trait RealAgent: Sync {
         Ok(false)
     }
 
-    /// The call by which its model calls a tool of an MCP server.
+    /// Returns the call by which its model calls a tool of an MCP server.
     fn call(&self, server: &str, tool: &str, arguments: Value) -> Call {
         Call::new(&format!("mcp__{server}__{tool}"), arguments)
     }
 
-    /// Whether a call runs where the hook program is missing.
+    /// Returns true if a call runs although the hook program is missing.
     fn runs_without_hook(&self) -> bool;
 }
 
-/// A way besides a process by which an agent asks its hook.
+/// A way in which an agent asks its hook without a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// It posts the message.
+    /// The agent posts the message.
     Http,
-    /// It calls a tool of an MCP server to which it is connected.
+    /// The agent calls a tool of an MCP server to which it is connected.
     McpTool,
 }
 
-/// The resident host's HTTP, as an agent has to know it.
+/// The address and the secret of the resident host's HTTP server, for an agent.
 #[derive(Clone, Debug)]
 pub(crate) struct Served {
     /// The address, without a slash at the end.
     pub(crate) url: String,
-    /// The secret that each request has to bring.
+    /// The secret that each request needs.
     pub(crate) token: String,
 }
 
-/// The variable in which an agent gets the secret.
+/// The variable that holds the secret for an agent.
 pub(crate) const TOKEN: &str = "HOOKHOST_TOKEN";
 
-/// The settings of a section of `docs/hooks-over-http.md`, a text for each file, with the address and the token of a test.
+/// Returns the settings files of a section of `docs/hooks-over-http.md`, with the address and the token of a test.
 ///
 /// # Errors
-/// If the page has no such section, or another number of files in it.
+/// If the page has no such section, or if the section has another number of files.
 pub(crate) fn documented<const FILES: usize>(section: &str, served: &Served) -> Result<[String; FILES]> {
     let page = include_str!("../../../../docs/hooks-over-http.md");
     let section = page.split("\n## ").find(|text| text.lines().next() == Some(section)).unwrap_or_default();
@@ -152,7 +152,7 @@ pub(crate) fn documented<const FILES: usize>(section: &str, served: &Served) -> 
         .map_err(|files: Vec<_>| anyhow!("{section:?} has {} files in docs/hooks-over-http.md", files.len()))
 }
 
-/// The agents, in the order in which they are run.
+/// Returns the agents, in the order of their runs.
 pub(crate) fn all() -> &'static [&'static dyn RealAgent] {
     &[
         &claude_code::ClaudeCode,

@@ -1,4 +1,4 @@
-//! OpenCode.
+//! The setup of OpenCode.
 
 use super::{KEY, RealAgent};
 use crate::model::Call;
@@ -44,7 +44,7 @@ impl RealAgent for OpenCode {
     }
 
     fn untold(&self) -> &'static [EventKind] {
-        // It is told when a session is deleted.
+        // It reports the deletion of a session instead.
         &[EventKind::SessionEnd]
     }
 
@@ -75,7 +75,7 @@ fn config(place: &Place) -> Value {
 
 fn started(place: &Place, arguments: &[&str]) -> Start {
     PACKAGE.start(&place.cache, "opencode", arguments).with(&[
-        // It wants a package from npm before it loads plugins: a registry that knows nothing lets it continue at once.
+        // It fetches a package from npm before it loads plugins. A registry without packages lets it continue at once.
         ("npm_config_registry", &place.model),
         ("npm_config_fetch_retries", "0"),
         ("OPENCODE_DISABLE_AUTOUPDATE", "1"),

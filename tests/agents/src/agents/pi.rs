@@ -1,4 +1,4 @@
-//! pi.
+//! The setup of pi.
 
 use super::{KEY, RealAgent};
 use crate::model::Call;

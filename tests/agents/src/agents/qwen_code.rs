@@ -1,4 +1,4 @@
-//! Qwen Code.
+//! The setup of Qwen Code.
 
 use super::{KEY, RealAgent};
 use crate::model::Call;

@@ -1,7 +1,7 @@
 //! Takes the place of the small hook program, the resident host and the test's plugin at once: it decodes, decides by the test's
 //! rules, degrades and encodes. So an adapter can be tried with the real agent within seconds of a change.
 //!
-//! Called as `hookhost-hook AGENT POINT`. Each message and its reply are written below `../recorded`, seen from the program.
+//! Called as `hookhost-hook AGENT POINT`. It writes each message and its reply to `../recorded`, relative to the program.
 
 use anyhow::{Context as _, Result, bail};
 use hookhost_adapters::{Answer, HookEvent, Message, Outcome, by_name, degrade, detect, message};
@@ -36,10 +36,10 @@ fn answer() -> Result<u8> {
     message.point = rest.first().map(String::as_str).filter(|word| !word.starts_with("--"));
     message.variables = &variables;
     let adapter = detect(named, &message);
-    // A message that cannot be read counts as one of its own kind.
+    // A message that cannot be decoded is recorded as a custom event.
     let (mut means, mut event, mut point) = (String::new(), EventKind::CustomEvent, words.get(1).cloned());
     let mut lost = Vec::new();
-    // Not `current_exe`, which an agent's own /proc may not show.
+    // Not `current_exe`, since an agent may hide /proc.
     let program = env::args_os().next().context("without a name")?;
     let recorded = Path::new(&program).parent().context("without a directory")?.join("../recorded");
     let reply = match adapter.decode(&message) {
@@ -67,7 +67,7 @@ fn answer() -> Result<u8> {
     Ok(reply.exit)
 }
 
-/// The rules of the test's plugin.
+/// Decides by the rules of the test's plugin.
 fn decide(event: &HookEvent, recorded: &Path) -> Outcome {
     let rejected = || {
         let refusal = Refusal::new("denied-by-policy: this file may not be written").code("policy.denied");
@@ -114,7 +114,7 @@ fn decide(event: &HookEvent, recorded: &Path) -> Outcome {
         HookEvent::FinalText { text } if text.contains("masked-word") => {
             Outcome::new(Answer::Replaced(text.replace("masked-word", "[word masked]")))
         }
-        // Once in a home; agents do not all say whether a hook has kept them going.
+        // Once per home, since not all agents report that a hook has already continued their run.
         HookEvent::Stop { .. } if fs::File::create_new(recorded.with_file_name("went-on")).is_ok() => {
             let task = Task { prompt: "[script more] one thing more".to_owned(), title: None };
             Outcome::new(Answer::GoOn(vec![task]))

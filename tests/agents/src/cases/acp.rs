@@ -1,5 +1,5 @@
-//! The proxy between an editor and the agent: the editor of this case says yes to everything that it is asked, so what does not run was
-//! stopped by the proxy.
+//! Checks the proxy between an editor and the agent. The editor of this case allows everything, so the proxy has stopped each call
+//! that does not run.
 
 use crate::hook::command;
 use crate::model::Script;
@@ -13,14 +13,14 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Instant;
 
-/// What the editor has seen.
+/// The observations of the editor.
 #[derive(Debug, Default)]
 struct Seen {
-    /// How the prompt ended.
+    /// The reason for the end of the prompt.
     stop: Option<String>,
-    /// The questions for permission that came as far as the editor.
+    /// The questions for permission that reached the editor.
     asked: Vec<Value>,
-    /// What the proxy said on the standard error, and the agent.
+    /// The proxy's and the agent's standard error.
     said: String,
 }
 
@@ -56,7 +56,7 @@ pub(super) fn acp(run: &mut Run<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Has the agent do what a prompt says, in an editor that says yes to everything.
+/// Lets the agent work on a prompt, in an editor that allows everything.
 fn edit(place: &Place, start: &Start, prompt: &str) -> Result<Seen> {
     let mut command = Command::new(place.bin().join("hookhost"));
     command.args(["acp", "--name", "agent", "--"]).arg(&start.program).args(&start.arguments);

@@ -1,4 +1,4 @@
-//! What happens when a part of hookhost is not there.
+//! Checks calls while a part of hookhost is missing.
 
 use crate::hook::{PROGRAM, command};
 use crate::run::Run;
@@ -37,7 +37,7 @@ fn remove(file: &Path) -> Result<()> {
     fs::remove_file(file).with_context(|| format!("cannot remove {}", file.display()))
 }
 
-/// Kills the resident hosts of this process namespace, in which nobody else is; returns how many there were.
+/// Kills the resident hosts of this process namespace, which belongs to the case alone, and returns their number.
 fn kill_resident_hosts() -> Result<u32> {
     let mut killed = 0;
     for entry in fs::read_dir("/proc")? {

@@ -1,4 +1,4 @@
-//! What may not happen does not happen: calls, prompts, calls of sub-agents.
+//! Checks that denied calls, prompts and calls of sub-agents do not happen.
 
 use crate::model::{Script, Step};
 use crate::run::Run;
@@ -6,7 +6,7 @@ use anyhow::Result;
 use hookhost_adapters::Abilities;
 use hookhost_contract::EventKind;
 
-/// What the rules of the test say no with.
+/// The refusal of the test's rules.
 const DENIED: &str = "denied-by-policy";
 
 pub(super) fn calls(run: &mut Run<'_>) -> Result<()> {
@@ -92,7 +92,7 @@ pub(super) fn subagent(run: &mut Run<'_>) -> Result<()> {
     };
     let mut main = vec![Step::Calls(vec![call])];
     if !run.agent.ends_at_denials() {
-        // Some agents do not wait for a sub-agent, so its last command is waited for.
+        // Some agents do not wait for a sub-agent, so the main agent waits for its last command.
         main.push(run.shell("timeout 20 sh -c 'until test -e child-done.txt; do sleep 0.1; done'"));
     }
     let commands = ["echo hello > child.txt", "echo hello > child-denied.txt", "echo hello > child-done.txt"];

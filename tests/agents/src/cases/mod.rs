@@ -1,4 +1,4 @@
-//! What is checked, for each agent.
+//! The cases that run for each agent.
 
 mod acp;
 mod failures;
@@ -17,11 +17,11 @@ use std::path::Path;
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     check: fn(&mut Run<'_>) -> Result<()>,
-    /// Whether it is about the built programs: the stand-in is no resident host.
+    /// True if it needs the built programs: the stand-in is no resident host.
     needs_built: bool,
 }
 
-/// All of them.
+/// All cases.
 pub(crate) const CASES: &[Case] = &[
     Case { name: "calls", check: gate::calls, needs_built: false },
     Case { name: "prompt", check: gate::prompt, needs_built: false },
@@ -41,7 +41,7 @@ pub(crate) const CASES: &[Case] = &[
 /// Runs a case, and prints its checks.
 ///
 /// # Errors
-/// If something fails that is not what is checked.
+/// If something fails that is not a check.
 pub(crate) fn run(case: &Case, agent: &dyn RealAgent, hook: &Hook, root: &Path, cache: &Path) -> Result<()> {
     if case.needs_built && hook.built().is_err() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What the resident host does besides answering hooks, and the commands around it.
+//! Checks the resident host's other duties besides hooks, and the commands around it.
 
 use crate::agents::{Served, TOKEN, Way};
 use crate::hook::command;
@@ -13,15 +13,15 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Nobody else listens in the case's network namespace.
+/// No other process listens in the case's network namespace.
 const ADDRESS: &str = "127.0.0.1:8750";
 
-/// How long the resident host may take to listen.
+/// Time for the resident host to start listening.
 const FOR_A_START: Duration = Duration::from_secs(20);
 
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A question that the agent cannot show waits for a person, who says yes.
+/// Checks that a question that the agent cannot show waits for a person, who approves it.
 pub(super) fn approvals(run: &mut Run<'_>) -> Result<()> {
     if run.can(EventKind::BeforeToolCall).is_none_or(|can| can.asks) {
         run.skip("approvals: this agent asks its user itself");
@@ -50,7 +50,7 @@ pub(super) fn approvals(run: &mut Run<'_>) -> Result<()> {
     Ok(())
 }
 
-/// HTTP hooks and hooks that call an MCP tool.
+/// Checks HTTP hooks, and hooks that call an MCP tool.
 pub(super) fn ways(run: &mut Run<'_>) -> Result<()> {
     if run.agent.ways().is_empty() {
         run.skip("HTTP and mcp_tool: this agent has neither");
@@ -89,7 +89,7 @@ pub(super) fn ways(run: &mut Run<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What the commands say of an agent that is there, and what they leave behind.
+/// Checks the commands' statements about an installed agent, and the state after `hookhost uninstall`.
 pub(super) fn install(run: &mut Run<'_>) -> Result<()> {
     let name = run.agent.name();
     let program = run.agent.start(&run.place, "").program;
@@ -101,7 +101,7 @@ pub(super) fn install(run: &mut Run<'_>) -> Result<()> {
     let diagnosis = with_agent(&["doctor", name, "--prove", "--json"])?;
     let report: Value = serde_json::from_str(&diagnosis.stdout).with_context(|| diagnosis.said())?;
     let checks = report["agents"][0]["checks"].as_array().context("doctor made no checks")?;
-    // What it says is shown where it is not what it should be.
+    // The output is shown if a check fails.
     run.ended.push(diagnosis.clone());
     run.check("doctor finds no problem", !checks.iter().any(|check| check["state"] == "problem"));
     let proof = checks.iter().find(|check| check["about"] == "proof").context("doctor proved nothing")?;

@@ -1,13 +1,13 @@
-//! What an agent tells its hooks besides its calls, and what it does with the answers.
+//! Checks an agent's reports to its hooks besides calls, and its reactions to the answers.
 
 use crate::model::{Script, Step};
 use crate::run::Run;
 use anyhow::Result;
 use hookhost_contract::EventKind;
 
-/// Results that hold a word which the rules of the test mask.
+/// Checks results that contain a word which the rules of the test mask.
 pub(super) fn results(run: &mut Run<'_>) -> Result<()> {
-    // The word is not in the command, so that it is only in what the command prints.
+    // The quotes split the word in the command, so that only the output contains it.
     let mut steps = vec![run.shell("echo the masked-''word")];
     run.place.write_project("notes.txt", "in a file: masked-word\n")?;
     let read = run.agent.read(&run.place.project().join("notes.txt").to_string_lossy());
@@ -33,7 +33,7 @@ pub(super) fn results(run: &mut Run<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A session from its start to its end.
+/// Checks a session from its start to its end.
 pub(super) fn session(run: &mut Run<'_>) -> Result<()> {
     let main = vec![run.shell("echo hello > out.txt"), Step::Text("one masked-word".into())];
     let more = vec![run.shell("echo more > more.txt"), Step::Text("two masked-words".into())];

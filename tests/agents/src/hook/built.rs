@@ -1,4 +1,4 @@
-//! The built programs: installed, allowed and asked as a user does it.
+//! Installs and allows the built programs with the same commands as a user.
 
 use super::{
     PROGRAM, Received,
@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// The programs and the plugin, as they were built.
+/// The built programs and the plugin.
 #[derive(Clone, Debug)]
 pub(crate) struct Built {
     /// The command.
@@ -33,14 +33,14 @@ impl Built {
         put(&self.program, &place.bin().join(PROGRAM))?;
         let plugin = self.plugin.to_string_lossy();
         succeeds(place, &["allow", "--yes", &plugin])?;
-        // Where nobody is there, a short time will do: agents without a prompt of their own wait for a person.
+        // Nobody answers here, so a short deadline is enough: agents without a prompt of their own wait for a person.
         wait_for_a_person(place, "3s")?;
         succeeds(place, &["install", agent.name()])?;
         Ok(())
     }
 }
 
-/// The events in the audit log.
+/// Returns the events in the audit log.
 pub(super) fn told(place: &Place) -> Result<Vec<Received>> {
     let log = succeeds(place, &["audit", "show", "--all", "--json"])?;
     let records = log.stdout.lines().filter(|line| !line.trim().is_empty()).map(|line| {

@@ -1,4 +1,4 @@
-//! The command `hookhost` in a case: the user's, in the project.
+//! Runs `hookhost` in a case, as the user and in the project.
 
 use crate::place::{Place, write};
 use crate::process::{self, Ended, Start};
@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long a command may take.
+/// Time limit of a command.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Runs a command.
@@ -31,14 +31,14 @@ pub(crate) fn run_with_path(place: &Place, arguments: &[&str], directory: &Path)
 /// Runs a command that has to succeed.
 ///
 /// # Errors
-/// If it does not.
+/// If it fails.
 pub(crate) fn succeeds(place: &Place, arguments: &[&str]) -> Result<Ended> {
     let ended = run(place, arguments)?;
     ensure!(ended.code == Some(0), "hookhost {}: {}", arguments.join(" "), ended.said());
     Ok(ended)
 }
 
-/// Sets how long a person is waited for.
+/// Sets the deadline for a person's answers.
 ///
 /// # Errors
 /// If the configuration cannot be written.

@@ -1,4 +1,4 @@
-//! What is under test: the built programs, or the stand-in.
+//! The subject of the test: the built programs, or the stand-in.
 
 mod built;
 pub(crate) mod command;
@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use built::Built;
 
-/// The hook program's name, by which an agent's file names it.
+/// The hook program's name in an agent's files.
 pub(crate) const PROGRAM: &str = "hookhost-hook";
 
-/// What is under test.
+/// The subject of the test.
 #[derive(Clone, Debug)]
 pub(crate) enum Hook {
     /// The stand-in, with the adapters and nothing else of hookhost.
@@ -25,19 +25,19 @@ pub(crate) enum Hook {
     Built(Built),
 }
 
-/// An event that the hook was told.
+/// An event that the hook received.
 #[derive(Clone, Debug)]
 pub(crate) struct Received {
-    /// Its kind.
+    /// The kind of event.
     pub(crate) event: EventKind,
-    /// All of it, as JSON.
+    /// The whole event, as JSON.
     pub(crate) text: String,
-    /// What a person reads of it.
+    /// The event in short, for people.
     pub(crate) shown: String,
 }
 
 impl Hook {
-    /// The options that say so.
+    /// Returns the command-line options for this subject.
     pub(crate) fn words(&self) -> Vec<&Path> {
         match self {
             Self::StandIn { program } => vec![Path::new("--stand-in"), program],
@@ -45,7 +45,7 @@ impl Hook {
         }
     }
 
-    /// Installs the hook under the agent, as a user does it.
+    /// Installs the hook for the agent with the same steps as a user.
     ///
     /// # Errors
     /// If it cannot be installed.
@@ -60,10 +60,10 @@ impl Hook {
         }
     }
 
-    /// What it was told so far.
+    /// Returns the events that the hook has received so far.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If they cannot be read.
     pub(crate) fn told(&self, place: &Place) -> Result<Vec<Received>> {
         match self {
             Self::StandIn { .. } => stand_in::told(place),
@@ -71,7 +71,7 @@ impl Hook {
         }
     }
 
-    /// The built programs.
+    /// Returns the built programs.
     ///
     /// # Errors
     /// If it is the stand-in.
@@ -83,7 +83,7 @@ impl Hook {
     }
 }
 
-/// Puts a program at a place, without copying it where that is possible.
+/// Puts a program at a place, as a hard link if possible.
 fn put(program: &Path, place: &Path) -> Result<()> {
     if fs::hard_link(program, place).is_err() {
         fs::copy(program, place).with_context(|| format!("cannot copy {}", program.display()))?;

@@ -1,4 +1,4 @@
-//! The stand-in, and the files of an agent as its adapter plans them.
+//! Installs the stand-in, with the agent's files as its adapter plans them.
 
 use super::Received;
 use crate::agents::RealAgent;
@@ -14,7 +14,7 @@ use std::path::Path;
 /// Writes the files that name `program`.
 ///
 /// # Errors
-/// If the plan has something that is not known here.
+/// If the plan has a kind of file that this module does not know.
 pub(super) fn install(agent: &dyn RealAgent, place: &Place, program: &Path) -> Result<()> {
     let adapter = by_name(agent.name()).with_context(|| format!("there is no adapter {}", agent.name()))?;
     let (home, project) = (place.home(), place.project());
@@ -64,7 +64,7 @@ pub(super) fn install(agent: &dyn RealAgent, place: &Place, program: &Path) -> R
     Ok(())
 }
 
-/// The value at these keys, which is made where it is missing.
+/// Returns the value at these keys, and creates it if it is missing.
 fn reach<'a>(value: &'a mut Value, keys: &[String]) -> &'a mut Value {
     keys.iter().fold(value, |value, key| {
         if !value.is_object() {
@@ -74,7 +74,7 @@ fn reach<'a>(value: &'a mut Value, keys: &[String]) -> &'a mut Value {
     })
 }
 
-/// What it was told.
+/// Returns the events that the stand-in has recorded.
 ///
 /// # Errors
 /// If a record cannot be read.

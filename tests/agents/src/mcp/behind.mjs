@@ -1,4 +1,4 @@
-// Where a client of the conformance suite finds the server that it is given: behind the proxy, where HOOKHOST names that.
+// Finds the server for a client of the conformance suite: behind the proxy, if HOOKHOST names its program.
 
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";

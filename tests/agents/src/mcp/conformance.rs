@@ -1,4 +1,4 @@
-//! The conformance suite of MCP: of a server, and of a client, for each revision of the protocol that the proxy speaks.
+//! Runs the conformance suite of MCP for a server and for a client, for each revision of the protocol that the proxy supports.
 
 use super::packages::{CONFORMANCE, SDK, SDK_2026};
 use super::{Started, Tried};
@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The scripts of the servers and clients, and what they share.
+/// The scripts of the servers and clients, and their shared code.
 const SCRIPTS: &[(&str, &str)] = &[
     ("behind.mjs", include_str!("behind.mjs")),
     ("client.mjs", include_str!("client.mjs")),
@@ -17,14 +17,14 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("server-2026.mjs", include_str!("server-2026.mjs")),
 ];
 
-/// What of the suite a revision has.
+/// The parts of the suite for a revision.
 struct Revision {
     name: &'static str,
-    /// Which of the suite's scenarios for servers are run.
+    /// The options that select the suite's scenarios for servers.
     of_servers: [&'static str; 2],
     /// The scenarios for clients that need no authorization server.
     of_clients: &'static [&'static str],
-    /// Whether requests need no session.
+    /// True if requests need no session.
     is_stateless: bool,
 }
 
@@ -57,17 +57,17 @@ const REVISIONS: &[Revision] = &[
     },
 ];
 
-/// What is known to be missing.
+/// The known gap.
 const WITHOUT_TOKENS: &str =
     "the scenarios auth/* of a client: a client cannot ask for a token of its own through the proxy";
 
-/// Ends the result of a scenario that no revision requires: it only has to be the same with the proxy.
+/// Marks the result of a scenario that no revision requires. It only has to be the same with and without the proxy.
 const NOT_REQUIRED: &str = "; not required";
 
-/// Ends the result of a scenario whose client has failed, although the checks have not.
+/// Marks the result of a scenario whose client has failed, although its checks have passed.
 const CLIENT_FAILED: &str = "; the client failed";
 
-/// What a scenario's checks come to, as the suite says it.
+/// The suite's result for each scenario.
 type Results = BTreeMap<String, String>;
 
 pub(super) fn run(tried: &Tried, node: &Path, tally: &mut Tally) {
@@ -113,7 +113,7 @@ fn report(side: &str, without: &Results, with: &Results, tally: &mut Tally) {
 }
 
 impl Revision {
-    /// Installs the suite and the packages of this revision; where the scripts are, beside what they import.
+    /// Installs the suite and the packages of this revision. Returns the directory of the scripts, beside the packages that they import.
     fn install(&self, cache: &Path) -> Result<PathBuf> {
         CONFORMANCE.install(cache)?;
         let [first, others @ ..] = &SDK_2026;
@@ -127,7 +127,7 @@ impl Revision {
     }
 
     fn server(&self, tried: &Tried, node: &Path, scripts: &Path) -> Result<(Results, Results)> {
-        // A user for each revision: their servers have tools of the same names, which would be held back.
+        // A separate user for each revision, since tools of the same names on another server would be held back.
         let tried = &Tried::new(&tried.hookhost, &tried.cache)?;
         let script = if self.is_stateless { "server-2026.mjs" } else { "server.mjs" };
         let server = Started::new(tried.command(node).arg(scripts.join(script)))?;
@@ -168,7 +168,7 @@ impl Revision {
     }
 }
 
-/// The scenarios and their results in what the suite prints of a server.
+/// Reads the scenarios and their results from the suite's output about a server.
 fn summary(said: &str) -> Results {
     let mut lines = said.lines().skip_while(|line| !line.contains("SUMMARY"));
     let result = |line: &str| {
@@ -177,7 +177,7 @@ fn summary(said: &str) -> Results {
     };
     let mut results: Results =
         lines.by_ref().take_while(|line| !line.starts_with("Total: ")).filter_map(result).collect();
-    // Those that only are run, each with why in brackets.
+    // Scenarios that are not required follow, each with its reason in brackets.
     for line in lines {
         let scenario = line.trim_start_matches(['✓', '✗', ' ']).split(' ').next().unwrap_or_default();
         if let Some(result) = results.get_mut(scenario) {

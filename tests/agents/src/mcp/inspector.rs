@@ -1,4 +1,4 @@
-//! Servers that people use, asked by the command line of the protocol's inspector.
+//! Queries public MCP servers through the command line of the protocol's inspector.
 
 use super::packages::{self, EVERYTHING, FILES, INSPECTOR, MEMORY};
 use super::{CONFIGURATION, Tried};
@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use serde_json::json;
 use std::path::Path;
 
-/// What the inspector is to do with a server.
+/// The inspector's arguments for one request to a server.
 type Step = &'static [&'static str];
 
 const EVERYTHING_STEPS: &[Step] = &[
@@ -71,7 +71,7 @@ pub(super) fn run(tried: &Tried, node: &Path, tally: &mut Tally) {
     }
 }
 
-/// The command of a server from npm, once that is installed.
+/// Installs a server from npm, and returns its command.
 fn of_npm(tried: &Tried, node: &Path, package: &Package, program: &str, more: &[&str]) -> Result<Vec<String>> {
     package.install(&tried.cache)?;
     let program = package.program(&tried.cache, program);
@@ -79,7 +79,7 @@ fn of_npm(tried: &Tried, node: &Path, package: &Package, program: &str, more: &[
     Ok(words.into_iter().chain(more.iter().map(|&word| word.to_owned())).collect())
 }
 
-/// A server of files, and a directory that it may use, with a note in it.
+/// Prepares a server of files, with a directory that it may use and a note in it.
 pub(super) fn files(tried: &Tried, node: &Path) -> Result<Vec<String>> {
     let shared = tried.home.path().join("shared");
     std::fs::create_dir_all(&shared)?;
@@ -87,7 +87,7 @@ pub(super) fn files(tried: &Tried, node: &Path) -> Result<Vec<String>> {
     of_npm(tried, node, &FILES, "mcp-server-filesystem", &["shared"])
 }
 
-/// A step has the same result with the proxy and without it.
+/// Checks that a step has the same result with and without the proxy.
 fn compare(tried: &Tried, node: &Path, name: &str, server: &[String], step: Step, tally: &mut Tally) {
     let what = step.iter().skip(1).step_by(2).take(2).copied().collect::<Vec<_>>().join(" ");
     let asked = || -> Result<Report> {
@@ -103,7 +103,7 @@ fn compare(tried: &Tried, node: &Path, name: &str, server: &[String], step: Step
     tally.add(name, &asked().unwrap_or_else(|why| Report::fail(format!("{what}: {why:#}"), "")));
 }
 
-/// A tool that the configuration forbids is not listed and does not run.
+/// Checks that a forbidden tool is not listed and does not run.
 fn forbidden(tried: &Tried, node: &Path, server: &[String]) -> Result<Report> {
     let more = "[mcp-proxy.servers.filesystem]\nforbidden-tools = [\"write_*\"]\n";
     tried.configure(&format!("{CONFIGURATION}{more}"))?;
@@ -133,7 +133,7 @@ pub(super) fn proxied(tried: &Tried, name: &str, server: &[String]) -> Vec<Strin
     proxy.into_iter().chain(server.iter().cloned()).collect()
 }
 
-/// The first lines in which both differ.
+/// Returns the first lines that differ.
 pub(super) fn difference(without: &str, with: &str) -> String {
     let cut = |line: Option<&str>| line.unwrap_or("nothing").chars().take(300).collect::<String>();
     let (mut without, mut with) = (without.lines(), with.lines());
@@ -146,7 +146,7 @@ pub(super) fn difference(without: &str, with: &str) -> String {
     }
 }
 
-/// What the inspector prints about a server, which it finds in a file as agents do.
+/// Returns the inspector's output about a server. The inspector finds the server in a file, like agents do.
 fn inspect(tried: &Tried, node: &Path, server: &[String], step: &[&str]) -> Result<String> {
     let file = tried.home.path().join("servers.json");
     let (program, arguments) = server.split_first().context("a server has no program")?;
@@ -157,7 +157,7 @@ fn inspect(tried: &Tried, node: &Path, server: &[String], step: &[&str]) -> Resu
     command.args(["--server", "server"]).args(step);
     let output = command.output()?;
     let (said, failed) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    // What the server says beside the protocol is no part of it.
+    // Other messages of the server on standard error are not part of the protocol.
     let failed = failed.lines().filter(|line| line.contains("rror")).collect::<Vec<_>>().join("\n");
     Ok(format!("{}{failed} ({})", said.trim_end(), output.status))
 }

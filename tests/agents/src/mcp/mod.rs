@@ -1,5 +1,4 @@
-//! Servers of the Model Context Protocol that people use, and the protocol's conformance suite, with the proxy before them and
-//! without it: both have to give the same results.
+//! Compares public MCP servers and the protocol's conformance suite with and without the proxy. Both must give the same results.
 
 mod conformance;
 mod inspector;
@@ -13,13 +12,13 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 
-/// How long a client may take, in seconds as `timeout` reads them.
+/// Time limit of a client, in seconds as `timeout` takes them.
 const LIMIT: &str = "180";
 
-/// Definitions are approved by themselves: nobody is there to do it.
+/// Definitions are approved on first use, since nobody is there to approve them.
 const CONFIGURATION: &str = "[mcp-proxy]\ndefinitions = \"first-use\"\n";
 
-/// `real-agents mcp --hookhost FILE`.
+/// Runs `real-agents mcp --hookhost FILE`.
 pub(crate) fn run(words: &[String], cache: &Path) -> Result<ExitCode> {
     let [option, hookhost] = words else { bail!("what is tested? `mcp --hookhost FILE`") };
     if option != "--hookhost" {
@@ -39,7 +38,7 @@ pub(crate) fn run(words: &[String], cache: &Path) -> Result<ExitCode> {
     Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The program under test, and the directories of the user that runs it.
+/// The program under test, and the directories of its user.
 struct Tried {
     hookhost: PathBuf,
     cache: PathBuf,
@@ -60,14 +59,14 @@ impl Tried {
         Ok(std::fs::write(directory.join("hookhost.toml"), text)?)
     }
 
-    /// A program of this user that ends by itself, and in time.
+    /// Returns a command of this user that ends by itself, or at the time limit.
     fn limited(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = self.command("timeout");
         command.args(["--kill-after=5", LIMIT]).arg(program);
         command
     }
 
-    /// A program of this user, who has nothing but a home.
+    /// Returns a command of this user, with only a home directory and the `PATH`.
     fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command.env_clear().env("HOME", self.home.path()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
@@ -78,12 +77,12 @@ impl Tried {
 
 impl Drop for Tried {
     fn drop(&mut self) {
-        // What the proxy has started.
+        // The resident host that the proxy has started.
         let _ = self.command(&self.hookhost).args(["serve", "--stop"]).stderr(Stdio::null()).status();
     }
 }
 
-/// A program that says on its first line where it is reached, and ends with this value.
+/// A program that prints its address on its first line. Dropping the value ends the program.
 struct Started {
     child: Child,
     said: String,

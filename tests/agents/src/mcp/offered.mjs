@@ -1,4 +1,4 @@
-// What the servers of the conformance suite offer in every revision of the protocol.
+// The features that the conformance suite's servers offer in every revision of the protocol.
 
 const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
 const WAV = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=";
@@ -9,7 +9,7 @@ export const text = (text) => ({ type: "text", text });
 export const said = (...content) => ({ content });
 export const later = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
-// Each tool: its own arguments, and what it does with them, with the request's token of progress, and by telling something.
+// The tools, each with the properties of its arguments and its function. The function gets the arguments and the request's context.
 export const TOOLS = {
   test_simple_text: [{}, () => said(text("This is a simple text response for testing."))],
   test_image_content: [{}, () => said(image)],
@@ -79,7 +79,7 @@ export const TEMPLATES = [
   { ...resource("", "Resource Template", "application/json"), uri: undefined, uriTemplate: "test://template/{id}/data" },
 ];
 
-// Nothing, where there is no such resource.
+// Returns nothing if there is no such resource.
 export function read(uri) {
   if (uri === "test://static-text") {
     return { uri, mimeType: "text/plain", text: "This is the content of the static text resource." };
@@ -94,7 +94,7 @@ export function read(uri) {
 
 const user = (content) => ({ role: "user", content });
 
-// Each prompt: the names of its arguments, and its messages.
+// The prompts, each with the names of its arguments and its messages.
 export const PROMPTS = {
   test_simple_prompt: [[], () => [user(text("This is a simple prompt for testing."))]],
   test_prompt_with_arguments: [
@@ -119,7 +119,7 @@ export function listedPrompts(prompts) {
   }));
 }
 
-// Whether a request was meant for this machine, and a page of a browser that sent it is of this machine.
+// Returns true if a request was meant for this machine and, if a browser's page sent it, came from a page of this machine.
 export function isLocal(headers) {
   const local = (value) => /^(https?:\/\/)?(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/.test(value);
   return local(headers.host ?? "") && local(headers.origin ?? "localhost");

@@ -1,4 +1,4 @@
-//! hookhost's own agent with an MCP server that people use: with the proxy before the server, and without it.
+//! Compares hookhost's own agent with a public MCP server, with the proxy before the server and without it.
 
 use super::inspector::{difference, files, proxied};
 use super::{CONFIGURATION, Tried};
@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// What the model calls, one after the other: a tool, and a path below the home directory.
+/// The model's calls, one after the other: a tool, and a path below the home directory.
 const CALLS: &[(&str, &str)] = &[
     ("list_directory", "shared"),
     ("read_text_file", "shared/note.txt"),
@@ -15,7 +15,7 @@ const CALLS: &[(&str, &str)] = &[
     ("create_directory", "shared/forbidden"),
 ];
 
-/// The last of the calls is not for this server.
+/// The configuration that forbids the last call.
 const FORBIDDEN: &str = "[mcp-proxy.servers.filesystem]\nforbidden-tools = [\"create_*\"]\n";
 
 pub(super) fn run(tried: &Tried, node: &Path, tally: &mut Tally) {
@@ -47,10 +47,10 @@ fn compare(tried: &Tried, server: &[String]) -> Result<Vec<Report>> {
     Ok(vec![same, if holds { Report::pass(refused) } else { Report::fail(refused, details) }])
 }
 
-/// What the model reads in answer to its calls.
+/// Returns the texts that the model reads as results of its calls.
 fn results(tried: &Tried, server: &[String], more: &str) -> Result<Vec<String>> {
     let (program, arguments) = server.split_first().context("a server has no program")?;
-    // Of texts and lists of texts, TOML reads what JSON writes.
+    // TOML reads JSON's strings and lists of strings.
     let section = format!("[mcp.files]\ncommand = {}\nargs = {}\n", json!(program), json!(arguments));
     tried.configure(&format!("{CONFIGURATION}{more}{section}"))?;
     let call = |(tool, path): &(&str, &str)| {

@@ -1,4 +1,4 @@
-//! What is installed, once for each version.
+//! The packages to install, in one version each.
 
 use crate::npm::{NODE, Package};
 use anyhow::{Context as _, Result, bail};
@@ -10,7 +10,7 @@ pub(super) const INSPECTOR: Package =
 pub(super) const CONFORMANCE: Package =
     Package { short: "mcp-conformance", name: "@modelcontextprotocol/conformance", version: "0.2.0-alpha.12" };
 pub(super) const SDK: Package = Package { short: "mcp-sdk", name: "@modelcontextprotocol/sdk", version: "1.32.2" };
-/// The packages that have revision 2026-07-28, of which the first has the directory.
+/// The packages of revision 2026-07-28. The first one names the directory.
 pub(super) const SDK_2026: [Package; 3] = [
     Package { short: "mcp-sdk-2", name: "@modelcontextprotocol/server", version: "2.4.0" },
     Package { short: "mcp-sdk-2-client", name: "@modelcontextprotocol/client", version: "2.4.0" },
@@ -26,13 +26,13 @@ pub(super) const MEMORY: Package =
 /// A server in Python, from PyPI.
 const TIME: (&str, &str) = ("mcp-server-time", "2026.10.19");
 
-/// The Node that all of them run with.
+/// Installs Node, with which all of them run.
 pub(super) fn node(cache: &Path) -> Result<PathBuf> {
     NODE.install(cache)?;
     Ok(NODE.program(cache, "node"))
 }
 
-/// The Python in which the server of PyPI is installed.
+/// Installs the server from PyPI in a Python environment of its own, and returns that Python.
 pub(super) fn python(cache: &Path) -> Result<PathBuf> {
     let (name, version) = TIME;
     let directory = cache.join(format!("{name}-{version}"));

@@ -30,7 +30,7 @@ const sample = (prompt) => ({
   params: { messages: [{ role: "user", content: text(prompt) }], maxTokens: 100 },
 });
 
-// The content that the user gave in a form; nothing where the answer is another one.
+// Returns the user's content of a form; nothing if the user did not accept it.
 const given = (answers, key) => (answers?.[key]?.action === "accept" ? answers[key].content : undefined);
 
 async function asked(inputRequests, state) {
@@ -38,7 +38,7 @@ async function asked(inputRequests, state) {
   return inputRequired({ inputRequests, ...(requestState && { requestState }) });
 }
 
-// A question with one form, and with a state where the suite wants one.
+// Asks with one form, and with a state that the answer has to carry.
 function confirmed(words) {
   return async (_, { answers, state }) => {
     if (state && given(answers, "confirm")?.ok) return said(text(words));

@@ -26,7 +26,7 @@ const ENUMS = {
   titledMulti: { type: "array", items: { anyOf: one(TITLES) } },
 };
 
-// Those that ask or tell something in the middle of a call.
+// The common tools, and those that send requests or notifications during a call.
 const TOOLS = {
   ...offered.TOOLS,
   test_tool_with_logging: [

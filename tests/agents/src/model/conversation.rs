@@ -1,13 +1,13 @@
-//! A request to a model, in one shape for all protocols, and the answer that the scripts give.
+//! A model's request in one form for all protocols, and the scripts' answer.
 
 use serde_json::Value;
 
-/// What the model says one after the other.
+/// The model's answers, one after the other.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
-    /// Its name, as a prompt names it: `[script NAME]`.
+    /// The name by which a prompt selects the script: `[script NAME]`.
     pub(crate) name: &'static str,
-    /// One answer each. After the last one the model says that it is done.
+    /// The answers. After the last one the model says that it is done.
     pub(crate) steps: Vec<Step>,
 }
 
@@ -16,7 +16,7 @@ pub(crate) struct Script {
 pub(crate) enum Step {
     /// Calls of tools.
     Calls(Vec<Call>),
-    /// A text, with which the agent's turn ends.
+    /// A text, which ends the agent's turn.
     Text(String),
 }
 
@@ -30,13 +30,13 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// A call of `tool`.
+    /// Makes a call of `tool`.
     pub(crate) fn new(tool: &str, arguments: Value) -> Self {
         Self { tool: tool.to_owned(), arguments }
     }
 }
 
-/// Who wrote a message of a conversation.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// The user, or the agent in the user's name.
@@ -52,7 +52,7 @@ pub(crate) enum Role {
 pub(crate) struct Turn {
     pub(crate) role: Role,
     pub(crate) text: String,
-    /// Whether it has calls of tools.
+    /// True if it contains calls of tools.
     pub(crate) has_calls: bool,
 }
 
@@ -61,11 +61,11 @@ pub(crate) struct Turn {
 pub(crate) struct Request {
     /// The conversation, oldest message first.
     pub(crate) turns: Vec<Turn>,
-    /// The tools that it may call.
+    /// The tools that the model may call.
     pub(crate) tools: Vec<Offer>,
-    /// Whether the answer is to be a stream.
+    /// True if the answer must be a stream.
     pub(crate) streams: bool,
-    /// Whether the answer has to be JSON of a schema: the agent asks for something of its own, such as a title.
+    /// True if the answer must be JSON of a schema: the agent asks for something of its own, such as a title.
     pub(crate) wants_json: bool,
 }
 
@@ -73,9 +73,9 @@ pub(crate) struct Request {
 #[derive(Clone, Debug)]
 pub(crate) struct Offer {
     pub(crate) name: String,
-    /// The group that OpenAI's Responses put a tool in.
+    /// The group of the tool in OpenAI's Responses.
     pub(crate) namespace: Option<String>,
-    /// Whether it takes a text in place of arguments.
+    /// True if it takes a text in place of arguments.
     pub(crate) takes_text: bool,
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct Answer {
 }
 
 impl Request {
-    /// The answer of the scripts, the name of the script and the number of the step.
+    /// Returns the scripts' answer, the name of the script and the number of the step.
     pub(crate) fn answer(&self, scripts: &[Script]) -> (Answer, Option<(&'static str, usize)>) {
         let text = |text: &str| Answer { text: Some(text.to_owned()), calls: Vec::new() };
         if self.wants_json {
@@ -105,7 +105,7 @@ impl Request {
         (answer, Some((script.name, step)))
     }
 
-    /// The script that the last prompt names, and where in the conversation that prompt is.
+    /// Returns the script that the last prompt names, and the index of that prompt.
     fn script<'a>(&self, scripts: &'a [Script]) -> Option<(&'a Script, usize)> {
         let prompts = self.turns.iter().enumerate().rev().filter(|(_, turn)| turn.role == Role::User);
         prompts.into_iter().find_map(|(number, turn)| {
@@ -116,7 +116,7 @@ impl Request {
         })
     }
 
-    /// The calls; a text where a tool is not offered, so that it is seen which ones are.
+    /// Returns the calls. For a tool that is not offered, it returns a text with the offered ones.
     fn calls(&self, calls: &[Call]) -> Answer {
         let mut answer = Answer::default();
         for call in calls {

@@ -18,9 +18,9 @@ use std::thread;
 pub(crate) struct Exchange {
     /// The method and the path.
     pub(crate) line: String,
-    /// The body as it came.
+    /// The body, unchanged.
     pub(crate) body: String,
-    /// The step of which script answered it.
+    /// The script and the number of the step that answered it.
     pub(crate) step: Option<(&'static str, usize)>,
     /// The answer's texts and calls, for people.
     pub(crate) said: String,
@@ -40,7 +40,7 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// Starts it on a free port of loopback.
+    /// Starts the model on a free port of loopback.
     ///
     /// # Errors
     /// If there is no loopback.
@@ -58,12 +58,12 @@ impl Model {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Answers by these scripts from now on, and forgets what it was sent.
+    /// Answers by these scripts from now on, and clears the list of requests.
     pub(crate) fn follow(&self, scripts: Vec<Script>) {
         *self.lock() = Shared { scripts, exchanges: Vec::new() };
     }
 
-    /// What it was sent since.
+    /// Returns the exchanges since the last [`Self::follow`].
     pub(crate) fn exchanges(&self) -> Vec<Exchange> {
         self.lock().exchanges.clone()
     }
@@ -81,7 +81,7 @@ async fn serve(listener: tokio::net::TcpListener, shared: Arc<Mutex<Shared>>) {
                 let shared = Arc::clone(&shared);
                 tokio::task::spawn_local(async move {
                     let service = service_fn(|request| answer(request, &shared));
-                    // An agent that ends breaks its connections off.
+                    // An agent that ends breaks its connections.
                     let _ = hyper::server::conn::http1::Builder::new()
                         .serve_connection(TokioIo::new(stream), service)
                         .await;

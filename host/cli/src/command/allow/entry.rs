@@ -1,5 +1,5 @@
-//! From the command line to an entry. It is put together as the file would write it, and read as the file is read, so
-//! that the same rules hold and the same messages come.
+//! Builds an entry from the command line. The entry is written as TOML and parsed like a configuration file, so that the same
+//! rules and messages apply.
 
 use crate::args::AllowArgs;
 use crate::configuration::SECTIONS;
@@ -9,7 +9,7 @@ use hookhost::config::{Code, Config, ConfigError, Entry, Layer, OnFailure, Sourc
 use std::path::Path;
 use toml::{Table, Value};
 
-/// What a plugin proposes for its entry.
+/// The proposals of a plugin for its entry.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Proposed {
     pub(super) priority: Option<i32>,
@@ -28,7 +28,7 @@ fn needed(inspection: &Inspection) -> impl Iterator<Item = Needed<'_>> {
     inspection.grants.iter().map(|line| Needed { key: line.split('=').next().unwrap_or(line).trim(), text: line })
 }
 
-/// The entry that is there, with the file's digest as it is now.
+/// Returns the existing entry with the file's current digest.
 pub(super) fn renewed(args: &AllowArgs, old: &Entry, inspection: &Inspection) -> Result<Entry, CliError> {
     let changes = !args.grants.is_empty()
         || !args.entry.is_empty()
@@ -51,7 +51,7 @@ pub(super) fn renewed(args: &AllowArgs, old: &Entry, inspection: &Inspection) ->
     Ok(entry)
 }
 
-/// A new entry.
+/// Returns a new entry.
 pub(super) fn new(
     args: &AllowArgs,
     named: &Path,
@@ -89,12 +89,12 @@ pub(super) fn new(
     let source = Source::new(file, Layer::Chosen).with_home(places.home.clone());
     let read = Config::parse(&document.to_string(), &source, SECTIONS).map_err(in_the_flags)?;
     let mut entry = read.entries().first().cloned().ok_or_else(|| CliError::usage("the flags give no entry"))?;
-    // It is written nowhere yet.
+    // The entry is not in a file yet.
     entry.origin = None;
     Ok(entry)
 }
 
-/// The text that was read is of this program's making: its lines would tell nobody anything.
+/// Removes line numbers from the errors: this program made the text, so its lines mean nothing to the user.
 fn in_the_flags(error: ConfigError) -> CliError {
     match error {
         ConfigError::Invalid(problems) => {
@@ -105,7 +105,7 @@ fn in_the_flags(error: ConfigError) -> CliError {
     }
 }
 
-/// The file's name without its ending, as an entry's name.
+/// Makes an entry's name of the file's name without its extension.
 fn name_of(wasm: &Path) -> String {
     let stem = wasm.file_stem().unwrap_or_default().to_string_lossy();
     stem.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-') { c } else { '-' }).collect()
@@ -139,7 +139,7 @@ fn further_keys(args: &AllowArgs) -> Result<Table, CliError> {
     Ok(entry)
 }
 
-/// What the flags grant, and what the plugin needs beside, with the defaults.
+/// Returns the grants of the flags, and the others that the plugin needs, with their default values.
 fn grants(args: &AllowArgs, inspection: &Inspection) -> Result<Table, CliError> {
     let mut grants = Table::new();
     for line in &args.grants {
@@ -169,13 +169,13 @@ fn grants(args: &AllowArgs, inspection: &Inspection) -> Result<Table, CliError> 
 }
 
 impl AllowArgs {
-    /// Whether a `--grant` is about that key.
+    /// Returns true if a `--grant` has this key.
     fn grants_key(&self, key: &str) -> bool {
         self.grants.iter().any(|line| line.parse::<Table>().is_ok_and(|table| table.contains_key(key)))
     }
 }
 
-/// `--config-json`, and `--set` on top of it.
+/// Returns the settings of `--config-json`, changed by `--set`.
 fn config(args: &AllowArgs) -> Result<Table, CliError> {
     let mut config = match &args.config_json {
         None => Table::new(),
@@ -197,7 +197,7 @@ fn config(args: &AllowArgs) -> Result<Table, CliError> {
     Ok(config)
 }
 
-/// A TOML value, or else the text itself.
+/// Parses a TOML value. Text that is not TOML becomes a string.
 fn value_of(text: &str) -> Value {
     let parsed = format!("value = {text}").parse::<Table>().ok().filter(|table| table.len() == 1);
     parsed.and_then(|mut table| table.remove("value")).unwrap_or_else(|| Value::String(text.to_owned()))

@@ -1,5 +1,5 @@
-//! `hookhost allow`: shows what a plugin subscribes to and needs, asks, tries whether it takes its
-//! configuration, and writes its entry with the digest of exactly the bytes that were shown.
+//! `hookhost allow`: shows the subscriptions and needs of a plugin, asks the user, loads the plugin with its configuration as a test,
+//! and writes its entry with the digest of exactly the bytes that were shown.
 
 mod entry;
 mod waiting;
@@ -34,7 +34,7 @@ pub(crate) async fn run(args: &AllowArgs) -> Result<Exit, CliError> {
     let present = present(args, &file, &places)?;
     let proposed = proposed(args, &bytes);
     let (entry, proposed) = match present.entry_at(wasm) {
-        // What it proposes then is a remark, and so is what is wrong with it.
+        // For an existing entry the proposals are only shown, so an invalid one is no error.
         Some(old) => (entry::renewed(args, old, &inspection)?, proposed.unwrap_or_default()),
         None => {
             let proposed = proposed?;
@@ -43,7 +43,7 @@ pub(crate) async fn run(args: &AllowArgs) -> Result<Exit, CliError> {
     };
     output::note(&describe(&entry, &inspection, proposed, present.entry(&entry.name), &file));
     ask(args)?;
-    // An entry that cannot be loaded would keep all others from loading.
+    // An entry that fails to load would prevent all others from loading.
     loading::attempt(&entry).await?;
     let written = command::allow(&file, &entry, &places, SECTIONS).map_err(not_loaded)?;
     let counts = settle_trust(args, &written, &places)?;
@@ -57,7 +57,7 @@ pub(crate) async fn run(args: &AllowArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// What the plugin proposes for its entry, as far as nobody has said otherwise.
+/// Returns the plugin's proposals for keys that the command line does not set.
 fn proposed(args: &AllowArgs, bytes: &[u8]) -> Result<Proposed, CliError> {
     let wrong = |what: &str, problem: &str, instead: &str| {
         CliError::usage(format!("the {what} that the plugin proposes cannot be used: {}", one_line(problem)))
@@ -78,8 +78,8 @@ fn proposed(args: &AllowArgs, bytes: &[u8]) -> Result<Proposed, CliError> {
     Ok(Proposed { priority, on_failure })
 }
 
-/// What the file has by now. A project's file counts by what was approved, and by where it lies: whose it is does not
-/// matter, and a link is not written through.
+/// Reads the file as it is now. The owner of a project's file does not matter, since the file counts by its approval and its place.
+/// A link is not written through.
 fn present(args: &AllowArgs, file: &Path, places: &UserDirectories) -> Result<Config, CliError> {
     if std::fs::symlink_metadata(file).is_err() {
         return Ok(Config::empty());
@@ -92,7 +92,7 @@ fn present(args: &AllowArgs, file: &Path, places: &UserDirectories) -> Result<Co
     Config::parse(&project.text, &source, SECTIONS).map_err(not_loaded)
 }
 
-/// The file to write.
+/// Returns the file to write.
 fn target(args: &AllowArgs, places: &UserDirectories) -> Result<PathBuf, CliError> {
     if let Some(file) = &args.config {
         return Ok(file.clone());
@@ -178,19 +178,19 @@ fn describe(entry: &Entry, inspection: &Inspection, proposed: Proposed, old: Opt
     text
 }
 
-/// A project's file that counted before its owner changed it with this command counts still, as does one that this
-/// command made. Says whether the file counts.
+/// Returns true if the file counts. A project's file that counted before this command changed it stays approved. A file that this
+/// command created becomes approved.
 fn settle_trust(args: &AllowArgs, edited: &Edited, places: &UserDirectories) -> Result<bool, CliError> {
     let store = TrustStore::of(places);
-    // Only what this command has edited is approved, and nothing that came into the file meanwhile.
+    // Approves exactly the text that this command wrote, without later changes.
     let now = ProjectFile::read(&edited.file).map_err(not_loaded)?;
     if now.digest == edited.after {
         match edited.before {
             Some(before) => {
                 store.renew(before, &now).map_err(not_loaded)?;
             }
-            // All of its content is what was shown and agreed to a moment ago. What was approved of a file that is gone
-            // is more than this, and counts until it is revoked.
+            // The user has just agreed to all of its content. If an approval of a deleted file exists, it covers more than this and stays
+            // until it is revoked.
             None if args.project && store.approval(&now.path).map_err(not_loaded)?.is_none() => {
                 store.approve(&now).map_err(not_loaded)?;
             }

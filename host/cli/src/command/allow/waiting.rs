@@ -1,5 +1,5 @@
-//! `hookhost allow` without a file: what lies beside the allowlist and is not on it. Nothing of these files is read but
-//! their digest.
+//! `hookhost allow` without a file: lists the plugins beside the allowlist that are not on it. Only the digests of these files are
+//! computed.
 
 use super::target;
 use crate::args::AllowArgs;
@@ -12,13 +12,13 @@ use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The directory, beside the allowlist, in which plugins are looked for.
+/// The directory, beside the allowlist, that contains plugins.
 const PLUGINS_DIRECTORY: &str = "plugins";
 
-/// Most files that are listed.
+/// Maximum number of listed files.
 const MAX_FILES: usize = 1000;
 
-/// Lists them, each as the command that would allow it.
+/// Prints each plugin as the command that would allow it.
 pub(super) fn list(args: &AllowArgs) -> Result<Exit, CliError> {
     let places = configuration::places()?;
     let file = target(args, &places)?;
@@ -44,7 +44,7 @@ pub(super) fn list(args: &AllowArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// The components in a directory, by name; none where there is no such directory.
+/// Returns the components in a directory, by name; none if the directory does not exist.
 fn components(directory: &Path) -> Result<Vec<PathBuf>, CliError> {
     let entries = match std::fs::read_dir(directory) {
         Ok(entries) => entries,

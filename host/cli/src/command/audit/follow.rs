@@ -1,4 +1,4 @@
-//! `hookhost audit tail`: the last records, and each new one as it comes.
+//! `hookhost audit tail`: the last records, and each new record as it is written.
 
 use super::show::Printer;
 use crate::args::TailArgs;
@@ -9,7 +9,7 @@ use crate::output::{self, Reader};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// How long a new record goes unnoticed at most.
+/// Interval at which the log is read for new records.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
 pub(super) async fn run(args: &TailArgs) -> Result<Exit, CliError> {

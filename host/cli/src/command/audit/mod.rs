@@ -1,4 +1,4 @@
-//! `hookhost audit`: what was recorded, and whether it is still what was.
+//! `hookhost audit`: shows the records, and checks that they were not changed.
 
 mod follow;
 mod show;

@@ -21,12 +21,12 @@ pub(super) fn run(args: &ShowArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// Prints the records that somebody wants to see.
+/// Prints the records that fit a filter.
 pub(super) struct Printer {
     filter: Filter,
     json: bool,
     printed: u64,
-    /// The number of the last record that was looked at.
+    /// The number of the last record that was read.
     pub(super) last: u64,
 }
 
@@ -41,7 +41,7 @@ impl Printer {
 
     /// Prints the last `most` records that fit, oldest first.
     pub(super) fn print_last(&mut self, log: &Log, most: usize) -> Result<Reader, CliError> {
-        // Records are numbered without a gap, so the last ones need no search where all of them fit.
+        // Records are numbered without a gap, so the last ones need no search if all of them fit.
         if self.filter.is_empty() && most < usize::MAX {
             let last = log.last().map_err(audit_log::unreadable)?;
             self.last = last.saturating_sub(most as u64);
@@ -66,7 +66,7 @@ impl Printer {
         Ok(Reader::Reads)
     }
 
-    /// Prints the records that have come since, and fit.
+    /// Prints the fitting records after the last one that was read.
     pub(super) fn print_further(&mut self, log: &Log) -> Result<Reader, CliError> {
         for line in log.lines_after(self.last).map_err(audit_log::unreadable)? {
             if let Some(line) = self.fitting(line)?
@@ -78,12 +78,12 @@ impl Printer {
         Ok(Reader::Reads)
     }
 
-    /// The line, if it fits. An invalid record is reported, and skipped.
+    /// Returns the line if it fits. An invalid record is reported and skipped.
     fn fitting(&mut self, line: Result<Line, LogError>) -> Result<Option<Line>, CliError> {
         let line = match line {
             Ok(line) => line,
             Err(error @ LogError::Line { number, .. }) => {
-                // It counts as the record that should be there, so that it is reported once.
+                // Counts it as the expected record, so that it is reported once.
                 self.last = self.last.max(number);
                 let text = one_line(&error.to_string());
                 output::note(&format!("{WARNING}warning:{WARNING:#} {text}\n"));

@@ -1,4 +1,4 @@
-//! `hookhost audit verify`: whether every record is as it was written, and in its place.
+//! `hookhost audit verify`: checks that every record is unchanged and in its place.
 
 use crate::args::VerifyArgs;
 use crate::audit_log;

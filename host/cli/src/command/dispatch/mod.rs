@@ -1,4 +1,4 @@
-//! `hookhost dispatch`: one event through the chain, as one JSON object; a command, as a verdict for people.
+//! `hookhost dispatch`: sends one event through the chain and prints a JSON object; for a command, a verdict for people.
 
 mod payload;
 mod snippet;
@@ -24,7 +24,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Calls at once: plugins are asked one after another, and beside them an observer may run.
+/// Maximum concurrent calls: plugins are asked one after another, and one observer may run beside them.
 const AT_ONCE: NonZeroU32 = NonZeroU32::MIN.saturating_add(1);
 
 pub(crate) async fn run(args: &DispatchArgs) -> Result<Exit, CliError> {
@@ -54,7 +54,7 @@ pub(crate) async fn run(args: &DispatchArgs) -> Result<Exit, CliError> {
     audit_log::finish(&host, ended).await
 }
 
-/// The rules as the files say when a person says yes.
+/// Reads the rules again from the files when a person approves a call.
 struct FileRules {
     host: Host,
     args: ConfigArgs,
@@ -73,7 +73,7 @@ impl RuleSource for FileRules {
     }
 }
 
-/// How an outcome is printed.
+/// The format of the output.
 #[derive(Clone, Copy)]
 enum Form {
     Json,
@@ -82,12 +82,12 @@ enum Form {
 
 /// Settles the event in a session of its own, and prints its outcome.
 async fn settle(host: &Host, spec: SessionSpec, turn: u32, payload: Payload, form: Form) -> Result<Exit, CliError> {
-    // What the payload says of the session.
+    // The payload's own description of the session can be invalid.
     let session = host.open_session(spec).map_err(|error| CliError::usage(error.to_string()))?;
     session.set_turn(turn);
     let event = payload.event();
     let parameters = payload.parameters();
-    // A user who tries a plugin wants to see what it did, and may have misspelt a field.
+    // A user who tries a plugin wants to see its effects, and may have misspelt a field.
     let mut options = DispatchOptions::awaiting_observers();
     options.refuse_unknown_fields = true;
     let settled = session.dispatch_event(event, parameters, options).await;
@@ -105,7 +105,7 @@ async fn settle(host: &Host, spec: SessionSpec, turn: u32, payload: Payload, for
     Ok(exit(&settled))
 }
 
-/// What was decided, and by whom: the record, in the order in which a person reads it.
+/// Returns the decision and the plugins behind it: the record, in the order in which a person reads it.
 fn as_json(settled: &Settled<Value>, session: &Session) -> Value {
     let Settled { outcome, record, .. } = settled;
     let mut object = Map::new();
@@ -146,18 +146,18 @@ fn as_json(settled: &Settled<Value>, session: &Session) -> Value {
     Value::Object(object)
 }
 
-/// The no, where it is one; also one that came after the record, as the answer of a person.
+/// Returns the rejection, if it is one. It can be later than the record, such as a person's answer.
 fn rejection(outcome: &Value) -> Option<Rejection> {
     serde_json::from_value(outcome.clone()).ok()
 }
 
-/// The final value; `null` if there is none.
+/// Returns the final value; `null` if there is none.
 fn last(settled: &Settled<Value>) -> Value {
     let Settled { record, .. } = settled;
     if settled.kind().is_no() { Value::Null } else { json!(record.last.as_ref().unwrap_or(&record.original)) }
 }
 
-/// Why the event was rejected, in one word.
+/// Returns the cause of a rejection, in one word.
 fn cause(outcome: &Value) -> Option<&'static str> {
     Some(match rejection(outcome)?.cause {
         Cause::Verdict => "verdict",
@@ -180,13 +180,13 @@ fn exit(settled: &Settled<Value>) -> Exit {
     match cause(&settled.outcome) {
         None => Exit::Done,
         Some("failed" | "timed-out" | "overloaded" | "oversized") => Exit::PluginFailed,
-        // Nobody said no: the system failed.
+        // The system failed; no plugin and no person rejected the event.
         Some("not-recorded") => Exit::Failed,
         Some(_) => Exit::Rejected,
     }
 }
 
-/// The command that sends a payload of an event.
+/// Returns the shell command that sends this payload.
 fn command(event: hookhost::contract::EventKind, payload: &str) -> String {
     format!("echo {} | hookhost dispatch {event} --payload -", quoted(payload))
 }

@@ -1,5 +1,5 @@
-//! What an event carries, from JSON: an object of the event's parameters, as `wit/events.wit` names them, and optionally
-//! the session in which it happens.
+//! Reads the payload of an event from JSON: an object with the event's parameters, as `wit/events.wit` names them, and optionally
+//! the session.
 
 use super::command;
 use crate::exit::CliError;
@@ -12,7 +12,7 @@ use std::ffi::OsStr;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// A payload whose keys are the event's.
+/// A payload whose keys are the event's parameters.
 #[derive(Debug)]
 pub(super) struct Payload {
     event: EventKind,
@@ -36,7 +36,7 @@ struct SessionKeys {
 }
 
 impl Payload {
-    /// The call of a tool that runs `command`.
+    /// The payload of a tool call that runs `command`.
     pub(super) fn of_command(command: &OsStr) -> Result<Self, CliError> {
         let Some(command) = command.to_str() else {
             return Err(CliError::usage(
@@ -52,7 +52,7 @@ impl Payload {
         Ok(Self { event: EventKind::BeforeToolCall, parameters, session: SessionKeys::default() })
     }
 
-    /// Reads a payload; an event without parameters needs none.
+    /// Reads a payload. An event without parameters needs none.
     pub(super) fn read(event: EventKind, from: Option<&Path>) -> Result<Self, CliError> {
         let text = match from {
             Some(path) if path.as_os_str() == "-" => {
@@ -84,12 +84,12 @@ impl Payload {
         Ok(Self { event, parameters, session })
     }
 
-    /// Whose payload it is.
+    /// The event that this payload belongs to.
     pub(super) fn event(&self) -> EventKind {
         self.event
     }
 
-    /// The session, and how many model calls it has made. `here` is where it happens unless the payload says otherwise.
+    /// Returns the session, and the number of its model calls so far. Without a directory in the payload, the session is in `here`.
     pub(super) fn session(&self, here: &Path, person: bool) -> Result<(SessionSpec, u32), CliError> {
         let SessionKeys { id, agent, cwd, workspace, interactive, turn, depth, parent, root } = &self.session;
         let absolute = |path: &Option<PathBuf>, default: &Path| match path {
@@ -110,7 +110,6 @@ impl Payload {
         Ok((spec, *turn))
     }
 
-    /// The parameters.
     pub(super) fn parameters(self) -> Value {
         Value::Object(self.parameters)
     }
@@ -123,7 +122,7 @@ fn missing(event: EventKind) -> CliError {
     .advise(command(event, event.example()))
 }
 
-/// The payload is not one of this event.
+/// The error for text that is not a payload of this event.
 pub(super) fn wrong(event: EventKind, why: &dyn std::fmt::Display) -> CliError {
     CliError::new(crate::exit::Exit::Usage, anyhow!("this is no payload of {event}: {why}"))
         .advise(command(event, event.example()))

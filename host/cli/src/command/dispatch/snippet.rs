@@ -1,4 +1,4 @@
-//! A part of a command, shown as the lines that contain it, each with a line of carets below it.
+//! Shows a part of a command: the lines that contain it, each with a line of carets below it.
 
 use crate::output::one_line;
 use crate::output::style::{ERROR, NAME};
@@ -6,14 +6,14 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use unicode_width::UnicodeWidthStr as _;
 
-/// Most lines of a part that are shown.
+/// Maximum number of lines that are shown of a part.
 const LINES: usize = 8;
-/// Most columns of a line, and of the text before a part in a longer line.
+/// Maximum columns of a line, and of the text before a part in a longer line.
 const COLUMNS: usize = 110;
 const BEFORE: usize = 30;
 
-/// The lines of `text` in which `part` lies, indented by two blanks. `part` begins and ends between
-/// characters of `text`.
+/// Returns the lines of `text` that contain `part`, indented by two blanks. `part` begins and ends at character boundaries of
+/// `text`.
 pub(super) fn snippet(text: &str, part: &Range<usize>) -> String {
     let mut shown = String::new();
     let mut begin = 0;
@@ -21,7 +21,7 @@ pub(super) fn snippet(text: &str, part: &Range<usize>) -> String {
     for line in text.split('\n') {
         let end = begin + line.len();
         let (from, to) = (part.start.max(begin), part.end.min(end));
-        // A blank line within the part has nothing to underline; an empty part is shown where it is.
+        // A blank line within the part has nothing to underline. An empty part is shown at its place.
         if from < to || (part.is_empty() && (begin..=end).contains(&part.start)) {
             count += 1;
             if count > LINES {
@@ -44,12 +44,12 @@ fn below(shown: &mut String, [before, part, after]: [String; 3]) {
     let room = COLUMNS.saturating_sub(before.width() + part.width());
     let after = if is_long { first_columns(&after, room) } else { after };
     let _ = writeln!(shown, "  {before}{NAME}{part}{NAME:#}{after}");
-    // Something that no terminal shows is still there.
+    // A part without width still gets one caret.
     let carets = "^".repeat(part.width().max(1));
     let _ = writeln!(shown, "  {}{ERROR}{carets}{ERROR:#}", " ".repeat(before.width()));
 }
 
-/// As much of a text as fits into so many columns, and `…` where that is not all.
+/// Returns the beginning of a text that fits into so many columns, followed by `…` if it was cut.
 fn first_columns(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_owned();
@@ -59,7 +59,7 @@ fn first_columns(text: &str, columns: usize) -> String {
     format!("{}…", text.get(..end).unwrap_or_default())
 }
 
-/// The same, of its end.
+/// Returns the end of a text that fits into so many columns, after `…` if it was cut.
 fn last_columns(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_owned();

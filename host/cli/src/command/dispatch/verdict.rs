@@ -1,8 +1,8 @@
-//! The decision about a command, for people: the decision, what was found below the part that it is
-//! about, and what would run.
+//! The verdict on a command, for people: the decision, the findings with the parts of the command that they are about, and the
+//! command that would run.
 //!
-//! Of the details of a finding, whichever plugin reports it, these members are shown: `place`,
-//! `matched` and `would`. The SDK's `Finding::details` has what they hold.
+//! Of a finding's details, these members are shown for every plugin: `place`, `matched` and `would`. The SDK's `Finding::details`
+//! describes them.
 
 use super::snippet::snippet;
 use super::{cause, last, rejection};
@@ -18,7 +18,7 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-/// What a person reads of a settled `before-tool-call` about a command.
+/// Describes a settled `before-tool-call` about a command, for a person.
 pub(super) fn describe(settled: &Settled<Value>) -> String {
     let original = parsed(&settled.record.original);
     let Some(command) = command_of(&original) else { return headline(settled) };
@@ -33,7 +33,7 @@ pub(super) fn describe(settled: &Settled<Value>) -> String {
         }
     }
     reason(&mut text, settled, &shown);
-    // One that decided has been told as the reason.
+    // A failure that decided is already shown as the reason.
     let decided = matches!(cause(&settled.outcome), Some("failed" | "timed-out"));
     for call in settled.record.calls.iter().filter(|call| call.failure.is_some() && !decided) {
         let _ = writeln!(text, "\n{NAME}{}{NAME:#} {}", one_line(&call.plugin), said(call));
@@ -43,7 +43,7 @@ pub(super) fn describe(settled: &Settled<Value>) -> String {
     text
 }
 
-/// The outcome, and who decided it.
+/// Returns the outcome and the plugins or persons who decided it.
 fn headline(settled: &Settled<Value>) -> String {
     let Settled { outcome, record, .. } = settled;
     let style = if settled.kind().is_no() { ERROR } else { GOOD };
@@ -73,7 +73,7 @@ struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    /// What all calls found, each once. A call is about the command as those before it left it.
+    /// Returns the findings of all calls, without repetitions. A call is about the command as the calls before it changed it.
     fn all(command: &str, calls: &'a [CallRecord]) -> Vec<Self> {
         let mut command = command.to_owned();
         let mut all: Vec<Self> = Vec::new();
@@ -130,8 +130,8 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// The part of the command that details are about: `place`, unless `matched` contradicts it; otherwise
-/// the place of `matched`, if it occurs once.
+/// Returns the part of the command that a finding's details are about: `place`, unless `matched` contradicts it; otherwise the place
+/// of `matched`, if it occurs once.
 fn part(command: &str, details: &Value) -> Option<Range<usize>> {
     let matched = details.get("matched").and_then(Value::as_str).filter(|matched| !matched.is_empty());
     let number = |at: usize| usize::try_from(details.get("place")?.get(at)?.as_u64()?).ok();
@@ -146,7 +146,7 @@ fn part(command: &str, details: &Value) -> Option<Range<usize>> {
     (command.matches(matched).count() == 1).then(|| at..at + matched.len())
 }
 
-/// The command that a call's verdict puts in the place of the one that it was asked about.
+/// Returns the command that a call's verdict puts in the place of the one it was asked about.
 fn changed_to(call: &CallRecord) -> Option<String> {
     let verdict = parsed(call.verdict.as_deref()?);
     let command = match (verdict.get("modify"), verdict.get("rewrite")) {
@@ -157,7 +157,7 @@ fn changed_to(call: &CallRecord) -> Option<String> {
     command.and_then(Value::as_str).map(str::to_owned)
 }
 
-/// The reason of a no, and what was asked, unless a finding says the same.
+/// Adds the reason of a rejection or the questions, unless a finding says the same.
 fn reason(text: &mut String, settled: &Settled<Value>, shown: &[Shown<'_>]) {
     let is_found = |code: Option<&str>| code.is_some_and(|code| shown.iter().any(|found| found.finding.code == code));
     if let Some(rejection) = rejection(&settled.outcome) {
@@ -173,7 +173,7 @@ fn reason(text: &mut String, settled: &Settled<Value>, shown: &[Shown<'_>]) {
     }
 }
 
-/// The command that would run, if it is another one, or the result in its place.
+/// Adds the command that would run, if it differs, or the result in its place.
 fn becomes(text: &mut String, settled: &Settled<Value>, command: &str) {
     let last = last(settled);
     if let Some(changed) = command_of(&last).filter(|changed| *changed != command) {
@@ -185,7 +185,7 @@ fn becomes(text: &mut String, settled: &Settled<Value>, command: &str) {
     }
 }
 
-/// Who was asked, where nobody found anything; and what helps where nobody was.
+/// Lists the plugins that were asked if none had a finding. If none was asked, says how to allow one.
 fn asked(text: &mut String, settled: &Settled<Value>, nothing_found: bool) {
     let mut plugins: Vec<String> = Vec::new();
     for call in &settled.record.calls {

@@ -1,5 +1,5 @@
-//! The agent itself, asked by its own command to make the call that has to be denied. It is started in an empty directory: nobody
-//! is there to answer its questions, and in a project it could run what the project names.
+//! Starts the agent with a prompt for the call that has to be denied. The agent starts in an empty directory: nobody can answer its
+//! questions there, and in a project it could run programs that the project names.
 
 use super::last_event;
 use crate::agent_places::AgentPlaces;
@@ -14,7 +14,7 @@ use hookhost_install::{find, process};
 use std::ffi::OsString;
 use std::time::Duration;
 
-/// How long the agent may take: its model may be slow.
+/// Time for the agent's run. Its model may be slow.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
 pub(super) fn check(adapter: &dyn Adapter, places: &AgentPlaces, diagnosis: &Diagnosis) -> Check {
@@ -26,7 +26,7 @@ pub(super) fn check(adapter: &dyn Adapter, places: &AgentPlaces, diagnosis: &Dia
         return Check::unknown("agent-run", says, ask());
     };
     let named = words.first().map_or("", String::as_str);
-    // An agent can have several programs, and not each of them runs without a person.
+    // An agent can have several programs, some of which cannot run without a person.
     let Some(program) = find::on_path(named, &places.path) else {
         let says = format!("no program `{named}` is on the PATH, by which {} runs without a person", agent.title);
         return Check::unknown("agent-run", says, ask());

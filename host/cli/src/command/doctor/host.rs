@@ -1,4 +1,4 @@
-//! Whether the resident host answers.
+//! Checks that the resident host answers.
 
 use crate::output::one_line;
 use hookhost::config::UserDirectories;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long it may take to say how it is.
+/// Time for the resident host's answer.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
 pub(super) fn check(status: &Result<Value, ConnectionError>) -> Check {
@@ -28,7 +28,7 @@ pub(super) fn check(status: &Result<Value, ConnectionError>) -> Check {
                 Check::unknown("host", says, "the next call of an agent replaces it")
             }
         }
-        // The first call starts one.
+        // No problem: the next call of an agent starts one.
         Err(ConnectionError::NotThere(_)) => {
             Check::ok("host", "no resident host runs: the next call of an agent starts it")
         }
@@ -40,7 +40,7 @@ pub(super) fn check(status: &Result<Value, ConnectionError>) -> Check {
     }
 }
 
-/// What the resident host says of itself, and of the rules in the working directory.
+/// Asks the resident host for its status and for the rules in the working directory.
 pub(super) fn status(directories: &UserDirectories) -> Result<Value, ConnectionError> {
     let deadline = Deadline::within(TIMEOUT, None);
     let mut connection = Connection::open(&Place::below(&directories.state), deadline)?;

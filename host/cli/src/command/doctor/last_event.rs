@@ -9,14 +9,14 @@ use hookhost_adapters::{Agent, canary};
 use hookhost_install::check::Check;
 use std::collections::{BTreeMap, HashMap};
 
-/// How many of the last records are looked at for the last event of an agent: more would keep a person waiting.
+/// Maximum number of records that are searched for the last event of an agent. A search of more would make a person wait.
 const MAX_RECORDS: u64 = 100_000;
 
 /// An event of an agent.
 #[derive(Clone, Debug)]
 pub(crate) struct LastEvent {
     pub(crate) event: EventKind,
-    /// When, in milliseconds since the Unix epoch.
+    /// Milliseconds since the Unix epoch.
     pub(crate) time: u64,
 }
 
@@ -24,12 +24,12 @@ pub(crate) struct LastEvent {
 #[derive(Debug, Default)]
 pub(crate) struct LastEvents {
     events: BTreeMap<String, LastEvent>,
-    /// Why the log was not read.
+    /// The error of reading the log.
     problem: Option<String>,
 }
 
 impl LastEvents {
-    /// Reads the end of the user's log. A log that is not there has none.
+    /// Reads the end of the user's log. A missing log has no events.
     pub(crate) fn read() -> Self {
         if !audit_log::path().is_ok_and(|path| path.exists()) {
             return Self::default();
@@ -76,7 +76,7 @@ fn events(log: &Log) -> BTreeMap<String, LastEvent> {
     events
 }
 
-/// Gives each record after this one, with the agent of its session. Of a session whose opening is before, nothing is given.
+/// Calls `does` for each record after `after`, with the agent of its session. Sessions that were opened earlier are skipped.
 fn each(log: &Log, after: u64, mut does: impl FnMut(&str, u64, &Record)) {
     let mut agents: HashMap<String, String> = HashMap::new();
     let Ok(lines) = log.lines_after(after) else { return };
@@ -94,18 +94,18 @@ fn is_canary(text: &str) -> bool {
     text.contains(canary::SESSION)
 }
 
-/// The number of the last record; 0 without a log.
+/// Returns the number of the last record; 0 without a log.
 pub(super) fn last_record() -> u64 {
     let exists = audit_log::path().is_ok_and(|path| path.exists());
     let log = if exists { audit_log::open(None).ok() } else { None };
     log.and_then(|log| log.last().ok()).unwrap_or(0)
 }
 
-/// What happened to the canary call that has to be denied, as the agent itself made it after this record.
+/// Returns the outcome of the canary call that has to be denied, if the agent made it after the record `after`.
 pub(super) fn of_denied_canary(agent: &str, after: u64) -> Option<OutcomeKind> {
     let log = audit_log::open(None).ok()?;
     let mut outcome = None;
-    // Its session may have been opened long before.
+    // Starts earlier, since the session may have been opened long before.
     each(&log, after.saturating_sub(MAX_RECORDS), |of, number, record| {
         if of == agent
             && number > after

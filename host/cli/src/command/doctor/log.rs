@@ -1,4 +1,4 @@
-//! Whether the audit log can be written: without it every call is denied.
+//! Checks that the audit log can be written. Without the log every call is denied.
 
 use crate::output::quoted;
 use hookhost::config::UserDirectories;
@@ -9,7 +9,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-/// As much as an event and its share of the database take.
+/// At least the size that an event needs in the database, in bytes.
 const SIZE: usize = 64 * 1024;
 
 pub(super) fn check(directories: &UserDirectories) -> Check {
@@ -28,7 +28,7 @@ pub(super) fn check(directories: &UserDirectories) -> Check {
     }
 }
 
-/// Writes a file as large beside the log, and removes it.
+/// Writes a file of that size beside the log, and removes it.
 fn tried(directory: &Path) -> io::Result<()> {
     files::make_own_directory(directory)?;
     let path = directory.join(format!("doctor-{}", std::process::id()));

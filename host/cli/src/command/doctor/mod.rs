@@ -1,4 +1,4 @@
-//! `hookhost doctor`: whether the hook of an agent is there, is reached and says no, and under which rules.
+//! `hookhost doctor`: checks that the hook of an agent is installed, is called and denies, and shows the rules in force.
 
 mod agent_run;
 mod host;
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
         let proof = proof(args, &places, adapter, &mut diagnosis);
         examined.push((adapter, diagnosis, proof));
     }
-    // A proof can have the agent itself make a call.
+    // Reads the events after the proofs, since a proof can make the agent call its hook.
     let events = LastEvents::read();
     let running = host::status(&places.directories);
     let mut common = vec![host::check(&running), log::check(&places.directories), rules::check(running.as_ref().ok())];
@@ -61,14 +61,14 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
     Ok(if is_well { Exit::Done } else { Exit::Failed })
 }
 
-/// Examines the named agents, or each that is found here. `hookhost agents` and `hookhost doctor` both call this, and so agree.
+/// Examines the named agents, or each agent on this machine. `hookhost agents` and `hookhost doctor` share it, so they agree.
 pub(super) fn diagnoses(places: &AgentPlaces, named: &[String]) -> Vec<(&'static dyn Adapter, Diagnosis)> {
     let sought = if named.is_empty() { Sought::ByTraces } else { Sought::ByName };
     let examine = |adapter: &'static dyn Adapter| {
         let context = places.context(adapter.agent().name, Scope::User);
         (adapter, doctor::examine(adapter, &context, &places.path, sought))
     };
-    // Agents that are large scripts take a second to say their version.
+    // Runs in parallel: agents that are large scripts take a second to print their version.
     let diagnoses = thread::scope(|scope| {
         let threads: Vec<_> =
             adapters(named).into_iter().map(|adapter| scope.spawn(move || examine(adapter))).collect();
@@ -82,7 +82,7 @@ pub(super) fn diagnoses(places: &AgentPlaces, named: &[String]) -> Vec<(&'static
     diagnoses.into_iter().filter(is_here).collect()
 }
 
-/// Directories of the `PATH` in which no program is looked for.
+/// Reports the directories of the `PATH` that are not searched for programs.
 fn left_out(places: &AgentPlaces) -> Option<Check> {
     let shown: Vec<_> = places.left_out.iter().map(|directory| format!("`{}`", directory.display())).collect();
     let says = format!(
@@ -93,7 +93,7 @@ fn left_out(places: &AgentPlaces) -> Option<Check> {
         .then(|| Check::unknown("path", says, "run `hookhost doctor` in another directory to see an agent there"))
 }
 
-/// What the newest proof shows; a new one is made where that is asked for.
+/// Adds the result of the newest proof to the checks. `--prove` makes a new proof first.
 fn proof(args: &DoctorArgs, places: &AgentPlaces, adapter: &dyn Adapter, diagnosis: &mut Diagnosis) -> Option<Proof> {
     let name = adapter.agent().name;
     if !args.prove {
@@ -134,7 +134,7 @@ fn proof(args: &DoctorArgs, places: &AgentPlaces, adapter: &dyn Adapter, diagnos
     proof
 }
 
-/// The newest proof that was kept, and the check of what it still says.
+/// Returns the newest stored proof, and adds its check.
 pub(super) fn newest_proof(places: &AgentPlaces, agent: &str, diagnosis: &mut Diagnosis) -> Option<Proof> {
     let proof = Proofs::of(&places.directories.state).newest(agent);
     if !diagnosis.installed.is_empty() {
@@ -143,7 +143,7 @@ pub(super) fn newest_proof(places: &AgentPlaces, agent: &str, diagnosis: &mut Di
     proof
 }
 
-/// What a proof that was kept still says.
+/// Returns the check of a stored proof.
 fn kept(agent: &str, proof: Option<&Proof>) -> Check {
     let prove = format!("hookhost doctor {agent} --prove");
     let Some(proof) = proof else { return Check::unknown("proof", "it was never proven that the hook says no", prove) };

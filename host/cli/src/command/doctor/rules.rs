@@ -9,10 +9,10 @@ use hookhost_install::check::Check;
 use hookhost_server::NOT_TAKEN_UP;
 use serde_json::Value;
 
-/// How much of a digest a person is shown.
+/// Number of characters that are shown of a digest.
 const SHOWN: usize = 12;
 
-/// `running` is what the resident host says: the rules that it has loaded are in force, whatever the files say now.
+/// Checks the rules. `running` is the resident host's status: the rules that it has loaded are in force, even if the files differ.
 pub(super) fn check(running: Option<&Value>) -> Check {
     let rules = running.map(|status| &status["rules"]);
     if let Some(why) = rules.and_then(|rules| rules["problem"].as_str()) {
@@ -47,7 +47,7 @@ fn of(config: &Config) -> Check {
     Check::ok("rules", format!("{plugins} {of} from {}; digest {short}", files.join(", ")))
 }
 
-/// Why the code of an entry cannot be loaded.
+/// Returns the reason why the code of an entry cannot be loaded.
 fn unusable(entry: &Entry) -> Option<String> {
     let (path, pinned) = (entry.code.path()?, entry.code.digest()?);
     let shown = one_line(&path.to_string_lossy());

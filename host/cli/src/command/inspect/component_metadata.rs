@@ -1,4 +1,4 @@
-//! What a component says of itself in custom sections, and how large a stack its main module has.
+//! Reads a component's description of itself from its custom sections, and the size of its main module's stack.
 
 use crate::output::truncate::cut;
 use hookhost::config::OnFailure;
@@ -8,7 +8,7 @@ use wasmparser::{
     ConstExpr, CustomSectionReader, DataKind, Encoding, KnownCustom, Operator, Parser, Payload, TypeRef, ValType,
 };
 
-/// What a component says of itself. A part that cannot be read is absent.
+/// A component's description of itself. Parts that cannot be read are absent.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::command) struct Metadata {
@@ -19,16 +19,16 @@ pub(in crate::command) struct Metadata {
     producers: BTreeMap<String, Vec<String>>,
     /// `authors`, `description`, `licenses`, `source`, `homepage`, `revision` and `version`.
     annotations: BTreeMap<String, String>,
-    /// The priority that it proposes for its entry.
+    /// The priority that the component proposes for its entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     priority: Option<i32>,
-    /// What is wrong with its proposal, if it is invalid.
+    /// The error in this proposal, if it is invalid.
     #[serde(skip_serializing_if = "Option::is_none")]
     priority_problem: Option<String>,
-    /// What it proposes for its entry where it fails.
+    /// The reaction to its failures that the component proposes for its entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     on_failure: Option<OnFailure>,
-    /// What is wrong with that proposal, if it is invalid.
+    /// The error in this proposal, if it is invalid.
     #[serde(skip_serializing_if = "Option::is_none")]
     on_failure_problem: Option<String>,
     /// Stack of the main module, in bytes.
@@ -38,11 +38,11 @@ pub(in crate::command) struct Metadata {
 /// The custom sections that hold one text each, as `wasm-tools metadata add` writes them.
 const ANNOTATIONS: [&str; 7] = ["authors", "description", "licenses", "source", "homepage", "revision", "version"];
 
-/// The custom sections that propose a key of the entry: the text is the value. The component has them, or a module of it.
+/// The custom sections that propose a key of the entry. Their text is the value. They are in the component or in one of its modules.
 const PRIORITY: &str = "hookhost:priority";
 const ON_FAILURE: &str = "hookhost:on-failure";
 
-/// Most characters that are shown of a proposal or of a tool's name, and of a row.
+/// Maximum characters that are shown of a proposal or of a tool's name, and of a row.
 const SHOWN: usize = 40;
 const ROW: usize = 500;
 
@@ -65,7 +65,7 @@ impl Metadata {
                     propose(&section, priority, priority_problem, |text| text.parse().ok(), &range);
                 }
                 Payload::CustomSection(section) if section.name() == ON_FAILURE && open.len() <= 2 => {
-                    // Nobody proposes for itself that its failures do not matter.
+                    // A plugin must not propose that its own failures do not matter.
                     let words = [OnFailure::Ask, OnFailure::Reject];
                     let read = |text: &str| words.into_iter().find(|word| word.name() == text);
                     let Self { on_failure, on_failure_problem, .. } = &mut metadata;
@@ -79,24 +79,24 @@ impl Metadata {
                 }
             }
         }
-        // A component holds adapters beside the module that was compiled from the author's code, which is the largest.
+        // A component can contain adapters. The module that was compiled from the author's code is the largest.
         let main = modules.into_iter().filter(|module| module.has_memory).max_by_key(|module| module.code);
         metadata.stack = main.and_then(|module| module.stack());
         metadata
     }
 
-    /// The priority that it proposes, if any.
+    /// Returns the priority that the component proposes, if any.
     ///
     /// # Errors
-    /// What is wrong with the proposal.
+    /// The error in the proposal.
     pub(in crate::command) fn priority(&self) -> Result<Option<i32>, &str> {
         self.priority_problem.as_deref().map_or(Ok(self.priority), Err)
     }
 
-    /// What it proposes for its entry where it fails, if anything.
+    /// Returns the reaction to its failures that the component proposes, if any.
     ///
     /// # Errors
-    /// What is wrong with the proposal.
+    /// The error in the proposal.
     pub(in crate::command) fn on_failure(&self) -> Result<Option<OnFailure>, &str> {
         self.on_failure_problem.as_deref().map_or(Ok(self.on_failure), Err)
     }
@@ -126,7 +126,7 @@ impl Metadata {
         }
     }
 
-    /// The rows for a person, each cut to what one reads.
+    /// Returns the rows for a person, each cut to a readable length.
     pub(super) fn rows(&self) -> Vec<(&'static str, String)> {
         let mut rows = Vec::new();
         rows.extend(self.name.clone().map(|name| ("named", name)));
@@ -139,7 +139,7 @@ impl Metadata {
     }
 }
 
-/// Takes a proposal. Two different ones count as none.
+/// Reads a proposal. Two different proposals are a problem.
 fn propose<T: Copy + PartialEq>(
     section: &CustomSectionReader<'_>,
     proposed: &mut Option<T>,
@@ -160,14 +160,14 @@ fn propose<T: Copy + PartialEq>(
     }
 }
 
-/// What matters of a core module for the size of its stack.
+/// The parts of a core module that determine the size of its stack.
 #[derive(Debug, Default)]
 struct Module {
     has_memory: bool,
     imported_globals: usize,
-    /// The first global of its own, where it is a variable `i32`. LLVM's linker puts `__stack_pointer` there.
+    /// The first value of the module's own first global, if that is a variable `i32`. LLVM's linker puts `__stack_pointer` there.
     first_global: Option<i32>,
-    /// Where its lowest data goes.
+    /// The address of its lowest data.
     lowest_data: Option<i32>,
     /// Bytes of code.
     code: u32,
@@ -201,8 +201,8 @@ impl Module {
         }
     }
 
-    /// Rust's linker puts the stack first: it grows down from the stack pointer's first value to 0, and the data begin
-    /// after it. A module laid out in another way has a stack of unknown size.
+    /// Rust's linker puts the stack first: it grows down from the stack pointer's first value to 0, and the data begin after it. The
+    /// stack of a module with another layout has an unknown size.
     fn stack(&self) -> Option<usize> {
         let top = self.first_global.filter(|top| *top > 0 && self.imported_globals == 0)?;
         if self.lowest_data.is_some_and(|lowest| lowest < top) {

@@ -1,4 +1,4 @@
-//! `hookhost inspect --allowed`: what the file's entry gives it, and what it asks for beyond that.
+//! `hookhost inspect --allowed`: the grants of the file's entry, and the needs beyond them.
 
 use crate::args::InspectArgs;
 use crate::configuration::{self, allow_command};
@@ -24,7 +24,7 @@ pub(super) async fn run(args: &InspectArgs, inspection: &Inspection) -> Result<E
     };
     let mut given = Given { entry, inspection, missing: missing(entry, inspection), set_up_once: None };
     if given.loads() && inspection.configurable {
-        // Only loading it tells, and what is allowed may be loaded.
+        // Only loading shows this. The plugin is allowed, so it may be loaded.
         given.set_up_once = Some(loading::attempt(entry).await?.is_preinitialised());
     }
     if args.json {
@@ -38,10 +38,10 @@ pub(super) async fn run(args: &InspectArgs, inspection: &Inspection) -> Result<E
 struct Given<'a> {
     entry: &'a Entry,
     inspection: &'a Inspection,
-    /// What it needs and is not granted, as lines of `[plugin.grants]`.
+    /// Grants that the plugin needs and does not have, as lines of `[plugin.grants]`.
     missing: Vec<&'a str>,
-    /// Whether its memory after `configure` is what each event starts from; none where there is
-    /// nothing to set up, or it would not be loaded.
+    /// True if each event starts from the plugin's memory after `configure`. `None` if there is nothing to set up, or if the plugin
+    /// would not load.
     set_up_once: Option<bool>,
 }
 
@@ -56,12 +56,12 @@ impl Given<'_> {
         self.entry.code.digest() == Some(self.inspection.digest)
     }
 
-    /// Whether it would be loaded, as far as can be told without running it.
+    /// Returns true if the plugin would load, as far as can be known without running it.
     fn loads(&self) -> bool {
         self.is_this_file() && self.missing.is_empty() && self.inspection.problem.is_none()
     }
 
-    /// The events that it subscribes to: those that it exports, less what the entry leaves out.
+    /// The events that it subscribes to: those that it exports, without those that the entry excludes.
     fn subscriptions(&self) -> impl Iterator<Item = EventKind> {
         let admitted = |event: &EventKind| self.entry.events.as_ref().is_none_or(|events| events.contains(event));
         self.inspection.events.iter().copied().filter(admitted)

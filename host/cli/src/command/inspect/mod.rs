@@ -1,4 +1,4 @@
-//! `hookhost inspect`: what a file is, without running anything of it.
+//! `hookhost inspect`: describes a file without running any of it.
 
 use crate::args::InspectArgs;
 use crate::configuration::{self, allow_command};
@@ -40,7 +40,7 @@ pub(crate) async fn run(args: &InspectArgs) -> Result<Exit, CliError> {
     Ok(if inspection.problem.is_some() { Exit::NotLoaded } else { Exit::Done })
 }
 
-/// A file's bytes, and what they are.
+/// Reads a file and inspects it.
 pub(super) fn read(wasm: &Path) -> Result<(Vec<u8>, Inspection), CliError> {
     let shown = wasm.display();
     let bytes = hookhost::command::read(wasm).map_err(|error| {
@@ -55,11 +55,11 @@ pub(super) fn read(wasm: &Path) -> Result<(Vec<u8>, Inspection), CliError> {
     Ok((bytes, inspection))
 }
 
-/// Whether the file may load, as far as the allowlist goes.
+/// The file's state on the allowlist.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct Allowed {
-    /// `allowed`, `not-enabled`, `other-digest`, `not-on-the-allowlist`, or `unknown` where the allowlist is broken.
+    /// `allowed`, `not-enabled`, `other-digest`, `not-on-the-allowlist`, or `unknown` if the allowlist cannot be read.
     state: &'static str,
     name: Option<String>,
     /// File and line of the entry.
@@ -151,11 +151,11 @@ fn allowed_in_words(allowed: &Allowed) -> String {
     }
 }
 
-/// The stack that a plugin is linked with where it follows the project template, in bytes.
+/// Stack size that the project template links a plugin with, in bytes.
 const TEMPLATE_STACK: usize = 48 * 1024;
 
-/// The least stack that costs an event more than a small plugin's whole work, in bytes. One that reads what is nested deeply has several
-/// times the template's for a reason.
+/// A stack of this size, in bytes, costs an event more than all work of a small plugin. A plugin that reads deeply nested input has
+/// several times the template's stack for a reason.
 const LARGE_STACK: usize = 512 * 1024;
 
 fn stack_in_words(stack: usize) -> String {

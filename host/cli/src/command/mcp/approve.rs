@@ -1,4 +1,4 @@
-//! `hookhost mcp approve` and `hookhost mcp list`: the definitions of tools that are held back, and those that were approved.
+//! `hookhost mcp approve` and `hookhost mcp list`: the definitions of tools that are held back, and the approved ones.
 
 use super::rules::lock_file;
 use crate::args::ApproveToolsArgs;
@@ -53,7 +53,7 @@ pub(crate) fn approve(args: &ApproveToolsArgs) -> Result<Exit, CliError> {
         }
     }
     let _changing = directory.changing().map_err(CliError::not_loaded)?;
-    // A proxy may have changed both meanwhile; exactly what was shown is approved.
+    // A proxy may have changed both files meanwhile. Exactly the shown definitions are approved.
     let mut lock = Lock::read(&file).map_err(CliError::not_loaded)?;
     let mut left = directory.read(&args.server).map_err(CliError::not_loaded)?;
     left.retain(|tool, held| chosen.get(tool) != Some(held));
@@ -74,7 +74,7 @@ fn unknown_server(server: &str, known: &BTreeSet<String>) -> CliError {
     CliError::usage(why).advise("hookhost mcp list")
 }
 
-/// The servers that somebody may have meant, as the end of a sentence.
+/// Suggests known servers for a mistyped name, as the end of a sentence.
 pub(super) fn known_servers(typed: &str, known: &BTreeSet<String>) -> String {
     match nearest(typed, known.iter().map(String::as_str)) {
         Some(nearest) => format!(": did you mean {nearest}?"),
@@ -93,7 +93,7 @@ fn chosen(args: &ApproveToolsArgs, mut held: HeldTools) -> Result<HeldTools, Cli
     Ok(held)
 }
 
-/// A definition for a person: all of it, or what changed. Characters that are not seen are escaped.
+/// Describes a definition for a person: all of it, or the changes. Invisible characters are escaped.
 fn described(tool: &str, held: &Held, before: Option<&Value>) -> String {
     let mut text =
         format!("{NAME}{}{NAME:#} {WARNING}{}{WARNING:#}\n", one_line(&escaped(tool)), one_line(&escaped(&held.why)));

@@ -1,19 +1,19 @@
-//! Whether a schema has an argument that a rule names by its path, such as `a.b.0`.
+//! Checks that a schema has an argument that a rule names by its path, such as `a.b.0`.
 
 use crate::nearest::nearest;
 use serde_json::Value;
 
-/// How many references, and parts of a schema within others, are followed: a schema can refer to itself.
+/// Maximum depth of references and of nested parts that are followed. A schema can refer to itself.
 const MAX_DEPTH: usize = 32;
 
 /// An argument that a schema does not have.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Missing {
-    /// A path that the schema has and that is like it.
+    /// A similar path that the schema has.
     pub(super) nearest: Option<String>,
 }
 
-/// What is wrong with the path of an argument; `None` where the schema has it, or does not say which arguments there are.
+/// Returns an error if the schema does not have the argument at `path`; `None` if it has it or allows unknown arguments.
 pub(super) fn missing(schema: &Value, path: &str) -> Option<Missing> {
     let mut places = Places::new(schema);
     places.add(schema, 0);
@@ -36,14 +36,14 @@ pub(super) fn missing(schema: &Value, path: &str) -> Option<Missing> {
     None
 }
 
-/// Upper bound of the parts that are looked at for one step; beyond, it is left open what there is.
+/// Maximum number of parts that one step collects. Beyond it, the schema counts as open.
 const MAX_PARTS: usize = 1000;
 
-/// The parts of a schema that a value has to fit, or may fit.
+/// The parts of a schema that apply to a value, or may apply.
 struct Places<'a> {
     whole: &'a Value,
     found: Vec<&'a Value>,
-    /// Whether it is left open what the value holds.
+    /// True if the schema does not say what the value contains.
     is_open: bool,
 }
 
@@ -52,9 +52,9 @@ impl<'a> Places<'a> {
         Self { whole, found: Vec::new(), is_open: false }
     }
 
-    /// Adds a part, and those that it names or combines.
+    /// Adds a part, and the parts that it refers to or combines.
     fn add(&mut self, part: &'a Value, depth: usize) {
-        // Parts may name each other again and again.
+        // Parts may refer to each other without end.
         if depth > MAX_DEPTH || self.found.len() >= MAX_PARTS {
             self.is_open = true;
             return;
@@ -70,13 +70,13 @@ impl<'a> Places<'a> {
             let target = reference.as_str().and_then(|text| text.strip_prefix('#'));
             match target.and_then(|pointer| self.whole.pointer(pointer)) {
                 Some(target) => self.add(target, depth + 1),
-                // It is elsewhere: nobody knows what it says.
+                // The target is outside of this schema and thus unknown.
                 None => self.is_open = true,
             }
         }
     }
 
-    /// What the parts say of a member or an element; `None` where there cannot be one by that name.
+    /// Returns the parts for a member or an element; `None` if there cannot be one of that name.
     fn step(&self, part: &str) -> Option<Self> {
         let mut next = Self::new(self.whole);
         let is_index = part.parse::<usize>().is_ok();
@@ -87,7 +87,7 @@ impl<'a> Places<'a> {
             if let Some(member) = place.get("properties").and_then(|members| members.get(part)) {
                 next.add(member, 0);
             }
-            // Which of them a name fits, and what more there may be, is left open.
+            // These keys allow members or elements whose names are not listed.
             next.is_open |= place.get("patternProperties").is_some();
             next.is_open |= place.get("additionalProperties").is_some_and(|more| *more != Value::Bool(false));
             next.is_open |= is_index && OF_ELEMENTS.iter().any(|key| place.get(key).is_some());
@@ -102,13 +102,13 @@ impl<'a> Places<'a> {
     }
 }
 
-/// The keys that say which members or elements there are.
+/// The keys that define the members or elements.
 const OF_MEMBERS: &[&str] = &["properties", "patternProperties", "additionalProperties", "items", "prefixItems"];
 
-/// The types of values that hold no others.
+/// The types of values that contain no others.
 const PLAIN: &[&str] = &["string", "number", "integer", "boolean", "null"];
 
-/// The keys that say what elements are.
+/// The keys that describe elements.
 const OF_ELEMENTS: &[&str] = &["items", "prefixItems"];
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `hookhost mcp check`: rules about MCP servers, tools and arguments that no listing has.
+//! `hookhost mcp check`: finds rules about MCP servers, tools and arguments that no listing contains.
 
 use super::approve::known_servers;
 use super::arguments::{Missing, missing};
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// Reports what rules say of known servers that fits nothing that these list, and servers that nobody knows.
+/// Reports rules about known servers that match nothing in their listings, and rules about unknown servers.
 pub(crate) fn check() -> Result<Exit, CliError> {
     let directory = configuration::cwd()?;
     let config = configuration::read(None, &directory)?;
@@ -37,11 +37,11 @@ pub(crate) fn check() -> Result<Exit, CliError> {
     Ok(Exit::Failed)
 }
 
-/// What was found, and what rules are compared with.
+/// The findings so far, and the listings that rules are compared with.
 struct Report {
     lock: Lock,
     held: HeldBack,
-    /// The servers of which something was listed.
+    /// The servers that have listed something.
     known: BTreeSet<String>,
     found: String,
 }
@@ -62,7 +62,7 @@ impl Report {
                 self.say("no tool", &rule.text, &format!("{}: {server} lists none that fits", rule.name));
             }
             None if self.known.contains(named) => {}
-            // Agents have servers of their own under such names: only what is like a known one is an error in typing.
+            // Agents have servers of their own under such names, so only a name that resembles a known one is reported.
             None => {
                 let nearest = nearest(named, self.known.iter().map(String::as_str));
                 if let Some(more) = nearest.map(|nearest| format!("{}: did you mean {nearest}?", rule.name)) {
@@ -77,7 +77,7 @@ impl Report {
         of_protocol(rule, server).is_some() || tools.any(|(tool, _)| rule.fits(server, tool))
     }
 
-    /// Reports each argument that no definition has which the rule fits.
+    /// Reports each argument that is missing from all definitions that the rule matches.
     fn arguments(&mut self, rule: &Rule, server: &str) {
         let schemas = self.schemas(rule, server);
         for argument in &rule.arguments {
@@ -90,7 +90,7 @@ impl Report {
         }
     }
 
-    /// The schemas of what a rule fits: of tools that were approved, and of methods of the protocol.
+    /// Returns the schemas of approved tools and of protocol methods that the rule matches.
     fn schemas(&self, rule: &Rule, server: &str) -> Vec<Value> {
         if let Some(method) = of_protocol(rule, server) {
             return vec![schema_of(method)];
@@ -107,7 +107,7 @@ impl Report {
             self.say("no server", server, &format!("[mcp-proxy.servers]: none of that name was listed{near}"));
         }
         for pattern in section.patterns().filter(|pattern| self.known.contains(pattern.server)).collect::<Vec<_>>() {
-            // What is held back is listed as well.
+            // Tools that are held back are listed too.
             let held = self.held.read(pattern.server).map_err(CliError::not_loaded)?;
             let approved = self.lock.servers.get(pattern.server).into_iter().flat_map(|tools| tools.keys());
             if !approved.chain(held.keys()).any(|tool| pattern.fits(tool)) {
@@ -122,20 +122,20 @@ impl Report {
 
 /// A rule that names tools, and perhaps arguments of theirs.
 struct Rule {
-    /// Whose it is.
+    /// The plugin or section that contains the rule, for messages.
     name: String,
-    /// The pattern of the tools, as it is written.
+    /// The pattern of the tools, as written.
     text: String,
     tools: Tools,
     /// The paths of the arguments in its conditions.
     arguments: Vec<String>,
 }
 
-/// How the tools of a rule are found.
+/// The kind of pattern that selects a rule's tools.
 enum Tools {
-    /// As the configuration has it.
+    /// A pattern of the configuration.
     Pattern(ToolPattern),
-    /// As the plugin tool-policy has it.
+    /// A glob of the plugin tool-policy.
     Glob(glob::Pattern),
 }
 
@@ -152,7 +152,7 @@ impl Rule {
     }
 }
 
-/// All rules that name tools.
+/// Returns all rules that name tools.
 fn rules(config: &Config) -> Vec<Rule> {
     let rule = |name: String, pattern: &ToolPattern| Rule {
         name,
@@ -171,7 +171,7 @@ fn rules(config: &Config) -> Vec<Rule> {
     rules
 }
 
-/// The rules in a plugin's own configuration, where that has the form of tool-policy's.
+/// Returns the rules in a plugin's own settings, if these have the form of tool-policy's.
 fn of_configuration(entry: &Entry) -> Vec<Rule> {
     let rules = entry.config.get("rule").and_then(Value::as_array).into_iter().flatten();
     let rules = rules.filter_map(|rule| {
@@ -189,14 +189,14 @@ fn of_configuration(entry: &Entry) -> Vec<Rule> {
     rules.collect()
 }
 
-/// The server that a pattern names, where it names one.
+/// Returns the server that a pattern names, if any.
 fn named(pattern: &str) -> Option<&str> {
     let (prefix, rest) = pattern.split_at_checked(5)?;
     let (server, _) = rest.split_once("__")?;
     (prefix.eq_ignore_ascii_case("mcp__") && !server.contains(['*', '?', '['])).then_some(server)
 }
 
-/// The method that a rule names in the place of a tool.
+/// Returns the protocol method that a rule names in the place of a tool.
 fn of_protocol<'a>(rule: &'a Rule, server: &str) -> Option<&'a str> {
     rule.text.get(format!("mcp__{server}__").len()..).filter(|rest| is_reserved(rest))
 }
@@ -204,7 +204,7 @@ fn of_protocol<'a>(rule: &'a Rule, server: &str) -> Option<&'a str> {
 /// The methods whose arguments are always the same.
 const METHODS: [&str; 2] = ["resources/read", "prompts/get"];
 
-/// The schema of what a rule reads as the arguments of a method; one that says nothing where they depend on the server.
+/// The schema of a method's arguments as rules see them; an empty schema if they depend on the server.
 fn schema_of(method: &str) -> Value {
     match method {
         "resources/read" => json!({ "properties": { "uri": {} } }),

@@ -1,5 +1,5 @@
-//! `hookhost install AGENT --mcp` and `hookhost uninstall AGENT --mcp`: the proxy in the place of an agent's MCP servers, and the
-//! servers in its place again.
+//! `hookhost install AGENT --mcp` and `hookhost uninstall AGENT --mcp`: puts the proxy before an agent's MCP servers, or takes it
+//! out again.
 
 use crate::agent_places::AgentPlaces;
 use crate::command::install::failed;
@@ -21,7 +21,7 @@ use hookhost_install::settings_file::SettingsFile;
 use hookhost_relay::name::ServerName;
 use std::fmt::Write as _;
 
-/// What the agent is to start.
+/// The program that the agent starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum To {
     /// The proxy.
@@ -47,7 +47,7 @@ pub(crate) fn change_servers(
                     exit = Exit::Failed;
                 }
             }
-            // Of all agents, those whose file is not known are left out.
+            // If several agents are changed, those without a known file are skipped.
             Err(Unchanged::NotKnown) if agents.len() > 1 => {}
             Err(Unchanged::NotKnown) => {
                 let why = format!(
@@ -72,7 +72,7 @@ enum Unchanged {
     Failed(CliError),
 }
 
-/// Returns the text to print, and false where a server was left that would read other rules.
+/// Returns the text to print, and false if a server was left that would read other rules.
 fn change(
     places: &AgentPlaces,
     adapter: &dyn Adapter,
@@ -125,8 +125,8 @@ fn change(
     Ok((said, !servers.iter().any(is_misled)))
 }
 
-/// Returns true for a variable of a server's entry by which the proxy would read other files than the user's. Agents replace
-/// `${NAME}` by a variable of their own environment.
+/// Returns true if this variable of a server's entry would make the proxy read other files than the user's. Agents replace `${NAME}`
+/// by a variable of their own environment.
 fn misleads(name: &str, value: &str) -> bool {
     let own = std::env::var(name).is_ok_and(|own| own == value);
     DIRECTORY_VARIABLES.contains(&name) && !own && value != format!("${{{name}}}") && value != format!("${name}")

@@ -1,4 +1,4 @@
-//! `hookhost mcp interceptor`: the chain as an interceptor of MCP, on the standard input and output.
+//! `hookhost mcp interceptor`: serves the chain as an MCP interceptor on standard input and output.
 
 use crate::args::InterceptorArgs;
 use crate::audit_log;
@@ -22,7 +22,7 @@ pub(crate) async fn interceptor(args: &InterceptorArgs) -> Result<Exit, CliError
     let cwd = configuration::cwd()?;
     let config = loading::config(&args.configuration, &cwd)?;
     for entry in config.enabled().filter(|entry| entry.tools.is_some()) {
-        // A response does not say which tool it is of.
+        // A response does not name its tool.
         tracing::warn!(
             "the plugin {} is for some tools only, and an interceptor's responses name no tool: it is not asked about them",
             entry.name
@@ -43,7 +43,7 @@ pub(crate) async fn interceptor(args: &InterceptorArgs) -> Result<Exit, CliError
     audit_log::finish(&host, ended).await
 }
 
-/// Answers one request after another until the client has no more.
+/// Answers one request after another until the end of the input.
 async fn serve(interceptors: &Interceptors) -> io::Result<()> {
     let (mut input, mut output) = (BufReader::new(streams::input()?), streams::output()?);
     loop {
@@ -52,7 +52,7 @@ async fn serve(interceptors: &Interceptors) -> io::Result<()> {
             Line::TooLong { .. } => None,
             Line::End => return Ok(()),
         };
-        // What cannot be read is no request, and is answered as that.
+        // Unreadable input is answered as an invalid request.
         if let Some(answer) = interceptors.answer(&request.unwrap_or(Value::Null)).await {
             output.write_all(format!("{answer}\n").as_bytes()).await?;
             output.flush().await?;

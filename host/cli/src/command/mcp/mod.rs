@@ -1,4 +1,4 @@
-//! `hookhost mcp`: the proxy in front of an MCP server, the definitions of tools that it lets through, and the interceptor.
+//! `hookhost mcp`: the proxy before an MCP server, the approval of tools' definitions, and the interceptor.
 
 mod approve;
 mod arguments;

@@ -1,4 +1,4 @@
-//! The proxy before a program or a service.
+//! Runs the proxy before a program or a service.
 
 use super::rules::UserRules;
 use crate::args::McpArgs;
@@ -26,7 +26,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-/// How long a server has to end once its client has nothing more to say.
+/// Time for the server to end after its client closed the connection.
 const FOR_THE_SERVER: Duration = Duration::from_secs(10);
 
 pub(crate) async fn proxy(args: &McpArgs) -> Result<Exit, CliError> {
@@ -64,7 +64,7 @@ pub(crate) async fn proxy(args: &McpArgs) -> Result<Exit, CliError> {
                 let server = Server { output, input };
                 let proxied = stdio::run(Arc::clone(&judge), client(&cancel)?, server, FOR_THE_SERVER);
                 soon(proxied, &cancel).await;
-                // Where it has not ended by itself.
+                // The proxy may have been stopped before its end.
                 tokio::join!(service.end(), judge.end_session());
                 Ok(Exit::Done)
             }
@@ -84,7 +84,7 @@ async fn before_program(
     program.until_its_end(cancel, |server| Ok(stdio::run(judge, client(cancel)?, server, FOR_THE_SERVER))).await
 }
 
-/// Serves clients over HTTP, until it is interrupted.
+/// Serves clients over HTTP until it is interrupted.
 async fn listen(
     service: Service,
     judge: NewJudge,
@@ -103,19 +103,19 @@ async fn listen(
     Ok(Exit::Done)
 }
 
-/// Says something to the user.
+/// Prints a notice for the user.
 fn tell(text: &str) {
     output::note(&output::notice(text));
 }
 
-/// The key in an environment variable.
+/// Reads the key in an environment variable.
 fn key(variable: &str) -> Result<String, CliError> {
     let key = std::env::var(variable).ok().filter(|key| !key.trim().is_empty());
     let missing = || CliError::usage(format!("the environment variable {variable} has no key: set it"));
     Ok(key.ok_or_else(missing)?.trim().to_owned())
 }
 
-/// Makes judges of a server, in the working directory, each with a session of its own.
+/// Returns a function that makes judges of a server, in the working directory, each with a session of its own.
 fn new_judge(server: &ServerName) -> Result<impl Fn() -> Result<Judge, String> + Send + Sync + use<>, CliError> {
     let places = configuration::places()?;
     let cwd = configuration::cwd()?;
@@ -130,7 +130,7 @@ fn new_judge(server: &ServerName) -> Result<impl Fn() -> Result<Judge, String> +
     })
 }
 
-/// Whether arguments fit a tool's schema. Nothing fits one that cannot be checked.
+/// Returns true if arguments fit a tool's schema. Nothing fits a schema that cannot be checked.
 fn fits(schema: &Value, arguments: &Value) -> bool {
     Schema::compile(schema).is_ok_and(|schema| schema.problems(arguments).is_empty())
 }
@@ -144,7 +144,7 @@ fn server_name(args: &McpArgs) -> Result<ServerName, CliError> {
     }
 }
 
-/// A name made of the host of an address.
+/// Makes a name of the host of an address.
 fn host_of(address: &str) -> Option<ServerName> {
     let (_, rest) = address.split_once("://")?;
     ServerName::made_of(rest.split(['/', ':', '?', '#']).next()?)

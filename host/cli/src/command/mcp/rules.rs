@@ -1,4 +1,4 @@
-//! What the user's configuration says of servers, and which lock file counts.
+//! The user's configuration of MCP servers, and the place of the lock file.
 
 use crate::configuration;
 use crate::exit::CliError;
@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// The section `[mcp-proxy]` of the user's own file, read again when that changes.
+/// The section `[mcp-proxy]` of the user's own file. It is read again if the file changes.
 #[derive(Debug)]
 pub(crate) struct UserRules {
     file: PathBuf,
@@ -19,11 +19,11 @@ pub(crate) struct UserRules {
     read: Mutex<Option<(Stamp, Section)>>,
 }
 
-/// What tells a file from a changed one; absent where it is not there.
+/// Inode, size and time of a file, which show that it changed; `None` if it does not exist.
 type Stamp = Option<(u64, u64, i64, i64)>;
 
 impl UserRules {
-    /// What counts in a directory.
+    /// The rules for this directory.
     pub(crate) fn of(directory: &Path) -> Result<Self, CliError> {
         let file = configuration::places()?.user_file();
         Ok(Self { file, lock_file: lock_file(directory)?, read: Mutex::new(None) })
@@ -49,13 +49,13 @@ impl Rules for UserRules {
     }
 }
 
-/// The section of the user's own file.
+/// Reads the section of the user's own file.
 pub(super) fn section() -> Result<Section, CliError> {
     let own = configuration::places()?.config;
     configuration::mcp_proxy(&configuration::find(None, &own)?.config)
 }
 
-/// The lock file of the project whose hookhost.toml the user has approved; otherwise the user's own.
+/// Returns the lock file of the project whose hookhost.toml the user has approved; otherwise the user's own.
 pub(crate) fn lock_file(directory: &Path) -> Result<PathBuf, CliError> {
     let places = configuration::places()?;
     let own = places.user_file();

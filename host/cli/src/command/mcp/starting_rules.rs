@@ -1,4 +1,4 @@
-//! `hookhost mcp init`: rules that begin with a server's listing.
+//! `hookhost mcp init`: prints first rules, made from a server's listing.
 
 use super::rules::lock_file;
 use crate::configuration;
@@ -9,7 +9,7 @@ use hookhost_relay::name::ServerName;
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// Prints rules for a server: only the tools that it lists, and a question about each that does not say that it only reads.
+/// Prints rules for a server: they admit the listed tools, and ask about each tool that is not marked as read-only.
 pub(crate) fn init(server: &str) -> Result<Exit, CliError> {
     let server = ServerName::new(server).map_err(CliError::usage)?;
     let file = lock_file(&configuration::cwd()?)?;
@@ -18,7 +18,7 @@ pub(crate) fn init(server: &str) -> Result<Exit, CliError> {
     let held = held.read(server.as_str()).map_err(CliError::not_loaded)?;
     let mut definitions: Definitions = held.into_iter().map(|(tool, held)| (tool, held.definition)).collect();
     definitions.extend(lock.servers.get(server.as_str()).cloned().unwrap_or_default());
-    // What no rule can name, a person has to look at.
+    // No rule can name these tools, so a person has to look at them.
     definitions.retain(|tool, _| !tool.contains(|c: char| c == '*' || c.is_whitespace() || hookhost::is_unseen(c)));
     if definitions.is_empty() {
         let why = format!("nothing is known of {server}: start an agent that uses it through the proxy, and try again");
@@ -48,7 +48,7 @@ pub(crate) fn init(server: &str) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// A text as TOML has it; of what it escapes JSON has the same spelling.
+/// Prints a text as a TOML string. JSON spells the escapes that occur here in the same way.
 fn text(text: &str) -> String {
     Value::from(text).to_string()
 }

@@ -1,4 +1,4 @@
-//! What the commands of a conversation do.
+//! The commands of a conversation.
 
 use super::Repl;
 use super::slash::{self, About, COMMANDS, Slash};
@@ -13,11 +13,11 @@ use crate::output::{
 use clap::ValueEnum as _;
 use std::fmt::Write as _;
 
-/// How many sessions are listed.
+/// Maximum number of sessions that are listed.
 const LISTED: usize = 10;
 
 impl Repl<'_> {
-    /// Runs the typed command; returns whether it leaves. An error is shown, and the conversation continues.
+    /// Runs the typed command, and returns true if the command ends the conversation. An error is printed, and the conversation continues.
     pub(super) async fn command(&mut self, words: &[&str]) -> Result<bool, CliError> {
         let slash = match slash::parse(words) {
             Ok(slash) => slash,
@@ -93,8 +93,8 @@ impl Repl<'_> {
         format!("{model} of {provider}")
     }
 
-    /// A single word is a provider, if one has that name; otherwise a model of the provider at hand, unless it is nearly a
-    /// provider's name.
+    /// Changes the model. A single word is a provider, if one has that name; otherwise a model of the current provider, unless it
+    /// resembles a provider's name.
     async fn model(&mut self, names: &[&str]) -> Result<String, CliError> {
         let providers = self.choices.providers.iter().map(|(known, _)| known);
         let (provider, model) = match names {
@@ -142,8 +142,8 @@ impl Repl<'_> {
     }
 }
 
-/// Whether a word is a provider's name with a letter or two wrong. A word that only begins with the
-/// name is a model: `deepseek-chat`.
+/// Returns true if a word is a provider's name with one or two wrong letters. A word that begins with the name is a model:
+/// `deepseek-chat`.
 fn is_mistyped(word: &str, name: &str) -> bool {
     let wrong = strsim::osa_distance(word, name);
     !word.starts_with(name) && wrong <= 2 && wrong * 3 <= name.len()
@@ -153,7 +153,7 @@ fn takes(name: &str) -> &'static str {
     COMMANDS.iter().find(|command| command.name == name).map_or("", |command| command.takes)
 }
 
-/// One sentence about what was typed.
+/// Prints an error about the typed command.
 fn wrong(sentence: &str) {
     output::note(&format!("{ERROR}error:{ERROR:#} {}\n", one_line(sentence)));
 }

@@ -1,4 +1,4 @@
-//! What Tab completes: commands, and what follows them.
+//! Completes commands and their arguments at Tab.
 
 use super::slash::COMMANDS;
 use crate::args::Approve;
@@ -13,30 +13,30 @@ use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Context, Helper};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Most sessions that are offered: the last used ones.
+/// Maximum number of sessions that are offered, the last used ones first.
 const SESSIONS: usize = 50;
 
-/// Most characters of a session's prompt beside its id.
+/// Maximum characters of a session's prompt beside its id.
 const WORDS: usize = 40;
 
-/// What there is to choose from.
+/// The values that can be completed.
 #[derive(Debug)]
 pub(super) struct Choices {
     pub(super) store: SessionStore,
-    /// Providers, each with its models as far as they are known.
+    /// The providers, each with its known models.
     pub(super) providers: Vec<(String, Vec<String>)>,
-    /// The provider that counts now.
+    /// The current provider.
     pub(super) provider: Mutex<String>,
 }
 
 impl Choices {
-    /// The models of a provider that are known.
+    /// The known models of a provider.
     fn models(&self, provider: &str) -> Vec<String> {
         let known = self.providers.iter().find(|(name, _)| name == provider);
         known.map(|(_, models)| models.clone()).unwrap_or_default()
     }
 
-    /// The words that can follow these words of a command: what is shown of each, and what is typed.
+    /// Returns the words that can follow these words of a command: the displayed form and the inserted form.
     fn next(&self, words: &[&str]) -> Vec<(String, String)> {
         let plain = |words: Vec<String>| words.into_iter().map(|word| (word.clone(), word)).collect();
         let names = |names: &[&str]| plain(names.iter().map(|name| (*name).to_owned()).collect());
@@ -69,7 +69,7 @@ impl Choices {
     }
 }
 
-/// Helps with the line that is typed.
+/// Completes and validates the typed line.
 #[derive(Debug)]
 pub(super) struct LineHelper(pub(super) Arc<Choices>);
 
@@ -90,7 +90,7 @@ impl Completer for LineHelper {
     }
 }
 
-/// A line that ends with a backslash continues in the next one.
+/// A line that ends with a backslash continues on the next line.
 impl Validator for LineHelper {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         let goes_on = context.input().ends_with('\\');

@@ -1,4 +1,4 @@
-//! The line that is typed: edited, completed, remembered. Messages come above it meanwhile.
+//! Reads lines from the terminal, with editing, completion and a history. Messages appear above the edited line.
 
 use super::completer::{Choices, LineHelper};
 use crate::exit::CliError;
@@ -15,34 +15,33 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use tokio::task::JoinHandle;
 
-/// The prompt before the line.
+/// The prompt of the input line.
 pub(super) const PROMPT: &str = "> ";
 
-/// Most lines that are remembered.
+/// Maximum number of lines in the history.
 const REMEMBERED: usize = 1000;
 
-/// Most bytes of a line that is remembered.
+/// Maximum length of a line in the history, in bytes.
 const MAX_LINE_BYTES: usize = 16 * 1024;
 
 /// The result of reading a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Typed {
     Line(String),
-    /// Ctrl-C: what was typed is given up.
+    /// Ctrl-C. The typed text is discarded.
     Interrupted,
-    /// Ctrl-D, or the terminal's end.
+    /// Ctrl-D, or the end of the terminal.
     End,
 }
 
 type Read = (Box<Editor<LineHelper, FileHistory>>, Result<String, ReadlineError>);
 
-/// Reads lines from the terminal.
 pub(super) struct LineEditor {
-    /// While nothing is read.
+    /// The editor, while no line is being read.
     editor: Option<Box<Editor<LineHelper, FileHistory>>>,
-    /// Where a line is read. Reading cannot be called off.
+    /// The task that reads a line. Reading cannot be cancelled.
     reading: Option<JoinHandle<Read>>,
-    /// Where lines are remembered, as long as that goes well.
+    /// The history file, until writing it fails.
     history: Option<PathBuf>,
     above: Option<Sender<String>>,
     before: Option<Termios>,
@@ -56,7 +55,7 @@ impl LineEditor {
         editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), Cmd::Newline);
         let above = editor.create_external_printer().ok().map(|mut printer| {
             let (sender, lines) = channel::<String>();
-            // A notice that comes while no line is edited waits here for the next line, and blocks nobody.
+            // A notice waits here for the next line if no line is being edited, and blocks nothing.
             std::thread::spawn(move || lines.into_iter().try_for_each(|text| printer.print(text)));
             sender
         });
@@ -72,7 +71,7 @@ impl LineEditor {
         Ok(this)
     }
 
-    /// The next line. Where this is dropped before it has come, the next call has it.
+    /// Returns the next line. If this future is dropped, the next call returns its line.
     pub(super) async fn read(&mut self) -> Result<Typed, CliError> {
         if let Some(mut editor) = self.editor.take() {
             screen::edits(self.above.clone());
@@ -112,7 +111,7 @@ impl LineEditor {
         self.remembered(kept);
     }
 
-    /// Says once that lines are not remembered.
+    /// Says once that the history cannot be stored.
     fn remembered(&mut self, done: Result<(), ReadlineError>) {
         if let (Err(error), Some(file)) = (done, &self.history) {
             let file = output::one_line(&file.to_string_lossy());
@@ -121,7 +120,7 @@ impl LineEditor {
         }
     }
 
-    /// Gives the terminal back as it was, though a line is being read.
+    /// Restores the terminal's settings while a line is being read.
     pub(super) fn give_back(&self) {
         if self.reading.is_none() {
             return;
@@ -130,7 +129,7 @@ impl LineEditor {
         if let Some(before) = &self.before {
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
         }
-        // Pasting was bracketed. A terminal that cannot edit knows nothing of it.
+        // Turns off bracketed paste, which a terminal without editing does not have.
         let end = if self.above.is_some() { "\u{1b}[?2004l\n" } else { "\n" };
         let _ = screen::print_exactly(end);
     }
@@ -138,9 +137,9 @@ impl LineEditor {
 
 fn config() -> rustyline::Result<Config> {
     let builder: Builder = Config::builder().max_history_size(REMEMBERED)?.history_ignore_dups(true)?;
-    // Lines that begin with a blank are not remembered, as in a shell.
+    // As in a shell, lines that begin with a blank are not stored.
     let builder = builder.history_ignore_space(true);
-    // One Tab shows what there is to choose from.
+    // One Tab lists the choices.
     Ok(builder.completion_type(CompletionType::List).completion_show_all_if_ambiguous(true).build())
 }
 

@@ -1,4 +1,4 @@
-//! `hookhost` alone on a terminal: one session with an agent, prompt after prompt, and commands after a slash.
+//! `hookhost` without a command on a terminal: a conversation with an agent in one session, with commands after a slash.
 
 mod commands;
 mod completer;
@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
-/// The name of the file with what was typed, in the directory of what is remembered.
+/// The name of the history file in the state directory.
 const HISTORY: &str = "history";
 
 pub(crate) async fn run(args: &ReplArgs) -> Result<Exit, CliError> {
@@ -61,10 +61,9 @@ pub(crate) async fn run(args: &ReplArgs) -> Result<Exit, CliError> {
     audit_log::finish(&host, ended).await
 }
 
-/// A conversation.
 struct Repl<'a> {
     host: Host,
-    /// What was loaded at first.
+    /// The configuration that was loaded first.
     config: Config,
     watcher: Option<ConfigWatcher>,
     section: AgentSection,
@@ -73,13 +72,13 @@ struct Repl<'a> {
     answering: Answering,
     tools: Toolbox,
     agent: Agent,
-    /// Provider and model.
+    /// The provider and the model.
     model: (String, String),
     /// The session, while it is open.
     dialogue: Option<Dialogue>,
-    /// The session that the next prompt continues, where none is open.
+    /// The session that the next prompt continues if none is open.
     next: Option<String>,
-    /// Whether there was a prompt in this conversation.
+    /// True after the first prompt.
     has_said: bool,
     people: Arc<ForPeople>,
     choices: Arc<Choices>,
@@ -132,7 +131,7 @@ impl<'a> Repl<'a> {
         })
     }
 
-    /// Reads and answers, until the person leaves.
+    /// Reads and answers until the person leaves.
     async fn read_and_answer(mut self, mut signals: Signals) -> Result<Exit, CliError> {
         let (provider, model) = (one_line(&self.model.0), one_line(&self.model.1));
         let directory = one_line(&self.workspace.to_string_lossy());
@@ -145,7 +144,7 @@ impl<'a> Repl<'a> {
     }
 
     async fn lines(&mut self, signals: &mut Signals) -> Result<Exit, CliError> {
-        // Ctrl-C was the last thing that was typed.
+        // True if Ctrl-C was the last input.
         let mut interrupted = false;
         loop {
             let typed = tokio::select! {
@@ -159,7 +158,7 @@ impl<'a> Repl<'a> {
                         self.editor.give_back();
                         interrupt::end_at_once(&self.host).await
                     }
-                    // Of a terminal that does not edit. The line that it has is given up by the terminal itself.
+                    // From a terminal without editing, which discards its line by itself.
                     Received::Interrupt if interrupted => return Ok(Exit::Interrupted),
                     Received::Interrupt => {
                         interrupted = true;
@@ -200,7 +199,7 @@ impl<'a> Repl<'a> {
         output::note(&format!("{DIM}Ctrl-C once more leaves, and so does Ctrl-D{DIM:#}\n"));
     }
 
-    /// Has the agent answer a prompt, in the session that is open, or in the one that is opened now.
+    /// Lets the agent answer a prompt, in the open session or in a new one.
     async fn turn(&mut self, prompt: &str, signals: &mut Signals) -> Result<Turn, CliError> {
         if self.dialogue.is_none() {
             match self.agent.dialogue(self.next.as_deref()) {
@@ -215,7 +214,7 @@ impl<'a> Repl<'a> {
         let before = (dialogue.turns(), dialogue.usage());
         self.people.begin();
         let spinner = self.people.spinner();
-        // What is typed ahead is for the next prompt, and not for the middle of the output.
+        // Text that is typed ahead belongs to the next prompt, not into the output.
         let typing = keyboard::hide_typing();
         let cancel = CancellationToken::new();
         let mut leaves = false;
@@ -257,7 +256,7 @@ impl<'a> Repl<'a> {
         })
     }
 
-    /// How a prompt ended, and what it used.
+    /// Prints the end of a prompt, and its usage.
     fn report(&self, outcome: &RunOutcome, before: (u32, TokenUsage)) {
         let reason = outcome.reason.as_deref().map(one_line).unwrap_or_default();
         match outcome.status {
@@ -275,7 +274,7 @@ impl<'a> Repl<'a> {
         ));
     }
 
-    /// Ends the session that is open; the next prompt continues it unless the user chooses another.
+    /// Ends the open session. The next prompt continues it unless the user chooses another.
     async fn end_session(&mut self) {
         if let Some(dialogue) = self.dialogue.take() {
             self.next = Some(dialogue.session().to_owned());
@@ -283,7 +282,7 @@ impl<'a> Repl<'a> {
         }
     }
 
-    /// Ends the session for good, and says how to resume it.
+    /// Ends the session, and says how to resume it.
     async fn close(&mut self) {
         self.end_session().await;
         if let Some(id) = self.next.as_deref().filter(|_| self.has_said) {
@@ -291,12 +290,12 @@ impl<'a> Repl<'a> {
         }
     }
 
-    /// The configuration that counts now.
+    /// Returns the current configuration.
     fn loaded(&self) -> Config {
         self.watcher.as_ref().map_or_else(|| self.config.clone(), ConfigWatcher::config)
     }
 
-    /// Takes another model from the next prompt on. The session is ended, and resumed with it.
+    /// Uses another model from the next prompt on. The session ends, and resumes with that model.
     async fn choose(&mut self, provider: String, model: Option<String>) -> Result<(), CliError> {
         let script = self.options.script.clone().filter(|_| provider == "scripted");
         let overrides = Overrides::new(Some(provider), model, script);
@@ -313,18 +312,18 @@ impl<'a> Repl<'a> {
     }
 }
 
-/// How a turn ended, as far as the next line depends on it.
+/// The end of a turn, as far as the next line depends on it.
 enum Turn {
     Ended,
     Leaves,
 }
 
-/// The provider's and the model's name.
+/// Returns the names of the provider and the model.
 fn named(chosen: &Chosen) -> (String, String) {
     (chosen.provider.name().to_owned(), chosen.model.clone())
 }
 
-/// The providers, each with the models that are known of it.
+/// Returns the providers, each with its known models.
 fn providers(section: &AgentSection) -> Vec<(String, Vec<String>)> {
     let models = |name: &String| {
         let known = section.provider(name).unwrap_or_default();

@@ -1,20 +1,19 @@
-//! What ends a turn or the conversation from outside: Ctrl-C, Ctrl-\, a request to terminate, a terminal that goes
-//! away.
+//! The signals that end a turn or the conversation: Ctrl-C, Ctrl-\, a request to terminate, and the loss of the terminal.
 
 use crate::exit::CliError;
 use anyhow::anyhow;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// What came.
+/// A received signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Received {
     Interrupt,
     Terminate,
-    /// Ctrl-\: as a second Ctrl-C, also without a first.
+    /// Ctrl-\. It has the effect of a second Ctrl-C.
     Quit,
 }
 
-/// Listens from where it is made. While a line is edited, Ctrl-C is a key and does not come this way.
+/// Receives signals from its creation on. While a line is edited, Ctrl-C is a key and not a signal.
 #[derive(Debug)]
 pub(super) struct Signals {
     interrupt: Signal,

@@ -1,12 +1,12 @@
-//! What is typed after a slash: the commands of a conversation, which the model does not see.
+//! Parses the commands of a conversation, which begin with a slash. The model does not see them.
 
 use crate::nearest::nearest;
 use hookhost::contract::EventKind;
 
-/// A command: what is typed, and what it does.
+/// A command and its help.
 pub(super) struct Command {
     pub(super) name: &'static str,
-    /// What can follow its name.
+    /// The arguments that it takes.
     pub(super) takes: &'static str,
     pub(super) does: &'static str,
 }
@@ -15,7 +15,7 @@ const fn command(name: &'static str, takes: &'static str, does: &'static str) ->
     Command { name, takes, does }
 }
 
-/// All of them, as `/help` shows them.
+/// All commands, in the order of `/help`.
 pub(super) const COMMANDS: [Command; 8] = [
     command("help", "", "shows this"),
     command(
@@ -35,11 +35,11 @@ pub(super) const COMMANDS: [Command; 8] = [
     command("quit", "", "leaves; so does Ctrl-D"),
 ];
 
-/// A command with what it is to be about.
+/// A parsed command with its argument.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Slash<'a> {
     Help,
-    /// Of one event, or of all.
+    /// For one event, or for all.
     Hooks(Option<EventKind>),
     Tools,
     Session(About<'a>),
@@ -49,7 +49,7 @@ pub(super) enum Slash<'a> {
     Quit,
 }
 
-/// What of sessions is wanted.
+/// The argument of `/session`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum About<'a> {
     This,
@@ -58,8 +58,8 @@ pub(super) enum About<'a> {
     Resume(&'a str),
 }
 
-/// The words of a command without its slash; none where a line is a prompt. `/etc/hosts is wrong`
-/// is one, and so is what begins with a blank.
+/// Returns the words of a command without its slash; `None` if the line is a prompt. `/etc/hosts is wrong` is a prompt, and so is a
+/// line that begins with a blank.
 pub(super) fn words(line: &str) -> Option<Vec<&str>> {
     let words: Vec<_> = line.strip_prefix('/')?.split_whitespace().collect();
     let name = words.first().copied().unwrap_or_default();
@@ -67,10 +67,10 @@ pub(super) fn words(line: &str) -> Option<Vec<&str>> {
     (is_name && !line.contains('\n') && !line.starts_with("/ ")).then_some(words)
 }
 
-/// Reads a command.
+/// Parses a command.
 ///
 /// # Errors
-/// A sentence that names what is wrong, and what is right.
+/// A sentence with the error and the correct form.
 pub(super) fn parse<'a>(words: &'a [&'a str]) -> Result<Slash<'a>, String> {
     let (name, rest) = words.split_first().map_or(("", words), |(name, rest)| (*name, rest));
     let Some(command) = COMMANDS.iter().find(|command| command.name == name) else { return Err(unknown(name)) };

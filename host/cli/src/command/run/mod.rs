@@ -1,4 +1,4 @@
-//! `hookhost run`: the agent on a directory, every step of it an event that the plugins subscribe to.
+//! `hookhost run`: runs the agent on a directory. Each of its steps is an event for the plugins.
 
 mod progress;
 pub(crate) mod report;
@@ -37,7 +37,7 @@ pub(crate) async fn run(args: &RunArgs) -> Result<Exit, CliError> {
     start(session, Some(prompt), &args.options).await
 }
 
-/// Continues a session; without a prompt, where it was interrupted.
+/// Continues a session. Without a prompt it continues an interrupted one.
 pub(crate) async fn resume(args: &ResumeArgs) -> Result<Exit, CliError> {
     let session = session::find(&args.id)?;
     let prompt = args.prompt.as_ref().map(|text| prompt(Some(text))).transpose()?;
@@ -91,12 +91,12 @@ async fn start(session: Option<Header>, prompt: Option<String>, args: &RunOption
     audit_log::finished(drained, ended)
 }
 
-/// Ctrl-C before anything was asked, such as while MCP servers start.
+/// The error for Ctrl-C before the first prompt, for example while MCP servers start.
 pub(crate) fn interrupted() -> CliError {
     CliError::new(Exit::Interrupted, anyhow!("interrupted before it had begun"))
 }
 
-/// Why a run did not begin.
+/// Turns the reason why a run did not begin into an error of the command.
 pub(crate) fn stopped(error: AgentError) -> CliError {
     match error {
         AgentError::Store(error) => session::stop(error),
@@ -126,7 +126,7 @@ pub(crate) fn workspace(args: &AgentOptions, session: Option<&Header>) -> Result
     if workspace.is_dir() { Ok(workspace) } else { Err(wrong(&"it is not a directory")) }
 }
 
-/// The prompt, from the command line or the standard input.
+/// Returns the prompt from the command line or the standard input.
 fn prompt(given: Option<&String>) -> Result<String, CliError> {
     let prompt = match given {
         Some(prompt) => prompt.clone(),
@@ -148,21 +148,21 @@ fn prompt(given: Option<&String>) -> Result<String, CliError> {
     Ok(prompt)
 }
 
-/// What the command line says of provider and model.
+/// Returns the provider and model that the command line sets.
 pub(crate) fn overrides(args: &AgentOptions) -> Overrides {
     Overrides::new(args.provider.clone(), args.model.clone(), args.script.clone())
 }
 
-/// Reaction to a provider that nobody named and that has no key.
+/// The reaction if no provider is named and none has a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WithoutKey {
-    /// A person at the terminal is asked for one.
+    /// Asks the person at the terminal for a key.
     Ask,
-    /// The command ends, and says what helps.
+    /// Ends the command with advice.
     Stop,
 }
 
-/// The provider and the model: the named ones, or those that are ready.
+/// Chooses the provider and the model: the named ones, or the first that are ready.
 pub(crate) async fn choose(
     section: &AgentSection,
     mut overrides: Overrides,
@@ -200,7 +200,7 @@ pub(crate) async fn choose(
     }
 }
 
-/// No provider is named, and none is ready.
+/// The error if no provider is named and none is ready.
 fn no_provider(section: &AgentSection) -> CliError {
     let names = auth::providers_with_a_key(section).join(", ");
     let why = "no model is ready: no provider's key is there, and no server on this machine answers";
@@ -210,7 +210,7 @@ fn no_provider(section: &AgentSection) -> CliError {
         .advise("hookhost run \"…\" --script FILE, which plays a file in the place of a model")
 }
 
-/// The tools of a run; what is left out is said.
+/// Returns the tools of a run, and prints a notice for each one that is left out.
 pub(crate) async fn tools(
     host: &Host,
     config: &Config,
@@ -224,7 +224,7 @@ pub(crate) async fn tools(
     Ok(tools)
 }
 
-/// An agent in this workspace, with everything that the model is told of it.
+/// Builds an agent for this workspace.
 pub(crate) fn agent(
     host: Host,
     config: &Config,
@@ -252,7 +252,7 @@ pub(crate) fn agent(
     builder.build().map_err(|error| anyhow::Error::new(error).into())
 }
 
-/// How an agent runs in this workspace, with any provider.
+/// Returns the agent's settings for this workspace, with any provider.
 pub(crate) fn settings(
     config: &Config,
     section: &AgentSection,
@@ -274,7 +274,7 @@ fn exit(outcome: &RunOutcome) -> Exit {
         Status::Rejected => match &outcome.rejection {
             Some(rejection) => match rejection.cause {
                 Cause::Failed(_) => Exit::PluginFailed,
-                // Nobody said no: the system failed.
+                // The system failed; no plugin and no person rejected the event.
                 Cause::NotRecorded => Exit::Failed,
                 _ => Exit::Rejected,
             },

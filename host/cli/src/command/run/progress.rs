@@ -1,4 +1,4 @@
-//! What is under way in a run, how long, and what it has used: one line while a model or a tool takes its time.
+//! Shows a status line while a model or a tool works: its name, the time, and the tokens used so far.
 
 use crate::output::{one_line, screen, truncate::cut};
 use hookhost_agent::agent::AgentEvent;
@@ -8,29 +8,29 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What takes less is not worth a line.
+/// Work that takes less time gets no line.
 const MIN_SHOWN: Duration = Duration::from_secs(1);
 
-/// How often the line is rewritten.
+/// Interval at which the line is rewritten.
 const FRAME_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Shown one after the other, so that the user sees progress.
+/// The frames of the animation.
 const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
-/// Most characters of a name in the line.
+/// Maximum characters of a name in the line.
 const NAME: usize = 30;
 
-/// What is under way.
+/// The work in progress.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     model: Option<(String, Instant)>,
-    /// Tools that run, by their calls, in the order of their start.
+    /// Running tools as (call id, name, start), in the order of their start.
     tools: Vec<(String, String, Instant)>,
     used: TokenUsage,
 }
 
 impl Progress {
-    /// Takes up what has happened.
+    /// Applies an event.
     pub(super) fn handle(&mut self, event: &AgentEvent, now: Instant) {
         match event {
             AgentEvent::TurnStarted { model, .. } => self.model = Some((plain(model), now)),
@@ -48,7 +48,7 @@ impl Progress {
         }
     }
 
-    /// The line, where something takes long.
+    /// Returns the line if the work takes long.
     fn line(&self, now: Instant) -> Option<String> {
         let (what, since) = match (self.tools.as_slice(), &self.model) {
             ([(_, name, since)], _) => (name.clone(), since),
@@ -66,7 +66,7 @@ impl Progress {
     }
 }
 
-/// A name as the line shows it: each character one column wide.
+/// Returns a name for the line, in which each character is one column wide.
 fn plain(name: &str) -> String {
     let name = cut(&one_line(name), NAME);
     name.chars().map(|character| if character.is_ascii() || character == '…' { character } else { '?' }).collect()
@@ -79,16 +79,16 @@ fn in_words(time: Duration) -> String {
     }
 }
 
-/// As long as it is there, the line is shown.
+/// Shows the line until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Spinner {
-    /// Dropped, it ends the thread.
+    /// Ends the thread when it is dropped.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Spinner {
-    /// Shows what is under way, where there is a terminal for it.
+    /// Starts the status line, if there is a terminal for it.
     pub(super) fn start(progress: Arc<Mutex<Progress>>) -> Option<Self> {
         if !screen::shows_status() {
             return None;

@@ -1,5 +1,5 @@
-//! What a run shows while it runs: the model's text on the standard output, what happens beside it on the standard
-//! error; or, for programs, all of it as one JSON object a line.
+//! Prints the progress of a run: the model's text on standard output, everything else on standard error. For programs, it prints
+//! all of it as one JSON object per line.
 
 use super::progress::{Progress, Spinner};
 use crate::output::{
@@ -20,16 +20,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Most lines of a tool's result that are shown.
+/// Maximum lines of a tool's result that are shown.
 const LINES: usize = 5;
 
 /// Maximum characters of a call's arguments beside its result.
 const LABEL: usize = 60;
 
-/// Most texts that are kept to be shown in full.
+/// Maximum number of texts that are kept for `/show`.
 const MAX_KEPT: usize = 100;
 
-/// For programs: one JSON object a line.
+/// Reports to programs: one JSON object per line.
 #[derive(Debug)]
 pub(super) struct ForPrograms;
 
@@ -44,40 +44,40 @@ pub(super) fn line(object: &impl serde::Serialize) {
     let _ = output::print_json_line(object);
 }
 
-/// For people: short, coloured on a terminal.
+/// Reports to people: short, and coloured on a terminal.
 #[derive(Debug, Default)]
 pub(crate) struct ForPeople {
     shown: Mutex<Shown>,
     progress: Arc<Mutex<Progress>>,
 }
 
-/// What is on the screen.
+/// The state of the output.
 #[derive(Debug, Default)]
 struct Shown {
-    /// The model's text was written without a line break after it; then how many questions there were by then, since a question
-    /// begins a new line.
+    /// Set if the model's text ended without a line break. It holds the number of questions at that time, since a question begins a new
+    /// line.
     mid_line: Option<usize>,
-    /// The text that streams in, where it is rendered.
+    /// The streamed text, if it is rendered as Markdown.
     markdown: Option<MarkdownStream>,
-    /// Text of the answer that streams in has been written.
+    /// True if text of the streamed answer was written.
     has_text: bool,
-    /// Calls whose result is the refusal that has been shown.
+    /// Calls whose result repeats the refusal that was shown.
     refused: HashSet<String>,
-    /// The arguments of the calls that run, on one line each, by id.
+    /// The arguments of the running calls, on one line each, by id.
     running: HashMap<String, String>,
-    /// The call whose start is in the last line, and how many questions there were by then: its result needs no name
-    /// unless one came between.
+    /// The call whose start is in the last line, and the number of questions at that time. Its result needs no name unless a question
+    /// came between.
     last_started: Option<(String, usize)>,
-    /// Why a task ended, where another one follows.
+    /// The reason for the end of a task that another one follows.
     ended: Option<String>,
     tasks: usize,
-    /// Tasks that have ended, and that wait.
+    /// Numbers of tasks that have ended, and that wait.
     queue: (u32, usize),
-    /// What was shown in part, where it can be asked for.
+    /// Texts that were shortened, if the user can ask for them.
     folded: Option<Folded>,
 }
 
-/// Texts that were shown in part. The first one that there was has the number 1.
+/// Texts that were shown in part, numbered from 1.
 #[derive(Debug, Default)]
 struct Folded {
     texts: VecDeque<String>,
@@ -85,7 +85,7 @@ struct Folded {
 }
 
 impl Folded {
-    /// Keeps a text; its number.
+    /// Keeps a text and returns its number.
     fn keep(&mut self, text: String) -> usize {
         if self.texts.len() == MAX_KEPT {
             self.texts.pop_front();
@@ -129,7 +129,7 @@ impl Reporter for ForPeople {
 }
 
 impl ForPeople {
-    /// One that keeps what it shows in part, for [`Self::unfold`].
+    /// Makes a reporter that keeps the full text of what it shortens, for [`Self::unfold`].
     pub(crate) fn folding() -> Self {
         let shown = Shown { folded: Some(Folded::default()), ..Shown::default() };
         Self { shown: Mutex::new(shown), ..Self::default() }
@@ -139,27 +139,27 @@ impl ForPeople {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Shows in the last line what takes long, as long as the spinner is there.
+    /// Shows slow work in the last line until the spinner is dropped.
     pub(crate) fn spinner(&self) -> Option<Spinner> {
         Spinner::start(Arc::clone(&self.progress))
     }
 
-    /// The next task is a prompt of the user's.
+    /// Prepares for the next prompt of the user.
     pub(crate) fn begin(&self) {
         let mut shown = self.shown();
         (shown.tasks, shown.ended, shown.last_started) = (0, None, None);
         shown.refused.clear();
     }
 
-    /// Goes to a new line, if the last line has text.
+    /// Begins a new line if the last one has text.
     pub(crate) fn end_line(&self) {
         self.shown().end_line();
     }
 
-    /// In full what was shown in part: the text of this number, or the last one.
+    /// Returns the full text of this number, or the last one that was shortened.
     ///
     /// # Errors
-    /// A sentence, if there is none.
+    /// A sentence, if there is no such text.
     pub(crate) fn unfold(&self, number: Option<usize>) -> Result<String, String> {
         let shown = self.shown();
         let folded = shown.folded.as_ref().filter(|folded| !folded.texts.is_empty());
@@ -171,7 +171,7 @@ impl ForPeople {
         })
     }
 
-    /// The last lines.
+    /// Prints the last lines.
     pub(super) fn finish(&self, outcome: &RunOutcome) {
         self.end_line();
         let mut text = format!("{DIM}{}{DIM:#}\n", used(outcome.turns, outcome.subagent_turns, outcome.usage));
@@ -301,7 +301,7 @@ impl Shown {
         }
     }
 
-    /// How what was shown in part is asked for, where it can be.
+    /// Keeps a text and returns the hint at `/show`; empty if texts are not kept.
     fn fold(&mut self, text: impl FnOnce() -> String) -> String {
         let Some(folded) = &mut self.folded else { return String::new() };
         format!(" {DIM}(/show {}){DIM:#}", folded.keep(text()))
@@ -312,7 +312,7 @@ impl Shown {
     }
 
     fn fold_difference(&mut self, before: &Value, after: &Value) -> String {
-        // What it was may be hidden, and is then not part of the message.
+        // The old value may be hidden, and is then not part of the message.
         match before.as_str() {
             Some("") => self.fold_value(after),
             _ if difference(before, after).contains('…') => self.fold(|| lines(before, after, usize::MAX)),
@@ -320,7 +320,7 @@ impl Shown {
         }
     }
 
-    /// The first task is the user's own prompt, which needs no telling.
+    /// Describes the start of a task. The first task is the user's own prompt and needs no line.
     fn task(&mut self, prompt: &str, title: Option<&str>) -> String {
         self.tasks += 1;
         let ended = self.ended.take().map(|reason| format!("{WARNING}ended{WARNING:#} {}\n", words(&reason)));
@@ -335,7 +335,7 @@ impl Shown {
         )
     }
 
-    /// What happens in a sub-agent, further in: its text is its result, which is shown as such.
+    /// Describes an event of a sub-agent, indented. The sub-agent's text is its result and is shown as a result.
     fn below(&mut self, depth: u32, event: &AgentEvent) -> String {
         let text = match event {
             AgentEvent::SessionStarted { session, .. } => format!("{DIM}sub-agent {session}{DIM:#}\n"),
@@ -347,7 +347,7 @@ impl Shown {
     }
 }
 
-/// The tasks that the model has planned.
+/// Describes the tasks that the model has planned.
 fn plan(title: &str, tasks: &[String]) -> String {
     let mut shown = format!("{NAME}plan{NAME:#} {}\n", cut(&one_line(title), SHOWN));
     for (place, task) in tasks.iter().enumerate() {
@@ -356,7 +356,7 @@ fn plan(title: &str, tasks: &[String]) -> String {
     shown
 }
 
-/// What the model is told beside the system prompt.
+/// Describes the model's input beside the system prompt.
 fn context(instructions: &[PathBuf], skills: &[String]) -> String {
     let files: Vec<_> = instructions.iter().map(|file| one_line(&file.to_string_lossy())).collect();
     let row = |what: &str, names: &[String]| match names {
@@ -370,7 +370,7 @@ fn names(by: &[String]) -> String {
     by.join(", ")
 }
 
-/// Who said no, and why; what kind of no is told apart.
+/// Returns the source and the reason of a refusal. The wording depends on its cause.
 fn because(refusal: &Rejected) -> String {
     let Rejected { by, cause, reason, code, .. } = refusal;
     let by = names(by);
@@ -385,7 +385,7 @@ fn because(refusal: &Rejected) -> String {
     }
 }
 
-/// What changed: of two objects the members that differ, otherwise the whole.
+/// Describes a change: for two objects only the members that differ, otherwise the whole.
 fn difference(before: &Value, after: &Value) -> String {
     let (Value::Object(old), Value::Object(new)) = (before, after) else { return changed("", before, after) };
     let keys = old.keys().chain(new.keys().filter(|key| !old.contains_key(*key)));
@@ -396,14 +396,14 @@ fn difference(before: &Value, after: &Value) -> String {
 
 fn changed(what: &str, before: &Value, after: &Value) -> String {
     let label = if what.is_empty() { String::new() } else { format!("{what}: ") };
-    // Text that was hidden is not told.
+    // A hidden text is not shown.
     if before.as_str() == Some("") {
         return format!("\n  {DIM}{label}now{DIM:#} {}", short(after));
     }
     format!("\n  {DIM}{label}was{DIM:#} {}\n  {DIM}{label}now{DIM:#} {}", short(before), short(after))
 }
 
-/// Model calls and their tokens, those of sub-agents included.
+/// Describes the model calls and their tokens, including those of sub-agents.
 pub(crate) fn used(turns: u32, subagent_turns: u32, usage: TokenUsage) -> String {
     let TokenUsage { input_tokens, output_tokens, .. } = usage;
     let below = if subagent_turns == 0 { String::new() } else { format!(" ({subagent_turns} by sub-agents)") };
@@ -411,12 +411,12 @@ pub(crate) fn used(turns: u32, subagent_turns: u32, usage: TokenUsage) -> String
     format!("{calls}{below}, {} in, {output_tokens} out", counted(input_tokens, "token"))
 }
 
-/// Whether not all of a result is shown.
+/// Returns true if a result is shown only in part.
 fn is_long(text: &str) -> bool {
     text.lines().count() > LINES || text.lines().any(|line| line.chars().count() > SHOWN)
 }
 
-/// The first lines of a result, and how the rest is asked for.
+/// Returns the first lines of a result, and the hint at the rest.
 fn result(text: &str, is_error: bool, fold: &str) -> String {
     let style = if is_error { WARNING } else { DIM };
     let lines: Vec<_> = text.lines().collect();

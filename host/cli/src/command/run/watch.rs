@@ -1,8 +1,7 @@
-//! Takes up changed rules while a run lasts: files that say what counts, and the plugins' own.
+//! Loads changed rules during a run: configuration files and the plugins' own files.
 //!
-//! The operating system tells that one of them changed; then all is read and checked aside, and
-//! either takes the place of what was loaded, between two events, or changes nothing. Both are
-//! said.
+//! The operating system reports a change. Then everything is read and checked aside. Between two events, it either replaces the loaded
+//! rules or changes nothing; the user is told either way.
 
 use crate::args::ConfigArgs;
 use crate::{configuration, loading};
@@ -21,19 +20,18 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-/// Interval of checking the files and the record of approvals, while there is a change that could
-/// not be taken up or that is not approved. The record is not watched, since the log is in the same
-/// directory and changes all the time; and a watcher reports nothing more of a directory that was
-/// removed and made again.
+/// Interval of checking the files and the record of approvals, after a change that could not be loaded or is not approved. The
+/// record is not watched, since it shares a directory with the log, which changes all the time. A watcher also reports nothing more
+/// about a directory that was removed and made again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long the files must stay unchanged before they are read: an editor, or `hookhost allow`, writes more than once.
+/// Time that the files must stay unchanged before they are read: an editor, or `hookhost allow`, writes more than once.
 const DEBOUNCE: Duration = Duration::from_millis(200);
 
 /// Upper bound of the debounce, so that a file that keeps changing cannot postpone a reload for ever.
 const MAX_DEBOUNCE: Duration = Duration::from_secs(2);
 
-/// As long as it is there, changes are taken up.
+/// Loads changes until it is dropped.
 #[derive(Debug)]
 pub(crate) struct ConfigWatcher {
     task: JoinHandle<()>,
@@ -41,7 +39,7 @@ pub(crate) struct ConfigWatcher {
 }
 
 impl ConfigWatcher {
-    /// The configuration that was taken up last.
+    /// Returns the configuration that was loaded last.
     pub(crate) fn config(&self) -> Config {
         self.reloader.loaded()
     }
@@ -53,7 +51,7 @@ impl Drop for ConfigWatcher {
     }
 }
 
-/// Takes up changes, one after another.
+/// Loads changes, one after another.
 struct Reloader {
     host: Host,
     args: ConfigArgs,
@@ -63,17 +61,17 @@ struct Reloader {
     state: tokio::sync::Mutex<State>,
 }
 
-/// What is known of the files.
+/// The known state of the files.
 struct State {
     watched: Watched,
-    /// How they were when they were read last; empty before that.
+    /// The files' stamps at the last reading; empty before the first.
     seen: Vec<Option<(SystemTime, u64)>>,
     last_problem: Option<String>,
-    /// What was told of files that are not as they were approved.
+    /// The last message about files that differ from their approval.
     unapproved: Option<String>,
 }
 
-/// What is watched: directories, since a rewritten file may be another one, and the names in them that matter.
+/// The watched directories, and the relevant names in them. Directories are watched because a rewritten file may be a new one.
 struct Watched {
     watcher: RecommendedWatcher,
     files: BTreeSet<PathBuf>,
@@ -81,7 +79,7 @@ struct Watched {
     changed: Arc<Notify>,
 }
 
-/// Watches what `config`, which `host` has loaded, is read from.
+/// Watches the files of `config`, which `host` has loaded.
 pub(crate) fn watch(
     host: Host,
     args: &ConfigArgs,
@@ -98,9 +96,9 @@ pub(crate) fn watch(
     };
     watched.add(args, workspace, &config);
     let changed = Arc::clone(&watched.changed);
-    // Changes between loading and watching are not reported.
+    // Changes between loading and watching are not reported, so the files are read once more.
     changed.notify_one();
-    // These were told when the configuration was read.
+    // The user was told about these when the configuration was read.
     let unapproved = loading::config_again(args, workspace, &config).ok().and_then(|(_, changes)| changes);
     let state = State { watched, seen: Vec::new(), last_problem: None, unapproved };
     let reloader = Arc::new(Reloader {
@@ -111,7 +109,7 @@ pub(crate) fn watch(
         loaded: Mutex::new(config),
         state: state.into(),
     });
-    // A person's yes is judged under what the files say then.
+    // A person's yes is judged under the rules in the files at that time.
     reloader.host.rules().follow(&reloader);
     let task = tokio::spawn(follow(Arc::clone(&reloader), changed));
     Some(ConfigWatcher { task, reloader })
@@ -138,7 +136,7 @@ async fn follow(reloader: Arc<Reloader>, changed: Arc<Notify>) {
 }
 
 impl State {
-    /// Whether the files are other ones than those that were read.
+    /// Returns true if the files have changed since they were read.
     fn is_changed(&self) -> bool {
         self.watched.stamps() != self.seen
     }
@@ -149,14 +147,14 @@ impl Reloader {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Reads the files, and has what they say loaded.
+    /// Reads the files and loads their rules.
     async fn take_up(&self, state: &mut State) {
         let Self { host, args, workspace, reporter, .. } = self;
-        // Before the files are read: what changes from here on is looked at next.
+        // Taken before the files are read, so that a later change is noticed next time.
         state.seen = state.watched.stamps();
         let found = loading::config_again(args, workspace, &self.loaded());
         if let Ok((config, changes)) = &found {
-            // Also where it cannot be loaded: a plugin's file may be repaired.
+            // Watched even if it cannot be loaded, since a plugin's file may be repaired.
             state.watched.add(args, workspace, config);
             if let Some(changes) = changes.as_ref().filter(|changes| state.unapproved.as_ref() != Some(changes)) {
                 say(&**reporter, changes.clone());
@@ -218,7 +216,7 @@ impl Watched {
         let (of, notify) = (Arc::clone(&names), Arc::clone(&changed));
         let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
             let names = of.lock().unwrap_or_else(PoisonError::into_inner);
-            // Without paths something was missed.
+            // An error can mean a missed event.
             let matters = event.map_or(true, |event| {
                 !event.kind.is_access()
                     && (event.need_rescan()
@@ -232,7 +230,7 @@ impl Watched {
         Ok(Self { watcher, files: BTreeSet::new(), names, changed })
     }
 
-    /// Watches also what this configuration is read from, and where a file may come to be that would count.
+    /// Also watches the files of this configuration, and the places of files that would count if they were created.
     fn add(&mut self, args: &ConfigArgs, workspace: &Path, config: &Config) {
         let plugins = config.enabled().filter_map(|entry| entry.code.path().map(Path::to_owned));
         let mut files: Vec<PathBuf> = config.files().iter().cloned().chain(plugins).collect();
@@ -244,18 +242,18 @@ impl Watched {
             }
         }
         for file in files {
-            // A link is followed: its target is what is written.
+            // A link is followed, since editors write its target.
             for file in [file.canonicalize().ok(), Some(file)].into_iter().flatten() {
                 let (Some(directory), Some(name)) = (file.parent(), file.file_name()) else { continue };
                 self.names.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
-                // Each time: a directory that was created again is another one. What is not there is looked for again.
+                // Repeated each time: a directory that was created again is a new one. A missing one is tried again.
                 let _ = self.watcher.watch(directory, RecursiveMode::NonRecursive);
                 self.files.insert(file);
             }
         }
     }
 
-    /// When each of the files, and the record of approvals, was last written.
+    /// Returns time and size of each file and of the record of approvals.
     fn stamps(&self) -> Vec<Option<(SystemTime, u64)>> {
         let approvals = configuration::places().ok().map(|places| TrustStore::of(&places).file());
         let stamp = |file: &PathBuf| {

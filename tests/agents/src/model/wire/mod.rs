@@ -1,4 +1,4 @@
-//! The protocols of models: a file each, with `read` and `write`.
+//! The protocols of models, one file each, with `read` and `write`.
 
 mod anthropic;
 mod chat;
@@ -19,7 +19,7 @@ pub(super) enum Wire {
     Gemini,
 }
 
-/// The protocol that is spoken at a path.
+/// Returns the protocol of a path.
 pub(super) fn of(path: &str) -> Option<Wire> {
     Some(match path {
         _ if path.ends_with("/messages") => Wire::Anthropic,
@@ -31,7 +31,7 @@ pub(super) fn of(path: &str) -> Option<Wire> {
 }
 
 impl Wire {
-    /// The request; what is not there is empty.
+    /// Reads a request. Missing parts are empty.
     pub(super) fn read(self, body: &Value, path: &str) -> Request {
         match self {
             Self::Anthropic => anthropic::read(body),
@@ -41,7 +41,7 @@ impl Wire {
         }
     }
 
-    /// The answer, as a stream where that was asked for.
+    /// Writes the answer, as a stream if the request asks for one.
     pub(super) fn write(self, body: &Value, request: &Request, answer: &Answer) -> Body {
         match self {
             Self::Anthropic => anthropic::write(body, request, answer),
@@ -62,17 +62,17 @@ pub(super) struct Body {
 }
 
 impl Body {
-    /// A JSON value.
+    /// Makes a body of a JSON value.
     pub(super) fn json(value: &Value) -> Self {
         Self { kind: "application/json", text: value.to_string() }
     }
 
-    /// An event stream without events so far.
+    /// Makes an event stream without events.
     fn stream() -> Self {
         Self { kind: "text/event-stream", text: String::new() }
     }
 
-    /// And this event.
+    /// Adds an event.
     fn event(&mut self, name: Option<&str>, data: &Value) {
         if let Some(name) = name {
             let _ = writeln!(self.text, "event: {name}");
@@ -81,13 +81,13 @@ impl Body {
     }
 }
 
-/// An identifier that was not given before.
+/// Returns a new identifier.
 fn id(kind: &str) -> String {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     format!("{kind}_mock{:08}", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// The elements of an array, empty where it is something else.
+/// Returns the elements of an array; none if the value is no array.
 fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value[key].as_array().map_or(&[], Vec::as_slice)
 }
@@ -96,7 +96,7 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }
 
-/// The texts of a content, which may be one text or parts.
+/// Joins the texts of a content, which is one text or a list of parts.
 fn flat(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
