@@ -260,7 +260,7 @@ fn the_patterns_of_a_project_are_relative_to_the_directory_of_its_file_wherever_
         (user.project().join("infra"), "echo x > main.tf"),
     ] {
         let ended = Ended::of(user.command(["dispatch", "--shell", command]).current_dir(&directory));
-        ended.expect(3, &["Rejected by guard"]);
+        assert!(ended.expect(3, &[]).stdout.contains("Rejected by guard"), "{command}");
     }
     let ended = Ended::of(user.command(["dispatch", "--shell", "echo x > infra/main.tf"]).current_dir(&sub));
     ended.expect(0, &[]);
