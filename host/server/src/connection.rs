@@ -446,8 +446,9 @@ async fn settled(
 /// Returns true if a hook's environment leads to other directories than this process's own. This process then settles under other
 /// settings.
 fn is_elsewhere(variables: &[(String, String)], own: &[(String, String)]) -> bool {
+    let as_paths = |(name, value): &(String, String)| (name.clone(), PathBuf::from(value));
     let theirs = variables.iter().filter(|(name, _)| DIRECTORY_VARIABLES.contains(&name.as_str()));
-    !theirs.eq(own)
+    !theirs.map(as_paths).eq(own.iter().map(as_paths))
 }
 
 async fn say(stream: &mut OwnedWriteHalf, response: &Response) -> io::Result<()> {
