@@ -3,17 +3,19 @@
 mod again;
 mod ask_plugin;
 mod effects;
+mod observers;
 mod on_failure;
 mod open_record;
+mod pending;
+mod records;
 
-pub(super) use again::Consent;
-pub(super) use effects::HeldEffects;
+pub use pending::{Begun, Pending};
+pub(super) use records::{Durability, RecordEffects};
 
-use super::Settled;
-use super::audit_writes::Durability;
+use super::inner::SessionInner;
 use super::notice::{Notice, NoticeKind};
-use super::pending::{Begun, Question as PendingQuestion};
-use super::{ReplayInputs, SessionInner, observers};
+use super::replay_inputs::ReplayInputs;
+use super::settled::Settled;
 use crate::active_config::ActiveConfig;
 use crate::approval::{ApprovalRequest, ProposedResponse};
 use crate::audit::{ApprovalRecord, EventRecord, Header, Masking, raw};
@@ -30,8 +32,10 @@ use crate::plugin::Plugin;
 use crate::sandbox::capability::{Effects, EventFacts};
 use crate::state::Writes;
 use crate::store::{OpenQuestion, QuestionChange, StoreError};
-use effects::PendingEffects;
+use again::Consent;
+use effects::{HeldEffects, PendingEffects};
 use open_record::OpenRecord;
+use pending::Question as PendingQuestion;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::time::Instant;

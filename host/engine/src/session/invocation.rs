@@ -1,6 +1,6 @@
 //! A call of a plugin, for an event or as a tool: limits, capabilities, record and effects.
 
-use super::SessionInner;
+use super::inner::SessionInner;
 use crate::audit::{CallRecord, Inputs};
 use crate::callback::Waiters;
 use crate::contract::{Failure, FailureKind};

@@ -6,6 +6,9 @@ use std::fmt;
 /// Target of warnings about what the user reads in a refusal or a notice as well: a program that shows both leaves these out.
 pub(super) const TOLD: &str = "hookhost::told";
 
+/// Upper bound of the notices of one session, and of those of closed sessions, that wait for the agent.
+pub(super) const MAX_NOTICES: usize = 256;
+
 /// Something that the user should read once. Its text is one sentence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -1,8 +1,9 @@
 //! What the sessions of one host share: what an embedder brings, the store, and the active configuration.
 
-use super::notice::Notice;
-use super::observers::ObserverTasks;
-use super::{Clock, milliseconds, state};
+use super::clock::{Clock, milliseconds};
+use super::notice::{MAX_NOTICES, Notice};
+use super::observer_queue::ObserverTasks;
+use super::state;
 use crate::active_config::RuleSet;
 use crate::approval::Approver;
 use crate::callback;
@@ -14,9 +15,6 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
-
-/// Upper bound of the waiting notices of closed sessions.
-const MAX_NOTICES: usize = 256;
 
 /// What sessions share.
 pub(crate) struct Services {

@@ -1,6 +1,5 @@
 //! Questions in the store, which another process of the user may answer.
 
-use super::QuestionGone;
 use super::services::Services;
 use crate::approval::{self, Approval, ApprovalRequest};
 use crate::audit::{ApprovalRecord, Header, ToRecord as _};
@@ -10,6 +9,24 @@ use std::time::Duration;
 
 /// The interval at which the store is checked for another process's answer.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The reason why a question cannot be answered.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum QuestionGone {
+    /// There is no such question, or none any more.
+    #[error(
+        "no question `{0}` waits for an answer: it has been settled, its deadline has passed, its event was cancelled, or \
+         there never was one"
+    )]
+    Unknown(String),
+    /// Somebody was faster.
+    #[error("the question `{0}` has been answered already")]
+    Answered(String),
+    /// The store cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
 
 impl Services {
     /// Waits for another process's answer to a question; never returns if questions are not shared.

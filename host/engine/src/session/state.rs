@@ -5,9 +5,9 @@
 
 mod unwritten;
 
+use super::clock::now;
 use super::failure_count::{Caller, FailureCounts, NextCall};
-use super::notice::{Notice, TOLD};
-use super::{MAX_NOTICES, MAX_REMINDERS, now};
+use super::notice::{MAX_NOTICES, Notice, TOLD};
 use crate::contract::Failure;
 use crate::sandbox::capability::Reminder;
 use crate::state::Time;
@@ -30,6 +30,9 @@ const MORE_NUMBERS: u64 = 4;
 /// Upper bound of the event numbers that a handle takes at once. The event that takes them waits for a transaction with all
 /// records that wait. With 4096, events themselves wrote most records of a busy session.
 const MAX_NUMBERS: u64 = 65_536;
+
+/// Upper bound of a session's reminders; the oldest are dropped first.
+const MAX_REMINDERS: usize = 64;
 
 /// Upper bound of the project files of a session that are remembered.
 const MAX_PROJECT_FILES: usize = 256;

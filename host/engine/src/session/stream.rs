@@ -3,7 +3,9 @@
 //! What is shown has passed `stream-delta` in whole lines where a plugin subscribes to it, and nothing is shown that
 //! `finalize-content` may still withhold.
 
-use super::{Session, SessionInner, Settled};
+use super::handle::Session;
+use super::inner::SessionInner;
+use super::settled::Settled;
 use crate::contract::{Cause, EventKind, Rejection, TransformOutcome};
 use crate::event::{FinalizeContent, StreamDelta, StreamEnd};
 use std::fmt;

@@ -1,12 +1,12 @@
 //! The effects of plugins' calls: which are applied, and recording them with the event.
 
 use super::Dispatch;
+use super::records::{Durability, RecordEffects};
 use crate::approval::ApprovalRequest;
 use crate::audit::{CallRecord, Header, Observed, raw};
 use crate::contract::{Cause, EventKind, Rejection};
 use crate::sandbox::capability::{Effects, Level, LogLine, Reminder};
-use crate::session::NotAsked;
-use crate::session::audit_writes::{Durability, RecordEffects};
+use crate::session::not_asked::NotAsked;
 use crate::session::notice::{Notice, NoticeKind};
 use crate::state::{Source, Writes};
 use crate::store::StoreError;
@@ -72,8 +72,8 @@ pub(super) struct PendingEffects {
 
 /// The effects of an event that are applied beside its outcome.
 #[derive(Default)]
-pub(in crate::session) struct HeldEffects {
-    pub(in crate::session) writes: Vec<(Arc<str>, Writes)>,
+pub(super) struct HeldEffects {
+    pub(super) writes: Vec<(Arc<str>, Writes)>,
     reminders: Vec<HeldReminder>,
 }
 
@@ -88,7 +88,7 @@ struct HeldReminder {
 
 impl HeldEffects {
     /// The reminders that are applied; `runs` says whether the event's value runs.
-    pub(in crate::session) fn reminders(self, runs: bool) -> Vec<Reminder> {
+    pub(super) fn reminders(self, runs: bool) -> Vec<Reminder> {
         // The usual case.
         if self.reminders.is_empty() {
             return Vec::new();

@@ -2,8 +2,11 @@
 
 use super::Dispatch;
 use crate::compose::{OnFailure, Verdict};
-use crate::contract::{Escalation, Failure};
-use crate::session::notice::TOLD;
+use crate::contract::{Escalation, EventKind, Failure, FailureKind, Shape};
+use crate::plugin::Plugin;
+use crate::session::failure_count::{Caller, NextCall};
+use crate::session::inner::SessionInner;
+use crate::session::notice::{Notice, NoticeKind, TOLD};
 
 impl Dispatch<'_> {
     /// Replaces the verdict that the plugin called last failed to give.
@@ -46,5 +49,40 @@ impl Dispatch<'_> {
                 Err(on_failure)
             }
         }
+    }
+}
+
+impl SessionInner {
+    /// Adds a notice, once for each plugin, that a failure had no consequence: the event continued without its answer.
+    pub(super) fn skipped(&self, plugin: &Plugin, event: EventKind, failure: &Failure) {
+        let name = plugin.name();
+        if failure.kind == FailureKind::Tripped || !self.state.is_skipped_first(name) {
+            return;
+        }
+        let why = match event.shape() {
+            _ if !plugin.enforces() => "its `mode = \"audit\"` let the event pass",
+            Shape::Gate | Shape::Transform => "its `on-failure = \"skip\"` let the event pass",
+            Shape::Collect | Shape::Observe => "nothing depends on its answer there, so the event passed",
+        };
+        // Its calls about records have no record.
+        let further = if event == EventKind::AuditRecord { "not told" } else { "in the audit log alone" };
+        let text = format!(
+            "the plugin {name} failed on {event}: it {failure}; {why}. Its further failures of this session are {further}"
+        );
+        self.notice(Notice::about(NoticeKind::FailureSkipped, name, text));
+    }
+
+    /// Whether a plugin's next call is made.
+    pub(super) fn next_call(&self, plugin: &Plugin, observes: bool) -> NextCall {
+        self.state.next_call(|| Caller::new(plugin, observes), self.services.now())
+    }
+
+    pub(super) fn succeeded(&self, plugin: &Plugin, observes: bool) {
+        self.state.succeeded(|| Caller::new(plugin, observes));
+    }
+
+    /// Counts a failure; the user is told when the plugin is tripped.
+    pub(super) fn failed(&self, plugin: &Plugin, observes: bool, failure: &Failure) {
+        self.state.failed(&Caller::new(plugin, observes), failure, self.services.now());
     }
 }

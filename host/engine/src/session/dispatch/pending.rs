@@ -1,9 +1,7 @@
 //! Questions that are handed back: an event that was recorded as escalated, and its outcome once there is an answer.
 
-use super::audit_writes::{Durability, RecordEffects};
-use super::dispatch::{Consent, Dispatch, HeldEffects};
-use super::notice::{Notice, NoticeKind};
-use super::{EventStart, NotAsked, SessionInner, Settled};
+use super::records::{Durability, RecordEffects};
+use super::{Consent, Dispatch, EventStart, HeldEffects};
 use crate::active_config::ActiveConfig;
 use crate::approval::{self, Approval, ApprovalRequest, Approver};
 use crate::audit::{ApprovalRecord, AskedAgain, CallRecord, EventRecord, Header, StateUse, raw};
@@ -12,6 +10,11 @@ use crate::event::{GateEvent, Kind};
 use crate::plugin::Plugin;
 use crate::sandbox::capability::EventFacts;
 use crate::sandbox::with_deadline;
+use crate::session::inner::SessionInner;
+use crate::session::not_asked::NotAsked;
+use crate::session::notice::{Notice, NoticeKind};
+use crate::session::settled::Settled;
+use crate::session::shared_questions::QuestionGone;
 use crate::state::{Found, Source};
 use crate::store::{QuestionChange, StoreError};
 use futures_util::future::BoxFuture;
@@ -76,24 +79,6 @@ impl<O> std::fmt::Debug for Pending<O> {
     }
 }
 
-/// Why a question cannot be answered.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum QuestionGone {
-    /// There is no such question, or none any more.
-    #[error(
-        "no question `{0}` waits for an answer: it has been settled, its deadline has passed, its event was cancelled, or \
-         there never was one"
-    )]
-    Unknown(String),
-    /// Somebody was faster.
-    #[error("the question `{0}` has been answered already")]
-    Answered(String),
-    /// The store cannot be read or written.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
 /// A question of whichever event.
 trait Open<O>: Send + Sync {
     fn request(&self) -> &ApprovalRequest;
@@ -149,7 +134,7 @@ impl<O: 'static> Pending<O> {
     }
 
     /// Asks until the event is settled; without an approver, nobody is there.
-    pub(super) async fn settle(self, approver: Option<&dyn Approver>) -> Settled<O> {
+    pub(in crate::session) async fn settle(self, approver: Option<&dyn Approver>) -> Settled<O> {
         let mut pending = self;
         loop {
             let (request, left) = (pending.open.request().clone(), pending.time_left());
@@ -162,7 +147,7 @@ impl<O: 'static> Pending<O> {
     }
 
     /// The same question, with another type of outcome.
-    pub(super) fn map<P: 'static>(self, map: fn(O) -> P) -> Pending<P> {
+    pub(in crate::session) fn map<P: 'static>(self, map: fn(O) -> P) -> Pending<P> {
         Pending { open: Box::new(Mapped { open: self.open, map }) }
     }
 
@@ -208,7 +193,7 @@ impl<O: 'static, P: 'static> Open<P> for Mapped<O, P> {
 }
 
 impl<O> Begun<O> {
-    pub(super) fn map<P: 'static>(self, map: fn(O) -> P) -> Begun<P>
+    pub(in crate::session) fn map<P: 'static>(self, map: fn(O) -> P) -> Begun<P>
     where
         O: 'static,
     {
