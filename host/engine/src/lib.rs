@@ -57,6 +57,7 @@
 //! | `boxed` | futures in boxes |
 //! | `callback` | code of the program that the host calls: its panics, and the events that it sends |
 //! | [`contract`] | the vocabulary: events, their payloads and their outcomes (the crate `hookhost-contract`) |
+//! | `failure_policy` | the consequences of a failed call |
 //! | [`native`] | native rules: plugins that are part of the program |
 //! | [`config`] | the configuration: which plugins may load, and how |
 //! | [`schema`] | JSON Schemas of tools, bounded and compiled |
@@ -111,6 +112,7 @@ mod compose;
 pub mod config;
 mod engine;
 mod event;
+mod failure_policy;
 mod host;
 pub mod native;
 pub mod plugin;

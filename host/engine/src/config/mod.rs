@@ -56,12 +56,13 @@ pub(crate) mod trust;
 #[cfg(test)]
 mod tests;
 
+pub use crate::failure_policy::OnFailure;
 pub use ask::AskRule;
 pub use code::{Code, CodeId, CompiledComponent, ComponentBytes, NotCompiled};
 pub use digest::{Digest, InvalidDigest};
 #[cfg(feature = "config-file")]
 pub use discover::{Discovered, FILE_NAME, Found, Inert, InertFile, UnapprovedChange, UserDirectories};
-pub use entry::{Entry, Layer, Mode, OnFailure, Origin};
+pub use entry::{Entry, Layer, Mode, Origin};
 pub use error::ConfigError;
 pub use file::Source;
 pub(crate) use file::name_rule;

@@ -9,6 +9,7 @@ use super::clock::now;
 use super::failure_count::{Caller, FailureCounts, NextCall};
 use super::notice::{MAX_NOTICES, Notice, TOLD};
 use crate::contract::Failure;
+use crate::failure_policy;
 use crate::sandbox::capability::Reminder;
 use crate::state::Time;
 use crate::store::{Changed, SessionChanges, SessionRow};
@@ -296,7 +297,7 @@ impl SessionCopy {
 
     /// Counts a failure, unless the plugin is not to blame. Adds a notice when the plugin is tripped.
     pub(super) fn failed(&self, caller: &Caller, failure: &Failure, now: Time) {
-        if !failure.kind.is_plugins_own() {
+        if !failure_policy::counts_towards_tripping(failure.kind) {
             return;
         }
         let mut copy = self.copy();

@@ -4,8 +4,9 @@ use super::Dispatch;
 use crate::audit::raw;
 use crate::contract::{EventKind, Failure, FailureKind, Shape};
 use crate::event::{Binary, Event, Kind, MIN_BINARY};
+use crate::failure_policy::FAILURES_TO_TRIP;
 use crate::sandbox::{Called, GuestSetup};
-use crate::session::failure_count::{FAILURES_TO_TRIP, NextCall};
+use crate::session::failure_count::NextCall;
 use crate::session::invocation::{self, Invocation};
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
-//! What a failed call leads to: it is counted, recorded, and the plugin's `on-failure` applies.
+//! A failed call: it is counted and recorded, and the plugin's `on-failure` applies.
 
 use super::Dispatch;
 use crate::compose::{OnFailure, Verdict};
-use crate::contract::{Escalation, EventKind, Failure, FailureKind, Shape};
+use crate::contract::{Escalation, EventKind, Failure, FailureKind};
+use crate::failure_policy::FailureConsequence;
 use crate::plugin::Plugin;
 use crate::session::failure_count::{Caller, NextCall};
 use crate::session::inner::SessionInner;
@@ -40,8 +41,9 @@ impl Dispatch<'_> {
                 tracing::warn!(target: TOLD, plugin = plugin.name(), kind = ?failure.kind, "a plugin has failed");
                 self.session.failed(plugin, self.observes(), &failure);
                 let on_failure = plugin.on_failure(self.record.event);
-                if on_failure == OnFailure::Skip || !plugin.enforces() {
-                    self.session.skipped(plugin, self.record.event, &failure);
+                let event = self.record.event;
+                if let FailureConsequence::Passes(why) = on_failure.consequence(event.shape(), plugin.enforces()) {
+                    self.session.skipped(plugin, event, &failure, why);
                 }
                 if let Some(record) = self.record.calls.last_mut() {
                     record.failure = Some(failure);
@@ -54,16 +56,11 @@ impl Dispatch<'_> {
 
 impl SessionInner {
     /// Adds a notice, once for each plugin, that a failure had no consequence: the event continued without its answer.
-    pub(super) fn skipped(&self, plugin: &Plugin, event: EventKind, failure: &Failure) {
+    fn skipped(&self, plugin: &Plugin, event: EventKind, failure: &Failure, why: &str) {
         let name = plugin.name();
         if failure.kind == FailureKind::Tripped || !self.state.is_skipped_first(name) {
             return;
         }
-        let why = match event.shape() {
-            _ if !plugin.enforces() => "its `mode = \"audit\"` let the event pass",
-            Shape::Gate | Shape::Transform => "its `on-failure = \"skip\"` let the event pass",
-            Shape::Collect | Shape::Observe => "nothing depends on its answer there, so the event passed",
-        };
         // Its calls about records have no record.
         let further = if event == EventKind::AuditRecord { "not told" } else { "in the audit log alone" };
         let text = format!(
@@ -77,12 +74,12 @@ impl SessionInner {
         self.state.next_call(|| Caller::new(plugin, observes), self.services.now())
     }
 
-    pub(super) fn succeeded(&self, plugin: &Plugin, observes: bool) {
+    fn succeeded(&self, plugin: &Plugin, observes: bool) {
         self.state.succeeded(|| Caller::new(plugin, observes));
     }
 
     /// Counts a failure; the user is told when the plugin is tripped.
-    pub(super) fn failed(&self, plugin: &Plugin, observes: bool, failure: &Failure) {
+    fn failed(&self, plugin: &Plugin, observes: bool, failure: &Failure) {
         self.state.failed(&Caller::new(plugin, observes), failure, self.services.now());
     }
 }
