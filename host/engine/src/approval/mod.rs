@@ -9,7 +9,7 @@ mod pending;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use answered::{answered, read, resolve, taken_for_gone, too_late, written};
+pub(crate) use answered::{answered, read, resolve, taken_for_gone, until_expired, written};
 pub use pending::{NotPending, PendingApprovals, QuestionChanges};
 
 use crate::audit::Masking;

@@ -53,11 +53,17 @@ impl Services {
             let request = serde_json::from_str::<ApprovalRequest>(&question.request).ok();
             if !self.store.is_alive(question.asker)? {
                 self.give_up(&question, request).await?;
-            } else if question.answerable && question.answer.is_none() && question.expires > self.now() {
+            } else if question.answer.is_none() && self.takes_answers(&question) {
                 open.extend(request);
             }
         }
         Ok(open)
+    }
+
+    /// True if another process may answer the question, and it has not expired. The process that asked gives the answer to an
+    /// expired one.
+    fn takes_answers(&self, question: &OpenQuestion) -> bool {
+        question.answerable && question.expires > self.now()
     }
 
     /// Answers a question.
@@ -65,7 +71,7 @@ impl Services {
         let unknown = || QuestionGone::Unknown(id.to_owned());
         let question =
             self.store.questions().await?.into_iter().find(|question| question.id == id).ok_or_else(unknown)?;
-        if !question.answerable || !self.store.is_alive(question.asker)? || question.expires <= self.now() {
+        if !self.store.is_alive(question.asker)? || !self.takes_answers(&question) {
             return Err(unknown());
         }
         let answer = approval::written(&approval::answered(approval));

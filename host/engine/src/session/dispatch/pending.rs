@@ -9,7 +9,6 @@ use crate::contract::{self, AnswerKind, Answered, Cause, FailureKind, GateOutcom
 use crate::event::{GateEvent, Kind};
 use crate::plugin::Plugin;
 use crate::sandbox::capability::EventFacts;
-use crate::sandbox::with_deadline;
 use crate::session::inner::SessionInner;
 use crate::session::not_asked::NotAsked;
 use crate::session::notice::{Notice, NoticeKind};
@@ -102,12 +101,8 @@ impl<O: 'static> Pending<O> {
     /// Answers the question, unless somebody else has. Where the plugins, asked again after a yes, ask something else, that is
     /// handed back in turn.
     pub async fn resolve(self, approval: Approval) -> Begun<O> {
-        let left = self.time_left();
-        let answered = if left.is_zero() {
-            approval::too_late(self.open.request().deadline)
-        } else {
-            approval::answered(approval)
-        };
+        let answered = std::future::ready(approval::answered(approval));
+        let answered = self.until_expired(answered).await;
         self.take_up(answered).await
     }
 
@@ -128,8 +123,7 @@ impl<O: 'static> Pending<O> {
 
     /// Waits until another process has answered, or the deadline has passed.
     pub async fn wait(self) -> Begun<O> {
-        let answered = with_deadline(self.time_left(), self.elsewhere()).await;
-        let answered = answered.unwrap_or_else(|| approval::too_late(self.open.request().deadline));
+        let answered = self.until_expired(self.elsewhere()).await;
         self.take_up(answered).await
     }
 
@@ -157,6 +151,10 @@ impl<O: 'static> Pending<O> {
 
     async fn elsewhere(&self) -> Answered {
         self.open.session().services.answered_elsewhere(&self.open.request().id).await
+    }
+
+    async fn until_expired(&self, answer: impl Future<Output = Answered>) -> Answered {
+        approval::until_expired(self.time_left(), self.open.request().deadline, answer).await
     }
 
     fn time_left(&self) -> Duration {
