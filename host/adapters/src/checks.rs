@@ -119,9 +119,3 @@ fn is_named(fields: &Fields, point: &str) -> bool {
     let is_named = |fields: &Fields| fields.texts().any(|text| folded(text) == point);
     is_named(fields) || is_named(&fields.within("hookhost"))
 }
-
-/// Whether a path begins with a drive of Windows, or with one of its shares.
-pub(crate) fn is_of_windows(path: &str) -> bool {
-    let has_drive = path.as_bytes().get(1) == Some(&b':') && path.starts_with(|c: char| c.is_ascii_alphabetic());
-    has_drive || path.starts_with(r"\\")
-}

@@ -8,12 +8,12 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`json`] | messages as JSON objects, and what of them not every reader reads alike |
-//! | `checks` | what a message of any agent has to be |
 //! | [`message`] | what an agent sent, and from where |
+//! | [`json`] | messages as JSON objects, and what of them not every reader reads alike |
 //! | [`event`] | the event that it means |
 //! | [`outcome`] | the outcome of the event, as far as an agent can be told |
 //! | [`agent`] | what is known of an agent: its hook points, what it can do at each, what it covers |
+//! | `checks` | what a message of any agent has to be |
 //! | [`reason`] | sentences for models and users |
 //! | [`canary`] | the calls that prove that a hook is obeyed |
 //! | [`mod@degrade`] | outcomes that an agent cannot express, made stricter |
@@ -23,6 +23,7 @@
 //! | [`mcp_servers`] | which files of an agent name MCP servers |
 //! | [`guarded`] | what else decides whether an agent's hooks run |
 //! | [`adapter`] | the trait that each agent implements |
+//! | `functions` | the functions of an adapter, as the trait below has them |
 //! | [`agents`] | the agents, a directory each |
 //! | [`proxies`] | what all proxies have in common: they ask like agents |
 //! | [`acp_proxy`] | the proxy between an editor and an agent, which asks like an agent |

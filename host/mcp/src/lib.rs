@@ -15,8 +15,8 @@
 //! | [`lock`] | the definitions of tools that were approved, and those that are held back |
 //! | [`listing`] | a listing of tools as the client gets it |
 //! | [`question`] | questions that the client's user is asked |
-//! | [`judge`] | what happens to a message |
 //! | [`subscription`] | what is told on a subscription |
+//! | [`judge`] | what happens to a message |
 //! | [`stdio`] | the proxy between two sides that speak lines |
 //! | [`events`] | server-sent events |
 //! | [`mirrored`] | the headers that say again what a request says |

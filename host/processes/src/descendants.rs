@@ -1,7 +1,6 @@
 //! What has left its group: processes whose parents have ended. This process adopts them, where Linux lets it, so that
 //! they can be found and killed at its end.
 
-use crate::group::StillRunning;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 use std::collections::BTreeSet;
 use std::io;
@@ -54,6 +53,22 @@ pub(super) fn reap_adopted(others: &BTreeSet<i32>) {
     for child in children().into_iter().filter(|child| !others.contains(child)) {
         // One that still runs is left alone.
         let _ = rustix::process::waitpid(Pid::from_raw(child), WaitOptions::NOHANG);
+    }
+}
+
+/// What tools or MCP servers have started cannot be killed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("what tools have started cannot be killed and still runs: process {}", listed(.processes))]
+#[non_exhaustive]
+pub struct StillRunning {
+    /// The process ids; empty where the system does not tell them.
+    pub processes: Vec<i32>,
+}
+
+fn listed(processes: &[i32]) -> String {
+    match processes {
+        [] => "unknown".to_owned(),
+        known => known.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
     }
 }
 

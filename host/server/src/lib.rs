@@ -6,8 +6,8 @@
 //! |---|---|
 //! | [`rules`] | which rules count in which directory, loaded again as their files change |
 //! | [`users_file`] | whether the user's own file still counts |
-//! | [`sessions`] | the agents' sessions, kept across calls |
 //! | `call_key` | the key of a call, under which it is settled once |
+//! | [`sessions`] | the agents' sessions, kept across calls |
 //! | [`claims`] | what is settled once although two processes could settle it |
 //! | `proxies` | hookhost's own proxies, which ask like agents |
 //! | `once` | calls that are reported twice, and settled once |
