@@ -16,7 +16,7 @@ use std::time::Duration;
 pub const DATABASE: &str = "hookhost.db";
 
 /// Calls at once: plugins are asked one after another, and beside them an observer may run.
-pub const AT_ONCE: NonZeroU32 = NonZeroU32::MIN.saturating_add(1);
+pub const AT_ONCE: NonZeroU32 = NonZeroU32::new(2).unwrap();
 
 /// How long observers may work after the reply.
 const FOR_OBSERVERS: Duration = Duration::from_secs(2);
