@@ -146,7 +146,7 @@ pub mod capability {
 #[doc(hidden)]
 pub mod command {
     #[cfg(feature = "config-file")]
-    pub use crate::config::discover::ProjectFile;
+    pub use crate::config::project_file::ProjectFile;
     #[cfg(feature = "config-file")]
     pub use crate::config::edit::{Change, Edited, allow};
     #[cfg(feature = "config-file")]

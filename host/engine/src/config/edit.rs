@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::discover::{ProjectFile, is_there};
+use super::project_file::{ProjectFile, is_there};
 use super::{
     Code, Config, ConfigError, Digest, Entry, Layer, Source, UserDirectories,
     entry::directory_of,

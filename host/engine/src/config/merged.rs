@@ -8,10 +8,12 @@ use serde::de::DeserializeOwned;
 use super::{
     AskRule, ConfigError, Entry, Layer, Origin, Problem, Problems, Settings, Source,
     decode::decode,
+    entry_rules::check_program_entry,
     file::{self, Parsed, Placed},
     paths::{canonical, lexical},
+    place::Place,
     settings::{Forbidden, RawSettings},
-    tree::{Node, Place, Table, Value, join},
+    tree::{Node, Table, Value, join},
 };
 
 /// What may load, and under which settings. Every part of it has been checked.
@@ -70,7 +72,7 @@ impl Config {
     /// [`ConfigError::Entry`] where an entry breaks a rule that a written one must keep, or where two have the same name or
     /// file; [`ConfigError::Settings`] where a setting is out of the range of a written one.
     pub fn from_entries(entries: Vec<Entry>, settings: Settings) -> Result<Self, ConfigError> {
-        settings.check_made().map_err(|why| ConfigError::Settings { why })?;
+        settings.check_ranges().map_err(|why| ConfigError::Settings { why })?;
         Self { settings, ..Self::default() }.with_entries(entries)
     }
 
@@ -81,7 +83,7 @@ impl Config {
     pub(crate) fn with_entries(mut self, entries: Vec<Entry>) -> Result<Self, ConfigError> {
         for entry in entries {
             let refused = |why: String| ConfigError::Entry { name: entry.name.clone(), why };
-            file::check_made(&entry).map_err(refused)?;
+            check_program_entry(&entry).map_err(refused)?;
             let mut earlier = self.entries.iter();
             if earlier.clone().any(|other| other.name == entry.name) {
                 return Err(refused("another entry has this name".to_owned()));

@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf};
 
-use super::tree::Place;
+use super::place::Place;
 
 /// The most characters of a source line that are shown.
 const SHOWN: usize = 120;
