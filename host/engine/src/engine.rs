@@ -1,7 +1,7 @@
 //! What all rules of a process run on: pools of instances with their clocks, and compiled code.
 
 use crate::config::{CodeId, Digest, Entry};
-use crate::plugin::{Loaded, Plugin};
+use crate::plugin::{ConfiguredPlugin, Plugin};
 use crate::sandbox::capability::OwnCapabilities;
 use crate::sandbox::{PoolSize, Sandbox, SandboxError, SharedSandbox};
 use std::collections::HashMap;
@@ -52,7 +52,7 @@ pub enum CompileError {
 struct Known {
     sandboxes: Vec<Weak<Sandbox>>,
     /// By the digest of their files.
-    plugins: HashMap<Digest, Vec<Weak<Loaded>>>,
+    plugins: HashMap<Digest, Vec<Weak<ConfiguredPlugin>>>,
     /// Those of an engine without pools.
     held: Held,
 }
@@ -61,7 +61,7 @@ struct Known {
 #[derive(Default)]
 struct Held {
     sandboxes: Vec<SharedSandbox>,
-    plugins: Vec<Arc<Loaded>>,
+    plugins: Vec<Arc<ConfiguredPlugin>>,
 }
 
 impl Engine {

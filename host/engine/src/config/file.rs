@@ -44,19 +44,19 @@ impl Source {
 
 /// One file, checked by itself.
 #[derive(Debug)]
-pub(super) struct Parsed {
+pub(super) struct ParsedFile {
     pub(super) file: PathBuf,
     pub(super) layer: Layer,
-    pub(super) entries: Vec<Placed>,
+    pub(super) entries: Vec<PlacedEntry>,
     pub(super) asks: Vec<AskRule>,
     pub(super) settings: Option<Node>,
     /// The embedder's sections.
     pub(super) sections: Table,
 }
 
-/// An entry, and where in the file its name, path and digest are.
+/// An entry with the places of its name, path and digest in the file.
 #[derive(Debug)]
-pub(super) struct Placed {
+pub(super) struct PlacedEntry {
     pub(super) entry: Entry,
     pub(super) name_at: Place,
     pub(super) path_at: Place,
@@ -68,13 +68,13 @@ const SECTIONS: [&str; 3] = ["plugin", "ask", "settings"];
 
 /// Checks a file by itself; `sections` are those that the embedder claims.
 #[cfg(feature = "config-file")]
-pub(super) fn parse(text: &str, source: &Source, sections: &[&str]) -> Result<Parsed, Vec<Problem>> {
+pub(super) fn parse(text: &str, source: &Source, sections: &[&str]) -> Result<ParsedFile, Vec<Problem>> {
     let file = Arc::new(Text { path: source.file.clone(), layer: source.layer, text: text.to_owned() });
     sections_of(super::toml::parse(&file)?, source, sections)
 }
 
-fn sections_of(table: Table, source: &Source, sections: &[&str]) -> Result<Parsed, Vec<Problem>> {
-    let mut parsed = Parsed {
+fn sections_of(table: Table, source: &Source, sections: &[&str]) -> Result<ParsedFile, Vec<Problem>> {
+    let mut parsed = ParsedFile {
         file: source.file.clone(),
         layer: source.layer,
         entries: Vec::new(),
@@ -128,7 +128,7 @@ fn origin(node: &Node, source: &Source) -> Origin {
     Origin::new(&source.file, node.place.line(), source.layer)
 }
 
-fn entry(node: &Node, source: &Source, problems: &mut Vec<Problem>) -> Option<Placed> {
+fn entry(node: &Node, source: &Source, problems: &mut Vec<Problem>) -> Option<PlacedEntry> {
     let written: RawEntry = decode("plugin", node, problems)?;
     let mut check = Check { node, source, problems, failed: false };
     let path = check.expand(&["path"], &written.path)?;
@@ -156,7 +156,7 @@ fn entry(node: &Node, source: &Source, problems: &mut Vec<Problem>) -> Option<Pl
         return None;
     }
     let at = |key| node.nearest_to(&[key]).place.clone();
-    Some(Placed { name_at: at("name"), path_at: at("path"), digest_at: at("sha256"), entry })
+    Some(PlacedEntry { name_at: at("name"), path_at: at("path"), digest_at: at("sha256"), entry })
 }
 
 /// The checks of one entry, each at its key's place.

@@ -9,7 +9,7 @@ use super::{
     AskRule, ConfigError, Entry, Layer, Origin, Problem, Problems, Settings, Source,
     decode::decode,
     entry_rules::check_program_entry,
-    file::{self, Parsed, Placed},
+    file::{self, ParsedFile, PlacedEntry},
     paths::{canonical, lexical},
     place::Place,
     settings::{Forbidden, RawSettings},
@@ -240,7 +240,7 @@ impl Config {
 
     /// Adds the files up, in order; `same` gives paths of one file one spelling.
     pub(super) fn add_up(
-        files: Vec<Result<Parsed, Vec<Problem>>>,
+        files: Vec<Result<ParsedFile, Vec<Problem>>>,
         same: impl Fn(&Path) -> PathBuf,
     ) -> Result<Self, ConfigError> {
         let mut sum = Sum::default();
@@ -271,7 +271,7 @@ const USERS_ALONE: &[&str] = &["agent.passed-variables", "agents", "mcp-proxy"];
 /// The files added so far.
 #[derive(Default)]
 struct Sum {
-    entries: Vec<Placed>,
+    entries: Vec<PlacedEntry>,
     asks: Vec<AskRule>,
     settings: Settings,
     /// The `[settings]` of the files so far, to be named where they are contradicted.
@@ -283,7 +283,7 @@ struct Sum {
 }
 
 impl Sum {
-    fn add(&mut self, parsed: Parsed, same: &impl Fn(&Path) -> PathBuf) {
+    fn add(&mut self, parsed: ParsedFile, same: &impl Fn(&Path) -> PathBuf) {
         for placed in parsed.entries {
             self.add_entry(placed, same);
         }
@@ -308,8 +308,8 @@ impl Sum {
         self.files.push(parsed.file);
     }
 
-    fn add_entry(&mut self, placed: Placed, same: &impl Fn(&Path) -> PathBuf) {
-        let Placed { entry, .. } = &placed;
+    fn add_entry(&mut self, placed: PlacedEntry, same: &impl Fn(&Path) -> PathBuf) {
+        let PlacedEntry { entry, .. } = &placed;
         let path = |entry: &Entry| entry.code.path().map(same);
         let mut refuse = |key: &str, at: &Place, message: String| {
             self.problems.push(Problem::new(at, message).about(&join("plugin", key)));

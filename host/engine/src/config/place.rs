@@ -19,7 +19,7 @@ pub(super) struct Place {
     pub(super) range: Range<usize>,
 }
 
-/// Where it is, without the file's text.
+/// Prints the path and the range, without the file's text.
 impl fmt::Debug for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{:?}", self.file.path.display(), self.range)

@@ -16,7 +16,7 @@ pub const FILE_NAME: &str = "hookhost.toml";
 /// The largest configuration file, in bytes: 4 MiB.
 const MAX_SIZE: u64 = 4 << 20;
 
-/// Where the user's own files are.
+/// The directories of the user's own files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UserDirectories {
@@ -127,7 +127,7 @@ impl ProjectFile {
         Self::places(cwd).into_iter().filter(|file| fs::symlink_metadata(file).is_ok()).collect()
     }
 
-    /// Where a `hookhost.toml` of the project that `cwd` is in can lie, nearest first: this
+    /// The possible paths of a `hookhost.toml` of the project that `cwd` is in, nearest first: in this
     /// directory and those above it.
     #[must_use]
     pub fn places(cwd: &Path) -> Vec<PathBuf> {
@@ -136,7 +136,7 @@ impl ProjectFile {
     }
 }
 
-/// Where a file lies: its path, absolute, the directory without symbolic links. The file itself may be one.
+/// The absolute path of a file, with its directory without symbolic links. The file itself may be one.
 pub(super) fn place(file: &Path) -> PathBuf {
     let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     match (file.parent(), file.file_name()) {
@@ -145,7 +145,7 @@ pub(super) fn place(file: &Path) -> PathBuf {
     }
 }
 
-/// Whether the user's own file is there. A directory that cannot be looked into, or a link that leads nowhere, may hide one: rules
+/// True if the user's own file is there. A directory that cannot be looked into, or a link that leads nowhere, may hide one: rules
 /// that nobody can read are not no rules.
 ///
 /// # Errors

@@ -160,7 +160,7 @@ impl Cache {
         }
     }
 
-    fn read_outcome(&self, entry: &Entry) -> io::Result<(Outcome, Opened)> {
+    fn read_outcome(&self, entry: &Entry) -> io::Result<(Outcome, TrustedFile)> {
         let (content, opened) = self.small::<OUTCOME>(&self.path(CacheFile::Outcome(entry)))?;
         Ok((Outcome::parse(&content).ok_or_else(|| io::Error::other("it is not an outcome"))?, opened))
     }
@@ -202,8 +202,8 @@ impl Cache {
     }
 
     /// The content of a file of so many bytes, which this user's key vouches for.
-    fn small<const BYTES: usize>(&self, path: &Path) -> io::Result<([u8; BYTES], Opened)> {
-        let opened = Opened::of(path)?;
+    fn small<const BYTES: usize>(&self, path: &Path) -> io::Result<([u8; BYTES], TrustedFile)> {
+        let opened = TrustedFile::of(path)?;
         let mut content = Vec::with_capacity(BYTES + TAG + 1);
         (&opened.file).take((BYTES + TAG + 1) as u64).read_to_end(&mut content)?;
         let (content, tag) = content.split_last_chunk::<TAG>().ok_or_else(cut_off)?;
@@ -272,8 +272,8 @@ impl Cache {
     }
 
     /// Copies the content of a file whose authentication code this user's key made.
-    fn vouched_for(&self, path: &Path) -> io::Result<(Opened, CodeCopy)> {
-        let opened = Opened::of(path)?;
+    fn vouched_for(&self, path: &Path) -> io::Result<(TrustedFile, CodeCopy)> {
+        let opened = TrustedFile::of(path)?;
         let mut file = &opened.file;
         let mut left = opened.metadata.len().checked_sub(TAG as u64).ok_or_else(cut_off)?;
         let mut tag = self.tag(path);
@@ -300,7 +300,7 @@ impl Cache {
     }
 }
 
-/// What is wrong with a file that this user's key did not vouch for.
+/// The problem of a file that this user's key did not vouch for.
 const WRONG: &str = "its authenticity code is wrong";
 
 fn cut_off() -> io::Error {
@@ -323,13 +323,13 @@ impl Outcome {
     }
 }
 
-/// A file that nobody else can have written or read, and what the system says of it.
-struct Opened {
+/// A file that nobody else can have written or read, with its metadata.
+struct TrustedFile {
     file: File,
     metadata: Metadata,
 }
 
-impl Opened {
+impl TrustedFile {
     fn of(path: &Path) -> io::Result<Self> {
         let file = open(path)?;
         let metadata = file.metadata()?;
@@ -407,12 +407,12 @@ fn bounds_of_configuring(entry: &Entry) -> String {
 
 /// What was read of an entry: its outcome, and then the file of the code that this names.
 pub(super) struct Read {
-    outcome: io::Result<(Outcome, Opened)>,
-    code: Option<(io::Result<(Opened, CodeCopy)>, PathBuf)>,
+    outcome: io::Result<(Outcome, TrustedFile)>,
+    code: Option<(io::Result<(TrustedFile, CodeCopy)>, PathBuf)>,
 }
 
 impl Read {
-    /// Whether all of it is there and authentic.
+    /// True if all of it is there and authentic.
     pub(super) fn is_whole(&self) -> bool {
         self.outcome.is_ok() && matches!(self.code, Some((Ok(_), _)))
     }
@@ -501,7 +501,7 @@ impl CodeCopy {
 }
 
 /// The code in a file that was found to be authentic.
-fn loaded(engine: &Engine, entry: &Entry, path: &Path, code: io::Result<(Opened, CodeCopy)>) -> Option<Component> {
+fn loaded(engine: &Engine, entry: &Entry, path: &Path, code: io::Result<(TrustedFile, CodeCopy)>) -> Option<Component> {
     let component = code.and_then(|(opened, copy)| Ok((copy.component(engine)?, opened)));
     let (found, file) = counted(component, entry, path)?;
     file.touch();

@@ -41,12 +41,12 @@ use wasmtime::component::InstancePre;
 /// A loaded plugin.
 #[derive(Clone)]
 pub struct Plugin {
-    pub(crate) shared: Arc<Loaded>,
+    pub(crate) shared: Arc<ConfiguredPlugin>,
 }
 
 /// A plugin in its last state: configured, and its tools are listed.
 #[derive(Clone)]
-pub(crate) struct Loaded {
+pub(crate) struct ConfiguredPlugin {
     pub(crate) name: Arc<str>,
     pub(crate) entry: Entry,
     pub(crate) id: CodeId,

@@ -35,7 +35,7 @@ use crate::store::{OpenQuestion, QuestionChange, StoreError};
 use again::Consent;
 use effects::{HeldEffects, PendingEffects};
 use open_record::OpenRecord;
-use pending::Question as PendingQuestion;
+use pending::EventQuestion;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::time::Instant;
@@ -51,7 +51,7 @@ pub(crate) struct Dispatch<'a> {
     /// The effects of the last call, until it is known whether its answer is valid.
     returned: Option<(usize, Option<Writes>, Effects)>,
     record: OpenRecord,
-    /// Whether the record has been written, or is not to be.
+    /// True if the record has been written, or is not to be.
     concluded: bool,
     /// The askings before this one, each with the yes to its questions.
     earlier: Vec<(EventRecord, ApprovalRecord)>,
@@ -59,7 +59,7 @@ pub(crate) struct Dispatch<'a> {
     carried: HeldEffects,
     /// The recorded inputs, if the event is replayed.
     replay: Option<Box<ReplayInputs>>,
-    /// Whether to wait for observers.
+    /// True if the event waits for its observers.
     await_observers: bool,
     /// The current size of the value, in bytes of JSON.
     size: usize,
@@ -222,7 +222,7 @@ impl<'a> Dispatch<'a> {
         };
         // Without a log, a session that is opened again meanwhile would number its events from the start.
         self.session.services.claim(&self.session.id, &self.session.root);
-        let question = PendingQuestion::<E> {
+        let question = EventQuestion::<E> {
             session: Arc::clone(self.session),
             rules: Arc::clone(self.rules),
             info: self.info.clone(),

@@ -9,7 +9,7 @@ use crate::state::Time;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Whether a plugin is called for its next event.
+/// Decision about the call of a plugin for its next event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NextCall {
     /// It is called.
@@ -23,7 +23,7 @@ pub(super) enum NextCall {
 #[serde(rename_all = "kebab-case")]
 pub(super) struct Caller {
     plugin: String,
-    /// Whether the plugin observes or answers. Observers are called in no fixed order with events, so their failures must not
+    /// True if the plugin observes, false if it answers. Observers are called in no fixed order with events, so their failures must not
     /// affect outcomes.
     observes: bool,
     /// The digests of its file and configuration: a fixed plugin starts with no failures.
@@ -64,7 +64,7 @@ impl FailureCounts {
         self.0.is_empty()
     }
 
-    /// Whether the plugin is called. When the back-off of a tripped plugin is over, a single call is made, which
+    /// Decides if the plugin is called. When the back-off of a tripped plugin is over, a single call is made, which
     /// [`Self::tried`] notes; further calls wait for its outcome.
     pub(super) fn next_call(&self, caller: &Caller, now: Time) -> NextCall {
         match self.of(caller).filter(|failure_count| failure_count.is_tripped()) {
@@ -73,7 +73,7 @@ impl FailureCounts {
         }
     }
 
-    /// Whether a call tries a tripped plugin again.
+    /// True if a call tries a tripped plugin again.
     pub(super) fn is_trial(&self, caller: &Caller) -> bool {
         self.of(caller).is_some_and(FailureCount::is_tripped)
     }
@@ -116,7 +116,7 @@ impl FailureCounts {
         })
     }
 
-    /// Whether a plugin is tripped.
+    /// True if a plugin is tripped.
     pub(super) fn is_tripped(&self, plugin: &str) -> bool {
         self.0.iter().any(|failure_count| failure_count.caller.plugin == plugin && failure_count.is_tripped())
     }

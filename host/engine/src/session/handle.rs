@@ -129,7 +129,7 @@ impl Session {
         &self.shared.id
     }
 
-    /// Whether nothing was known of the session when this handle was opened: no other handle of this host, and no row in the
+    /// True if nothing was known of the session when this handle was opened: no other handle of this host, and no row in the
     /// store. Then it begins, and `session-start` comes first.
     #[must_use]
     pub fn is_new(&self) -> bool {

@@ -37,11 +37,11 @@ pub(crate) struct SessionInner {
     pub(super) transcript: Mutex<Arc<dyn Transcript>>,
     /// The number of warnings of each plugin about records that were passed on.
     pub(super) warned: Mutex<HashMap<String, u32>>,
-    /// Whether the store knew nothing of the session when the handle was opened.
+    /// True if the store knew nothing of the session when the handle was opened.
     pub(super) is_new: bool,
-    /// Whether the agent has told the end of the session by this handle.
+    /// True once the agent has told the end of the session by this handle.
     pub(super) is_ended: AtomicBool,
-    /// Whether the handle was dropped, so that nobody takes its notices.
+    /// True once the handle was dropped, so that nobody takes its notices.
     pub(super) is_closed: AtomicBool,
     pub(super) observers: ObserverQueue,
 }

@@ -1,4 +1,4 @@
-//! What the user should read once.
+//! Sentences that the user should read once.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -14,7 +14,7 @@ pub(super) const MAX_NOTICES: usize = 256;
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Notice {
-    /// What it is about.
+    /// Its subject.
     pub kind: NoticeKind,
     /// The plugin that it is about, if it is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -23,7 +23,7 @@ pub struct Notice {
     pub text: String,
 }
 
-/// What a [`Notice`] is about.
+/// The subject of a [`Notice`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]

@@ -23,7 +23,7 @@ pub(super) struct WaitingJobs {
     bytes: usize,
     /// The event whose observers are being called.
     current: Option<EventKind>,
-    /// Whether a task is calling observers.
+    /// True while a task calls observers.
     pub(super) running: bool,
     /// The numbers of events that observers missed and that are not reported yet, by name.
     pub(super) dropped: BTreeMap<String, u64>,
@@ -72,7 +72,7 @@ impl WaitingJobs {
         *self.dropped.entry(event.name().to_owned()).or_default() += 1;
     }
 
-    /// Whether there is no room for a job. An empty queue also takes an event that is larger than its bound.
+    /// True if there is no room for a job. An empty queue also takes an event that is larger than its bound.
     pub(super) fn is_full_for(&self, job: &ObserverJob) -> bool {
         let full = self.jobs.len() >= MAX_WAITING || self.bytes.saturating_add(job.bytes) > MAX_BYTES;
         full && !self.jobs.is_empty()

@@ -8,10 +8,10 @@ use crate::contract::Json;
 pub struct DispatchOptions {
     /// The agent's own message, if the event came from outside.
     pub raw: Option<Json>,
-    /// Whether to wait for observers. Then their calls are in the returned record. This is for trying a plugin: it makes the
+    /// Waits for observers. Then their calls are in the returned record. This is for trying a plugin: it makes the
     /// event as slow as its observers.
     pub await_observers: bool,
-    /// Whether a field that the event does not have is an error, for a payload that a person wrote and may have misspelt.
+    /// Treats a field that the event does not have as an error, for a payload that a person wrote and may have misspelt.
     /// Otherwise it is read past, since a program of a later version may have written it.
     pub refuse_unknown_fields: bool,
 }

@@ -1,4 +1,4 @@
-//! What the sessions of one host share: what an embedder brings, the store, and the active configuration.
+//! The parts of a host that its sessions share: those that an embedder brings, the store, and the active configuration.
 
 use super::clock::{Clock, milliseconds};
 use super::notice::{MAX_NOTICES, Notice};
@@ -16,13 +16,13 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-/// What sessions share.
+/// The parts of a host that its sessions share.
 pub(crate) struct Services {
     /// The rules of sessions that name no others.
     pub(crate) rules: RuleSet,
     pub(crate) actions: ActionMap,
     pub(crate) approver: Option<Arc<dyn Approver>>,
-    /// Whether answers from the store count, which other programs of the user may have written.
+    /// True if answers from the store count, which other programs of the user may have written.
     pub(crate) shares_questions: bool,
     pub(crate) model: Option<Arc<dyn Model>>,
     /// The capabilities that the embedder brings.

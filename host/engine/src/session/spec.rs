@@ -44,7 +44,7 @@ pub struct SessionSpec {
     pub workspace: PathBuf,
     /// 0 for the agent that the user talks to, n for a sub-agent n levels down.
     pub depth: u32,
-    /// Whether a person is there to be asked.
+    /// True if a person is there to be asked.
     pub interactive: bool,
     /// The session that started this one: its identifier, as `id` is one.
     pub parent: Option<String>,
@@ -78,21 +78,21 @@ impl SessionSpec {
         }
     }
 
-    /// The session of this identifier.
+    /// Sets the identifier.
     #[must_use]
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
     }
 
-    /// A sub-agent's session, `depth` levels down, which the session `parent` starts.
+    /// Makes it the session of a sub-agent, `depth` levels down, which the session `parent` starts.
     #[must_use]
     pub fn under(mut self, parent: impl Into<String>, depth: u32) -> Self {
         (self.parent, self.depth) = (Some(parent.into()), depth);
         self
     }
 
-    /// In the tree of the session `root`.
+    /// Puts it in the tree of the session `root`.
     #[must_use]
     pub fn root(mut self, root: impl Into<String>) -> Self {
         self.root = Some(root.into());
@@ -107,7 +107,7 @@ impl SessionSpec {
     }
 }
 
-/// Why a session cannot be opened.
+/// The reason why a session cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
@@ -129,7 +129,7 @@ pub enum SessionError {
     Schema {
         /// The tool.
         tool: String,
-        /// What is wrong with it.
+        /// The problem, as the end of "the input schema of the tool …".
         problem: String,
     },
 }

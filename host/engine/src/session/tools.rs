@@ -57,7 +57,7 @@ pub struct PluginTools {
     shared: Arc<SessionInner>,
 }
 
-/// Why a tool of a plugin gave no result. The model may read it.
+/// The reason why a tool of a plugin gave no result. The model may read it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolCallError {

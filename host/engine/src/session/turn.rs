@@ -78,7 +78,7 @@ impl Session {
         Ok(begun.map(|outcome| serde_json::to_value(outcome).unwrap_or_default()))
     }
 
-    /// Asks the host's approver, if the event is escalated.
+    /// Waits for the outcome of an event; asks the host's approver if it is escalated.
     pub(super) fn settled<O: 'static>(&self, begun: Begun<O>) -> impl Future<Output = Settled<O>> {
         self.shared.settled(begun)
     }
@@ -203,7 +203,7 @@ impl SessionInner {
         Box::pin(settled.instrument(span))
     }
 
-    /// Why no plugin is asked about an event, whatever the store says.
+    /// The reason why no plugin is asked about an event, whatever the store says.
     fn refuses<E: Dispatched>(&self, payload: &E::Payload, is_replayed: bool) -> Option<NotAsked> {
         if !is_replayed && self.is_over() {
             return Some(NotAsked::Ended);
@@ -215,7 +215,7 @@ impl SessionInner {
         waits.or_else(|| E::check(payload, &self.services.actions).err()).map(NotAsked::Invalid)
     }
 
-    /// Why an event that is sent by the code on this thread would wait for itself.
+    /// The reason why an event that is sent by the code on this thread would wait for itself.
     fn waits_for_itself(&self) -> Option<&'static str> {
         if self.services.store.is_in_sink() {
             return Some("an audit sink sent it, and events wait for the sink: send it from a task of its own");
@@ -232,7 +232,7 @@ impl SessionInner {
         }
     }
 
-    /// Whether the agent has told the end of the session, or has dropped its handle.
+    /// True if the agent has told the end of the session, or has dropped its handle.
     pub(super) fn is_over(&self) -> bool {
         self.is_ended.load(Ordering::Acquire) || self.is_closed.load(Ordering::Acquire)
     }

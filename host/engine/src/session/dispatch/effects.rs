@@ -21,7 +21,7 @@ const MAX_WARNINGS: u32 = 20;
 /// Upper bound of the lines of one call about a record that are traced.
 const MAX_TRACED: usize = 50;
 
-/// How a line is passed on that a plugin logged about a record.
+/// The form in which a line is passed on that a plugin logged about a record.
 #[derive(Debug, PartialEq)]
 enum PassedOn<'a> {
     Warning(String),
@@ -66,7 +66,7 @@ pub(super) struct PendingEffects {
     /// The effects of each call whose change is part of the final value.
     kept: Vec<(usize, Effects)>,
     pub(super) asked: bool,
-    /// Whether its entry's filter excluded it.
+    /// True if its entry's filter excluded it.
     pub(super) filtered_out: bool,
 }
 
@@ -79,9 +79,9 @@ pub(super) struct HeldEffects {
 
 /// A reminder, and the call that it is from.
 struct HeldReminder {
-    /// Whether it is from the plugin's last call about the event.
+    /// True if it is from the plugin's last call about the event.
     is_last: bool,
-    /// Whether it is from a call whose change is part of the value.
+    /// True if it is from a call whose change is part of the value.
     is_change: bool,
     reminder: Reminder,
 }
@@ -214,7 +214,7 @@ impl Dispatch<'_> {
         self.record.calls.iter_mut().for_each(CallRecord::void_effects);
     }
 
-    /// What has no record may not happen.
+    /// Rejects an event that could not be recorded.
     pub(super) fn not_recorded(&mut self, error: &StoreError) -> Rejection {
         let rejection = self.rejected(Rejection::host(Vec::new(), Cause::NotRecorded, error.to_string()));
         self.record_without_effects(error);

@@ -69,7 +69,7 @@ impl SessionInner {
         self.notice(Notice::about(NoticeKind::FailureSkipped, name, text));
     }
 
-    /// Whether a plugin's next call is made.
+    /// Decides if a plugin's next call is made.
     pub(super) fn next_call(&self, plugin: &Plugin, observes: bool) -> NextCall {
         self.state.next_call(|| Caller::new(plugin, observes), self.services.now())
     }

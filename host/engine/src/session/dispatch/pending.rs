@@ -69,7 +69,7 @@ pub enum Begun<O> {
 /// ```
 #[must_use = "a question that is dropped is answered with no"]
 pub struct Pending<O> {
-    open: Box<dyn Open<O>>,
+    open: Box<dyn PendingQuestion<O>>,
 }
 
 impl<O> std::fmt::Debug for Pending<O> {
@@ -79,7 +79,7 @@ impl<O> std::fmt::Debug for Pending<O> {
 }
 
 /// A question of whichever event.
-trait Open<O>: Send + Sync {
+trait PendingQuestion<O>: Send + Sync {
     fn request(&self) -> &ApprovalRequest;
 
     fn session(&self) -> &Arc<SessionInner>;
@@ -92,7 +92,7 @@ trait Open<O>: Send + Sync {
 }
 
 impl<O: 'static> Pending<O> {
-    /// What is asked.
+    /// The request that a person is shown.
     #[must_use]
     pub fn request(&self) -> &ApprovalRequest {
         self.open.request()
@@ -142,7 +142,7 @@ impl<O: 'static> Pending<O> {
 
     /// The same question, with another type of outcome.
     pub(in crate::session) fn map<P: 'static>(self, map: fn(O) -> P) -> Pending<P> {
-        Pending { open: Box::new(Mapped { open: self.open, map }) }
+        Pending { open: Box::new(MappedQuestion { open: self.open, map }) }
     }
 
     fn take_up(self, answered: Answered) -> BoxFuture<'static, Begun<O>> {
@@ -163,12 +163,12 @@ impl<O: 'static> Pending<O> {
 }
 
 /// A question with another type of outcome.
-struct Mapped<O, P> {
-    open: Box<dyn Open<O>>,
+struct MappedQuestion<O, P> {
+    open: Box<dyn PendingQuestion<O>>,
     map: fn(O) -> P,
 }
 
-impl<O: 'static, P: 'static> Open<P> for Mapped<O, P> {
+impl<O: 'static, P: 'static> PendingQuestion<P> for MappedQuestion<O, P> {
     fn request(&self) -> &ApprovalRequest {
         self.open.request()
     }
@@ -203,7 +203,7 @@ impl<O> Begun<O> {
 }
 
 /// A question about one event, and what an answer leads to.
-pub(super) struct Question<E: GateEvent + Kind> {
+pub(super) struct EventQuestion<E: GateEvent + Kind> {
     pub(super) session: Arc<SessionInner>,
     /// The rules under which the event was settled.
     pub(super) rules: Arc<ActiveConfig>,
@@ -211,7 +211,7 @@ pub(super) struct Question<E: GateEvent + Kind> {
     pub(super) facts: Arc<EventFacts>,
     pub(super) record: Box<EventRecord>,
     pub(super) request: ApprovalRequest,
-    /// What runs after a yes, and the response in its place, if there is one.
+    /// The value that runs after a yes, and the response in its place, if there is one.
     pub(super) value: E::Payload,
     pub(super) response: Option<(String, E::Response)>,
     pub(super) consent: Consent,
@@ -221,13 +221,13 @@ pub(super) struct Question<E: GateEvent + Kind> {
     pub(super) await_observers: bool,
     pub(super) began: Instant,
     pub(super) answered: Option<Answered>,
-    /// Whether the answer is in the log.
+    /// True if the answer is in the log.
     pub(super) is_recorded: bool,
 }
 
 /// The sender of the event no longer waits, and nothing runs. A no is recorded, even if a person said yes and that was not
 /// recorded in time.
-impl<E: GateEvent + Kind> Drop for Question<E> {
+impl<E: GateEvent + Kind> Drop for EventQuestion<E> {
     fn drop(&mut self) {
         self.session.services.release(&self.session.id);
         if self.is_recorded {
@@ -244,7 +244,7 @@ impl<E: GateEvent + Kind> Drop for Question<E> {
     }
 }
 
-impl<E: GateEvent + Kind> Question<E> {
+impl<E: GateEvent + Kind> EventQuestion<E> {
     pub(super) fn into_pending(self) -> Pending<GateOutcome<E::Payload, E::Response>> {
         Pending { open: Box::new(self) }
     }
@@ -466,7 +466,7 @@ impl<E: GateEvent + Kind> Question<E> {
         }
     }
 
-    /// Whether the plugins would give the same answers again. A verdict is a function of the event, the rules and the inputs
+    /// True if the plugins would give the same answers again. A verdict is a function of the event, the rules and the inputs
     /// from outside, so asking again can be skipped if all of them are unchanged.
     fn would_answer_the_same(&self) -> bool {
         // A plugin that was tripped may be called by now, and its answer is unknown.
@@ -478,7 +478,7 @@ impl<E: GateEvent + Kind> Question<E> {
         is_repeatable && self.state_is_as_it_was()
     }
 
-    /// Whether what the plugins have read of their state is unchanged.
+    /// True if the values that the plugins have read of their state are unchanged.
     fn state_is_as_it_was(&self) -> bool {
         let chain = self.rules.chain(self.record.event);
         let called = |call: &CallRecord| chain.iter().find(|plugin| plugin.name() == call.plugin);
@@ -509,7 +509,7 @@ impl<E: GateEvent + Kind> Question<E> {
     }
 }
 
-impl<E: GateEvent + Kind> Open<GateOutcome<E::Payload, E::Response>> for Question<E> {
+impl<E: GateEvent + Kind> PendingQuestion<GateOutcome<E::Payload, E::Response>> for EventQuestion<E> {
     fn request(&self) -> &ApprovalRequest {
         &self.request
     }
@@ -531,7 +531,7 @@ impl<E: GateEvent + Kind> Open<GateOutcome<E::Payload, E::Response>> for Questio
     }
 }
 
-/// Whether a plugin that reads the same keys gets the same values.
+/// True if a plugin that reads the same keys gets the same values.
 fn would_learn_the_same(state: &dyn Source, learnt: &StateUse) -> bool {
     let reads = learnt.read.iter().all(|read| match &read.value {
         Some(value) => state.value(read.scope, &read.key) == Ok(Found::Value(Some(value.0.clone()))),

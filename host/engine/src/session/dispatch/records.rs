@@ -25,7 +25,7 @@ pub(in crate::session) enum Durability {
 /// Effects that are applied with a record, and only with it.
 #[derive(Default)]
 pub(in crate::session) struct RecordEffects {
-    /// What plugins wrote to their state.
+    /// The writes of plugins to their state.
     pub(in crate::session) writes: Vec<(Arc<str>, Writes)>,
     /// Their reminders for the model.
     pub(in crate::session) reminders: Vec<Reminder>,
