@@ -74,7 +74,7 @@ impl Lab {
         grants.state = Some(StateGrant::default());
         grants.model = Some(ModelGrant::new("echo"));
         (grants.transcript, grants.approve, grants.audit, grants.clock, grants.random) = (true, true, true, true, true);
-        entry.limits.fuel = NonZeroU64::MIN.saturating_add(1_000_000);
+        entry.limits.fuel = const { NonZeroU64::new(1_000_000).unwrap() };
         entry.limits.compute = Some(Duration::from_millis(100));
         entry.limits.deadline = Some(Duration::from_millis(200));
         entry
@@ -123,6 +123,6 @@ impl Lab {
 
 fn config(entries: &[Entry]) -> Config {
     let mut settings = Settings::default();
-    settings.concurrent_calls = NonZeroU32::MIN.saturating_add(1);
+    settings.concurrent_calls = const { NonZeroU32::new(2).unwrap() };
     Config::from_entries(entries.to_vec(), settings).expect("entries that may be")
 }

@@ -120,9 +120,3 @@ fn is_named(fields: &Fields, point: &str) -> bool {
     let is_named = |fields: &Fields| fields.texts().any(|text| folded(text) == point);
     is_named(fields) || is_named(&fields.within("hookhost"))
 }
-
-/// Returns true if a path begins with a Windows drive or a Windows share.
-pub(crate) fn is_of_windows(path: &str) -> bool {
-    let has_drive = path.as_bytes().get(1) == Some(&b':') && path.starts_with(|c: char| c.is_ascii_alphabetic());
-    has_drive || path.starts_with(r"\\")
-}

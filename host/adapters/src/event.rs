@@ -1,6 +1,5 @@
 //! The event that an agent's message reports.
 
-use crate::checks::is_of_windows;
 use crate::json::Arguments;
 use hookhost_contract::{EventKind, Inference, Json, ToolOrigin, ToolResult};
 use serde_json::{Value, json};
@@ -271,4 +270,10 @@ impl ToolUse {
         self.origin = ToolOrigin::Mcp(server.into());
         self
     }
+}
+
+/// True if a path begins with a drive of Windows, or with one of its shares.
+pub(crate) fn is_of_windows(path: &str) -> bool {
+    let has_drive = path.as_bytes().get(1) == Some(&b':') && path.starts_with(|c: char| c.is_ascii_alphabetic());
+    has_drive || path.starts_with(r"\\")
 }

@@ -4,7 +4,7 @@
 //! The crate is pure: it reads no file, opens no socket and asks no plugin. So it is small enough for the hook program,
 //! which can deny a call in the agent's own format even if no resident host answers.
 //!
-//! A module uses those above it, except that [`event`] and `checks` use each other:
+//! Data flows down this list and never back up:
 //!
 //! | module | purpose |
 //! |---|---|
@@ -23,6 +23,7 @@
 //! | [`mcp_servers`] | the files of an agent that name MCP servers |
 //! | [`guarded`] | other files, variables and options that decide if an agent's hooks run |
 //! | [`adapter`] | the trait that each agent's adapter implements |
+//! | `functions` | the functions of an adapter, as its trait has them |
 //! | [`agents`] | the agents, one directory each |
 //! | [`proxies`] | the reply format of all proxies |
 //! | [`acp_proxy`] | the adapter of the proxy between an editor and an agent |

@@ -52,17 +52,27 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
+    /// All kinds, in the order of their declaration.
+    pub const ALL: &[Self] = &[
+        Self::Trap,
+        Self::Panic,
+        Self::OutOfFuel,
+        Self::Compute,
+        Self::Deadline,
+        Self::OutOfMemory,
+        Self::CapabilityCalls,
+        Self::Oversized,
+        Self::AnswerTooLarge,
+        Self::InvalidAnswer,
+        Self::NotInstantiated,
+        Self::Tripped,
+        Self::Overloaded,
+    ];
+
     /// Returns true if the failure depends on the clock, so that a replay cannot repeat it.
     #[must_use]
     pub fn is_wall_time(self) -> bool {
         matches!(self, Self::Compute | Self::Deadline | Self::Overloaded)
-    }
-
-    /// Returns true if the failure is the plugin's own, and counts towards tripping. Failures of the machine or of the
-    /// event and those caused by tripping do not.
-    #[must_use]
-    pub fn is_plugins_own(self) -> bool {
-        !matches!(self, Self::Overloaded | Self::Oversized | Self::Tripped)
     }
 
     /// Returns true if the plugin ran out of time or fuel.
@@ -100,5 +110,19 @@ impl Failure {
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.detail)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FailureKind;
+
+    #[test]
+    fn no_kind_is_left_out() {
+        for (place, kind) in FailureKind::ALL.iter().enumerate() {
+            assert_eq!(*kind as usize, place);
+        }
+        // The last one of the declaration.
+        assert_eq!(FailureKind::ALL.len(), FailureKind::Overloaded as usize + 1);
     }
 }

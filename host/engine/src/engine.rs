@@ -1,7 +1,7 @@
 //! What all rules of a process run on: pools of instances with their clocks, and compiled code.
 
 use crate::config::{CodeId, Digest, Entry};
-use crate::plugin::{Loaded, Plugin};
+use crate::plugin::{ConfiguredPlugin, Plugin};
 use crate::sandbox::capability::OwnCapabilities;
 use crate::sandbox::{PoolSize, Sandbox, SandboxError, SharedSandbox};
 use std::collections::HashMap;
@@ -51,7 +51,7 @@ pub enum CompileError {
 struct Known {
     sandboxes: Vec<Weak<Sandbox>>,
     /// By the digest of their files.
-    plugins: HashMap<Digest, Vec<Weak<Loaded>>>,
+    plugins: HashMap<Digest, Vec<Weak<ConfiguredPlugin>>>,
 }
 
 impl Engine {

@@ -53,10 +53,12 @@
 //! |---|---|
 //! | [`files`] | trusted files: owner, mode, opening, locking (the crate `hookhost-files`) |
 //! | `unseen` | characters that are invisible |
+//! | `marked_line` | a line of a text with a marked part |
 //! | `runtime` | the tokio runtime of the thread, and whether it has a timer |
 //! | `boxed` | futures in boxes |
 //! | `callback` | code of the program that the host calls: its panics, and the events that it sends |
 //! | [`contract`] | the vocabulary: events, their payloads and their outcomes (the crate `hookhost-contract`) |
+//! | `failure_policy` | the consequences of a failed call |
 //! | [`native`] | native rules: plugins that are part of the program |
 //! | [`config`] | the configuration: which plugins may load, and how |
 //! | [`schema`] | JSON Schemas of tools, bounded and compiled |
@@ -111,7 +113,9 @@ mod compose;
 pub mod config;
 mod engine;
 mod event;
+mod failure_policy;
 mod host;
+mod marked_line;
 pub mod native;
 pub mod plugin;
 #[cfg(feature = "replay")]
@@ -144,11 +148,12 @@ pub mod capability {
 #[doc(hidden)]
 pub mod command {
     #[cfg(feature = "config-file")]
-    pub use crate::config::discover::ProjectFile;
-    #[cfg(feature = "config-file")]
     pub use crate::config::edit::{Change, Edited, allow};
     #[cfg(feature = "config-file")]
+    pub use crate::config::project_file::ProjectFile;
+    #[cfg(feature = "config-file")]
     pub use crate::config::trust::{Approved, TrustStore};
+    pub use crate::marked_line::MarkedLine;
     #[cfg(feature = "cache")]
     pub use crate::plugin::cache::{CacheFiles, cache_files, clear_cache, default_directory};
     #[cfg(feature = "compile")]

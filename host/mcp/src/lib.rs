@@ -15,8 +15,8 @@
 //! | [`lock`] | the approved definitions of tools, and those that are held back |
 //! | [`listing`] | a listing of tools as the client gets it |
 //! | [`question`] | questions to the client's user |
-//! | [`judge`] | decides about each message |
 //! | [`subscription`] | subscriptions and their notifications |
+//! | [`judge`] | decides about each message |
 //! | [`stdio`] | the proxy between two sides that speak lines |
 //! | [`events`] | server-sent events |
 //! | [`mirrored`] | the headers that repeat parts of a request |

@@ -1,7 +1,6 @@
 //! Processes that have left their group and lost their parent. This process adopts them if Linux permits it, so that it
 //! can find and kill them at its end.
 
-use crate::group::StillRunning;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 use std::collections::BTreeSet;
 use std::io;
@@ -53,6 +52,22 @@ pub(super) fn reap_adopted(others: &BTreeSet<i32>) {
     for child in children().into_iter().filter(|child| !others.contains(child)) {
         // A process that still runs is not affected.
         let _ = rustix::process::waitpid(Pid::from_raw(child), WaitOptions::NOHANG);
+    }
+}
+
+/// The error for processes of tools or MCP servers that cannot be killed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("what tools have started cannot be killed and still runs: process {}", listed(.processes))]
+#[non_exhaustive]
+pub struct StillRunning {
+    /// The process ids; empty if the system does not list them.
+    pub processes: Vec<i32>,
+}
+
+fn listed(processes: &[i32]) -> String {
+    match processes {
+        [] => "unknown".to_owned(),
+        known => known.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
     }
 }
 

@@ -3,7 +3,7 @@
 //! The session has no terminal. So a program that the model chose, or that provides tools, cannot open `/dev/tty`: it
 //! can neither write to the terminal where a person is asked nor type there.
 
-use crate::descendants;
+use crate::descendants::{self, StillRunning};
 use rustix::process::{Pid, Signal, kill_process_group, setsid};
 use std::collections::BTreeSet;
 use std::io;
@@ -33,22 +33,6 @@ pub fn kill_started() -> Result<(), StillRunning> {
         let _ = kill_process_group(group, Signal::KILL);
     }
     descendants::kill_adopted()
-}
-
-/// The error for processes of tools or MCP servers that cannot be killed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("what tools have started cannot be killed and still runs: process {}", listed(.processes))]
-#[non_exhaustive]
-pub struct StillRunning {
-    /// The process ids; empty if the system does not list them.
-    pub processes: Vec<i32>,
-}
-
-fn listed(processes: &[i32]) -> String {
-    match processes {
-        [] => "unknown".to_owned(),
-        known => known.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
-    }
 }
 
 /// A running process group. Dropping it kills all its processes.

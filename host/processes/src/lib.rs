@@ -4,8 +4,8 @@
 //!
 //! | module | purpose |
 //! |---|---|
-//! | `group` | a child process, and the group that it leads |
 //! | `descendants` | processes that have left their group |
+//! | `group` | a child process, and the group that it leads |
 
 #![deny(missing_docs)]
 #![cfg(unix)]
@@ -13,5 +13,5 @@
 mod descendants;
 mod group;
 
-pub use descendants::adopt_orphans;
-pub use group::{ProcessGroup, StillRunning, kill_started};
+pub use descendants::{StillRunning, adopt_orphans};
+pub use group::{ProcessGroup, kill_started};

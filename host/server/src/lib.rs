@@ -6,8 +6,8 @@
 //! |---|---|
 //! | [`rules`] | the rules of each directory, loaded again when their files change |
 //! | [`users_file`] | checks that the user's own file is still there |
-//! | [`sessions`] | the agents' sessions, kept across calls |
 //! | `call_key` | the key of a call, under which it is settled once |
+//! | [`sessions`] | the agents' sessions, kept across calls |
 //! | `proxies` | hookhost's own proxies, which send events like agents |
 //! | `once` | settles a call once, even if it is reported twice |
 //! | `events` | converts a hook's event for the engine, and the engine's outcome back |

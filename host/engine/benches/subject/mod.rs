@@ -40,7 +40,7 @@ pub(crate) fn entry(component: &Path) -> Entry {
 pub(crate) async fn session_of(entry: Entry, log: Option<&Path>, cache: Option<&Path>) -> hookhost::Session {
     // Few, so that valgrind has room for their reserved memory.
     let mut settings = Settings::default();
-    settings.concurrent_calls = NonZeroU32::MIN.saturating_add(3);
+    settings.concurrent_calls = const { NonZeroU32::new(4).unwrap() };
     let config = Config::from_entries(vec![entry], settings).unwrap();
     let mut builder = match cache {
         Some(cache) => Host::builder(config).cache(cache),

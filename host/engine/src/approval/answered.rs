@@ -4,7 +4,7 @@ use super::{Approval, ApprovalRequest, Approver, Decision};
 use crate::callback::{self, Panicked, Waiters};
 use crate::contract::{AnswerKind, Answered};
 use crate::sandbox::with_deadline;
-use futures_util::future::{Either, select};
+use futures_util::future::select;
 use std::fmt::Write as _;
 use std::pin::pin;
 use std::time::Duration;
@@ -38,9 +38,17 @@ pub(crate) fn answered(approval: Approval) -> Answered {
     answered
 }
 
-/// The recorded answer if nobody answered within the deadline.
-pub(crate) fn too_late(deadline: Duration) -> Answered {
-    no(AnswerKind::TooLate, format!("nobody answered within {deadline:?}"))
+/// Waits for an answer for as long as `left`, the rest of the question's `deadline`. Only here a question expires, and the answer
+/// to an expired question is no.
+pub(crate) async fn until_expired(
+    left: Duration,
+    deadline: Duration,
+    answer: impl Future<Output = Answered>,
+) -> Answered {
+    let began = Instant::now();
+    // An approver that blocks the thread also delays the timer.
+    let in_time = with_deadline(left, answer).await.filter(|_| began.elapsed() < left);
+    in_time.unwrap_or_else(|| no(AnswerKind::TooLate, format!("nobody answered within {deadline:?}")))
 }
 
 /// The recorded answer if the process that asked is gone.
@@ -64,8 +72,8 @@ pub(crate) fn read(written: &str) -> Answered {
         .unwrap_or_else(|error| no(AnswerKind::Denied, format!("the stored answer cannot be read: {error}")))
 }
 
-/// Asks for as long as `left`, and turns whatever goes wrong into a no: no approver, a panic, no answer in time. An answer
-/// from `elsewhere` counts if it is there first.
+/// Asks for as long as `left`. No approver, a panic, and no answer in time are a no. An answer from `elsewhere` counts if it is
+/// there first.
 pub(crate) async fn resolve(
     approver: Option<&dyn Approver>,
     request: ApprovalRequest,
@@ -77,19 +85,18 @@ pub(crate) async fn resolve(
     let mut answered = match approver {
         None => no(AnswerKind::NobodyThere, "nobody is there to answer".to_owned()),
         Some(approver) => {
-            // No event of the session waits meanwhile.
-            let asked = with_deadline(left, callback::polled(Waiters::here(), || approver.ask(request)));
-            // The first is looked at first.
-            match select(pin!(asked), pin!(elsewhere)).await {
-                Either::Left((Some(Err(Panicked)), _)) => no(AnswerKind::Panicked, "the approver failed".to_owned()),
-                // An approver that blocks the thread also delays the timer.
-                Either::Left((Some(Ok(approval)), _)) if began.elapsed() < left => answered(approval),
-                Either::Left(_) => too_late(deadline),
-                Either::Right((answered, _)) => answered,
-            }
+            let asked = async {
+                // No event of the session waits meanwhile.
+                match callback::polled(Waiters::here(), || approver.ask(request)).await {
+                    Ok(approval) => answered(approval),
+                    Err(Panicked) => no(AnswerKind::Panicked, "the approver failed".to_owned()),
+                }
+            };
+            // `select` polls the approver first.
+            let first = async { select(pin!(asked), pin!(elsewhere)).await.factor_first().0 };
+            until_expired(left, deadline, first).await
         }
     };
-    let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-    answered.micros = micros;
+    answered.micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
     answered
 }

@@ -9,7 +9,7 @@ mod pending;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use answered::{answered, read, resolve, taken_for_gone, too_late, written};
+pub(crate) use answered::{answered, read, resolve, taken_for_gone, until_expired, written};
 pub use pending::{NotPending, PendingApprovals, QuestionChanges};
 
 use crate::audit::Masking;
@@ -107,7 +107,7 @@ pub struct ApprovalRequest {
     pub response: Option<ProposedResponse>,
     /// The questions: those of the configuration first, then those of plugins in chain order; never empty.
     pub questions: Vec<Question>,
-    /// How long to wait for the answer, from the moment of asking. After that the answer is no. Serialises as `deadline-ms`,
+    /// Time to wait for the answer, from the moment of asking. After that the answer is no. Serialises as `deadline-ms`,
     /// in milliseconds.
     #[serde(rename = "deadline-ms", serialize_with = "milliseconds", deserialize_with = "from_milliseconds")]
     pub deadline: Duration,
@@ -129,7 +129,7 @@ impl ApprovalRequest {
         (self.event == EventKind::BeforeToolCall).then(|| serde_json::from_str(self.value.get()).ok()).flatten()
     }
 
-    /// Whether [`Approval::yes_for_session`] can be offered: only if no plugin asks.
+    /// True if [`Approval::yes_for_session`] can be offered: only if no plugin asks.
     #[must_use]
     pub fn can_be_kept(&self) -> bool {
         self.questions.iter().all(|question| question.by == Asker::Configuration)
@@ -152,7 +152,7 @@ impl ApprovalRequest {
         request
     }
 
-    /// What says that there is a question, and nothing of what it is about.
+    /// The request without its values: it says only that there is a question.
     pub(crate) fn without_values(&self) -> Self {
         Self {
             id: self.id.clone(),
@@ -264,7 +264,7 @@ impl Approval {
         self
     }
 
-    /// Whether it is a yes.
+    /// True if it is a yes.
     #[must_use]
     pub fn is_yes(&self) -> bool {
         !matches!(self.decision, Decision::No(_))

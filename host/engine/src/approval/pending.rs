@@ -47,19 +47,19 @@ pub struct PendingApprovals {
 #[derive(Debug, Default)]
 struct Waiting {
     /// In the order in which they were asked.
-    requests: Vec<Listed>,
+    requests: Vec<ListedRequest>,
     asked: u64,
 }
 
 #[derive(Debug)]
-struct Listed {
+struct ListedRequest {
     number: u64,
     request: Arc<ApprovalRequest>,
     asked_at: Instant,
     answer: oneshot::Sender<Approval>,
 }
 
-impl Listed {
+impl ListedRequest {
     fn is_in_time(&self) -> bool {
         self.asked_at.elapsed() < self.request.deadline
     }
@@ -92,7 +92,7 @@ impl PendingApprovals {
     /// event's record says what counted.
     pub fn answer(&self, id: &str, approval: Approval) -> Result<(), NotPending> {
         let listed = self.remove(|listed| listed.request.id == id);
-        let taken = listed.filter(Listed::is_in_time).and_then(|listed| listed.answer.send(approval).ok());
+        let taken = listed.filter(ListedRequest::is_in_time).and_then(|listed| listed.answer.send(approval).ok());
         taken.ok_or_else(|| NotPending { id: id.to_owned() })
     }
 
@@ -103,7 +103,7 @@ impl PendingApprovals {
     }
 
     /// Lists a request; `None` if another one with its identifier waits, since an answer could mean either.
-    fn enlist(&self, request: ApprovalRequest) -> Option<Enlisted<'_>> {
+    fn enlist(&self, request: ApprovalRequest) -> Option<ListEntry<'_>> {
         let (sender, answer) = oneshot::channel();
         let number = {
             let mut waiting = self.waiting();
@@ -112,15 +112,15 @@ impl PendingApprovals {
             }
             waiting.asked += 1;
             let (number, request) = (waiting.asked, Arc::new(request));
-            waiting.requests.push(Listed { number, request, asked_at: Instant::now(), answer: sender });
+            waiting.requests.push(ListedRequest { number, request, asked_at: Instant::now(), answer: sender });
             number
         };
         self.changed.send_replace(());
-        Some(Enlisted { list: self, number, answer })
+        Some(ListEntry { list: self, number, answer })
     }
 
     /// Removes a request from the list; `None` if it is not on it.
-    fn remove(&self, which: impl Fn(&Listed) -> bool) -> Option<Listed> {
+    fn remove(&self, which: impl Fn(&ListedRequest) -> bool) -> Option<ListedRequest> {
         let listed = {
             let mut waiting = self.waiting();
             let index = waiting.requests.iter().position(which)?;
@@ -147,13 +147,13 @@ impl Approver for PendingApprovals {
 }
 
 /// A request on the list. Dropping this removes it.
-struct Enlisted<'a> {
+struct ListEntry<'a> {
     list: &'a PendingApprovals,
     number: u64,
     answer: oneshot::Receiver<Approval>,
 }
 
-impl Drop for Enlisted<'_> {
+impl Drop for ListEntry<'_> {
     fn drop(&mut self) {
         self.list.remove(|listed| listed.number == self.number);
     }

@@ -4,6 +4,7 @@
 //! that), so that log and state cannot disagree. What a record says and how lines are chained is here, pure;
 //! [`crate::store::Log`] reads a log back, from the database or exported as JSON Lines, and verifies it.
 
+mod delivery;
 mod filter;
 mod hash_chain;
 mod memory_log;
@@ -14,13 +15,13 @@ mod state;
 mod to_record;
 mod verify;
 
+pub use delivery::{Delivery, DeliveryKind};
 pub use filter::Filter;
 pub use hash_chain::{FORMAT, Line, LineError};
 pub use memory_log::MemoryLog;
 pub use record::{
-    ApprovalRecord, AskedAgain, CallRecord, Delivery, DeliveryKind, Dropped, EventRecord, Header, KeptAnswer,
-    LoadedPlugin, LogBegins, Observed, Record, RulesChanged, SessionEnded, SessionOpened, StateWrite, ToolRun,
-    WrittenValue,
+    ApprovalRecord, AskedAgain, CallRecord, Dropped, EventRecord, Header, KeptAnswer, LoadedPlugin, LogBegins,
+    Observed, Record, RulesChanged, SessionEnded, SessionOpened, StateWrite, ToolRun, WrittenValue,
 };
 pub use redaction::Redacted;
 pub use sink::AuditSink;

@@ -1,8 +1,8 @@
 //! What becomes a line of the log.
 
+use super::delivery::Delivery;
 use super::record::{
-    ApprovalRecord, Delivery, Dropped, EventRecord, LogBegins, Observed, RulesChanged, SessionEnded, SessionOpened,
-    ToolRun,
+    ApprovalRecord, Dropped, EventRecord, LogBegins, Observed, RulesChanged, SessionEnded, SessionOpened, ToolRun,
 };
 use super::redaction;
 use crate::config::AuditSettings;

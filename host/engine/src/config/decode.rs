@@ -16,8 +16,9 @@ use serde::{
 
 use super::{
     names,
+    place::Place,
     problem::Problem,
-    tree::{Key, Node, Place, Value, join},
+    tree::{Key, Node, Value, join},
 };
 
 /// Reads a value of type `T`. Where it cannot, or a key is unknown, `problems` says why; in the second case the rest is

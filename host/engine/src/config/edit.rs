@@ -9,11 +9,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::discover::{ProjectFile, is_there};
+use super::project_file::{ProjectFile, is_there};
 use super::{
     Code, Config, ConfigError, Digest, Entry, Layer, Source, UserDirectories,
     entry::directory_of,
-    file::{self, Placed},
+    file::{self, PlacedEntry},
     paths::canonical,
     problem::Problems,
     raw::RawEntry,
@@ -113,7 +113,11 @@ fn without_links(file: &Path) -> Result<PathBuf, ConfigError> {
 }
 
 /// The entry of the same name and path, with its digest, if there is one; one that shares only one of them is in the way.
-fn conflict<'a>(entries: &'a [Placed], name: &str, wasm: &Path) -> Result<Option<(&'a Placed, Digest)>, ConfigError> {
+fn conflict<'a>(
+    entries: &'a [PlacedEntry],
+    name: &str,
+    wasm: &Path,
+) -> Result<Option<(&'a PlacedEntry, Digest)>, ConfigError> {
     let wasm = canonical(wasm);
     for placed in entries {
         let Code::File { path, digest } = &placed.entry.code else { continue };
@@ -138,11 +142,11 @@ struct Edit {
 }
 
 impl Edit {
-    fn nothing(placed: &Placed, old: &str) -> Self {
+    fn nothing(placed: &PlacedEntry, old: &str) -> Self {
         Self { new: old.to_owned(), text: line_of(old, placed.digest_at.range.start), change: Change::Unchanged }
     }
 
-    fn digest(placed: &Placed, old: &str, digest: Digest, before: Digest) -> Self {
+    fn digest(placed: &PlacedEntry, old: &str, digest: Digest, before: Digest) -> Self {
         let range = placed.digest_at.range.clone();
         let new = format!("{}\"{digest}\"{}", &old[..range.start], &old[range.end..]);
         Self { text: line_of(&new, range.start), new, change: Change::DigestUpdated { from: before } }

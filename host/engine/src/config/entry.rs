@@ -13,6 +13,7 @@ use super::{
     ActionKind, Code, CompiledComponent, ComponentBytes, Digest, Grants, Limits, ToolPattern, narrowing::Narrowing,
 };
 use crate::contract::{EventKind, Stop};
+use crate::failure_policy::OnFailure;
 use crate::native::Rule;
 
 /// One plugin that may load, and all that the operator says about it.
@@ -217,31 +218,6 @@ impl Mode {
         match self {
             Self::Enforce => "enforce",
             Self::Audit => "audit",
-        }
-    }
-}
-
-/// Replaces the verdict of a plugin that failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum OnFailure {
-    /// Rejects: the call does not run, the value is withheld.
-    Reject,
-    /// Nothing: as if the plugin were not in the chain.
-    Skip,
-    /// Asks a person about the value, in the plugin's name. Where nobody can be asked, and on transforms, it rejects.
-    Ask,
-}
-
-impl OnFailure {
-    /// The word in the file.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Reject => "reject",
-            Self::Skip => "skip",
-            Self::Ask => "ask",
         }
     }
 }

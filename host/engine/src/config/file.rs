@@ -1,20 +1,17 @@
 //! One file: text → checked entries. A function of its input: no I/O.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use super::{
-    AskRule, Code, Digest, Entry, Grants, Layer, Mode, Origin, Problem,
+    AskRule, Code, Entry, Grants, Layer, Mode, Origin, Problem,
     ask::RawAsk,
     decode::{decode, unknown_key},
     entry::directory_of,
+    entry_rules::{self, BrokenRule},
     paths::expand,
+    place::{Place, Text},
     raw::RawEntry,
-    server::Server,
-    tree::{self, Key, Node, Place, Table, Text, Value, join},
+    tree::{Key, Node, Table, Value, join},
 };
 
 /// Where a text comes from, and what its paths are relative to.
@@ -47,19 +44,19 @@ impl Source {
 
 /// One file, checked by itself.
 #[derive(Debug)]
-pub(super) struct Parsed {
+pub(super) struct ParsedFile {
     pub(super) file: PathBuf,
     pub(super) layer: Layer,
-    pub(super) entries: Vec<Placed>,
+    pub(super) entries: Vec<PlacedEntry>,
     pub(super) asks: Vec<AskRule>,
     pub(super) settings: Option<Node>,
     /// The embedder's sections.
     pub(super) sections: Table,
 }
 
-/// An entry, and where in the file its name, path and digest are.
+/// An entry with the places of its name, path and digest in the file.
 #[derive(Debug)]
-pub(super) struct Placed {
+pub(super) struct PlacedEntry {
     pub(super) entry: Entry,
     pub(super) name_at: Place,
     pub(super) path_at: Place,
@@ -71,13 +68,13 @@ const SECTIONS: [&str; 3] = ["plugin", "ask", "settings"];
 
 /// Checks a file by itself; `sections` are those that the embedder claims.
 #[cfg(feature = "config-file")]
-pub(super) fn parse(text: &str, source: &Source, sections: &[&str]) -> Result<Parsed, Vec<Problem>> {
+pub(super) fn parse(text: &str, source: &Source, sections: &[&str]) -> Result<ParsedFile, Vec<Problem>> {
     let file = Arc::new(Text { path: source.file.clone(), layer: source.layer, text: text.to_owned() });
     sections_of(super::toml::parse(&file)?, source, sections)
 }
 
-fn sections_of(table: Table, source: &Source, sections: &[&str]) -> Result<Parsed, Vec<Problem>> {
-    let mut parsed = Parsed {
+fn sections_of(table: Table, source: &Source, sections: &[&str]) -> Result<ParsedFile, Vec<Problem>> {
+    let mut parsed = ParsedFile {
         file: source.file.clone(),
         layer: source.layer,
         entries: Vec::new(),
@@ -131,74 +128,38 @@ fn origin(node: &Node, source: &Source) -> Origin {
     Origin::new(&source.file, node.place.line(), source.layer)
 }
 
-fn entry(node: &Node, source: &Source, problems: &mut Vec<Problem>) -> Option<Placed> {
+fn entry(node: &Node, source: &Source, problems: &mut Vec<Problem>) -> Option<PlacedEntry> {
     let written: RawEntry = decode("plugin", node, problems)?;
     let mut check = Check { node, source, problems, failed: false };
     let path = check.expand(&["path"], &written.path)?;
-    check.rules(&written);
     let grants = check.grants(written.grants);
-    let limits = written.limits;
-    let deadline = limits.deadline(&grants);
-    if limits.compute(&grants) > deadline {
-        let why = format!("longer than `deadline`, which is {deadline:?} and holds all of the call");
-        check.fail(&["limits", "compute"], &why);
+    let entry = Entry {
+        name: written.name,
+        code: Code::File { path, digest: written.sha256 },
+        priority: written.priority.unwrap_or(Entry::DEFAULT_PRIORITY),
+        enabled: written.enabled.unwrap_or(true),
+        events: written.events.map(|events| events.into_iter().map(|event| event.0).collect()),
+        actions: written.actions,
+        tools: written.tools,
+        mode: written.mode.unwrap_or(Mode::Enforce),
+        on_failure: written.on_failure,
+        stop: written.stop.unwrap_or_default(),
+        limits: written.limits,
+        grants,
+        config: written.config,
+        origin: Some(origin(node, source)),
+    };
+    for BrokenRule { keys, why } in entry_rules::broken(&entry) {
+        check.fail(&keys.iter().map(String::as_str).collect::<Vec<_>>(), &why);
     }
     if check.failed {
         return None;
     }
     let at = |key| node.nearest_to(&[key]).place.clone();
-    Some(Placed {
-        name_at: at("name"),
-        path_at: at("path"),
-        digest_at: at("sha256"),
-        entry: Entry {
-            name: written.name,
-            code: Code::File { path, digest: written.sha256 },
-            priority: written.priority.unwrap_or(Entry::DEFAULT_PRIORITY),
-            enabled: written.enabled.unwrap_or(true),
-            events: written.events.map(|events| events.into_iter().map(|event| event.0).collect()),
-            actions: written.actions,
-            tools: written.tools,
-            mode: written.mode.unwrap_or(Mode::Enforce),
-            on_failure: written.on_failure,
-            stop: written.stop.unwrap_or_default(),
-            limits,
-            grants,
-            config: written.config,
-            origin: Some(origin(node, source)),
-        },
-    })
+    Some(PlacedEntry { name_at: at("name"), path_at: at("path"), digest_at: at("sha256"), entry })
 }
 
-/// Why a name cannot be an entry's.
-pub(crate) fn name_rule(name: &str) -> Result<(), String> {
-    let starts_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
-    let odd = name.chars().any(|c| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '_' | '-'));
-    if starts_well && !odd && name.len() <= 64 {
-        return Ok(());
-    }
-    Err("a name is 1 to 64 of `A–Z a–z 0–9 . _ -` and begins with a letter or digit".to_owned())
-}
-
-fn guest_dir_rule(guest: &str) -> Result<(), String> {
-    if guest.starts_with('/') && !guest.contains('\0') && guest.split('/').all(|part| part != ".." && part != ".") {
-        return Ok(());
-    }
-    Err(format!("{guest:?} is no guest directory: one begins with `/` and has neither `.` nor `..` in it"))
-}
-
-fn env_rule(name: &str) -> Result<(), String> {
-    if name.is_empty() || name.contains(['=', '\0', '*']) {
-        return Err(format!("{name:?} is no environment variable: each is named in full, without `=` and `*`"));
-    }
-    Ok(())
-}
-
-fn http_rule(host: &str) -> Result<(), String> {
-    Server::parse(host).map(drop)
-}
-
-/// Checks what serde cannot, each at its key's place.
+/// The checks of one entry, each at its key's place.
 struct Check<'a> {
     node: &'a Node,
     source: &'a Source,
@@ -214,95 +175,22 @@ impl Check<'_> {
         self.failed = true;
     }
 
-    fn all<'a>(
-        &mut self,
-        keys: &[&str],
-        values: impl IntoIterator<Item = &'a String>,
-        rule: fn(&str) -> Result<(), String>,
-    ) {
-        for value in values {
-            if let Err(why) = rule(value) {
-                self.fail(keys, &why);
-            }
-        }
-    }
-
     fn expand(&mut self, keys: &[&str], path: &str) -> Option<PathBuf> {
         expand(path, directory_of(&self.source.file), self.source.home.as_deref())
             .map_err(|why| self.fail(keys, &why))
             .ok()
     }
 
-    fn rules(&mut self, written: &RawEntry) {
-        self.all(&["name"], [&written.name], name_rule);
-        let empty = [
-            ("events", written.events.as_ref().is_some_and(BTreeSet::is_empty)),
-            ("actions", written.actions.as_ref().is_some_and(BTreeSet::is_empty)),
-            ("tools", written.tools.as_ref().is_some_and(Vec::is_empty)),
-        ];
-        for (key, _) in empty.into_iter().filter(|(_, empty)| *empty) {
-            self.fail(
-                &[key],
-                "an empty list lets nothing through: leave the key out for all, or set `enabled = false`",
-            );
-        }
-    }
-
     fn grants(&mut self, written: Grants) -> Grants {
-        let grants = &written;
-        self.all(&["grants", "env"], &grants.env, env_rule);
-        self.all(&["grants", "http"], &grants.http, http_rule);
-        self.all(&["grants", "capabilities"], &grants.capabilities, name_rule);
-        if grants.model.as_ref().is_some_and(|model| model.name.is_empty()) {
-            self.fail(&["grants", "model", "name"], "the name of a model must not be empty");
-        }
-        if let Some(twice) = grants.read_dirs.keys().find(|guest| grants.write_dirs.contains_key(*guest)) {
-            self.fail(
-                &["grants", "write-dirs", twice],
-                "this guest directory is in `read-dirs` too: keep it in one of them",
-            );
-        }
-        let read_dirs = self.directories("read-dirs", &grants.read_dirs);
-        let write_dirs = self.directories("write-dirs", &grants.write_dirs);
+        let read_dirs = self.directories("read-dirs", &written.read_dirs);
+        let write_dirs = self.directories("write-dirs", &written.write_dirs);
         Grants { read_dirs, write_dirs, ..written }
     }
 
     fn directories(&mut self, key: &str, directories: &BTreeMap<String, PathBuf>) -> BTreeMap<String, PathBuf> {
-        for guest in directories.keys() {
-            self.all(&["grants", key, guest], [guest], guest_dir_rule);
-        }
         let expanded = directories.iter().filter_map(|(guest, host)| {
             self.expand(&["grants", key, guest], &host.to_string_lossy()).map(|host| (guest.clone(), host))
         });
         expanded.collect()
     }
-}
-
-/// The checks of an entry that a program made: those of a written one, and of a native rule that it has what is granted.
-pub(super) fn check_made(entry: &Entry) -> Result<(), String> {
-    let written = match &entry.code {
-        Code::File { .. } => RawEntry::of(entry, Path::new("")),
-        Code::Bytes(_) | Code::Compiled(_) | Code::Native(_) => {
-            let code = Code::File { path: "program.wasm".into(), digest: Digest::zero() };
-            RawEntry::of(&Entry { code, ..entry.clone() }, Path::new(""))
-        }
-    };
-    let written = written?.to_json()?;
-    if let Some(grant) = matches!(entry.code, Code::Native(_)).then(|| entry.grants.of_sandbox()).flatten() {
-        return Err(format!("it is a native rule, to which `{grant}` gives nothing: nothing keeps it from the world"));
-    }
-    let source = Source::new("", Layer::Chosen);
-    let file = Arc::new(Text { path: PathBuf::new(), layer: Layer::Chosen, text: String::new() });
-    let mut problems = Vec::new();
-    match tree::of_json(&file, written) {
-        Ok(table) => {
-            let node = Node { place: Place { file, range: 0..0 }, value: Value::Table(table) };
-            self::entry(&node, &source, &mut problems);
-        }
-        Err(refused) => problems = refused,
-    }
-    if problems.is_empty() {
-        return Ok(());
-    }
-    Err(problems.into_iter().map(|problem| problem.message).collect::<Vec<_>>().join("; "))
 }

@@ -99,7 +99,7 @@ pub struct StateGrant {
 
 impl Default for StateGrant {
     fn default() -> Self {
-        Self { quota: NonZeroUsize::MIN.saturating_add((1 << 20) - 1) }
+        Self { quota: const { NonZeroUsize::new(1 << 20).unwrap() } }
     }
 }
 
@@ -125,7 +125,7 @@ pub struct ModelGrant {
 
 impl ModelGrant {
     /// The calls per session of a grant that does not say.
-    const DEFAULT_MAX_CALLS: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
+    const DEFAULT_MAX_CALLS: NonZeroU32 = NonZeroU32::new(10).unwrap();
 
     fn default_max_calls() -> NonZeroU32 {
         Self::DEFAULT_MAX_CALLS

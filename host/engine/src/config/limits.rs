@@ -98,26 +98,20 @@ impl Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        const fn size(bytes: usize) -> NonZeroUsize {
-            NonZeroUsize::MIN.saturating_add(bytes - 1)
-        }
-        const fn count(number: u32) -> NonZeroU32 {
-            NonZeroU32::MIN.saturating_add(number - 1)
-        }
         Self {
-            fuel: NonZeroU64::MIN.saturating_add(100_000_000 - 1),
+            fuel: const { NonZeroU64::new(100_000_000).unwrap() },
             compute: None,
             deadline: None,
-            memory: size(16 << 20),
-            table_elements: count(20_000),
-            tables: count(10),
-            instances: count(50),
-            handles: count(256),
-            input: size(1 << 20),
-            output: size(2 << 20),
-            log: size(64 << 10),
-            http_body: size(1 << 20),
-            capability_calls: count(10_000),
+            memory: const { NonZeroUsize::new(16 << 20).unwrap() },
+            table_elements: const { NonZeroU32::new(20_000).unwrap() },
+            tables: const { NonZeroU32::new(10).unwrap() },
+            instances: const { NonZeroU32::new(50).unwrap() },
+            handles: const { NonZeroU32::new(256).unwrap() },
+            input: const { NonZeroUsize::new(1 << 20).unwrap() },
+            output: const { NonZeroUsize::new(2 << 20).unwrap() },
+            log: const { NonZeroUsize::new(64 << 10).unwrap() },
+            http_body: const { NonZeroUsize::new(1 << 20).unwrap() },
+            capability_calls: const { NonZeroU32::new(10_000).unwrap() },
         }
     }
 }

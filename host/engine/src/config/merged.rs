@@ -8,10 +8,12 @@ use serde::de::DeserializeOwned;
 use super::{
     AskRule, ConfigError, Entry, Layer, Origin, Problem, Problems, Settings, Source,
     decode::decode,
-    file::{self, Parsed, Placed},
+    entry_rules::check_program_entry,
+    file::{self, ParsedFile, PlacedEntry},
     paths::{canonical, lexical},
+    place::Place,
     settings::{Forbidden, RawSettings},
-    tree::{Node, Place, Table, Value, join},
+    tree::{Node, Table, Value, join},
 };
 
 /// What may load, and under which settings. Every part of it has been checked.
@@ -70,7 +72,7 @@ impl Config {
     /// [`ConfigError::Entry`] where an entry breaks a rule that a written one must keep, or where two have the same name or
     /// file; [`ConfigError::Settings`] where a setting is out of the range of a written one.
     pub fn from_entries(entries: Vec<Entry>, settings: Settings) -> Result<Self, ConfigError> {
-        settings.check_made().map_err(|why| ConfigError::Settings { why })?;
+        settings.check_ranges().map_err(|why| ConfigError::Settings { why })?;
         Self { settings, ..Self::default() }.with_entries(entries)
     }
 
@@ -81,7 +83,7 @@ impl Config {
     pub(crate) fn with_entries(mut self, entries: Vec<Entry>) -> Result<Self, ConfigError> {
         for entry in entries {
             let refused = |why: String| ConfigError::Entry { name: entry.name.clone(), why };
-            file::check_made(&entry).map_err(refused)?;
+            check_program_entry(&entry).map_err(refused)?;
             let mut earlier = self.entries.iter();
             if earlier.clone().any(|other| other.name == entry.name) {
                 return Err(refused("another entry has this name".to_owned()));
@@ -246,7 +248,7 @@ impl Config {
 
     /// Adds the files up, in order; `same` gives paths of one file one spelling.
     pub(super) fn add_up(
-        files: Vec<Result<Parsed, Vec<Problem>>>,
+        files: Vec<Result<ParsedFile, Vec<Problem>>>,
         same: impl Fn(&Path) -> PathBuf,
     ) -> Result<Self, ConfigError> {
         let mut sum = Sum::default();
@@ -277,7 +279,7 @@ const USERS_ALONE: &[&str] = &["agent.passed-variables", "agents", "mcp-proxy"];
 /// The files added so far.
 #[derive(Default)]
 struct Sum {
-    entries: Vec<Placed>,
+    entries: Vec<PlacedEntry>,
     asks: Vec<AskRule>,
     settings: Settings,
     /// The `[settings]` of the files so far, to be named where they are contradicted.
@@ -289,7 +291,7 @@ struct Sum {
 }
 
 impl Sum {
-    fn add(&mut self, parsed: Parsed, same: &impl Fn(&Path) -> PathBuf) {
+    fn add(&mut self, parsed: ParsedFile, same: &impl Fn(&Path) -> PathBuf) {
         for placed in parsed.entries {
             self.add_entry(placed, same);
         }
@@ -314,8 +316,8 @@ impl Sum {
         self.files.push(parsed.file);
     }
 
-    fn add_entry(&mut self, placed: Placed, same: &impl Fn(&Path) -> PathBuf) {
-        let Placed { entry, .. } = &placed;
+    fn add_entry(&mut self, placed: PlacedEntry, same: &impl Fn(&Path) -> PathBuf) {
+        let PlacedEntry { entry, .. } = &placed;
         let path = |entry: &Entry| entry.code.path().map(same);
         let mut refuse = |key: &str, at: &Place, message: String| {
             self.problems.push(Problem::new(at, message).about(&join("plugin", key)));

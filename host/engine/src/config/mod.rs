@@ -5,6 +5,39 @@
 //! what was approved counts until a change is approved or the approval is revoked, and nothing is
 //! granted by default.
 //!
+//! Each module uses those above it in this table, and no other; a test checks it.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `digest` | SHA-256 digests |
+//! | `names` | the nearest known name of a misspelt one |
+//! | `paths` | paths as they are written and as they are |
+//! | `quantity` | sizes, counts and times with their ranges |
+//! | `pattern` | patterns of names |
+//! | `server` | servers that a plugin may send requests to |
+//! | `code` | the component or rule of an entry |
+//! | `grants` | the capabilities of a plugin |
+//! | `limits` | the limits of one call |
+//! | `narrowing` | the tool calls that concern a plugin or a question |
+//! | `settings` | `[settings]` |
+//! | `entry` | `[[plugin]]` |
+//! | `entry_rules` | the rules of an entry that its types do not hold |
+//! | `ask` | `[[ask]]` |
+//! | `raw` | `[[plugin]]` as it is written |
+//! | `place` | places in the text of a file |
+//! | `problem` | mistakes in a file, shown as a compiler shows them |
+//! | `error` | the reasons why there is no configuration |
+//! | `tree` | a document in which each key and value has its place |
+//! | `toml` | TOML as such a document |
+//! | `decode` | a document as types |
+//! | `file` | one file |
+//! | `merged` | several files as one configuration |
+//! | `rules_digest` | the digest of all rules of a configuration |
+//! | `project_file` | files on the disk |
+//! | `trust` | the approvals of the user |
+//! | `discover` | the files that count in a directory |
+//! | `edit` | changes of a file by the program |
+//!
 //! ```
 //! use hookhost::config::{Config, Layer, Source};
 //!
@@ -32,6 +65,7 @@ pub(crate) mod discover;
 #[cfg(feature = "config-file")]
 pub(crate) mod edit;
 mod entry;
+mod entry_rules;
 mod error;
 mod file;
 mod grants;
@@ -41,7 +75,10 @@ pub(crate) mod names;
 mod narrowing;
 mod paths;
 mod pattern;
+mod place;
 mod problem;
+#[cfg(feature = "config-file")]
+pub(crate) mod project_file;
 mod quantity;
 mod raw;
 mod rules_digest;
@@ -56,21 +93,24 @@ pub(crate) mod trust;
 #[cfg(test)]
 mod tests;
 
+pub use crate::failure_policy::OnFailure;
 pub use ask::AskRule;
 pub use code::{Code, CodeId, CompiledComponent, ComponentBytes, NotCompiled};
 pub use digest::{Digest, InvalidDigest};
 #[cfg(feature = "config-file")]
-pub use discover::{Discovered, FILE_NAME, Found, Inert, InertFile, UnapprovedChange, UserDirectories};
-pub use entry::{Entry, Layer, Mode, OnFailure, Origin};
+pub use discover::{Discovered, Found, Inert, InertFile, UnapprovedChange};
+pub use entry::{Entry, Layer, Mode, Origin};
+pub(crate) use entry_rules::name_rule;
 pub use error::ConfigError;
 pub use file::Source;
-pub(crate) use file::name_rule;
 pub use grants::{Grants, ModelGrant, StateGrant};
 pub use limits::Limits;
 pub use merged::Config;
 pub use narrowing::ActionKind;
 pub use pattern::{InvalidPattern, KeyPattern, ToolPattern};
 pub use problem::{Problem, Problems};
+#[cfg(feature = "config-file")]
+pub use project_file::{FILE_NAME, UserDirectories};
 pub use settings::{AuditSettings, Settings};
 
 pub(crate) use server::{Server, ServerHost};

@@ -2,10 +2,8 @@
 
 use std::{fmt, path::PathBuf};
 
-use super::tree::Place;
-
-/// The most characters of a source line that are shown.
-const SHOWN: usize = 120;
+use super::place::Place;
+use crate::marked_line::MarkedLine;
 
 /// One thing that is wrong in a configuration file. Displayed as `file:line:column: message`, with the line and a caret
 /// under the place. No control character of the file reaches the display.
@@ -24,17 +22,7 @@ pub struct Problem {
     pub nearest: Option<String>,
     /// What is wrong, in a sentence, and what would be right.
     pub message: String,
-    snippet: Snippet,
-}
-
-/// The part of the source line that is shown.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Snippet {
-    text: String,
-    /// Characters before the place.
-    before: usize,
-    /// Characters that are marked; 1 or more.
-    marked: usize,
+    snippet: MarkedLine,
 }
 
 impl Problem {
@@ -44,28 +32,18 @@ impl Problem {
         let end = floor(text, place.range.end).max(start);
         let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
         let line = text[line_start..].lines().next().unwrap_or("");
-        let before = text[line_start..start].chars().count();
-        let length = line.chars().count();
         // A place can extend over several lines; only the first is shown.
-        let marked = text[start..end].lines().next().unwrap_or("").chars().count();
-        let skipped = before.saturating_sub(SHOWN / 2);
+        let marked = text[start..end].lines().next().unwrap_or("");
+        let before = &text[line_start..start];
+        let after = line.get(before.len() + marked.len()..).unwrap_or("");
         Self {
             file: place.file.path.clone(),
             line: text[..line_start].matches('\n').count() + 1,
-            column: before + 1,
+            column: before.chars().count() + 1,
             key: None,
             nearest: None,
             message: printable(message.as_ref()),
-            snippet: Snippet {
-                text: line
-                    .chars()
-                    .skip(skipped)
-                    .take(SHOWN)
-                    .map(|c| if crate::is_unseen(c) { ' ' } else { c })
-                    .collect(),
-                before: before - skipped,
-                marked: marked.min((length.min(skipped + SHOWN)).saturating_sub(before)).max(1),
-            },
+            snippet: MarkedLine::new([before, marked, after].map(blank_unseen)),
         }
     }
 
@@ -90,14 +68,20 @@ fn printable(text: &str) -> String {
     text.chars().flat_map(|c| if crate::is_unseen(c) { c.escape_default().collect() } else { vec![c] }).collect()
 }
 
+/// The text with a blank for each character that is not seen.
+fn blank_unseen(text: &str) -> String {
+    text.chars().map(|c| if crate::is_unseen(c) { ' ' } else { c }).collect()
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { line, column, message, snippet, .. } = self;
         let margin = " ".repeat(line.to_string().len());
         writeln!(f, "{}:{line}:{column}: {message}", self.file.display())?;
         writeln!(f, "{margin} |")?;
-        writeln!(f, "{line} | {}", snippet.text)?;
-        write!(f, "{margin} | {}{}", " ".repeat(snippet.before), "^".repeat(snippet.marked))
+        let MarkedLine { before, part, after } = snippet;
+        writeln!(f, "{line} | {before}{part}{after}")?;
+        write!(f, "{margin} | {}{}", snippet.indent(), snippet.carets())
     }
 }
 

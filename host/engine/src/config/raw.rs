@@ -124,14 +124,6 @@ impl RawEntry {
         })
     }
 
-    /// Its keys and values.
-    pub(super) fn to_json(&self) -> Result<serde_json::Map<String, Value>, String> {
-        match serde_json::to_value(self).map_err(|error| error.to_string())? {
-            Value::Object(keys) => Ok(keys),
-            other => Err(format!("it is {other}, and not a table")),
-        }
-    }
-
     /// Its text, from `[[plugin]]` to the end.
     #[cfg(feature = "config-file")]
     pub(super) fn to_toml(&self) -> Result<String, String> {

@@ -73,7 +73,7 @@ impl Default for Settings {
             stream_unfinalised: false,
             approval_deadline: Duration::from_secs(300),
             overload_deadline: Duration::from_secs(2),
-            concurrent_calls: NonZeroU32::MIN.saturating_add(32 - 1),
+            concurrent_calls: const { NonZeroU32::new(32).unwrap() },
             compile_time: Duration::from_secs(60),
             require_plugins: false,
             audit: AuditSettings::default(),
@@ -83,7 +83,7 @@ impl Default for Settings {
 
 impl Default for AuditSettings {
     fn default() -> Self {
-        Self { largest_value: NonZeroUsize::MIN.saturating_add((256 << 10) - 1), mask: Vec::new() }
+        Self { largest_value: const { NonZeroUsize::new(256 << 10).unwrap() }, mask: Vec::new() }
     }
 }
 
@@ -192,8 +192,8 @@ impl Settings {
         forbidden
     }
 
-    /// The checks of settings that a program made: those of written ones.
-    pub(super) fn check_made(&self) -> Result<(), String> {
+    /// Checks the ranges of settings that a program made: they are those of written ones.
+    pub(super) fn check_ranges(&self) -> Result<(), String> {
         for (key, time) in [
             ("approval-deadline", self.approval_deadline),
             ("overload-deadline", self.overload_deadline),

@@ -8,8 +8,9 @@ use toml::{
 };
 
 use super::{
+    place::{Place, Text},
     problem::Problem,
-    tree::{Key, Node, Place, Table, Text, Value, join},
+    tree::{Key, Node, Table, Value, join},
 };
 
 /// The document's table, or what is wrong with it: bad syntax (the first of it), or numbers that nothing can hold.

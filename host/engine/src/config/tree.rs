@@ -1,37 +1,6 @@
 //! A document in which every key and value knows its place.
 
-use std::{fmt, ops::Range, path::PathBuf, sync::Arc};
-
-use super::{Layer, problem::Problem};
-
-/// A file's text.
-pub(super) struct Text {
-    pub(super) path: PathBuf,
-    /// Whose file it is.
-    pub(super) layer: Layer,
-    pub(super) text: String,
-}
-
-/// A range of bytes of a file.
-#[derive(Clone)]
-pub(super) struct Place {
-    pub(super) file: Arc<Text>,
-    pub(super) range: Range<usize>,
-}
-
-/// Where it is, without the file's text.
-impl fmt::Debug for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{:?}", self.file.path.display(), self.range)
-    }
-}
-
-impl Place {
-    /// The line that it begins in, from 1.
-    pub(super) fn line(&self) -> usize {
-        self.file.text.as_bytes().iter().take(self.range.start).filter(|byte| **byte == b'\n').count() + 1
-    }
-}
+use super::place::Place;
 
 #[derive(Clone, Debug)]
 pub(super) struct Node {
@@ -129,49 +98,6 @@ impl Node {
             _ => self,
         }
     }
-}
-
-/// The table that a JSON object means, at a place that nobody is shown.
-///
-/// # Errors
-/// If a configuration cannot hold a value of it.
-pub(super) fn of_json(
-    file: &Arc<Text>,
-    object: serde_json::Map<String, serde_json::Value>,
-) -> Result<Table, Vec<Problem>> {
-    let place = Place { file: Arc::clone(file), range: 0..0 };
-    let table = object.into_iter().map(|(name, value)| {
-        let node = node_of_json(&place, &name, value)?;
-        Ok((Key { name, place: place.clone() }, node))
-    });
-    Ok(Table(table.collect::<Result<_, Vec<Problem>>>()?))
-}
-
-fn node_of_json(place: &Place, path: &str, value: serde_json::Value) -> Result<Node, Vec<Problem>> {
-    use serde_json::Value as Json;
-    let refused = |what: &str| vec![Problem::new(place, format!("`{path}`: {what}")).about(path)];
-    let value = match value {
-        Json::Null => return Err(refused("null is no value of a configuration")),
-        Json::Bool(value) => Value::Boolean(value),
-        Json::String(text) => Value::String(text),
-        Json::Number(number) => match (number.as_i64(), number.as_f64()) {
-            (Some(number), _) => Value::Integer(number),
-            (None, Some(float)) if number.is_f64() && float.is_finite() => Value::Float(float),
-            _ => return Err(refused(&format!("{number} does not fit in 64 bits"))),
-        },
-        Json::Array(items) => {
-            let items = items.into_iter().map(|item| node_of_json(place, path, item));
-            Value::Array(items.collect::<Result<_, _>>()?)
-        }
-        Json::Object(object) => {
-            let table = object.into_iter().map(|(name, value)| {
-                let node = node_of_json(place, &join(path, &name), value)?;
-                Ok((Key { name, place: place.clone() }, node))
-            });
-            Value::Table(Table(table.collect::<Result<_, Vec<Problem>>>()?))
-        }
-    };
-    Ok(Node { place: place.clone(), value })
 }
 
 /// The name of a key with those of the tables it is in.

@@ -12,7 +12,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::discover::{ProjectFile, place};
+use super::project_file::{ProjectFile, place};
 use super::{ConfigError, Digest, UserDirectories};
 use crate::files::{self, Guard, Links, Lock, NewFile};
 

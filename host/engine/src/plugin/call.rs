@@ -4,7 +4,7 @@ use super::{Plugin, Runs};
 use crate::boxed::boxed;
 use crate::contract::{Failure, FailureKind, Session, ToolResult};
 use crate::event::Kind;
-use crate::sandbox::{CallLimits, Called, GuestSetup};
+use crate::sandbox::{CallLimits, CallOutcome, GuestSetup};
 use crate::wire::Given as _;
 
 impl Plugin {
@@ -14,13 +14,13 @@ impl Plugin {
         session: &Session,
         payload: &E::Payload,
         setup: Box<GuestSetup>,
-    ) -> Called<E::Return> {
+    ) -> CallOutcome<E::Return> {
         let loaded = &*self.shared;
         let limits = CallLimits::of(&loaded.entry);
         let unsubscribed = || Failure::new(FailureKind::NotInstantiated, format!("does not subscribe to {}", E::KIND));
         match &loaded.runs {
             Runs::Component(component) => {
-                let Some(handle) = component.handles.get(&E::KIND) else { return Called::failed(unsubscribed()) };
+                let Some(handle) = component.handles.get(&E::KIND) else { return CallOutcome::failed(unsubscribed()) };
                 let params = || E::params(session, payload);
                 // On the heap: every future above would else be as large, and be copied while it is put together.
                 let call =
@@ -29,7 +29,7 @@ impl Plugin {
             }
             Runs::Native(native) => {
                 let Some(handler) = native.rule.handler::<E::Payload, E::Return>(E::KIND) else {
-                    return Called::failed(unsubscribed());
+                    return CallOutcome::failed(unsubscribed());
                 };
                 let (session, payload) = (session.clone(), payload.clone());
                 Box::pin(native.call(setup, limits, move || handler(&session, &payload))).await.checked()
@@ -44,13 +44,13 @@ impl Plugin {
         tool: &str,
         arguments: &str,
         setup: Box<GuestSetup>,
-    ) -> Called<(ToolResult,)> {
+    ) -> CallOutcome<(ToolResult,)> {
         let loaded = &*self.shared;
         let limits = CallLimits::of(&loaded.entry);
         let brings_none = || Failure::new(FailureKind::NotInstantiated, "brings no tools");
         match &loaded.runs {
             Runs::Component(component) => {
-                let Some(functions) = &component.tool_functions else { return Called::failed(brings_none()) };
+                let Some(functions) = &component.tool_functions else { return CallOutcome::failed(brings_none()) };
                 let params = || (session.given(), tool, arguments);
                 let call = component.sandbox.call(
                     &component.pre,
@@ -63,7 +63,7 @@ impl Plugin {
                 Box::pin(call).await
             }
             Runs::Native(native) => {
-                let Some(tools) = &native.rule.tools else { return Called::failed(brings_none()) };
+                let Some(tools) = &native.rule.tools else { return CallOutcome::failed(brings_none()) };
                 let (call, session) = (tools.call, session.clone());
                 let (tool, arguments) = (tool.to_owned(), arguments.to_owned());
                 let called = move || call(&session, &tool, &arguments).map(|result| (result,));

@@ -1,7 +1,7 @@
 //! `setup.configure`: a plugin takes its configuration before it is asked about anything.
 
 use super::LoadError;
-use super::link::Linked;
+use super::link::LinkedComponent;
 use crate::contract::{Failure, FailureKind};
 use crate::sandbox::{CallLimits, Guest, GuestSetup};
 use wasmtime::Store;
@@ -12,12 +12,12 @@ use wasmtime::component::Instance;
 ///
 /// # Errors
 /// If no instance can be made, or `configure` refuses or fails.
-pub(super) async fn try_out(linked: &Linked) -> Result<(), LoadError> {
+pub(super) async fn try_out(linked: &LinkedComponent) -> Result<(), LoadError> {
     configured(linked).await.map(|_| ())
 }
 
 /// An instance that has taken its configuration.
-pub(super) async fn configured(linked: &Linked) -> Result<(Store<Guest>, Instance), LoadError> {
+pub(super) async fn configured(linked: &LinkedComponent) -> Result<(Store<Guest>, Instance), LoadError> {
     let name = || linked.entry.name.clone();
     let failed = |failure| LoadError::Failed { name: name(), failure };
     let limits = CallLimits::of(&linked.entry);

@@ -2,7 +2,7 @@
 //! is linked, and nothing is asked before it is loaded.
 
 use super::contract_check::{Surface, surface};
-use super::{ContractError, LoadError, Loaded, PluginTool, Runs};
+use super::{ConfiguredPlugin, ContractError, LoadError, PluginTool, Runs};
 use crate::config::{CodeId, Digest, Entry};
 use crate::contract::EventKind;
 use crate::sandbox::capability::{Interface, OwnCapabilities};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use wasmtime::component::{Component, InstancePre};
 
 /// A component whose surface and imports are what the contract and its entry permit.
-pub(super) struct Checked<'a> {
+pub(super) struct CheckedComponent<'a> {
     sandbox: &'a SharedSandbox,
     entry: &'a Entry,
     component: &'a Component,
@@ -21,17 +21,17 @@ pub(super) struct Checked<'a> {
 }
 
 /// A component of which instances can be made.
-pub(super) struct Linked {
+pub(super) struct LinkedComponent {
     pub(super) name: Arc<str>,
     pub(super) entry: Entry,
     pub(super) sandbox: SharedSandbox,
     pub(super) pre: InstancePre<Guest>,
     pub(super) surface: Surface,
-    /// What `setup.configure` gets, as JSON.
+    /// The argument of `setup.configure`, as JSON.
     pub(super) config: String,
 }
 
-impl<'a> Checked<'a> {
+impl<'a> CheckedComponent<'a> {
     /// # Errors
     /// If the component is not one of the contract, or imports what is not granted.
     pub(super) fn new(
@@ -47,7 +47,7 @@ impl<'a> Checked<'a> {
 
     /// # Errors
     /// If an import has another type than the host's.
-    pub(super) fn link(self) -> Result<Linked, LoadError> {
+    pub(super) fn link(self) -> Result<LinkedComponent, LoadError> {
         let Self { sandbox, entry, component, surface } = self;
         let link_error = |error: wasmtime::Error| unfit(entry, ContractError::ImportType(format!("{error:#}")));
         let types = component.component_type();
@@ -56,7 +56,7 @@ impl<'a> Checked<'a> {
         for own in &surface.own {
             own.link(Arc::make_mut(&mut linker)).map_err(link_error)?;
         }
-        Ok(Linked {
+        Ok(LinkedComponent {
             name: entry.name.as_str().into(),
             entry: entry.clone(),
             sandbox: Arc::clone(sandbox),
@@ -67,7 +67,7 @@ impl<'a> Checked<'a> {
     }
 }
 
-impl Linked {
+impl LinkedComponent {
     /// The plugin, of the component with this digest. `configure` is what each instance has to run first: nothing, where the component is an image of one that
     /// has run it.
     ///
@@ -79,7 +79,7 @@ impl Linked {
         configure: Option<Handle>,
         preopens: Preopens,
         tools: Arc<[PluginTool]>,
-    ) -> Result<Loaded, LoadError> {
+    ) -> Result<ConfiguredPlugin, LoadError> {
         let Self { name, entry, sandbox, pre, surface, config } = self;
         let events = subscribed(&entry, surface.subscriptions.keys().copied())?;
         let component = super::Component {
@@ -95,7 +95,7 @@ impl Linked {
             own: surface.own.into_iter().map(|own| (own.name, own.interface)).collect(),
             config,
         };
-        Ok(Loaded {
+        Ok(ConfiguredPlugin {
             name,
             id: CodeId::Component(digest),
             grants: Arc::new(entry.grants.clone()),

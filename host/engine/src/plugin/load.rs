@@ -1,10 +1,9 @@
 //! Loading: read, compare the digest, check, compile, configure.
 
 #[cfg(feature = "cache")]
-#[cfg(feature = "cache")]
 use super::component_file::{self, Allowed};
-use super::link::{Checked, Linked, unfit};
-use super::{ContractError, LoadError, Loaded, Plugin, Runs, configure, tools};
+use super::link::{CheckedComponent, LinkedComponent, unfit};
+use super::{ConfiguredPlugin, ContractError, LoadError, Plugin, Runs, configure, tools};
 use crate::config::{Code, CompiledComponent, Digest, Entry};
 use crate::sandbox::capability::OwnCapabilities;
 use crate::sandbox::{PreopenError, Preopens, SharedSandbox};
@@ -32,7 +31,7 @@ impl Plugin {
             Some(known) if known.entry() == entry => return Ok(known),
             // It is written elsewhere.
             Some(known) => {
-                let shared = Loaded { entry: entry.clone(), ..(*known.shared).clone() };
+                let shared = ConfiguredPlugin { entry: entry.clone(), ..(*known.shared).clone() };
                 return Ok(Self { shared: Arc::new(shared) });
             }
             None => {}
@@ -88,7 +87,11 @@ impl Compiler<'_> {
     /// The component of an entry whose compiled code is in the cache, linked, and whether it is an image that `configure` has
     /// left.
     #[cfg(feature = "cache")]
-    fn kept(&self, entry: &Entry, component: &AllowedComponent<'_>) -> Result<Option<(Linked, bool)>, LoadError> {
+    fn kept(
+        &self,
+        entry: &Entry,
+        component: &AllowedComponent<'_>,
+    ) -> Result<Option<(LinkedComponent, bool)>, LoadError> {
         let Some(cache) = self.cache else { return Ok(None) };
         if let Code::File { path, digest } = &entry.code
             && let Some(stamp) = component.read.as_ref().and_then(|read| read.stamp)
@@ -96,11 +99,15 @@ impl Compiler<'_> {
             cache.put_stamp(path, digest, stamp);
         }
         let Some((code, outcome)) = cache.kept(self.sandbox.engine(), entry) else { return Ok(None) };
-        Ok(Some((Checked::new(self.sandbox, entry, &code, self.own)?.link()?, outcome.is_image)))
+        Ok(Some((CheckedComponent::new(self.sandbox, entry, &code, self.own)?.link()?, outcome.is_image)))
     }
 
     #[cfg(feature = "compile")]
-    async fn linked_now(&self, entry: &Entry, component: AllowedComponent<'_>) -> Result<(Linked, bool), LoadError> {
+    async fn linked_now(
+        &self,
+        entry: &Entry,
+        component: AllowedComponent<'_>,
+    ) -> Result<(LinkedComponent, bool), LoadError> {
         let allowed = component.read.map_or_else(|| component_file::of(entry), Ok)?;
         // It is long, and rarely needed: what waits for a plugin to be loaded does not hold its state.
         let linked: crate::BoxFuture<'_, _> = Box::pin(super::compile::linked(self, entry, &allowed));
@@ -108,12 +115,12 @@ impl Compiler<'_> {
     }
 
     #[cfg(all(feature = "cache", not(feature = "compile")))]
-    async fn linked_now(&self, entry: &Entry, _: AllowedComponent<'_>) -> Result<(Linked, bool), LoadError> {
+    async fn linked_now(&self, entry: &Entry, _: AllowedComponent<'_>) -> Result<(LinkedComponent, bool), LoadError> {
         Err(LoadError::NoCompiler { name: entry.name.clone() })
     }
 
     /// Checks and links a component, and has it take its configuration.
-    async fn linked_ahead(&self, entry: &Entry, compiled: &CompiledComponent) -> Result<Linked, LoadError> {
+    async fn linked_ahead(&self, entry: &Entry, compiled: &CompiledComponent) -> Result<LinkedComponent, LoadError> {
         #[expect(unsafe_code, reason = "wasmtime cannot check compiled code, so the program vouches for it")]
         // SAFETY: who makes a `CompiledComponent` of bytes vouches that `to_bytes` has given them, and those are of
         // `Component::serialize`. What another version or another engine has compiled, wasmtime refuses.
@@ -122,7 +129,7 @@ impl Compiler<'_> {
             let why = format!("it was compiled for another engine: compile it again with this version ({error:#})");
             unfit(entry, ContractError::NotCompiled(why))
         })?;
-        let linked = Checked::new(self.sandbox, entry, &component, self.own)?.link()?;
+        let linked = CheckedComponent::new(self.sandbox, entry, &component, self.own)?.link()?;
         configure::try_out(&linked).await?;
         Ok(linked)
     }

@@ -28,7 +28,7 @@ pub(crate) use load::Compiler;
 pub use tools::{MAX_TOOLS, PluginTool};
 
 use crate::config::{CodeId, Digest, Entry, Mode, OnFailure, Server};
-use crate::contract::{EventKind, Shape, ToolCall};
+use crate::contract::{EventKind, ToolCall};
 use crate::sandbox::{Guest, Handle, Preopens, SharedSandbox};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -37,12 +37,12 @@ use wasmtime::component::InstancePre;
 /// A loaded plugin.
 #[derive(Clone)]
 pub struct Plugin {
-    pub(crate) shared: Arc<Loaded>,
+    pub(crate) shared: Arc<ConfiguredPlugin>,
 }
 
 /// A plugin in its last state: configured, and its tools are listed.
 #[derive(Clone)]
-pub(crate) struct Loaded {
+pub(crate) struct ConfiguredPlugin {
     pub(crate) name: Arc<str>,
     pub(crate) entry: Entry,
     pub(crate) id: CodeId,
@@ -143,13 +143,10 @@ impl Plugin {
         self.shared.entry.mode == Mode::Enforce
     }
 
-    /// What happens to an event when this plugin fails: by default `reject` on gates and transforms, else `skip`.
+    /// The consequence of a failure of this plugin for an event: by default `reject` on gates and transforms, else `skip`.
     #[must_use]
     pub fn on_failure(&self, event: EventKind) -> OnFailure {
-        match event.shape() {
-            Shape::Gate | Shape::Transform => self.shared.entry.on_failure.unwrap_or(OnFailure::Reject),
-            Shape::Collect | Shape::Observe => OnFailure::Skip,
-        }
+        OnFailure::for_shape(self.shared.entry.on_failure, event.shape())
     }
 
     /// Whether any of these calls concerns the plugin, by its entry's `actions` and `tools`. `None` if the event is not about calls.

@@ -1,10 +1,10 @@
 //! A native rule as a plugin: configured on its own threads, and asked there.
 
-use super::{LoadError, Loaded, Plugin, PluginTool, Runs, link, tools};
+use super::{ConfiguredPlugin, LoadError, Plugin, PluginTool, Runs, link, tools};
 use crate::config::{CodeId, Digest, Entry};
 use crate::contract::EventKind;
 use crate::native::{Configuration, Rule};
-use crate::sandbox::{CallLimits, Called, GuestSetup, NativeCalls};
+use crate::sandbox::{CallLimits, CallOutcome, GuestSetup, NativeCalls};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl Native {
         setup: Box<GuestSetup>,
         limits: CallLimits<'_>,
         rule: impl FnOnce() -> R + Send + 'static,
-    ) -> Called<R> {
+    ) -> CallOutcome<R> {
         self.calls.call(&self.configuration, setup, limits, rule).await
     }
 }
@@ -75,7 +75,7 @@ impl Plugin {
         native.rule.configure = None;
         let id = CodeId::native(rule.own_version().or(version).map_or_else(|| UNKNOWN.into(), Arc::clone));
         let (grants, runs) = (Arc::new(entry.grants.clone()), Runs::Native(native));
-        let shared = Loaded { name, entry: entry.clone(), id, grants, events, runs, tools, config_digest };
+        let shared = ConfiguredPlugin { name, entry: entry.clone(), id, grants, events, runs, tools, config_digest };
         Ok(Self { shared: Arc::new(shared) })
     }
 }

@@ -1,7 +1,7 @@
 //! The tools that a plugin brings. They are listed once, when it is loaded, and offered under names
 //! that cannot collide.
 
-use super::link::Linked;
+use super::link::LinkedComponent;
 use super::{LoadError, Plugin};
 use crate::config::Mode;
 use crate::sandbox::{CallLimits, GuestSetup, Handle};
@@ -88,7 +88,10 @@ impl Plugin {
 ///
 /// # Errors
 /// If the plugin fails, or a tool of it cannot be offered.
-pub(super) async fn listed(linked: &Linked, configure: Option<&Handle>) -> Result<Arc<[PluginTool]>, LoadError> {
+pub(super) async fn listed(
+    linked: &LinkedComponent,
+    configure: Option<&Handle>,
+) -> Result<Arc<[PluginTool]>, LoadError> {
     let Some(functions) = &linked.surface.tools else { return Ok(Arc::default()) };
     let name = || linked.entry.name.clone();
     let configure = configure.map(|configure| (configure, linked.config.as_str()));

@@ -24,27 +24,27 @@ const LATE_AFTER: Duration = Duration::from_millis(5);
 /// other work still gives it a share.
 pub(super) const SHARE: u32 = 10;
 
-/// Why a call has no answer.
+/// The reason why a call has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Over {
+pub(super) enum CallTimeout {
     /// The plugin took longer than its deadline.
     Deadline,
     /// The machine made it wait longer than it may.
     Overloaded,
 }
 
-/// What a call has taken so far.
+/// The time that a call has taken so far.
 #[derive(Debug)]
-struct Spent {
+struct CallTime {
     /// Of the plugin's own time.
     own: Duration,
     /// Of waiting for a place, a thread or a processor.
     starved: Duration,
 }
 
-/// How the call yielded the thread.
+/// The state in which a call yielded the thread.
 #[derive(Clone, Copy, Debug)]
-enum Left {
+enum YieldState {
     /// It could resume at once.
     Runnable(Instant),
     /// It waits for something.
@@ -138,8 +138,8 @@ pub(super) async fn within<F: Future>(
     queued: Duration,
     busy: Arc<Busy>,
     mut future: Pin<&mut F>,
-) -> Result<F::Output, Over> {
-    let mut spent = Spent { own: Duration::ZERO, starved: queued };
+) -> Result<F::Output, CallTimeout> {
+    let mut spent = CallTime { own: Duration::ZERO, starved: queued };
     let mut left = None;
     let mut long = false;
     let mut bell: Option<(Arc<Bell>, Waker)> = None;
@@ -173,11 +173,11 @@ pub(super) async fn within<F: Future>(
         spent.ran(now - began, long);
         long |= yielded;
         if yielded {
-            left = Some(Left::Runnable(now));
+            left = Some(YieldState::Runnable(now));
             busy.count_from(now);
             return Poll::Pending;
         }
-        left = Some(Left::Waiting(now));
+        left = Some(YieldState::Waiting(now));
         let ends = now + deadline.saturating_sub(spent.own);
         busy.count_from(ends);
         let timer = match &mut timer {
@@ -187,7 +187,7 @@ pub(super) async fn within<F: Future>(
             }
             none => none.insert(Box::pin(sleep_until(ends))),
         };
-        timer.as_mut().poll(context).map(|()| Err(Over::Deadline))
+        timer.as_mut().poll(context).map(|()| Err(CallTimeout::Deadline))
     })
     .await
 }
@@ -202,12 +202,12 @@ fn poll<F: Future>(
     future.poll(&mut Context::from_waker(waker))
 }
 
-impl Spent {
+impl CallTime {
     /// Whether it is too much.
-    fn over(&self, deadline: Duration, patience: Duration) -> Option<Over> {
+    fn over(&self, deadline: Duration, patience: Duration) -> Option<CallTimeout> {
         match () {
-            () if self.starved > patience.max(self.own.saturating_mul(SHARE)) => Some(Over::Overloaded),
-            () if self.own >= deadline => Some(Over::Deadline),
+            () if self.starved > patience.max(self.own.saturating_mul(SHARE)) => Some(CallTimeout::Overloaded),
+            () if self.own >= deadline => Some(CallTimeout::Deadline),
             () => None,
         }
     }
@@ -224,15 +224,15 @@ impl Spent {
 
     /// The call resumes now; what it waited for was there when the bell `rang`. Its own connections
     /// have kept threads `busy` since it could have resumed.
-    fn away(&mut self, left: Left, now: Instant, rang: Option<Instant>, busy: Duration, deadline: Duration) {
+    fn away(&mut self, left: YieldState, now: Instant, rang: Option<Instant>, busy: Duration, deadline: Duration) {
         let could_since = match (left, rang) {
-            (Left::Runnable(since), _) => since,
-            (Left::Waiting(since), Some(rang)) => {
+            (YieldState::Runnable(since), _) => since,
+            (YieldState::Waiting(since), Some(rang)) => {
                 let rang = rang.clamp(since, now);
                 self.own += rang - since;
                 rang
             }
-            (Left::Waiting(since), None) => {
+            (YieldState::Waiting(since), None) => {
                 self.own += now - since;
                 // Its time is over. If the timer was held up, the thing that the call waits for may have been, too: the
                 // call gets the same time again.

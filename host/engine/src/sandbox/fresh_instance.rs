@@ -1,7 +1,7 @@
 //! One call of one guest: a fresh store and instance, under all limits.
 
-use super::clock::{self, Over};
-use super::guest::{Did, Guest, GuestSetup};
+use super::clock::{self, CallTimeout};
+use super::guest::{CallReport, Guest, GuestSetup};
 use super::trap::{Limit, classify, not_instantiated};
 use super::{Sandbox, may_wait as waits, processor_time};
 use crate::config::{Entry, Limits};
@@ -40,10 +40,10 @@ impl<'a> CallLimits<'a> {
 
 /// The outcome of a call.
 #[derive(Debug)]
-pub(crate) struct Called<T> {
+pub(crate) struct CallOutcome<T> {
     pub(crate) answer: Result<T, Failure>,
     /// In a box of its own: an outcome is moved through many hands.
-    pub(crate) did: Box<Did>,
+    pub(crate) did: Box<CallReport>,
 }
 
 impl Sandbox {
@@ -56,7 +56,7 @@ impl Sandbox {
         params: impl FnOnce() -> P + Send,
         setup: Box<GuestSetup>,
         limits: CallLimits<'_>,
-    ) -> Called<R>
+    ) -> CallOutcome<R>
     where
         P: ComponentNamedList + Lower + Send + Sync,
         R: Answer,
@@ -74,7 +74,7 @@ impl Sandbox {
             Ok(permit) => (permit, Duration::ZERO),
             Err(_) => match place(permits, patience).await {
                 Some(permit) => (permit, began.elapsed()),
-                None => return Called::of(Guest::new(first, limits), Err(overloaded(patience)), 0, began),
+                None => return CallOutcome::of(Guest::new(first, limits), Err(overloaded(patience)), 0, began),
             },
         };
         let mut store = self.store(first, limits);
@@ -104,8 +104,8 @@ impl Sandbox {
             clock::within(limits.deadline, patience, began + queued, queued, busy, work).await
         };
         let answer = called.unwrap_or_else(|over| match over {
-            Over::Deadline => Err(deadline_passed(limits)),
-            Over::Overloaded => Err(overloaded(patience)),
+            CallTimeout::Deadline => Err(deadline_passed(limits)),
+            CallTimeout::Overloaded => Err(overloaded(patience)),
         });
         finished(store, answer, limits.sizes, began)
     }
@@ -185,24 +185,24 @@ where
     answer.map_err(|error| classify(&error, store.data().limiter.denied, limits))
 }
 
-fn finished<R>(store: Store<Guest>, answer: Result<R, Failure>, limits: &Limits, began: Instant) -> Called<R> {
+fn finished<R>(store: Store<Guest>, answer: Result<R, Failure>, limits: &Limits, began: Instant) -> CallOutcome<R> {
     let fuel = limits.fuel.get() - store.get_fuel().unwrap_or(0);
-    Called::of(store.into_data(), answer, fuel, began)
+    CallOutcome::of(store.into_data(), answer, fuel, began)
 }
 
-impl<R> Called<Result<R, String>> {
+impl<R> CallOutcome<Result<R, String>> {
     /// The outcome of a call whose answer may be invalid; the error says in what. Then it has no effects.
-    pub(crate) fn checked(self) -> Called<R> {
+    pub(crate) fn checked(self) -> CallOutcome<R> {
         let Self { answer, mut did } = self;
         let answer = answer.and_then(|answer| answer.map_err(Failure::invalid));
         if answer.is_err() {
             did.without_effects();
         }
-        Called { answer, did }
+        CallOutcome { answer, did }
     }
 }
 
-impl<R> Called<R> {
+impl<R> CallOutcome<R> {
     /// The outcome of a call, with what its guest had.
     pub(super) fn of(mut guest: Guest, answer: Result<R, Failure>, fuel: u64, began: Instant) -> Self {
         let log = guest.take_log();

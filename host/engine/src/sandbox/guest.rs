@@ -26,7 +26,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 /// when first used.
 pub(crate) struct Guest {
     pub(super) given: Box<GuestSetup>,
-    pub(super) did: Box<Did>,
+    pub(super) did: Box<CallReport>,
     /// Bytes of the conversation in its inputs.
     pub(super) recorded_bytes: usize,
     /// Bytes of questions to the model and the embedding program, and of their answers, in its inputs.
@@ -58,12 +58,12 @@ pub(super) struct MemoryLimiter {
     elements: usize,
     tables: usize,
     instances: usize,
-    pub(super) denied: Option<Refused>,
+    pub(super) denied: Option<DeniedResource>,
 }
 
 /// A resource that a guest can ask for more of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refused {
+pub(super) enum DeniedResource {
     Memory,
     Tables,
 }
@@ -95,9 +95,9 @@ pub(crate) struct GuestSetup {
     pub(crate) patience: Duration,
 }
 
-/// What a call did, and what it used.
+/// The effects of a call, and its use of limits.
 #[derive(Debug, Default)]
-pub(crate) struct Did {
+pub(crate) struct CallReport {
     /// Units of fuel used.
     pub(crate) fuel: u64,
     /// Wall time, waiting included.
@@ -120,7 +120,7 @@ pub(crate) struct Did {
     pub(crate) log_dropped: u64,
 }
 
-impl Did {
+impl CallReport {
     /// What a call without a valid answer did: nothing that could be applied.
     pub(super) fn without_effects(&mut self) {
         (self.effects, self.writes) = (Effects::default(), None);
@@ -292,7 +292,13 @@ impl WasiView for Guest {
 
 impl MemoryLimiter {
     /// Takes the growth from `left`, or records that it was denied.
-    fn grow(left: &mut usize, denied: &mut Option<Refused>, of: Refused, current: usize, desired: usize) -> bool {
+    fn grow(
+        left: &mut usize,
+        denied: &mut Option<DeniedResource>,
+        of: DeniedResource,
+        current: usize,
+        desired: usize,
+    ) -> bool {
         match left.checked_sub(desired.saturating_sub(current)) {
             Some(rest) => {
                 *left = rest;
@@ -308,11 +314,11 @@ impl MemoryLimiter {
 
 impl wasmtime::ResourceLimiter for MemoryLimiter {
     fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        Ok(Self::grow(&mut self.memory, &mut self.denied, Refused::Memory, current, desired))
+        Ok(Self::grow(&mut self.memory, &mut self.denied, DeniedResource::Memory, current, desired))
     }
 
     fn table_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        Ok(Self::grow(&mut self.elements, &mut self.denied, Refused::Tables, current, desired))
+        Ok(Self::grow(&mut self.elements, &mut self.denied, DeniedResource::Tables, current, desired))
     }
 
     fn instances(&self) -> usize {

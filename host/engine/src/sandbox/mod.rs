@@ -25,8 +25,8 @@ mod virtual_wasi;
 
 pub use inputs::{Inputs, ModelAnswer, ModelReply, StateRead, StateUse, TranscriptRead};
 
-pub(crate) use fresh_instance::{CallLimits, Called, Handle, with_deadline};
-pub(crate) use guest::{Did, Guest, GuestSetup};
+pub(crate) use fresh_instance::{CallLimits, CallOutcome, Handle, with_deadline};
+pub(crate) use guest::{CallReport, Guest, GuestSetup};
 pub(crate) use native::NativeCalls;
 pub(crate) use preopens::{PreopenError, Preopens};
 

@@ -93,9 +93,9 @@ impl std::fmt::Debug for Preopens {
 const TYPES: &str = "wasi:filesystem/types@0.2.12";
 
 type FsResult = wasmtime::Result<(Result<(), ErrorCode>,)>;
-type Linked = (Resource<Descriptor>, PathFlags, String, Resource<Descriptor>, String);
-type Renamed = (Resource<Descriptor>, String, Resource<Descriptor>, String);
-type Symlinked = (Resource<Descriptor>, String, String);
+type LinkArguments = (Resource<Descriptor>, PathFlags, String, Resource<Descriptor>, String);
+type RenameArguments = (Resource<Descriptor>, String, Resource<Descriptor>, String);
+type SymlinkArguments = (Resource<Descriptor>, String, String);
 
 /// Replaces wasmtime's functions that make and move links by ones that check the links.
 pub(super) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
@@ -103,7 +103,7 @@ pub(super) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     let mut types = linker.instance(TYPES)?;
     types.func_wrap_async(
         "[method]descriptor.symlink-at",
-        |mut store: StoreContextMut<'_, Guest>, (directory, target, path): Symlinked| {
+        |mut store: StoreContextMut<'_, Guest>, (directory, target, path): SymlinkArguments| {
             Box::new(async move {
                 if may_lead_out(&target) {
                     return Ok((Err(ErrorCode::NotPermitted),));
@@ -114,7 +114,7 @@ pub(super) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     )?;
     types.func_wrap_async(
         "[method]descriptor.rename-at",
-        |mut store: StoreContextMut<'_, Guest>, (directory, path, to, new): Renamed| {
+        |mut store: StoreContextMut<'_, Guest>, (directory, path, to, new): RenameArguments| {
             Box::new(async move {
                 if names_a_way_out(store.data_mut(), &directory, &path).await {
                     return Ok((Err(ErrorCode::NotPermitted),));
@@ -125,7 +125,7 @@ pub(super) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     )?;
     types.func_wrap_async(
         "[method]descriptor.link-at",
-        |mut store: StoreContextMut<'_, Guest>, (directory, flags, path, to, new): Linked| {
+        |mut store: StoreContextMut<'_, Guest>, (directory, flags, path, to, new): LinkArguments| {
             Box::new(async move {
                 if names_a_way_out(store.data_mut(), &directory, &path).await {
                     return Ok((Err(ErrorCode::NotPermitted),));

@@ -1,6 +1,6 @@
 //! Classifies errors of wasmtime as failures of a plugin.
 
-use super::guest::Refused;
+use super::guest::DeniedResource;
 use crate::config::Limits;
 use crate::contract::{Failure, FailureKind};
 use wasmtime::Trap;
@@ -12,7 +12,7 @@ use wasmtime::component::ResourceTableError;
 pub(crate) struct Limit(pub(crate) Failure);
 
 /// Classifies an error of wasmtime from a call. `denied`: the resource that the guest was denied before.
-pub(super) fn classify(error: &wasmtime::Error, denied: Option<Refused>, limits: &Limits) -> Failure {
+pub(super) fn classify(error: &wasmtime::Error, denied: Option<DeniedResource>, limits: &Limits) -> Failure {
     if let Some(limit) = error.downcast_ref::<Limit>() {
         return limit.0.clone();
     }
@@ -37,7 +37,7 @@ pub(super) fn classify(error: &wasmtime::Error, denied: Option<Refused>, limits:
 }
 
 /// Classifies an error of wasmtime from making an instance.
-pub(super) fn not_instantiated(error: &wasmtime::Error, denied: Option<Refused>, limits: &Limits) -> Failure {
+pub(super) fn not_instantiated(error: &wasmtime::Error, denied: Option<DeniedResource>, limits: &Limits) -> Failure {
     if error.is::<Limit>() || error.is::<Trap>() || is_out_of_handles(error) {
         return classify(error, denied, limits);
     }
@@ -55,10 +55,10 @@ pub(super) fn not_instantiated(error: &wasmtime::Error, denied: Option<Refused>,
 }
 
 /// The failure of a guest that asked for more memory than it may have.
-fn refused(denied: Option<Refused>, limits: &Limits) -> Option<Failure> {
+fn refused(denied: Option<DeniedResource>, limits: &Limits) -> Option<Failure> {
     let detail = match denied? {
-        Refused::Memory => format!("asked for more than its {} bytes of memory (limits.memory)", limits.memory),
-        Refused::Tables => {
+        DeniedResource::Memory => format!("asked for more than its {} bytes of memory (limits.memory)", limits.memory),
+        DeniedResource::Tables => {
             format!("asked for more than its {} elements of tables (limits.table-elements)", limits.table_elements)
         }
     };

@@ -106,10 +106,10 @@ pub enum SchemaError {
 /// ```
 #[derive(Clone)]
 pub struct Schema {
-    inner: Arc<Compiled>,
+    inner: Arc<CompiledSchema>,
 }
 
-struct Compiled {
+struct CompiledSchema {
     shape: Shape,
     validator: Validator,
     /// Whether a check was given up. No further one is begun.
@@ -135,7 +135,7 @@ impl Schema {
                 })
             })?
         };
-        Ok(Self { inner: Arc::new(Compiled { shape, validator: validator?, given_up: AtomicBool::new(false) }) })
+        Ok(Self { inner: Arc::new(CompiledSchema { shape, validator: validator?, given_up: AtomicBool::new(false) }) })
     }
 
     /// What is wrong with a value, each with its place in it, and at most five of them; empty where

@@ -1,6 +1,7 @@
 //! The first gate: a tool call by its name and its arguments.
 
-use super::{Session, Settled};
+use super::handle::Session;
+use super::settled::Settled;
 use crate::contract::{GateOutcome, ResultSource, ToolCall, ToolOrigin, ToolResult, TransformOutcome};
 use serde_json::Value;
 
@@ -53,7 +54,7 @@ impl Session {
     /// Asks `before-tool-call` about a call of one of the agent's own tools. The call gets an identifier of its own;
     /// [`Self::before_tool_call`] takes the model's.
     pub async fn check_tool(&self, name: &str, arguments: &Value) -> Settled<GateOutcome<AllowedCall, ToolResult>> {
-        let call = self.tool_call(&self.shared.next_call_id(), name, arguments, ToolOrigin::Builtin);
+        let call = self.tool_call(&self.shared.ids.next_call(), name, arguments, ToolOrigin::Builtin);
         let json = call.arguments.clone();
         let settled = self.before_tool_call(call).await;
         let asked = (&*json, arguments);

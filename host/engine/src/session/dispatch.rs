@@ -3,17 +3,19 @@
 mod again;
 mod ask_plugin;
 mod effects;
+mod observers;
 mod on_failure;
 mod open_record;
+mod pending;
+mod records;
 
-pub(super) use again::Consent;
-pub(super) use effects::HeldEffects;
+pub use pending::{Begun, Pending};
+pub(super) use records::{Durability, RecordEffects};
 
-use super::Settled;
-use super::audit_writes::Durability;
+use super::inner::SessionInner;
 use super::notice::{Notice, NoticeKind};
-use super::pending::{Begun, Question as PendingQuestion};
-use super::{ReplayInputs, SessionInner, observers};
+use super::replay_inputs::ReplayInputs;
+use super::settled::Settled;
 use crate::active_config::ActiveConfig;
 use crate::approval::{ApprovalRequest, ProposedResponse};
 use crate::audit::{ApprovalRecord, EventRecord, Header, Masking, raw};
@@ -30,8 +32,10 @@ use crate::plugin::Plugin;
 use crate::sandbox::capability::{Effects, EventFacts};
 use crate::state::Writes;
 use crate::store::{OpenQuestion, QuestionChange, StoreError};
-use effects::PendingEffects;
+use again::Consent;
+use effects::{HeldEffects, PendingEffects};
 use open_record::OpenRecord;
+use pending::EventQuestion;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::time::Instant;
@@ -47,7 +51,7 @@ pub(crate) struct Dispatch<'a> {
     /// The effects of the last call, until it is known whether its answer is valid.
     returned: Option<(usize, Option<Writes>, Effects)>,
     record: OpenRecord,
-    /// Whether the record has been written, or is not to be.
+    /// True if the record has been written, or is not to be.
     concluded: bool,
     /// The askings before this one, each with the yes to its questions.
     earlier: Vec<(EventRecord, ApprovalRecord)>,
@@ -55,7 +59,7 @@ pub(crate) struct Dispatch<'a> {
     carried: HeldEffects,
     /// The recorded inputs, if the event is replayed.
     replay: Option<Box<ReplayInputs>>,
-    /// Whether to wait for observers.
+    /// True if the event waits for its observers.
     await_observers: bool,
     /// The current size of the value, in bytes of JSON.
     size: usize,
@@ -218,7 +222,7 @@ impl<'a> Dispatch<'a> {
         };
         // Without a log, a session that is opened again meanwhile would number its events from the start.
         self.session.services.claim(&self.session.id, &self.session.root);
-        let question = PendingQuestion::<E> {
+        let question = EventQuestion::<E> {
             session: Arc::clone(self.session),
             rules: Arc::clone(self.rules),
             info: self.info.clone(),

@@ -1,7 +1,12 @@
 //! How an event of each shape is settled.
 
-use super::pending::Begun;
-use super::{Dispatch, DispatchOptions, NotAsked, ReplayInputs, Session, SessionInner, Settled};
+use super::dispatch::{Begun, Dispatch};
+use super::handle::Session;
+use super::inner::SessionInner;
+use super::not_asked::NotAsked;
+use super::options::DispatchOptions;
+use super::replay_inputs::ReplayInputs;
+use super::settled::Settled;
 use crate::boxed::boxed;
 use crate::contract::{EventKind, GateOutcome, Task, TransformOutcome};
 use crate::event::*;

@@ -1,6 +1,9 @@
 //! One typed method for each event.
 
-use super::{Begun, PreparedCall, Session, Settled};
+use super::dispatch::Begun;
+use super::handle::Session;
+use super::prepared::PreparedCall;
+use super::settled::Settled;
 use crate::contract::*;
 use crate::event::*;
 

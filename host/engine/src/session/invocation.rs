@@ -1,12 +1,12 @@
 //! A call of a plugin, for an event or as a tool: limits, capabilities, record and effects.
 
-use super::SessionInner;
+use super::inner::SessionInner;
 use crate::audit::{CallRecord, Inputs};
 use crate::callback::Waiters;
 use crate::contract::{Failure, FailureKind};
 use crate::plugin::Plugin;
 use crate::sandbox::capability::{Effects, EventFacts, OwnCall, ReplayedInputs};
-use crate::sandbox::{Called, Did, GuestSetup};
+use crate::sandbox::{CallOutcome, CallReport, GuestSetup};
 use crate::state::{Source, View, Writes};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,9 +20,9 @@ pub(super) struct Invocation<'a> {
     pub(super) round: u32,
     /// The state of the plugin, if it has the grant.
     pub(super) state: Option<Arc<dyn Source>>,
-    /// Whether the call has a record. A call without one has no effects.
+    /// True if the call has a record. A call without one has no effects.
     pub(super) is_recorded: bool,
-    /// Whether the session's turn is held until the call has returned.
+    /// True if the session's turn is held until the call has returned.
     pub(super) holds_turn: bool,
     /// The recorded inputs, if the call is replayed.
     pub(super) replayed: Option<ReplayedInputs>,
@@ -121,13 +121,13 @@ pub(super) fn note<T>(
     session: &SessionInner,
     plugin: &Plugin,
     record: &mut CallRecord,
-    called: Called<T>,
+    called: CallOutcome<T>,
 ) -> (Result<T, Failure>, CallEffects, Vec<String>) {
     if plugin.entry().grants.model.is_some() {
         session.state.note_model_calls(plugin.name());
     }
-    let Called { answer, did } = called;
-    let Did { fuel, time, effects, writes, reads, inputs, unrepeatable, missed, log, log_dropped } = *did;
+    let CallOutcome { answer, did } = called;
+    let CallReport { fuel, time, effects, writes, reads, inputs, unrepeatable, missed, log, log_dropped } = *did;
     record.fuel = fuel;
     record.micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
     (record.log, record.log_dropped) = (log, log_dropped);

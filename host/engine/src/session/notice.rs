@@ -1,4 +1,4 @@
-//! What the user should read once.
+//! Sentences that the user should read once.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -6,12 +6,15 @@ use std::fmt;
 /// Target of warnings about what the user reads in a refusal or a notice as well: a program that shows both leaves these out.
 pub(super) const TOLD: &str = "hookhost::told";
 
+/// Upper bound of the notices of one session, and of those of closed sessions, that wait for the agent.
+pub(super) const MAX_NOTICES: usize = 256;
+
 /// Something that the user should read once. Its text is one sentence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Notice {
-    /// What it is about.
+    /// Its subject.
     pub kind: NoticeKind,
     /// The plugin that it is about, if it is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -20,7 +23,7 @@ pub struct Notice {
     pub text: String,
 }
 
-/// What a [`Notice`] is about.
+/// The subject of a [`Notice`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]

@@ -1,7 +1,7 @@
 //! Payloads of events as JSON, in which a tool call need not say what the host works out itself, and a later version may
 //! say more than this one knows.
 
-use super::Session;
+use super::handle::Session;
 use crate::config::names;
 use crate::contract::{EventKind, ToolOrigin};
 use crate::event::Kind;

@@ -1,6 +1,7 @@
 //! A tool call as a session has prepared it.
 
-use super::{DispatchOptions, Session};
+use super::handle::Session;
+use super::options::DispatchOptions;
 use crate::contract::{Json, ToolCall, ToolOrigin};
 use serde_json::Value;
 use std::ops::Deref;

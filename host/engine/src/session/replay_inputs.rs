@@ -35,7 +35,7 @@ pub(crate) struct ReplayedConsent {
 }
 
 impl ReplayInputs {
-    /// Whether the plugin is called: not if it was tripped when the event was recorded, unless its file or configuration has
+    /// Decides if the plugin is called: not if it was tripped when the event was recorded, unless its file or configuration has
     /// changed.
     pub(super) fn next_call(&self, plugin: &Plugin, round: u32) -> NextCall {
         let then = self.calls.iter().find(|call| call.plugin == plugin.name() && call.round == round);

@@ -1,8 +1,9 @@
-//! What the sessions of one host share: what an embedder brings, the store, and the active configuration.
+//! The parts of a host that its sessions share: those that an embedder brings, the store, and the active configuration.
 
-use super::notice::Notice;
-use super::observers::ObserverTasks;
-use super::{Clock, milliseconds, state};
+use super::clock::{Clock, milliseconds};
+use super::notice::{MAX_NOTICES, Notice};
+use super::observer_queue::ObserverTasks;
+use super::state;
 use crate::active_config::RuleSet;
 use crate::approval::Approver;
 use crate::callback;
@@ -15,16 +16,13 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-/// Upper bound of the waiting notices of closed sessions.
-const MAX_NOTICES: usize = 256;
-
-/// What sessions share.
+/// The parts of a host that its sessions share.
 pub(crate) struct Services {
     /// The rules of sessions that name no others.
     pub(crate) rules: RuleSet,
     pub(crate) actions: ActionMap,
     pub(crate) approver: Option<Arc<dyn Approver>>,
-    /// Whether answers from the store count, which other programs of the user may have written.
+    /// True if answers from the store count, which other programs of the user may have written.
     pub(crate) shares_questions: bool,
     pub(crate) model: Option<Arc<dyn Model>>,
     /// The capabilities that the embedder brings.

@@ -29,14 +29,14 @@ use serde::Serialize;
 #[must_use]
 #[non_exhaustive]
 pub struct Settled<O> {
-    /// What the agent has to do.
+    /// The outcome, which the agent has to follow.
     pub outcome: O,
-    /// Who was asked, and what each said; where the plugins were asked again after a yes, the last time.
+    /// The plugins that were asked, with the answer of each. If they were asked again after a yes, those of the last time.
     pub record: Box<EventRecord>,
-    /// What a person answered, where that record is of an escalated event.
+    /// The answer of a person, if that record is of an escalated event.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<Box<ApprovalRecord>>,
-    /// Where the plugins were asked again after a yes: the records before, each with its yes, in order.
+    /// The records before, each with its yes, in order, if the plugins were asked again after a yes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<(EventRecord, ApprovalRecord)>,
 }

@@ -1,6 +1,5 @@
 //! Questions in the store, which another process of the user may answer.
 
-use super::QuestionGone;
 use super::services::Services;
 use crate::approval::{self, Approval, ApprovalRequest};
 use crate::audit::{ApprovalRecord, Header, ToRecord as _};
@@ -10,6 +9,24 @@ use std::time::Duration;
 
 /// The interval at which the store is checked for another process's answer.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The reason why a question cannot be answered.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum QuestionGone {
+    /// There is no such question, or none any more.
+    #[error(
+        "no question `{0}` waits for an answer: it has been settled, its deadline has passed, its event was cancelled, or \
+         there never was one"
+    )]
+    Unknown(String),
+    /// Somebody was faster.
+    #[error("the question `{0}` has been answered already")]
+    Answered(String),
+    /// The store cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
 
 impl Services {
     /// Waits for another process's answer to a question; never returns if questions are not shared.
@@ -36,11 +53,17 @@ impl Services {
             let request = serde_json::from_str::<ApprovalRequest>(&question.request).ok();
             if !self.store.is_alive(question.asker)? {
                 self.give_up(&question, request).await?;
-            } else if question.answerable && question.answer.is_none() && question.expires > self.now() {
+            } else if question.answer.is_none() && self.takes_answers(&question) {
                 open.extend(request);
             }
         }
         Ok(open)
+    }
+
+    /// True if another process may answer the question, and it has not expired. The process that asked gives the answer to an
+    /// expired one.
+    fn takes_answers(&self, question: &OpenQuestion) -> bool {
+        question.answerable && question.expires > self.now()
     }
 
     /// Answers a question.
@@ -48,7 +71,7 @@ impl Services {
         let unknown = || QuestionGone::Unknown(id.to_owned());
         let question =
             self.store.questions().await?.into_iter().find(|question| question.id == id).ok_or_else(unknown)?;
-        if !question.answerable || !self.store.is_alive(question.asker)? || question.expires <= self.now() {
+        if !self.store.is_alive(question.asker)? || !self.takes_answers(&question) {
             return Err(unknown());
         }
         let answer = approval::written(&approval::answered(approval));

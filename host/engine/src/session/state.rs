@@ -5,10 +5,11 @@
 
 mod unwritten;
 
+use super::clock::now;
 use super::failure_count::{Caller, FailureCounts, NextCall};
-use super::notice::{Notice, TOLD};
-use super::{MAX_NOTICES, MAX_REMINDERS, now};
+use super::notice::{MAX_NOTICES, Notice, TOLD};
 use crate::contract::Failure;
+use crate::failure_policy;
 use crate::sandbox::capability::Reminder;
 use crate::state::Time;
 use crate::store::{Changed, SessionChanges, SessionRow};
@@ -24,12 +25,15 @@ use unwritten::Unwritten;
 /// more each time that it has used all of them, since those of a process that settles one event are lost with it.
 const FIRST_NUMBERS: u64 = 64;
 
-/// How many times as many it takes each time.
+/// Factor by which it takes more numbers each time.
 const MORE_NUMBERS: u64 = 4;
 
 /// Upper bound of the event numbers that a handle takes at once. The event that takes them waits for a transaction with all
 /// records that wait. With 4096, events themselves wrote most records of a busy session.
 const MAX_NUMBERS: u64 = 65_536;
+
+/// Upper bound of a session's reminders; the oldest are dropped first.
+const MAX_REMINDERS: usize = 64;
 
 /// Upper bound of the project files of a session that are remembered.
 const MAX_PROJECT_FILES: usize = 256;
@@ -135,7 +139,7 @@ impl SessionState {
     }
 }
 
-/// Whether a reminder is still shown before the model call of this number.
+/// True if a reminder is still shown before the model call of this number.
 pub(super) fn lives(born: u32, reminder: &Reminder, turn: u32) -> bool {
     reminder.ttl_turns.is_none_or(|ttl| turn < born.saturating_add(ttl))
 }
@@ -145,7 +149,7 @@ pub(super) struct SessionCopy {
     id: String,
     handle: u64,
     copy: Mutex<Inner>,
-    /// Whether a plugin has failed; otherwise no lookup is needed.
+    /// True if a plugin has failed; otherwise no lookup is needed.
     has_failures: AtomicBool,
     is_stale: AtomicBool,
 }
@@ -159,7 +163,7 @@ struct Inner {
     events: u64,
     /// Event numbers that this handle may still use.
     numbers: Range<u64>,
-    /// How many it took last, since another handle had a turn.
+    /// The number of event numbers that it took last, since another handle had a turn.
     numbers_at_once: u64,
     /// Changes that are in `state` and not yet in the row.
     unwritten: Unwritten,
@@ -167,7 +171,7 @@ struct Inner {
     model_calls: HashMap<String, Arc<AtomicU32>>,
 }
 
-/// What is written with an event: all unwritten changes, and those that apply only if the event is recorded.
+/// The changes that are written with an event: all unwritten ones, and those that apply only if the event is recorded.
 pub(super) struct PendingWrite {
     state: Arc<SessionCopy>,
     with: Vec<Change>,
@@ -211,12 +215,12 @@ impl SessionCopy {
         self.note(&mut self.copy(), change);
     }
 
-    /// Whether there are unwritten changes.
+    /// True if there are unwritten changes.
     pub(super) fn is_unwritten(&self) -> bool {
         !self.copy().unwritten.is_empty()
     }
 
-    /// What to write with an event.
+    /// The changes to write with an event.
     pub(super) fn pending_write(self: &Arc<Self>, with: Vec<Change>) -> Arc<PendingWrite> {
         Arc::new(PendingWrite { state: Arc::clone(self), with })
     }
@@ -226,7 +230,7 @@ impl SessionCopy {
         self.is_stale.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the row has to be read.
+    /// True if the row has to be read.
     pub(super) fn is_stale(&self) -> bool {
         self.is_stale.load(Ordering::Relaxed)
     }
@@ -264,12 +268,12 @@ impl SessionCopy {
         number
     }
 
-    /// Whether numbers are taken that the row does not contain yet, so that another handle may take them, too.
+    /// True if numbers are taken that the row does not contain yet, so that another handle may take them, too.
     pub(super) fn has_unwritten_numbers(&self) -> bool {
         self.copy().unwritten.iter().any(|change| matches!(change, Change::Numbers(_)))
     }
 
-    /// Whether a plugin's next call is made.
+    /// Decides if a plugin's next call is made.
     pub(super) fn next_call(&self, caller: impl FnOnce() -> Caller, now: Time) -> NextCall {
         // Usually nothing has failed.
         if !self.has_failures.load(Ordering::Relaxed) {
@@ -293,7 +297,7 @@ impl SessionCopy {
 
     /// Counts a failure, unless the plugin is not to blame. Adds a notice when the plugin is tripped.
     pub(super) fn failed(&self, caller: &Caller, failure: &Failure, now: Time) {
-        if !failure.kind.is_plugins_own() {
+        if !failure_policy::counts_towards_tripping(failure.kind) {
             return;
         }
         let mut copy = self.copy();

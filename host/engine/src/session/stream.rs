@@ -5,7 +5,9 @@
 //! text that a plugin withholds a moment later. A stricter rule counts at once and a looser one from the next answer on, so a
 //! configuration that is saved twice in a row opens no gap.
 
-use super::{Session, SessionInner, Settled};
+use super::handle::Session;
+use super::inner::SessionInner;
+use super::settled::Settled;
 use crate::contract::{Cause, EventKind, Rejection, TransformOutcome};
 use crate::event::{FinalizeContent, StreamDelta, StreamEnd};
 use std::fmt;
@@ -70,24 +72,24 @@ pub struct TextStream {
     asked: usize,
     /// Up to where the text was given to the program or withheld, in bytes of the text; never less than `asked`.
     given: usize,
-    /// What has not been returned yet.
+    /// The pieces that have not been returned yet.
     ready: Vec<Piece>,
-    /// What was returned.
+    /// The text that was returned.
     shown: String,
-    /// Whether each line passes `stream-delta` before it is shown.
+    /// True if each line passes `stream-delta` before it is shown.
     by_line: bool,
-    /// Whether text waits until it is final.
+    /// True if text waits until it is final.
     is_held: bool,
-    /// Whether `finalize-content` has settled the text.
+    /// True once `finalize-content` has settled the text.
     is_final: bool,
-    /// Whether the answer has ended.
+    /// True once the answer has ended.
     is_ended: bool,
-    /// Whether a rejection has said that nothing more is shown.
+    /// True once a rejection has said that nothing more is shown.
     is_closed: bool,
     length: Length,
 }
 
-/// Whether the text is longer than [`MAX_TEXT_BYTES`].
+/// True if the text is longer than [`MAX_TEXT_BYTES`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Length {
     Within,
@@ -103,18 +105,18 @@ pub struct Piece {
     /// The text, as plugins left it. The pieces follow each other without anything between. In place of a withheld line it is
     /// a note, `[withheld: Rejected by …]`. It is empty if the line was shown before it was rejected.
     pub text: String,
-    /// Why `stream-delta` withheld the text, if it did. [`Rejection::ends`] says whether the run has to end.
+    /// The rejection with which `stream-delta` withheld the text, if it did. [`Rejection::ends`] says whether the run has to end.
     pub rejection: Option<Rejection>,
 }
 
-/// How [`TextStream::finish`] settled a text.
+/// A text as [`TextStream::finish`] settled it.
 #[derive(Clone, Debug)]
 #[must_use = "its pieces have not been shown"]
 #[non_exhaustive]
 pub struct FinalText {
-    /// What is to be shown now, in order.
+    /// The pieces to be shown now, in order.
     pub pieces: Vec<Piece>,
-    /// Whether the pieces are the whole text in place of what was shown before. Only text that was shown before it was final
+    /// True if the pieces are the whole text in place of what was shown before. Only text that was shown before it was final
     /// can be replaced: under the setting `stream-unfinalised`, or if the plugin was loaded in the middle of the answer.
     pub replaces: bool,
     /// The final text, for the conversation: as `finalize-content` left it, or the note in its place. Changes by
@@ -205,13 +207,13 @@ impl TextStream {
         &self.text
     }
 
-    /// Whether text waits until it is final.
+    /// True if text waits until it is final.
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.is_held
     }
 
-    /// How much text waits, in bytes: until it is final, or until its line ends.
+    /// The size of the text that waits, in bytes: until it is final, or until its line ends.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         self.text.len() - self.given
@@ -290,7 +292,7 @@ impl TextStream {
         }
     }
 
-    /// Where the next piece ends that `stream-delta` is to be asked about, if it is complete.
+    /// The end of the next piece that `stream-delta` is to be asked about, if it is complete.
     fn next_piece(&self, to_end: bool) -> Option<usize> {
         // What was shown in the middle of a line before anyone subscribed is a piece of its own.
         let is_shown = self.asked < self.given && (self.by_line || self.is_held);

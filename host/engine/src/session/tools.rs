@@ -3,9 +3,10 @@
 //! A tool's call is not an event. The events about it (`before-tool-call`, `after-tool-call`) come before and after; several
 //! calls of one session may run at the same time, and while other events are settled.
 
-use super::audit_writes::{Durability, RecordEffects};
+use super::dispatch::{Durability, RecordEffects};
+use super::handle::Session;
+use super::inner::SessionInner;
 use super::invocation::{self, CallEffects, Invocation};
-use super::{Session, SessionInner};
 use crate::active_config::ActiveConfig;
 use crate::audit::{Header, ToolRun, raw};
 use crate::contract::{self, Failure, ToolResult};
@@ -56,7 +57,7 @@ pub struct PluginTools {
     shared: Arc<SessionInner>,
 }
 
-/// Why a tool of a plugin gave no result. The model may read it.
+/// The reason why a tool of a plugin gave no result. The model may read it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolCallError {
@@ -165,7 +166,7 @@ impl<'a> Call<'a> {
     ) -> Self {
         let info = session.info();
         let record = ToolRun {
-            id: session.next_call_id(),
+            id: session.ids.next_call(),
             header: Header::new(&*info.id, session.services.now()),
             turn: info.turn,
             tool: tool.to_owned(),

@@ -363,7 +363,7 @@ async fn what_is_not_granted_is_an_error_and_never_an_answer() {
 #[tokio::test]
 async fn capabilities_are_counted_and_their_bounds_end_the_call() {
     let mut entry = native("p", json!({ "before-tool-call": { "misbehave": "flood" } }));
-    entry.limits.capability_calls = NonZeroU32::MIN.saturating_add(9);
+    entry.limits.capability_calls = const { NonZeroU32::new(10).unwrap() };
     let host = started(entry).await;
     let outcome = host.check("any", json!({})).await;
     assert_eq!(outcome.rejection().unwrap().cause, Cause::Failed(FailureKind::CapabilityCalls));

@@ -2,7 +2,8 @@
 
 use super::result;
 use crate::agent::{Agent, HookPoint};
-use crate::checks::{has_call, is_of_windows, misplaced_call};
+use crate::checks::{has_call, misplaced_call};
+use crate::event::is_of_windows;
 use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// Maximum concurrent calls: plugins are asked one after another, and one observer may run beside them.
-const AT_ONCE: NonZeroU32 = NonZeroU32::MIN.saturating_add(1);
+const AT_ONCE: NonZeroU32 = NonZeroU32::new(2).unwrap();
 
 pub(crate) async fn run(args: &DispatchArgs) -> Result<Exit, CliError> {
     let payload = match (&args.shell, args.event) {

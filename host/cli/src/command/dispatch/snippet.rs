@@ -2,15 +2,12 @@
 
 use crate::output::one_line;
 use crate::output::style::{ERROR, NAME};
+use hookhost::command::MarkedLine;
 use std::fmt::Write as _;
 use std::ops::Range;
-use unicode_width::UnicodeWidthStr as _;
 
-/// Maximum number of lines that are shown of a part.
-const LINES: usize = 8;
-/// Maximum columns of a line, and of the text before a part in a longer line.
-const COLUMNS: usize = 110;
-const BEFORE: usize = 30;
+/// Maximum number of lines of a part that are shown.
+const MAX_LINES: usize = 8;
 
 /// Returns the lines of `text` that contain `part`, indented by two blanks. `part` begins and ends at character boundaries of
 /// `text`.
@@ -24,49 +21,20 @@ pub(super) fn snippet(text: &str, part: &Range<usize>) -> String {
         // A blank line within the part has nothing to underline. An empty part is shown at its place.
         if from < to || (part.is_empty() && (begin..=end).contains(&part.start)) {
             count += 1;
-            if count > LINES {
+            if count > MAX_LINES {
                 shown.push_str("  …\n");
                 break;
             }
             let piece = |range: Range<usize>| one_line(line.get(range).unwrap_or_default());
             let pieces = [piece(0..from - begin), piece(from - begin..to - begin), piece(to - begin..line.len())];
-            below(&mut shown, pieces);
+            let line = MarkedLine::new(pieces);
+            let MarkedLine { before, part, after } = &line;
+            let _ = writeln!(shown, "  {before}{NAME}{part}{NAME:#}{after}");
+            let _ = writeln!(shown, "  {}{ERROR}{}{ERROR:#}", line.indent(), line.carets());
         }
         begin = end + 1;
     }
     shown
-}
-
-fn below(shown: &mut String, [before, part, after]: [String; 3]) {
-    let is_long = before.width() + part.width() + after.width() > COLUMNS;
-    let before = if is_long { last_columns(&before, BEFORE) } else { before };
-    let part = if is_long { first_columns(&part, COLUMNS - BEFORE) } else { part };
-    let room = COLUMNS.saturating_sub(before.width() + part.width());
-    let after = if is_long { first_columns(&after, room) } else { after };
-    let _ = writeln!(shown, "  {before}{NAME}{part}{NAME:#}{after}");
-    // A part without width still gets one caret.
-    let carets = "^".repeat(part.width().max(1));
-    let _ = writeln!(shown, "  {}{ERROR}{carets}{ERROR:#}", " ".repeat(before.width()));
-}
-
-/// Returns the beginning of a text that fits into so many columns, followed by `…` if it was cut.
-fn first_columns(text: &str, columns: usize) -> String {
-    if text.width() <= columns {
-        return text.to_owned();
-    }
-    let fits = |end: &usize| text.get(..*end).is_some_and(|begin| begin.width() < columns);
-    let end = text.char_indices().map(|(at, _)| at).take_while(fits).last().unwrap_or_default();
-    format!("{}…", text.get(..end).unwrap_or_default())
-}
-
-/// Returns the end of a text that fits into so many columns, after `…` if it was cut.
-fn last_columns(text: &str, columns: usize) -> String {
-    if text.width() <= columns {
-        return text.to_owned();
-    }
-    let fits = |begin: &usize| text.get(*begin..).is_some_and(|end| end.width() < columns);
-    let begin = text.char_indices().rev().map(|(at, _)| at).take_while(fits).last().unwrap_or(text.len());
-    format!("…{}", text.get(begin..).unwrap_or_default())
 }
 
 #[cfg(test)]

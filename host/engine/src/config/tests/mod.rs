@@ -11,7 +11,7 @@ mod values;
 
 use std::{fs, path::PathBuf};
 
-use super::discover::ProjectFile;
+use super::project_file::ProjectFile;
 use super::trust::TrustStore;
 use super::{Config, ConfigError, Layer, Source, UserDirectories};
 

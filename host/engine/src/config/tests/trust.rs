@@ -4,7 +4,7 @@
 use std::fs;
 
 use super::{World, entry};
-use crate::config::discover::ProjectFile;
+use crate::config::project_file::ProjectFile;
 use crate::config::trust::{Approved, TrustStore};
 use crate::config::{Config, ConfigError, Digest, Found, Inert};
 

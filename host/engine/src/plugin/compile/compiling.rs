@@ -24,14 +24,14 @@ const LOOK: Duration = Duration::from_millis(100);
 /// When the user is told that something is being compiled.
 const TOLD_AFTER: Duration = Duration::from_millis(500);
 
-type Compiled = Result<Component, ContractError>;
+type CompileResult = Result<Component, ContractError>;
 
 /// Compiles a component within so much processor time, while other tasks run. `name` is the
 /// plugin's, for the notice that compiling takes a while.
 ///
 /// # Errors
 /// If it is not a component, or takes longer.
-pub(super) async fn compile_within(engine: &Engine, name: &str, bytes: &[u8], within: Duration) -> Compiled {
+pub(super) async fn compile_within(engine: &Engine, name: &str, bytes: &[u8], within: Duration) -> CompileResult {
     let (send, mut receive) = oneshot::channel();
     let mut watch = Watch::new(name, within);
     start(engine, bytes, &watch.clocks, move |compiled| drop(send.send(compiled)))?;
@@ -47,7 +47,7 @@ pub(super) async fn compile_within(engine: &Engine, name: &str, bytes: &[u8], wi
 ///
 /// # Errors
 /// If it is not a component, or takes longer.
-pub(super) fn compile_here(engine: &Engine, name: &str, bytes: &[u8], within: Duration) -> Compiled {
+pub(super) fn compile_here(engine: &Engine, name: &str, bytes: &[u8], within: Duration) -> CompileResult {
     let (send, receive) = mpsc::sync_channel(1);
     let mut watch = Watch::new(name, within);
     start(engine, bytes, &watch.clocks, move |compiled| drop(send.send(compiled)))?;
@@ -144,7 +144,7 @@ fn start(
     engine: &Engine,
     bytes: &[u8],
     clocks: &Arc<Clocks>,
-    done: impl FnOnce(Compiled) + Send + 'static,
+    done: impl FnOnce(CompileResult) + Send + 'static,
 ) -> Result<(), ContractError> {
     let (engine, bytes, clocks) = (engine.clone(), bytes.to_vec(), Arc::clone(clocks));
     let name = "hookhost-compile";

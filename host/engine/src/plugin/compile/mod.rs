@@ -9,7 +9,7 @@ mod preinitialise;
 use super::cache::Outcome;
 use super::component_file::{self, Allowed};
 use super::contract_check::kind_of_file;
-use super::link::{Checked, Linked, unfit};
+use super::link::{CheckedComponent, LinkedComponent, unfit};
 use super::{Compiler, ContractError, LoadError, configure};
 use crate::config::{CompiledComponent, Digest, Entry};
 use compiling::compile_within;
@@ -21,14 +21,14 @@ pub(super) async fn linked(
     compiler: &Compiler<'_>,
     entry: &Entry,
     allowed: &Allowed<'_>,
-) -> Result<(Linked, bool), LoadError> {
+) -> Result<(LinkedComponent, bool), LoadError> {
     let Compiler { sandbox, cache, own, .. } = *compiler;
     let Allowed { bytes, digest, .. } = allowed;
     let digest = *digest;
     compiler.check(entry, bytes).await?;
     let image = preinitialise::image(compiler, entry, bytes).await?;
     let component = compiler.compiled(entry, image.as_deref().unwrap_or(bytes)).await?;
-    let linked = Checked::new(sandbox, entry, &component, own)?.link()?;
+    let linked = CheckedComponent::new(sandbox, entry, &component, own)?.link()?;
     if image.is_none() {
         configure::try_out(&linked).await?;
     }
@@ -81,7 +81,7 @@ impl Compiler<'_> {
         let unfit = |problem| unfit(entry, problem);
         let outline = outline(bytes).map_err(unfit)?;
         let component = compile_within(engine, &entry.name, &outline, self.within).await.map_err(unfit)?;
-        Checked::new(self.sandbox, entry, &component, self.own).map(|_| ())
+        CheckedComponent::new(self.sandbox, entry, &component, self.own).map(|_| ())
     }
 }
 

@@ -9,7 +9,7 @@
 
 use crate::config::Entry;
 use crate::plugin::configure::configured;
-use crate::plugin::link::Checked;
+use crate::plugin::link::CheckedComponent;
 use crate::plugin::{Compiler, ContractError, LoadError};
 use crate::sandbox::Guest;
 use futures_util::FutureExt as _;
@@ -49,7 +49,8 @@ async fn snapshot(compiler: &Compiler<'_>, entry: &Entry, bytes: &[u8]) -> Resul
         }
         prepared => prepared,
     };
-    let linked = prepared.and_then(|component| Checked::new(compiler.sandbox, entry, &component, compiler.own)?.link());
+    let linked =
+        prepared.and_then(|component| CheckedComponent::new(compiler.sandbox, entry, &component, compiler.own)?.link());
     let Ok(linked) = linked else { return Ok(None) };
     let (mut store, instance) = configured(&linked).await?;
     if store.data().holds_resources() {

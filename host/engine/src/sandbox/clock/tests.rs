@@ -1,4 +1,4 @@
-use super::{Busy, LATE_AFTER, Left, Over, Spent};
+use super::{Busy, CallTime, CallTimeout, LATE_AFTER, YieldState};
 use crate::sandbox::ticker::TICK;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -8,85 +8,90 @@ const DEADLINE: Duration = Duration::from_millis(100);
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A call that is given the thread again so long after it gave it back; what it waited for was there after `rang`.
-fn away(spent: &mut Spent, left: fn(Instant) -> Left, rang: Option<Duration>, until: Duration) -> Option<Over> {
+fn away(
+    spent: &mut CallTime,
+    left: fn(Instant) -> YieldState,
+    rang: Option<Duration>,
+    until: Duration,
+) -> Option<CallTimeout> {
     away_while(Duration::ZERO, spent, left, rang, until)
 }
 
 /// The same, while the call's own connections kept the thread for so long.
 fn away_while(
     busy: Duration,
-    spent: &mut Spent,
-    left: fn(Instant) -> Left,
+    spent: &mut CallTime,
+    left: fn(Instant) -> YieldState,
     rang: Option<Duration>,
     until: Duration,
-) -> Option<Over> {
+) -> Option<CallTimeout> {
     let since = Instant::now();
     spent.away(left(since), since + until, rang.map(|after| since + after), busy, DEADLINE);
     spent.over(DEADLINE, TIMEOUT)
 }
 
-fn spent() -> Spent {
-    Spent { own: Duration::ZERO, starved: Duration::ZERO }
+fn spent() -> CallTime {
+    CallTime { own: Duration::ZERO, starved: Duration::ZERO }
 }
 
 #[test]
 fn what_a_call_waits_for_by_its_own_choice_counts_against_its_deadline() {
     let mut spent = spent();
-    assert_eq!(away(&mut spent, Left::Waiting, None, DEADLINE - MS), None);
-    assert_eq!(away(&mut spent, Left::Waiting, None, MS), Some(Over::Deadline));
+    assert_eq!(away(&mut spent, YieldState::Waiting, None, DEADLINE - MS), None);
+    assert_eq!(away(&mut spent, YieldState::Waiting, None, MS), Some(CallTimeout::Deadline));
 }
 
 #[test]
 fn an_answer_that_was_there_in_time_counts_however_late_a_thread_is_free() {
-    assert_eq!(away(&mut spent(), Left::Waiting, Some(DEADLINE - MS), TIMEOUT), None);
+    assert_eq!(away(&mut spent(), YieldState::Waiting, Some(DEADLINE - MS), TIMEOUT), None);
 }
 
 #[test]
 fn an_answer_that_was_there_too_late_does_not_count() {
-    assert_eq!(away(&mut spent(), Left::Waiting, Some(DEADLINE), DEADLINE), Some(Over::Deadline));
+    assert_eq!(away(&mut spent(), YieldState::Waiting, Some(DEADLINE), DEADLINE), Some(CallTimeout::Deadline));
 }
 
 #[test]
 fn time_in_which_it_could_run_is_not_its_own() {
     let mut spent = spent();
-    assert_eq!(away(&mut spent, Left::Runnable, None, TIMEOUT), None);
+    assert_eq!(away(&mut spent, YieldState::Runnable, None, TIMEOUT), None);
     assert_eq!((spent.own, spent.starved), (Duration::ZERO, TIMEOUT));
 }
 
 #[test]
 fn a_call_that_starves_for_longer_than_the_bound_is_overloaded() {
     // With the time for which it waited for its place.
-    let mut spent = Spent { starved: MS, ..spent() };
-    assert_eq!(away(&mut spent, Left::Waiting, Some(Duration::ZERO), TIMEOUT), Some(Over::Overloaded));
+    let mut spent = CallTime { starved: MS, ..spent() };
+    assert_eq!(away(&mut spent, YieldState::Waiting, Some(Duration::ZERO), TIMEOUT), Some(CallTimeout::Overloaded));
 }
 
 #[test]
 fn a_call_that_computes_for_long_is_given_a_share_of_a_busy_machine() {
     let long = Duration::from_secs(60);
-    let mut spent = Spent { own: 10 * TIMEOUT, starved: 9 * 10 * TIMEOUT };
+    let mut spent = CallTime { own: 10 * TIMEOUT, starved: 9 * 10 * TIMEOUT };
     assert_eq!(spent.over(long, TIMEOUT), None);
     spent.starved = 11 * 10 * TIMEOUT;
-    assert_eq!(spent.over(long, TIMEOUT), Some(Over::Overloaded));
+    assert_eq!(spent.over(long, TIMEOUT), Some(CallTimeout::Overloaded));
 }
 
 #[test]
 fn where_the_timer_was_held_up_the_call_waits_as_long_again() {
     let mut spent = spent();
-    assert_eq!(away(&mut spent, Left::Waiting, None, DEADLINE + 20 * MS), None);
+    assert_eq!(away(&mut spent, YieldState::Waiting, None, DEADLINE + 20 * MS), None);
     assert_eq!(DEADLINE - spent.own, 20 * MS);
-    assert_eq!(away(&mut spent, Left::Waiting, None, 20 * MS), Some(Over::Deadline));
+    assert_eq!(away(&mut spent, YieldState::Waiting, None, 20 * MS), Some(CallTimeout::Deadline));
 }
 
 #[test]
 fn a_timer_that_is_as_late_as_timers_are_ends_the_call() {
-    assert_eq!(away(&mut spent(), Left::Waiting, None, DEADLINE + LATE_AFTER - MS), Some(Over::Deadline));
+    assert_eq!(away(&mut spent(), YieldState::Waiting, None, DEADLINE + LATE_AFTER - MS), Some(CallTimeout::Deadline));
 }
 
 #[test]
 fn a_call_whose_timer_is_always_held_up_ends_as_overloaded() {
     let mut spent = spent();
-    let over = (0..100).find_map(|_| away(&mut spent, Left::Waiting, None, 2 * DEADLINE));
-    assert_eq!(over, Some(Over::Overloaded));
+    let over = (0..100).find_map(|_| away(&mut spent, YieldState::Waiting, None, 2 * DEADLINE));
+    assert_eq!(over, Some(CallTimeout::Overloaded));
 }
 
 #[test]
@@ -99,20 +104,22 @@ fn a_first_tick_that_lasted_longer_was_not_computed() {
 #[test]
 fn a_timer_that_the_calls_own_connections_held_up_ends_the_call() {
     let late = DEADLINE + 20 * MS;
-    assert_eq!(away_while(20 * MS, &mut spent(), Left::Waiting, None, late), Some(Over::Deadline));
+    assert_eq!(away_while(20 * MS, &mut spent(), YieldState::Waiting, None, late), Some(CallTimeout::Deadline));
     // What they did not take was the machine's.
     let mut spent = spent();
-    assert_eq!(away_while(10 * MS, &mut spent, Left::Waiting, None, late), None);
+    assert_eq!(away_while(10 * MS, &mut spent, YieldState::Waiting, None, late), None);
     assert_eq!((DEADLINE - spent.own, spent.starved), (10 * MS, 10 * MS));
 }
 
 #[test]
 fn time_that_the_calls_own_connections_took_is_its_own_where_it_could_run() {
-    for (left, rang) in [(Left::Waiting as fn(Instant) -> Left, Some(Duration::ZERO)), (Left::Runnable, None)] {
+    for (left, rang) in
+        [(YieldState::Waiting as fn(Instant) -> YieldState, Some(Duration::ZERO)), (YieldState::Runnable, None)]
+    {
         let mut spent = spent();
         assert_eq!(away_while(30 * MS, &mut spent, left, rang, 50 * MS), None);
         assert_eq!((spent.own, spent.starved), (30 * MS, 20 * MS));
-        assert_eq!(away_while(TIMEOUT, &mut spent, left, rang, 70 * MS), Some(Over::Deadline));
+        assert_eq!(away_while(TIMEOUT, &mut spent, left, rang, 70 * MS), Some(CallTimeout::Deadline));
         assert_eq!((spent.own, spent.starved), (DEADLINE, 20 * MS));
     }
 }

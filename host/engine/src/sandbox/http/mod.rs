@@ -68,11 +68,11 @@ const HANDLER: &str = "wasi:http/outgoing-handler@0.2.12";
 const TYPES: &str = "wasi:http/types@0.2.12";
 
 /// The parameters of its `handle`.
-type Handled = (Resource<HostOutgoingRequest>, Option<Resource<RequestOptions>>);
+type HandleArguments = (Resource<HostOutgoingRequest>, Option<Resource<RequestOptions>>);
 
 type Response = Result<Resource<HostFutureIncomingResponse>, ErrorCode>;
 
-fn handle(mut store: StoreContextMut<'_, Guest>, (request, options): Handled) -> wasmtime::Result<(Response,)> {
+fn handle(mut store: StoreContextMut<'_, Guest>, (request, options): HandleArguments) -> wasmtime::Result<(Response,)> {
     let guest = store.data_mut();
     guest.count_call()?;
     if !guest.given.grants.http.is_empty() {

@@ -9,8 +9,8 @@ mod starved;
 mod threads;
 
 use super::clock::SHARE;
-use super::fresh_instance::{CallLimits, Called, deadline_passed, overloaded};
-use super::guest::{Did, Guest, GuestSetup};
+use super::fresh_instance::{CallLimits, CallOutcome, deadline_passed, overloaded};
+use super::guest::{CallReport, Guest, GuestSetup};
 use crate::callback;
 use crate::contract::{Failure, FailureKind};
 use crate::native::{Configuration, Configure};
@@ -72,7 +72,7 @@ impl NativeCalls {
         setup: Box<GuestSetup>,
         limits: CallLimits<'_>,
         rule: impl FnOnce() -> R + Send + 'static,
-    ) -> Called<R> {
+    ) -> CallOutcome<R> {
         let configuration = configuration.clone();
         self.run(setup, limits, move |running| with_capabilities(&configuration, running, rule)).await
     }
@@ -84,7 +84,7 @@ impl NativeCalls {
         limits: CallLimits<'_>,
         configure: Arc<Configure>,
         config: String,
-    ) -> Called<Result<Configuration, String>> {
+    ) -> CallOutcome<Result<Configuration, String>> {
         let setup = GuestSetup::to_configure(plugin);
         self.run(setup, limits, move |running| configure(&config, log(running))).await
     }
@@ -94,7 +94,7 @@ impl NativeCalls {
         setup: Box<GuestSetup>,
         limits: CallLimits<'_>,
         rule: impl FnOnce(&Arc<Running>) -> R + Send + 'static,
-    ) -> Called<R> {
+    ) -> CallOutcome<R> {
         let began = Instant::now();
         let patience = setup.patience;
         let waiters = setup.waiters.clone();
@@ -102,7 +102,7 @@ impl NativeCalls {
         guest.did.unrepeatable.insert(UNREPEATABLE);
         let place = match self.place(patience).await {
             Ok(place) => place,
-            Err(failure) => return Called::of(guest, Err(failure), 0, began),
+            Err(failure) => return CallOutcome::of(guest, Err(failure), 0, began),
         };
         let stuck = Arc::clone(&self.stuck);
         let (state, guest) = (AtomicU8::new(UNDER_WAY), Mutex::new(Some(guest)));
@@ -183,16 +183,16 @@ struct Waiting(Arc<Running>);
 
 impl Waiting {
     /// The outcome of the call.
-    fn finish<R>(self, answer: Result<R, Failure>, began: Instant) -> Called<R> {
+    fn finish<R>(self, answer: Result<R, Failure>, began: Instant) -> CallOutcome<R> {
         self.give_up();
         // A rule that was given up may be using a capability, which may wait for a disk.
         let guest = self.0.guest.try_lock().ok().and_then(|mut guest| guest.take());
         match guest {
-            Some(guest) => Called::of(guest, answer, 0, began),
+            Some(guest) => CallOutcome::of(guest, answer, 0, began),
             None => {
-                let mut did = Box::new(Did { time: began.elapsed(), ..Did::default() });
+                let mut did = Box::new(CallReport { time: began.elapsed(), ..CallReport::default() });
                 did.unrepeatable.insert(UNREPEATABLE);
-                Called { answer, did }
+                CallOutcome { answer, did }
             }
         }
     }

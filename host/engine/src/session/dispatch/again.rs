@@ -7,7 +7,7 @@ use crate::contract::Question;
 use crate::event::GateEvent;
 
 /// The yeses of a person about one event. Values and responses are compared as the JSON that was shown.
-pub(in crate::session) type Consent = compose::Consent<String, String, Question>;
+pub(super) type Consent = compose::Consent<String, String, Question>;
 
 impl Dispatch<'_> {
     /// The yeses before this asking; those of the record if the event is replayed.
@@ -56,13 +56,13 @@ impl Dispatch<'_> {
     }
 
     /// Notes that this is an asking after a yes, and takes over the effects of the changes before it.
-    pub(in crate::session) fn follow(&mut self, asked_again: AskedAgain, held: HeldEffects) {
+    pub(super) fn follow(&mut self, asked_again: AskedAgain, held: HeldEffects) {
         self.record.asked_again = Some(asked_again);
         self.carried = held.carried();
     }
 
     /// Notes the askings before this one.
-    pub(in crate::session) fn come_after(&mut self, earlier: Vec<(EventRecord, ApprovalRecord)>) {
+    pub(super) fn come_after(&mut self, earlier: Vec<(EventRecord, ApprovalRecord)>) {
         self.earlier = earlier;
     }
 

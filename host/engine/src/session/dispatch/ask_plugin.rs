@@ -4,8 +4,9 @@ use super::Dispatch;
 use crate::audit::raw;
 use crate::contract::{EventKind, Failure, FailureKind, Shape};
 use crate::event::{Binary, Event, Kind, MIN_BINARY};
-use crate::sandbox::{Called, GuestSetup};
-use crate::session::failure_count::{FAILURES_TO_TRIP, NextCall};
+use crate::failure_policy::FAILURES_TO_TRIP;
+use crate::sandbox::{CallOutcome, GuestSetup};
+use crate::session::failure_count::NextCall;
 use crate::session::invocation::{self, Invocation};
 use std::sync::Arc;
 
@@ -89,7 +90,7 @@ impl Dispatch<'_> {
     }
 
     /// Notes the effects of a call.
-    fn note<T>(&mut self, member: usize, called: Called<T>) -> Result<T, Failure> {
+    fn note<T>(&mut self, member: usize, called: CallOutcome<T>) -> Result<T, Failure> {
         let call = self.record.calls.len() - 1;
         let plugin = &self.chain[member];
         let (answer, did, why) = invocation::note(self.session, plugin, &mut self.record.calls[call], called);

@@ -1,12 +1,12 @@
 //! The effects of plugins' calls: which are applied, and recording them with the event.
 
 use super::Dispatch;
+use super::records::{Durability, RecordEffects};
 use crate::approval::ApprovalRequest;
 use crate::audit::{CallRecord, Header, Observed, raw};
 use crate::contract::{Cause, EventKind, Rejection};
 use crate::sandbox::capability::{Effects, Level, LogLine, Reminder};
-use crate::session::NotAsked;
-use crate::session::audit_writes::{Durability, RecordEffects};
+use crate::session::not_asked::NotAsked;
 use crate::session::notice::{Notice, NoticeKind};
 use crate::state::{Source, Writes};
 use crate::store::StoreError;
@@ -21,7 +21,7 @@ const MAX_WARNINGS: u32 = 20;
 /// Upper bound of the lines of one call about a record that are traced.
 const MAX_TRACED: usize = 50;
 
-/// How a line is passed on that a plugin logged about a record.
+/// The form in which a line is passed on that a plugin logged about a record.
 #[derive(Debug, PartialEq)]
 enum PassedOn<'a> {
     Warning(String),
@@ -66,29 +66,29 @@ pub(super) struct PendingEffects {
     /// The effects of each call whose change is part of the final value.
     kept: Vec<(usize, Effects)>,
     pub(super) asked: bool,
-    /// Whether its entry's filter excluded it.
+    /// True if its entry's filter excluded it.
     pub(super) filtered_out: bool,
 }
 
 /// The effects of an event that are applied beside its outcome.
 #[derive(Default)]
-pub(in crate::session) struct HeldEffects {
-    pub(in crate::session) writes: Vec<(Arc<str>, Writes)>,
+pub(super) struct HeldEffects {
+    pub(super) writes: Vec<(Arc<str>, Writes)>,
     reminders: Vec<HeldReminder>,
 }
 
 /// A reminder, and the call that it is from.
 struct HeldReminder {
-    /// Whether it is from the plugin's last call about the event.
+    /// True if it is from the plugin's last call about the event.
     is_last: bool,
-    /// Whether it is from a call whose change is part of the value.
+    /// True if it is from a call whose change is part of the value.
     is_change: bool,
     reminder: Reminder,
 }
 
 impl HeldEffects {
     /// The reminders that are applied; `runs` says whether the event's value runs.
-    pub(in crate::session) fn reminders(self, runs: bool) -> Vec<Reminder> {
+    pub(super) fn reminders(self, runs: bool) -> Vec<Reminder> {
         // The usual case.
         if self.reminders.is_empty() {
             return Vec::new();
@@ -214,7 +214,7 @@ impl Dispatch<'_> {
         self.record.calls.iter_mut().for_each(CallRecord::void_effects);
     }
 
-    /// What has no record may not happen.
+    /// Rejects an event that could not be recorded.
     pub(super) fn not_recorded(&mut self, error: &StoreError) -> Rejection {
         let rejection = self.rejected(Rejection::host(Vec::new(), Cause::NotRecorded, error.to_string()));
         self.record_without_effects(error);

@@ -1,9 +1,13 @@
-//! What a failed call leads to: it is counted, recorded, and the plugin's `on-failure` applies.
+//! A failed call: it is counted and recorded, and the plugin's `on-failure` applies.
 
 use super::Dispatch;
 use crate::compose::{OnFailure, Verdict};
-use crate::contract::{Escalation, Failure};
-use crate::session::notice::TOLD;
+use crate::contract::{Escalation, EventKind, Failure, FailureKind};
+use crate::failure_policy::FailureConsequence;
+use crate::plugin::Plugin;
+use crate::session::failure_count::{Caller, NextCall};
+use crate::session::inner::SessionInner;
+use crate::session::notice::{Notice, NoticeKind, TOLD};
 
 impl Dispatch<'_> {
     /// Replaces the verdict that the plugin called last failed to give.
@@ -37,8 +41,9 @@ impl Dispatch<'_> {
                 tracing::warn!(target: TOLD, plugin = plugin.name(), kind = ?failure.kind, "a plugin has failed");
                 self.session.failed(plugin, self.observes(), &failure);
                 let on_failure = plugin.on_failure(self.record.event);
-                if on_failure == OnFailure::Skip || !plugin.enforces() {
-                    self.session.skipped(plugin, self.record.event, &failure);
+                let event = self.record.event;
+                if let FailureConsequence::Passes(why) = on_failure.consequence(event.shape(), plugin.enforces()) {
+                    self.session.skipped(plugin, event, &failure, why);
                 }
                 if let Some(record) = self.record.calls.last_mut() {
                     record.failure = Some(failure);
@@ -46,5 +51,35 @@ impl Dispatch<'_> {
                 Err(on_failure)
             }
         }
+    }
+}
+
+impl SessionInner {
+    /// Adds a notice, once for each plugin, that a failure had no consequence: the event continued without its answer.
+    fn skipped(&self, plugin: &Plugin, event: EventKind, failure: &Failure, why: &str) {
+        let name = plugin.name();
+        if failure.kind == FailureKind::Tripped || !self.state.is_skipped_first(name) {
+            return;
+        }
+        // Its calls about records have no record.
+        let further = if event == EventKind::AuditRecord { "not told" } else { "in the audit log alone" };
+        let text = format!(
+            "the plugin {name} failed on {event}: it {failure}; {why}. Its further failures of this session are {further}"
+        );
+        self.notice(Notice::about(NoticeKind::FailureSkipped, name, text));
+    }
+
+    /// Decides if a plugin's next call is made.
+    pub(super) fn next_call(&self, plugin: &Plugin, observes: bool) -> NextCall {
+        self.state.next_call(|| Caller::new(plugin, observes), self.services.now())
+    }
+
+    fn succeeded(&self, plugin: &Plugin, observes: bool) {
+        self.state.succeeded(|| Caller::new(plugin, observes));
+    }
+
+    /// Counts a failure; the user is told when the plugin is tripped.
+    fn failed(&self, plugin: &Plugin, observes: bool, failure: &Failure) {
+        self.state.failed(&Caller::new(plugin, observes), failure, self.services.now());
     }
 }

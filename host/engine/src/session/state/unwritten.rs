@@ -11,7 +11,7 @@ pub(super) const MAX_UNWRITTEN: usize = 1024;
 #[derive(Default)]
 pub(super) struct Unwritten {
     changes: VecDeque<Change>,
-    /// How many were made before the first of them.
+    /// The number of changes that were made before the first of them.
     before: u64,
 }
 
@@ -54,7 +54,7 @@ impl Unwritten {
         self.changes.iter()
     }
 
-    /// How many changes were made so far, those that are written or given up included.
+    /// The number of changes that were made so far, those that are written or given up included.
     pub(super) fn made(&self) -> u64 {
         self.before + self.changes.len() as u64
     }

@@ -121,7 +121,7 @@ const OUTCOMES: &str = "outcome";
 const INDEX: (&str, &str) = ("sqlite_autoindex_space_1", "space");
 
 /// A database that was opened for writing.
-pub(super) struct Created {
+pub(super) struct WritableDatabase {
     pub(super) connection: Connection,
     /// The identity of the file.
     pub(super) file: Option<Identity>,
@@ -130,7 +130,7 @@ pub(super) struct Created {
 }
 
 /// Opens the database for writing, and creates it if it is missing.
-pub(super) fn create(path: &Path, now: u64) -> Result<Created, StoreError> {
+pub(super) fn create(path: &Path, now: u64) -> Result<WritableDatabase, StoreError> {
     let began = Instant::now();
     loop {
         // When several processes create it at once, SQLite does not always wait by itself.
@@ -143,7 +143,7 @@ pub(super) fn create(path: &Path, now: u64) -> Result<Created, StoreError> {
     }
 }
 
-fn try_to_create(path: &Path, now: u64) -> Result<Created, StoreError> {
+fn try_to_create(path: &Path, now: u64) -> Result<WritableDatabase, StoreError> {
     check_name(path)?;
     make_private(path)?;
     check_owner(path)?;
@@ -173,7 +173,7 @@ fn try_to_create(path: &Path, now: u64) -> Result<Created, StoreError> {
     if identity(path) != file {
         return Err(StoreError::Gone(path.to_owned()));
     }
-    Ok(Created { connection, file, schema })
+    Ok(WritableDatabase { connection, file, schema })
 }
 
 /// Opens the database once more, to read the state of plugins. Fails if the path no longer leads to `file`.
@@ -249,7 +249,7 @@ impl Steps {
 }
 
 /// A database that was opened to read its log.
-pub(crate) struct Opened {
+pub(crate) struct ReadableDatabase {
     pub(crate) connection: Connection,
     /// Counts the steps of all queries since the last reset.
     pub(crate) steps: Steps,
@@ -258,7 +258,7 @@ pub(crate) struct Opened {
 }
 
 /// Opens an existing database to read its log. The table of records has to be ours; other differences are reported.
-pub(crate) fn read(path: &Path) -> Result<Opened, StoreError> {
+pub(crate) fn read(path: &Path) -> Result<ReadableDatabase, StoreError> {
     check_name(path)?;
     if !path.exists() {
         return Err(StoreError::Missing(path.to_owned()));
@@ -280,7 +280,9 @@ pub(crate) fn read(path: &Path) -> Result<Opened, StoreError> {
         foreign(&connection).map_err(of)?.into_iter().partition(|object| object.is_the_log);
     match records.into_iter().next() {
         Some(object) => Err(StoreError::Altered { path: path.to_owned(), what: object.says }),
-        None => Ok(Opened { connection, steps, foreign: foreign.into_iter().map(|object| object.says).collect() }),
+        None => {
+            Ok(ReadableDatabase { connection, steps, foreign: foreign.into_iter().map(|object| object.says).collect() })
+        }
     }
 }
 

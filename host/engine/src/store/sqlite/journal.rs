@@ -53,7 +53,7 @@ pub(super) struct Journal {
 }
 
 /// Records that were appended: to which file, and where each of them ends there.
-pub(super) struct Appended<'a> {
+pub(super) struct AppendedRecords<'a> {
     pub(super) file: Arc<JournalFile>,
     pub(super) ends: &'a [u64],
 }
@@ -167,14 +167,14 @@ impl Journal {
         &mut self,
         files: &mut Files,
         records: impl Iterator<Item = &'a str> + Clone,
-    ) -> Result<Option<Appended<'_>>, StoreError> {
+    ) -> Result<Option<AppendedRecords<'_>>, StoreError> {
         files.check_before_record()?;
         let size: usize = records.clone().map(|record| FRAME_HEADER + record.len()).sum();
         if size > LARGEST {
             return Ok(None);
         }
         let file = self.write(files, records);
-        Ok(file.map(|file| Appended { file, ends: &self.ends }))
+        Ok(file.map(|file| AppendedRecords { file, ends: &self.ends }))
     }
 
     fn write<'a>(&mut self, files: &Files, records: impl Iterator<Item = &'a str>) -> Option<Arc<JournalFile>> {

@@ -24,7 +24,7 @@ use super::{
     Unit,
 };
 use crate::state::{Lineage, Source, Time};
-use database::Created;
+use database::WritableDatabase;
 use flusher::Flusher;
 use journal::{Directory, Journal};
 use rusqlite::Connection;
@@ -385,7 +385,7 @@ impl Database {
         }
         let turns = Turns::open(&database::turns(path)?)?;
         let journal = Journal::new(database::journals(path)?, take_in::log_of(&created, path)?);
-        let Created { connection, file, schema } = created;
+        let WritableDatabase { connection, file, schema } = created;
         let mut files = Files::new(path, file, database::wal(path), turns.file());
         // So that the journal knows the WAL, too.
         files.check()?;

@@ -15,11 +15,11 @@ pub(super) const SESSION_RETENTION: Time = 30 * 24 * 60 * 60 * 1000;
 
 /// The cached sizes of namespaces.
 #[derive(Default)]
-pub(super) struct Counts(HashMap<Owner, Counted>);
+pub(super) struct Counts(HashMap<Owner, NamespaceSize>);
 
 /// The size of a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Counted {
+pub(super) struct NamespaceSize {
     version: i64,
     pub(super) usage: Usage,
     /// When the first of its values expires; 0 if an expired value is still stored.
@@ -27,9 +27,9 @@ pub(super) struct Counted {
 }
 
 /// The new counts after a commit; `None` for a namespace that has to be counted again.
-pub(super) type Changed = Vec<(Owner, Option<Counted>)>;
+pub(super) type Changed = Vec<(Owner, Option<NamespaceSize>)>;
 
-impl Counted {
+impl NamespaceSize {
     fn holds(&self, version: i64, now: Time) -> bool {
         self.version == version && self.next_expiry.is_none_or(|expiry| expiry > now)
     }
@@ -41,7 +41,7 @@ impl Counts {
     }
 
     /// Caches a count, unless a newer one is cached.
-    pub(super) fn put(&mut self, owner: Owner, counted: Counted) {
+    pub(super) fn put(&mut self, owner: Owner, counted: NamespaceSize) {
         let newer = self.0.get(&owner).is_some_and(|known| known.version > counted.version);
         if !newer {
             self.0.insert(owner, counted);
@@ -95,7 +95,12 @@ pub(super) fn size(
 const MAX_COUNTED: usize = 4 * MAX_KEYS;
 
 /// Counts the values of a namespace that have not expired, up to [`MAX_COUNTED`] rows.
-pub(super) fn count(connection: &Connection, namespace: i64, version: i64, now: Time) -> rusqlite::Result<Counted> {
+pub(super) fn count(
+    connection: &Connection,
+    namespace: i64,
+    version: i64,
+    now: Time,
+) -> rusqlite::Result<NamespaceSize> {
     // Expired values do not count. They only make the count stale, as removing them changes the number of rows.
     let mut count = connection.prepare_cached(
         "SELECT count(*) FILTER (WHERE live), ifnull(sum(bytes) FILTER (WHERE live), 0), min(expires) FILTER (WHERE live),
@@ -114,7 +119,7 @@ pub(super) fn count(connection: &Connection, namespace: i64, version: i64, now: 
         let usage = Usage { keys, bytes: bytes.saturating_add(keys.saturating_mul(KEY_COST)) };
         let is_in_part = expired > 0 || rows == MAX_COUNTED;
         let next_expiry = if is_in_part { Some(0) } else { expiry(row, 2)? };
-        Ok(Counted { version, usage, next_expiry })
+        Ok(NamespaceSize { version, usage, next_expiry })
     })
 }
 
@@ -148,10 +153,10 @@ pub(super) fn write(connection: &Connection, counts: &Counts, unit: &Unit) -> ru
 fn write_one(
     connection: &Connection,
     owner: &Owner,
-    counted: Option<&Counted>,
+    counted: Option<&NamespaceSize>,
     writes: &Writes,
     now: Time,
-) -> rusqlite::Result<Option<Counted>> {
+) -> rusqlite::Result<Option<NamespaceSize>> {
     let mut touch = connection.prepare_cached(
         "INSERT INTO space (plugin, scope, session, version, touched) VALUES (?1, ?2, ?3, 1, ?4)
          ON CONFLICT (plugin, scope, session) DO UPDATE SET version = version + 1, touched = ?4
@@ -194,7 +199,7 @@ fn write_one(
             }
         }
     }
-    Ok(counted.map(|counted| Counted { version, ..counted }))
+    Ok(counted.map(|counted| NamespaceSize { version, ..counted }))
 }
 
 fn number(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<usize> {

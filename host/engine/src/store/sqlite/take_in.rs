@@ -1,6 +1,6 @@
 //! Taking in the journals of other stores: of processes that are gone, and of those that had a session's turn before.
 
-use super::database::{self, Created};
+use super::database::{self, WritableDatabase};
 use super::journal::{self, Directory};
 use super::watch::Files;
 use super::{Inner, progress};
@@ -119,7 +119,7 @@ pub(super) fn take_in_for_reader(path: &Path) -> Result<(), StoreError> {
     if directory.list().map_err(|error| StoreError::io(&error, path))?.is_empty() {
         return Ok(());
     }
-    let Created { connection, file, schema } = database::create(path, 0)?;
+    let WritableDatabase { connection, file, schema } = database::create(path, 0)?;
     let files = Files::new(path, file, database::wal(path), None);
     let mut inner = Inner { connection, commits: 0, schema, files };
     let began = Instant::now();
@@ -134,6 +134,6 @@ pub(super) fn take_in_for_reader(path: &Path) -> Result<(), StoreError> {
 }
 
 /// The hash of the first line of the log that a store's own journals are of.
-pub(super) fn log_of(created: &Created, path: &Path) -> Result<Digest, StoreError> {
+pub(super) fn log_of(created: &WritableDatabase, path: &Path) -> Result<Digest, StoreError> {
     database::first_hash(&created.connection).map_err(|error| StoreError::of(&error, path))
 }

@@ -1,6 +1,6 @@
 //! What waits to be written: records, and changes of the rows of sessions and questions.
 
-use super::journal::{Appended, JournalFile};
+use super::journal::{AppendedRecords, JournalFile};
 use crate::store::{OutcomeChange, SessionChanges};
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ const MAX_KEPT: usize = 2 << 20;
 pub(super) struct Waiting {
     /// The records, one after the other in one piece of memory.
     text: String,
-    records: Vec<Queued>,
+    records: Vec<WaitingRecord>,
     /// How many of them no journal has: the last ones.
     late: usize,
     /// The journals that have the others, each with the byte up to which they are there.
@@ -26,7 +26,7 @@ pub(super) struct Waiting {
 }
 
 /// A record: where it ends in the text, and where a journal has it.
-struct Queued {
+struct WaitingRecord {
     end: usize,
     place: Option<Place>,
 }
@@ -68,7 +68,7 @@ impl Waiting {
 
     /// The records that the database does not have, where it has the journals up to these bytes.
     pub(super) fn new_ones(&self, taken: &[u64]) -> impl Iterator<Item = &str> {
-        let is_new = |queued: &Queued| {
+        let is_new = |queued: &WaitingRecord| {
             queued.place.is_none_or(|place| taken.get(place.journal).is_none_or(|taken| place.end > *taken))
         };
         self.texts_from(0).zip(&self.records).filter(move |(_, queued)| is_new(queued)).map(|(text, _)| text)
@@ -91,8 +91,8 @@ impl Waiting {
     }
 
     /// Notes that a journal has the late records and then these, and where each of them all ends there.
-    pub(super) fn push_written<'a>(&mut self, records: impl Iterator<Item = &'a str>, written: Appended<'_>) {
-        let Appended { file: journal, ends } = written;
+    pub(super) fn push_written<'a>(&mut self, records: impl Iterator<Item = &'a str>, written: AppendedRecords<'_>) {
+        let AppendedRecords { file: journal, ends } = written;
         let Some(end) = ends.last() else { return };
         match self.journals.last_mut() {
             Some((last, up_to)) if Arc::ptr_eq(last, &journal) => *up_to = *end,
@@ -108,7 +108,7 @@ impl Waiting {
 
     fn push(&mut self, record: &str, place: Option<Place>) {
         self.text.push_str(record);
-        self.records.push(Queued { end: self.text.len(), place });
+        self.records.push(WaitingRecord { end: self.text.len(), place });
     }
 
     /// Puts back what could not be written, before what was queued meanwhile.
@@ -121,7 +121,7 @@ impl Waiting {
         }
         let (bytes, journals) = (first.text.len(), first.journals.len());
         first.text.push_str(&self.text);
-        first.records.extend(self.records.drain(..).map(|queued| Queued {
+        first.records.extend(self.records.drain(..).map(|queued| WaitingRecord {
             end: bytes + queued.end,
             place: queued.place.map(|place| Place { journal: journals + place.journal, ..place }),
         }));

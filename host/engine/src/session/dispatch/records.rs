@@ -1,12 +1,13 @@
 //! Writing a session's records, together with their effects.
 
-use super::{SessionInner, observers};
+use super::observers;
 use crate::active_config::ActiveConfig;
 use crate::audit::{Header, MAX_TOOLS_WRITTEN, SessionEnded, SessionOpened, ToRecord};
 use crate::contract;
 use crate::contract::bytes::written_size;
 use crate::contract::{EventKind, ToolSpec};
 use crate::sandbox::capability::Reminder;
+use crate::session::inner::SessionInner;
 use crate::state::Writes;
 use crate::store::{LateWrite, QuestionChange, SessionChanges, StoreError, Unit};
 use serde_json::json;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 
 /// When a record has to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Durability {
+pub(in crate::session) enum Durability {
     /// Before the agent acts on it.
     Now,
     /// Soon, together with others.
@@ -23,18 +24,18 @@ pub(super) enum Durability {
 
 /// Effects that are applied with a record, and only with it.
 #[derive(Default)]
-pub(super) struct RecordEffects {
-    /// What plugins wrote to their state.
-    pub(super) writes: Vec<(Arc<str>, Writes)>,
+pub(in crate::session) struct RecordEffects {
+    /// The writes of plugins to their state.
+    pub(in crate::session) writes: Vec<(Arc<str>, Writes)>,
     /// Their reminders for the model.
-    pub(super) reminders: Vec<Reminder>,
+    pub(in crate::session) reminders: Vec<Reminder>,
     /// The change of a question's row.
-    pub(super) question: Option<QuestionChange>,
+    pub(in crate::session) question: Option<QuestionChange>,
 }
 
 impl SessionInner {
     /// Writes a record and applies its effects: both, or neither. Then queues the record for the observers of the audit log.
-    pub(super) async fn record<R: ToRecord>(
+    pub(in crate::session) async fn record<R: ToRecord>(
         self: &Arc<Self>,
         rules: &Arc<ActiveConfig>,
         info: &Arc<contract::Session>,
@@ -64,7 +65,7 @@ impl SessionInner {
     }
 
     /// Writes a record soon. If the log cannot be written, the next gate event fails.
-    pub(super) fn record_soon<R: ToRecord>(
+    pub(in crate::session) fn record_soon<R: ToRecord>(
         self: &Arc<Self>,
         rules: &Arc<ActiveConfig>,
         info: &Arc<contract::Session>,
@@ -74,7 +75,7 @@ impl SessionInner {
     }
 
     /// The same, with the question that it settles.
-    pub(super) fn settle_soon<R: ToRecord>(
+    pub(in crate::session) fn settle_soon<R: ToRecord>(
         self: &Arc<Self>,
         rules: &Arc<ActiveConfig>,
         info: &Arc<contract::Session>,
@@ -94,7 +95,7 @@ impl SessionInner {
         }
     }
 
-    pub(super) fn record_opening(self: &Arc<Self>, info: &Arc<contract::Session>) {
+    pub(in crate::session) fn record_opening(self: &Arc<Self>, info: &Arc<contract::Session>) {
         let (tools, without_schema) = within_bound(&self.spec.tools);
         let opened = SessionOpened {
             header: Header::new(&*info.id, self.services.now()),
@@ -112,7 +113,7 @@ impl SessionInner {
         self.record_soon(&self.config(), info, &opened);
     }
 
-    pub(super) fn record_end(self: &Arc<Self>, info: &Arc<contract::Session>) {
+    pub(in crate::session) fn record_end(self: &Arc<Self>, info: &Arc<contract::Session>) {
         let ended = SessionEnded { header: Header::new(&*info.id, self.services.now()) };
         self.record_soon(&self.config(), info, &ended);
     }

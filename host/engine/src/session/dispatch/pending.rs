@@ -1,9 +1,7 @@
 //! Questions that are handed back: an event that was recorded as escalated, and its outcome once there is an answer.
 
-use super::audit_writes::{Durability, RecordEffects};
-use super::dispatch::{Consent, Dispatch, HeldEffects};
-use super::notice::{Notice, NoticeKind};
-use super::{EventStart, NotAsked, SessionInner, Settled};
+use super::records::{Durability, RecordEffects};
+use super::{Consent, Dispatch, EventStart, HeldEffects};
 use crate::active_config::ActiveConfig;
 use crate::approval::{self, Approval, ApprovalRequest, Approver};
 use crate::audit::{ApprovalRecord, AskedAgain, CallRecord, EventRecord, Header, StateUse, raw};
@@ -11,7 +9,11 @@ use crate::contract::{self, AnswerKind, Answered, Cause, FailureKind, GateOutcom
 use crate::event::{GateEvent, Kind};
 use crate::plugin::Plugin;
 use crate::sandbox::capability::EventFacts;
-use crate::sandbox::with_deadline;
+use crate::session::inner::SessionInner;
+use crate::session::not_asked::NotAsked;
+use crate::session::notice::{Notice, NoticeKind};
+use crate::session::settled::Settled;
+use crate::session::shared_questions::QuestionGone;
 use crate::state::{Found, Source};
 use crate::store::{QuestionChange, StoreError};
 use futures_util::future::BoxFuture;
@@ -67,7 +69,7 @@ pub enum Begun<O> {
 /// ```
 #[must_use = "a question that is dropped is answered with no"]
 pub struct Pending<O> {
-    open: Box<dyn Open<O>>,
+    open: Box<dyn PendingQuestion<O>>,
 }
 
 impl<O> std::fmt::Debug for Pending<O> {
@@ -76,26 +78,8 @@ impl<O> std::fmt::Debug for Pending<O> {
     }
 }
 
-/// Why a question cannot be answered.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum QuestionGone {
-    /// There is no such question, or none any more.
-    #[error(
-        "no question `{0}` waits for an answer: it has been settled, its deadline has passed, its event was cancelled, or \
-         there never was one"
-    )]
-    Unknown(String),
-    /// Somebody was faster.
-    #[error("the question `{0}` has been answered already")]
-    Answered(String),
-    /// The store cannot be read or written.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
 /// A question of whichever event.
-trait Open<O>: Send + Sync {
+trait PendingQuestion<O>: Send + Sync {
     fn request(&self) -> &ApprovalRequest;
 
     fn session(&self) -> &Arc<SessionInner>;
@@ -108,7 +92,7 @@ trait Open<O>: Send + Sync {
 }
 
 impl<O: 'static> Pending<O> {
-    /// What is asked.
+    /// The request that a person is shown.
     #[must_use]
     pub fn request(&self) -> &ApprovalRequest {
         self.open.request()
@@ -117,12 +101,8 @@ impl<O: 'static> Pending<O> {
     /// Answers the question, unless somebody else has. Where the plugins, asked again after a yes, ask something else, that is
     /// handed back in turn.
     pub async fn resolve(self, approval: Approval) -> Begun<O> {
-        let left = self.time_left();
-        let answered = if left.is_zero() {
-            approval::too_late(self.open.request().deadline)
-        } else {
-            approval::answered(approval)
-        };
+        let answered = std::future::ready(approval::answered(approval));
+        let answered = self.until_expired(answered).await;
         self.take_up(answered).await
     }
 
@@ -143,13 +123,12 @@ impl<O: 'static> Pending<O> {
 
     /// Waits until another process has answered, or the deadline has passed.
     pub async fn wait(self) -> Begun<O> {
-        let answered = with_deadline(self.time_left(), self.elsewhere()).await;
-        let answered = answered.unwrap_or_else(|| approval::too_late(self.open.request().deadline));
+        let answered = self.until_expired(self.elsewhere()).await;
         self.take_up(answered).await
     }
 
     /// Asks until the event is settled; without an approver, nobody is there.
-    pub(super) async fn settle(self, approver: Option<&dyn Approver>) -> Settled<O> {
+    pub(in crate::session) async fn settle(self, approver: Option<&dyn Approver>) -> Settled<O> {
         let mut pending = self;
         loop {
             let (request, left) = (pending.open.request().clone(), pending.time_left());
@@ -162,8 +141,8 @@ impl<O: 'static> Pending<O> {
     }
 
     /// The same question, with another type of outcome.
-    pub(super) fn map<P: 'static>(self, map: fn(O) -> P) -> Pending<P> {
-        Pending { open: Box::new(Mapped { open: self.open, map }) }
+    pub(in crate::session) fn map<P: 'static>(self, map: fn(O) -> P) -> Pending<P> {
+        Pending { open: Box::new(MappedQuestion { open: self.open, map }) }
     }
 
     fn take_up(self, answered: Answered) -> BoxFuture<'static, Begun<O>> {
@@ -174,18 +153,22 @@ impl<O: 'static> Pending<O> {
         self.open.session().services.answered_elsewhere(&self.open.request().id).await
     }
 
+    async fn until_expired(&self, answer: impl Future<Output = Answered>) -> Answered {
+        approval::until_expired(self.time_left(), self.open.request().deadline, answer).await
+    }
+
     fn time_left(&self) -> Duration {
         self.open.request().deadline.saturating_sub(self.open.asked_at().elapsed())
     }
 }
 
 /// A question with another type of outcome.
-struct Mapped<O, P> {
-    open: Box<dyn Open<O>>,
+struct MappedQuestion<O, P> {
+    open: Box<dyn PendingQuestion<O>>,
     map: fn(O) -> P,
 }
 
-impl<O: 'static, P: 'static> Open<P> for Mapped<O, P> {
+impl<O: 'static, P: 'static> PendingQuestion<P> for MappedQuestion<O, P> {
     fn request(&self) -> &ApprovalRequest {
         self.open.request()
     }
@@ -208,7 +191,7 @@ impl<O: 'static, P: 'static> Open<P> for Mapped<O, P> {
 }
 
 impl<O> Begun<O> {
-    pub(super) fn map<P: 'static>(self, map: fn(O) -> P) -> Begun<P>
+    pub(in crate::session) fn map<P: 'static>(self, map: fn(O) -> P) -> Begun<P>
     where
         O: 'static,
     {
@@ -220,7 +203,7 @@ impl<O> Begun<O> {
 }
 
 /// A question about one event, and what an answer leads to.
-pub(super) struct Question<E: GateEvent + Kind> {
+pub(super) struct EventQuestion<E: GateEvent + Kind> {
     pub(super) session: Arc<SessionInner>,
     /// The rules under which the event was settled.
     pub(super) rules: Arc<ActiveConfig>,
@@ -228,7 +211,7 @@ pub(super) struct Question<E: GateEvent + Kind> {
     pub(super) facts: Arc<EventFacts>,
     pub(super) record: Box<EventRecord>,
     pub(super) request: ApprovalRequest,
-    /// What runs after a yes, and the response in its place, if there is one.
+    /// The value that runs after a yes, and the response in its place, if there is one.
     pub(super) value: E::Payload,
     pub(super) response: Option<(String, E::Response)>,
     pub(super) consent: Consent,
@@ -238,13 +221,13 @@ pub(super) struct Question<E: GateEvent + Kind> {
     pub(super) await_observers: bool,
     pub(super) began: Instant,
     pub(super) answered: Option<Answered>,
-    /// Whether the answer is in the log.
+    /// True if the answer is in the log.
     pub(super) is_recorded: bool,
 }
 
 /// The sender of the event no longer waits, and nothing runs. A no is recorded, even if a person said yes and that was not
 /// recorded in time.
-impl<E: GateEvent + Kind> Drop for Question<E> {
+impl<E: GateEvent + Kind> Drop for EventQuestion<E> {
     fn drop(&mut self) {
         self.session.services.release(&self.session.id);
         if self.is_recorded {
@@ -261,7 +244,7 @@ impl<E: GateEvent + Kind> Drop for Question<E> {
     }
 }
 
-impl<E: GateEvent + Kind> Question<E> {
+impl<E: GateEvent + Kind> EventQuestion<E> {
     pub(super) fn into_pending(self) -> Pending<GateOutcome<E::Payload, E::Response>> {
         Pending { open: Box::new(self) }
     }
@@ -483,7 +466,7 @@ impl<E: GateEvent + Kind> Question<E> {
         }
     }
 
-    /// Whether the plugins would give the same answers again. A verdict is a function of the event, the rules and the inputs
+    /// True if the plugins would give the same answers again. A verdict is a function of the event, the rules and the inputs
     /// from outside, so asking again can be skipped if all of them are unchanged.
     fn would_answer_the_same(&self) -> bool {
         // A plugin that was tripped may be called by now, and its answer is unknown.
@@ -495,7 +478,7 @@ impl<E: GateEvent + Kind> Question<E> {
         is_repeatable && self.state_is_as_it_was()
     }
 
-    /// Whether what the plugins have read of their state is unchanged.
+    /// True if the values that the plugins have read of their state are unchanged.
     fn state_is_as_it_was(&self) -> bool {
         let chain = self.rules.chain(self.record.event);
         let called = |call: &CallRecord| chain.iter().find(|plugin| plugin.name() == call.plugin);
@@ -526,7 +509,7 @@ impl<E: GateEvent + Kind> Question<E> {
     }
 }
 
-impl<E: GateEvent + Kind> Open<GateOutcome<E::Payload, E::Response>> for Question<E> {
+impl<E: GateEvent + Kind> PendingQuestion<GateOutcome<E::Payload, E::Response>> for EventQuestion<E> {
     fn request(&self) -> &ApprovalRequest {
         &self.request
     }
@@ -548,7 +531,7 @@ impl<E: GateEvent + Kind> Open<GateOutcome<E::Payload, E::Response>> for Questio
     }
 }
 
-/// Whether a plugin that reads the same keys gets the same values.
+/// True if a plugin that reads the same keys gets the same values.
 fn would_learn_the_same(state: &dyn Source, learnt: &StateUse) -> bool {
     let reads = learnt.read.iter().all(|read| match &read.value {
         Some(value) => state.value(read.scope, &read.key) == Ok(Found::Value(Some(value.0.clone()))),

@@ -1,0 +1,163 @@
+//! The rules of an entry that its types do not hold. They are the same for entries of files and of programs.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{
+    Code, Entry, Grants, Limits,
+    paths::{expand, shorten},
+    quantity::{Count32, Count64, Handles, Instances, Memory, Size, TableElements, Tables, UpToAnHour},
+    server::Server,
+};
+
+/// A rule that an entry breaks.
+pub(super) struct BrokenRule {
+    /// The key that it is about, below those of the tables that it is in.
+    pub(super) keys: Vec<String>,
+    /// The end of the sentence "`key`: …".
+    pub(super) why: String,
+}
+
+#[derive(Default)]
+struct BrokenRules(Vec<BrokenRule>);
+
+impl BrokenRules {
+    fn check(&mut self, keys: &[&str], result: Result<(), String>) {
+        if let Err(why) = result {
+            self.0.push(BrokenRule { keys: keys.iter().map(|key| (*key).to_owned()).collect(), why });
+        }
+    }
+}
+
+/// The rules that an entry breaks.
+pub(super) fn broken(entry: &Entry) -> Vec<BrokenRule> {
+    let mut broken = BrokenRules::default();
+    broken.check(&["name"], name_rule(&entry.name));
+    for (key, is_empty) in [
+        ("events", entry.events.as_ref().is_some_and(|events| events.is_empty())),
+        ("actions", entry.actions.as_ref().is_some_and(|actions| actions.is_empty())),
+        ("tools", entry.tools.as_ref().is_some_and(Vec::is_empty)),
+    ] {
+        let why = "an empty list lets nothing through: leave the key out for all, or set `enabled = false`";
+        broken.check(&[key], if is_empty { Err(why.to_owned()) } else { Ok(()) });
+    }
+    limits(&entry.limits, &mut broken);
+    let deadline = entry.limits.deadline(&entry.grants);
+    if entry.limits.compute(&entry.grants) > deadline {
+        let why = format!("longer than `deadline`, which is {deadline:?} and holds all of the call");
+        broken.check(&["limits", "compute"], Err(why));
+    }
+    grants(&entry.grants, &mut broken);
+    broken.0
+}
+
+/// The ranges of limits. The types of a file hold them; a program can set any number.
+fn limits(limits: &Limits, broken: &mut BrokenRules) {
+    let size = |size: usize| Size::new(size as u64).map(drop);
+    let mut check = |key, result| broken.check(&["limits", key], result);
+    check("fuel", Count64::new(limits.fuel.get()).map(drop));
+    for (key, time) in [("compute", limits.compute), ("deadline", limits.deadline)] {
+        let micros = time.map(|time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
+        check(key, micros.map_or(Ok(()), |micros| UpToAnHour::new(micros).map(drop)));
+    }
+    check("memory", Memory::new(limits.memory.get() as u64).map(drop));
+    check("table-elements", TableElements::new(limits.table_elements.get().into()).map(drop));
+    check("tables", Tables::new(limits.tables.get().into()).map(drop));
+    check("instances", Instances::new(limits.instances.get().into()).map(drop));
+    check("handles", Handles::new(limits.handles.get().into()).map(drop));
+    check("input", size(limits.input.get()));
+    check("output", size(limits.output.get()));
+    check("log", size(limits.log.get()));
+    check("http-body", size(limits.http_body.get()));
+    check("capability-calls", Count32::new(limits.capability_calls.get().into()).map(drop));
+}
+
+fn grants(grants: &Grants, broken: &mut BrokenRules) {
+    let Grants { env, http, capabilities, state, model, read_dirs, write_dirs, .. } = grants;
+    env.iter().for_each(|name| broken.check(&["grants", "env"], env_rule(name)));
+    http.iter().for_each(|host| broken.check(&["grants", "http"], Server::parse(host).map(drop)));
+    capabilities.iter().for_each(|name| broken.check(&["grants", "capabilities"], name_rule(name)));
+    if let Some(state) = state {
+        broken.check(&["grants", "state", "quota"], Size::new(state.quota.get() as u64).map(drop));
+    }
+    if model.as_ref().is_some_and(|model| model.name.is_empty()) {
+        broken.check(&["grants", "model", "name"], Err("the name of a model must not be empty".to_owned()));
+    }
+    if let Some(twice) = read_dirs.keys().find(|guest| write_dirs.contains_key(*guest)) {
+        let why = "this guest directory is in `read-dirs` too: keep it in one of them";
+        broken.check(&["grants", "write-dirs", twice], Err(why.to_owned()));
+    }
+    for (key, directories) in [("read-dirs", read_dirs), ("write-dirs", write_dirs)] {
+        directories.keys().for_each(|guest| broken.check(&["grants", key, guest], guest_dir_rule(guest)));
+    }
+}
+
+/// Checks an entry that a program made: the rules of all entries, and what a file could not say.
+///
+/// # Errors
+/// Each rule that it breaks, in one sentence.
+pub(super) fn check_program_entry(entry: &Entry) -> Result<(), String> {
+    if let Some(grant) = matches!(entry.code, Code::Native(_)).then(|| entry.grants.of_sandbox()).flatten() {
+        return Err(format!("it is a native rule, to which `{grant}` gives nothing: nothing keeps it from the world"));
+    }
+    let mut broken = BrokenRules(broken(entry));
+    if let Code::File { path, .. } = &entry.code {
+        broken.check(&["path"], path_rule(path));
+    }
+    for (key, directories) in [("read-dirs", &entry.grants.read_dirs), ("write-dirs", &entry.grants.write_dirs)] {
+        for (guest, host) in directories {
+            broken.check(&["grants", key, guest], path_rule(host));
+        }
+    }
+    for (key, value) in &entry.config {
+        broken.check(&["config", key], value_rule(value));
+    }
+    if broken.0.is_empty() {
+        return Ok(());
+    }
+    let sentence = |BrokenRule { keys, why }| format!("`plugin.{}`: {why}", keys.join("."));
+    Err(broken.0.into_iter().map(sentence).collect::<Vec<_>>().join("; "))
+}
+
+/// Checks a path as a file would write it.
+fn path_rule(path: &Path) -> Result<(), String> {
+    expand(&shorten(path, Path::new(""))?, Path::new(""), None).map(drop)
+}
+
+/// Checks that TOML has such a value.
+fn value_rule(value: &Value) -> Result<(), String> {
+    match value {
+        Value::Null => Err("null is no value of a configuration".to_owned()),
+        Value::Number(number) if number.as_i64().is_none() && !number.is_f64() => {
+            Err(format!("{number} does not fit in 64 bits"))
+        }
+        Value::Array(items) => items.iter().try_for_each(value_rule),
+        Value::Object(fields) => fields.values().try_for_each(value_rule),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
+    }
+}
+
+/// Checks the name of an entry.
+pub(crate) fn name_rule(name: &str) -> Result<(), String> {
+    let starts_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    let odd = name.chars().any(|c| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '_' | '-'));
+    if starts_well && !odd && name.len() <= 64 {
+        return Ok(());
+    }
+    Err("a name is 1 to 64 of `A–Z a–z 0–9 . _ -` and begins with a letter or digit".to_owned())
+}
+
+fn guest_dir_rule(guest: &str) -> Result<(), String> {
+    if guest.starts_with('/') && !guest.contains('\0') && guest.split('/').all(|part| part != ".." && part != ".") {
+        return Ok(());
+    }
+    Err(format!("{guest:?} is no guest directory: one begins with `/` and has neither `.` nor `..` in it"))
+}
+
+fn env_rule(name: &str) -> Result<(), String> {
+    if name.is_empty() || name.contains(['=', '\0', '*']) {
+        return Err(format!("{name:?} is no environment variable: each is named in full, without `=` and `*`"));
+    }
+    Ok(())
+}

@@ -1,0 +1,34 @@
+//! Places in the text of a file.
+
+use std::{fmt, ops::Range, path::PathBuf, sync::Arc};
+
+use super::Layer;
+
+/// A file's text.
+pub(super) struct Text {
+    pub(super) path: PathBuf,
+    /// Whose file it is.
+    pub(super) layer: Layer,
+    pub(super) text: String,
+}
+
+/// A range of bytes of a file.
+#[derive(Clone)]
+pub(super) struct Place {
+    pub(super) file: Arc<Text>,
+    pub(super) range: Range<usize>,
+}
+
+/// Prints the path and the range, without the file's text.
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{:?}", self.file.path.display(), self.range)
+    }
+}
+
+impl Place {
+    /// The line that it begins in, from 1.
+    pub(super) fn line(&self) -> usize {
+        self.file.text.as_bytes().iter().take(self.range.start).filter(|byte| **byte == b'\n').count() + 1
+    }
+}

@@ -1,0 +1,137 @@
+//! The failure policy: the consequences of a call of a plugin that gives no valid answer.
+//!
+//! A failure is not a verdict. The kinds of failure are [`FailureKind`]; `sandbox::trap` derives them from errors of wasmtime.
+//! For the event, [`OnFailure`] decides. Failures in a row trip a plugin: it is not called for a while, and each event in
+//! between is a failure of the kind `tripped`. `docs/failures.md` is the same for users.
+
+use crate::contract::{FailureKind, Shape};
+use serde::{Deserialize, Serialize};
+
+/// Failures in a row after which a plugin is tripped.
+pub(crate) const FAILURES_TO_TRIP: u32 = 3;
+
+/// Time for which a tripped plugin is not called, in milliseconds. Each further failure doubles it.
+const FIRST_BACK_OFF: u64 = 10_000;
+const MAX_BACK_OFF: u64 = 300_000;
+
+/// Replaces the verdict of a plugin that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum OnFailure {
+    /// Rejects: the call does not run, the value is withheld.
+    Reject,
+    /// Nothing: as if the plugin were not in the chain.
+    Skip,
+    /// Asks a person about the value, in the plugin's name. Where nobody can be asked, and on transforms, it rejects.
+    Ask,
+}
+
+/// The consequence of a failure for its event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FailureConsequence {
+    /// The event is rejected.
+    Rejects,
+    /// A person is asked.
+    Asks,
+    /// The event continues without the plugin's answer. The user is told the reason, once for each plugin.
+    Passes(&'static str),
+}
+
+impl OnFailure {
+    /// The word in the file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reject => "reject",
+            Self::Skip => "skip",
+            Self::Ask => "ask",
+        }
+    }
+
+    /// The policy for events of this shape; `written` is the entry's `on-failure`. Nothing depends on the answers to events that
+    /// only collect or observe.
+    pub(crate) fn for_shape(written: Option<Self>, shape: Shape) -> Self {
+        match shape {
+            Shape::Gate | Shape::Transform => written.unwrap_or(Self::Reject),
+            Shape::Collect | Shape::Observe => Self::Skip,
+        }
+    }
+
+    /// The consequence for an event of this shape; a plugin whose `mode` is `audit` does not enforce.
+    pub(crate) fn consequence(self, shape: Shape, enforces: bool) -> FailureConsequence {
+        match (self, shape) {
+            _ if !enforces => FailureConsequence::Passes("its `mode = \"audit\"` let the event pass"),
+            (_, Shape::Collect | Shape::Observe) => {
+                FailureConsequence::Passes("nothing depends on its answer there, so the event passed")
+            }
+            (Self::Skip, _) => FailureConsequence::Passes("its `on-failure = \"skip\"` let the event pass"),
+            (Self::Ask, Shape::Gate) => FailureConsequence::Asks,
+            (Self::Ask, Shape::Transform) | (Self::Reject, _) => FailureConsequence::Rejects,
+        }
+    }
+}
+
+/// True if a failure of this kind counts towards tripping: it is the plugin's own, and not the machine's or the event's, nor the
+/// result of tripping.
+pub(crate) fn counts_towards_tripping(kind: FailureKind) -> bool {
+    !matches!(kind, FailureKind::Overloaded | FailureKind::Oversized | FailureKind::Tripped)
+}
+
+/// True if a plugin with so many failures in a row is tripped.
+pub(crate) fn is_tripped(failures: u32) -> bool {
+    failures >= FAILURES_TO_TRIP
+}
+
+/// Time for which a tripped plugin is not called after its last failure, in milliseconds. Then one call tries it again: if that
+/// succeeds, the plugin has no failures; otherwise the next time is twice as long.
+pub(crate) fn back_off(failures: u32) -> u64 {
+    let doublings = failures.saturating_sub(FAILURES_TO_TRIP).min(16);
+    FIRST_BACK_OFF.saturating_mul(1 << doublings).min(MAX_BACK_OFF)
+}
+
+/// True until a tripped plugin may be tried again, at the time `retry`, in milliseconds since the Unix epoch. A clock that was
+/// set back does not extend the wait.
+pub(crate) fn is_backing_off(retry: u64, now: u64) -> bool {
+    now < retry && retry <= now.saturating_add(MAX_BACK_OFF)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FailureConsequence::{Asks, Passes, Rejects};
+    use super::*;
+
+    const AUDIT: FailureConsequence = Passes("its `mode = \"audit\"` let the event pass");
+    const SKIP: FailureConsequence = Passes("its `on-failure = \"skip\"` let the event pass");
+    const NOTHING: FailureConsequence = Passes("nothing depends on its answer there, so the event passed");
+
+    #[test]
+    fn the_policy_is_this_table() {
+        let written = [None, Some(OnFailure::Reject), Some(OnFailure::Skip), Some(OnFailure::Ask)];
+        for (shape, enforcing) in [
+            (Shape::Gate, [Rejects, Rejects, SKIP, Asks]),
+            (Shape::Transform, [Rejects, Rejects, SKIP, Rejects]),
+            (Shape::Collect, [NOTHING; 4]),
+            (Shape::Observe, [NOTHING; 4]),
+        ] {
+            let consequence =
+                |enforces| written.map(|written| OnFailure::for_shape(written, shape).consequence(shape, enforces));
+            assert_eq!(consequence(true), enforcing, "{shape:?}");
+            assert_eq!(consequence(false), [AUDIT; 4], "{shape:?}");
+        }
+
+        for &kind in FailureKind::ALL {
+            let is_blameless = [FailureKind::Oversized, FailureKind::Tripped, FailureKind::Overloaded].contains(&kind);
+            assert_eq!(counts_towards_tripping(kind), !is_blameless, "{kind:?}");
+        }
+
+        assert_eq!((0..5).map(is_tripped).collect::<Vec<_>>(), [false, false, false, true, true]);
+        let seconds = (3..=10).map(|failures| back_off(failures) / 1_000).collect::<Vec<_>>();
+        assert_eq!(seconds, [10, 20, 40, 80, 160, 300, 300, 300]);
+        assert_eq!(back_off(u32::MAX), MAX_BACK_OFF);
+
+        assert!(is_backing_off(20_000, 19_999) && !is_backing_off(20_000, 20_000));
+        // The clock was set back.
+        assert!(!is_backing_off(MAX_BACK_OFF + 1_001, 1_000));
+    }
+}

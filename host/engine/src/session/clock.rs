@@ -1,0 +1,31 @@
+//! The time, as the program or the operating system tells it.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Tells the time: of events and of their records, for the expiry of state, and for when a tripped plugin is tried again.
+/// Deadlines are lengths of waiting, and not by this clock. Where it panics, the operating system's clock counts.
+pub trait Clock: Send + Sync {
+    /// The time.
+    fn now(&self) -> SystemTime;
+}
+
+/// The clock of the operating system.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> SystemTime {
+        SystemTime::now()
+    }
+}
+
+/// Milliseconds since the Unix epoch.
+pub(super) fn milliseconds(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The time of the operating system, in milliseconds since the Unix epoch.
+pub(crate) fn now() -> u64 {
+    milliseconds(SystemTime::now())
+}

@@ -1,0 +1,221 @@
+//! The handle of a session.
+
+use super::ids::EventIds;
+use super::inner::SessionInner;
+use super::notice::{Notice, NoticeKind};
+use super::observer_queue::ObserverQueue;
+use super::services::Services;
+use super::spec::{SessionError, SessionSpec, check_id};
+use super::state::{self, Change, SessionCopy};
+use crate::audit::{Delivery, DeliveryKind, Header};
+use crate::contract;
+use crate::event::Schemas;
+use crate::sandbox::capability::{NoTranscript, Transcript};
+use crate::store::LateWrite;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Upper bound of the part of a prompt that is shown with a question, in characters.
+const MAX_TASK: usize = 80;
+
+/// A handle of a session of an agent. It has one typed method per event, which asks the plugins that subscribe to the event
+/// and returns the outcome.
+///
+/// Events of one session are settled one at a time, in order of arrival, even if several tasks, several handles, or several
+/// processes with the same store send them; sessions do not wait for each other. A question to a person delays no other
+/// event. A session outlives its handles: opening a handle does not start the session, and dropping it does not end it.
+///
+/// ```
+/// use hookhost::contract::{ToolResult, Usage};
+/// use hookhost::{Config, GateOutcome, Host, TransformOutcome};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// # let host = Host::builder(Config::empty()).build().await?;
+/// let session = host.session("my-agent", "/work")?;
+///
+/// let read = match session.check_tool("read_file", &serde_json::json!({ "path": "README.md" })).await.outcome {
+///     GateOutcome::Allowed { value: call } => {
+///         let text = format!("the text of {}", call.arguments()["path"]);
+///         let result = ToolResult { text, is_error: false, raw: None };
+///         // Plugins may mask the result before the model reads it.
+///         match session.check_result(&call, result).await.outcome {
+///             TransformOutcome::Passed { value } => value.text,
+///             TransformOutcome::Withheld(rejection) => rejection.to_string(),
+///         }
+///     }
+///     GateOutcome::Responded { response, .. } => response.text,
+///     GateOutcome::Rejected(rejection) => rejection.to_string(),
+/// };
+/// assert_eq!(read, "the text of \"README.md\"");
+///
+/// let _ = session.session_end(Usage::default()).await;
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+/// ```
+pub struct Session {
+    pub(super) shared: Arc<SessionInner>,
+}
+
+impl Session {
+    pub(crate) fn open(services: Arc<Services>, spec: SessionSpec) -> Result<Self, SessionError> {
+        let schemas = Schemas::compile(&spec.tools)
+            .map_err(|(tool, error)| SessionError::Schema { tool, problem: error.to_string() })?;
+        let id = spec.id.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
+        // The first event reads the row again in its turn; reminders have to be known before.
+        let row = services.store.session(&id).unwrap_or_default();
+        let root = spec.root.clone().or_else(|| state::root_in(&id, &row));
+        let root = root.or_else(|| spec.parent.as_deref().map(|parent| services.root_of(parent)));
+        let root = root.unwrap_or_else(|| id.clone());
+        for id in [&id, &root].into_iter().chain(&spec.parent) {
+            check_id(id)?;
+        }
+        spec.check_directories()?;
+        let is_first = services.claim(&id, &root);
+        let state = SessionCopy::new(id.clone());
+        let rules = spec.rules.clone().unwrap_or_else(|| services.rules.clone());
+        let info = contract::Session {
+            id: id.clone(),
+            agent: spec.agent.clone(),
+            turn: 0,
+            depth: spec.depth,
+            cwd: spec.cwd.to_string_lossy().into_owned(),
+            workspace: rules.active().root_of(&spec.workspace).to_string_lossy().into_owned(),
+            interactive: spec.interactive,
+        };
+        let shared = SessionInner {
+            rules,
+            turn_queue: services.store.turn_queue(&id),
+            services,
+            spec,
+            schemas,
+            ids: EventIds::new(&id, is_first),
+            id: id.into(),
+            root: root.into(),
+            info: Mutex::new(Arc::new(info)),
+            kept_answers: Mutex::default(),
+            state,
+            transcript: Mutex::new(Arc::new(NoTranscript)),
+            warned: Mutex::default(),
+            is_new: is_first && row.version == 0,
+            is_ended: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
+            observers: ObserverQueue::default(),
+        };
+        shared.state.take_over(&row);
+        if row.version == 0 {
+            let notices = shared.config().unmatched_tool_patterns(&shared.spec.tools);
+            for (plugin, text) in notices {
+                let notice = Notice::about(NoticeKind::PatternMatchesNothing, &plugin, text);
+                shared.state.change(Change::Notice(notice));
+            }
+            if shared.root != shared.id {
+                shared.state.change(Change::Root(shared.root.to_string()));
+                let of_root = shared.services.store.session(&shared.root).unwrap_or_default();
+                for (file, project) in state::project_files_in(&shared.root, &of_root) {
+                    shared.state.change(Change::Counts(file, project));
+                }
+            }
+        }
+        let shared = Arc::new(shared);
+        shared.record_opening(&shared.info());
+        Ok(Self { shared })
+    }
+
+    /// Unique among all sessions.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.shared.id
+    }
+
+    /// True if nothing was known of the session when this handle was opened: no other handle of this host, and no row in the
+    /// store. Then it begins, and `session-start` comes first.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        self.shared.is_new
+    }
+
+    /// Records that the outcome of the event `of` did not come to the agent as it was settled, or that the agent got none. The
+    /// record is written soon, and holds no value of the event: `note` is a sentence about what happened at `point`.
+    pub fn note_delivery(&self, of: Option<&str>, point: &str, what: DeliveryKind, note: &str) {
+        let shared = &self.shared;
+        let info = shared.info();
+        let header = Header::new(&*shared.id, shared.services.now());
+        let (id, point, note) = (of.map(str::to_owned), point.to_owned(), note.to_owned());
+        shared.record_soon(&shared.config(), &info, &Delivery { id, header, point, what, note });
+    }
+
+    /// The project files that [`Self::note_project_files`] has noted in this session, or in that at the root of its tree before this
+    /// one began, each with the root of its project.
+    #[must_use]
+    pub fn project_files(&self) -> BTreeMap<PathBuf, PathBuf> {
+        self.shared.state.with(|state| state.project_files.clone())
+    }
+
+    /// Notes that these project files count in the session, in the project with this root. They are written with its next record.
+    pub fn note_project_files(&self, files: &[PathBuf], root: &Path) {
+        let known = self.project_files();
+        for file in files.iter().filter(|file| !known.contains_key(*file) && file.to_str().is_some()) {
+            let root = if root.to_str().is_some() { root } else { file.parent().unwrap_or(root) };
+            self.shared.state.change(Change::Counts(file.clone(), root.to_owned()));
+        }
+    }
+
+    /// Notes that a project file need not count any more in the session: the user has revoked its approval.
+    pub fn forget_project_file(&self, file: &Path) {
+        self.shared.state.change(Change::CountsNoMore(file.to_owned()));
+    }
+
+    /// Sets the number of model calls so far.
+    pub fn set_turn(&self, turn: u32) {
+        let mut info = self.shared.info.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::make_mut(&mut info).turn = turn;
+    }
+
+    /// Sets the source of the conversation.
+    pub fn set_transcript(&self, transcript: Arc<dyn Transcript>) {
+        *self.shared.transcript.lock().unwrap_or_else(PoisonError::into_inner) = transcript;
+    }
+
+    /// The notices for the user, each once: plugins whose failure let an event pass, tripped plugins, patterns that match no
+    /// tool. What observers do later, when the session is closed, is in [`Host::take_notices`](crate::Host::take_notices).
+    #[must_use]
+    pub fn take_notices(&self) -> Vec<Notice> {
+        self.shared.state.take_notices()
+    }
+
+    /// Resets a tripped plugin: it is called for its next event as if it had not failed. Returns whether it was tripped.
+    pub fn reset_failures(&self, plugin: &str) -> bool {
+        self.shared.state.reset(plugin)
+    }
+
+    /// Notes the prompt that the agent works on: its start is shown with a question to a person.
+    pub(crate) fn works_on(&self, prompt: &str) {
+        let begins = prompt.trim_start().chars().take(MAX_TASK).collect();
+        self.shared.state.change(Change::Task(begins));
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let SessionInner { services, state, id, is_closed, .. } = &*self.shared;
+        self.shared.record_end(&self.shared.info());
+        services.release(id);
+        is_closed.store(true, Ordering::Release);
+        services.leave_notices(state.take_notices());
+        if state.is_unwritten() {
+            let late = LateWrite { session: Some(state.pending_write(Vec::new())), ..LateWrite::default() };
+            if let Err(error) = services.store.push(late) {
+                tracing::error!(%error, session = &**id, "what is known of a session could not be kept");
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("id", &self.id()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,51 @@
+//! Identifiers of events, of calls and of records.
+
+use super::state::SessionCopy;
+use std::sync::atomic::{AtomicU64, Ordering};
+use uuid::Uuid;
+
+/// The identifiers that one handle of a session gives. Events have numbers; calls and records have counts of their own, so
+/// that events have the same identifiers, and thus random numbers, whether or not a plugin subscribes to the log.
+pub(super) struct EventIds {
+    session: String,
+    /// The prefix of event identifiers if there is no log.
+    without_log: String,
+    /// The prefix of identifiers of calls and records, unique among all handles of all sessions.
+    handle: String,
+    events: AtomicU64,
+    calls: AtomicU64,
+    records: AtomicU64,
+}
+
+impl EventIds {
+    /// The identifiers of a handle of `session`; `is_only_handle` says that no other handle of this host is open.
+    pub(super) fn new(session: &str, is_only_handle: bool) -> Self {
+        let handle = format!("{session}.{}", Uuid::now_v7().simple());
+        Self {
+            session: session.to_owned(),
+            without_log: if is_only_handle { session.to_owned() } else { handle.clone() },
+            handle,
+            events: AtomicU64::new(0),
+            calls: AtomicU64::new(0),
+            records: AtomicU64::new(0),
+        }
+    }
+
+    /// The identifier of the next event. With a log, `state` has its number; without one, each handle counts by itself.
+    pub(super) fn next_event(&self, state: &SessionCopy, keeps_log: bool) -> String {
+        match keeps_log {
+            true => format!("{}.{}", self.session, state.next_number()),
+            false => format!("{}.{}", self.without_log, self.events.fetch_add(1, Ordering::Relaxed)),
+        }
+    }
+
+    /// The identifier of a call that is not an event. It is unique, without a random number for each.
+    pub(super) fn next_call(&self) -> String {
+        format!("{}.call-{}", self.handle, self.calls.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The identifier of the event by which observers of the audit log get a record.
+    pub(super) fn next_record(&self) -> String {
+        format!("{}.record-{}", self.handle, self.records.fetch_add(1, Ordering::Relaxed))
+    }
+}

@@ -1,0 +1,151 @@
+//! The part of a session that its handle, its events and its observers share.
+
+use super::ids::EventIds;
+use super::kept_answers::KeptAnswers;
+use super::notice::Notice;
+use super::observer_queue::ObserverQueue;
+use super::services::Services;
+use super::spec::SessionSpec;
+use super::state::{Change, SessionCopy};
+use crate::active_config::{ActiveConfig, RuleSet};
+use crate::approval::AskingAgent;
+use crate::contract;
+use crate::event::{CallValidator, Schemas};
+use crate::sandbox::capability::{Reminder, Transcript};
+use crate::state::Lineage;
+use crate::store::{StoreError, Turn, TurnQueue};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The part of a session that its handle, its events and its observers share.
+pub(crate) struct SessionInner {
+    pub(crate) services: Arc<Services>,
+    pub(crate) spec: SessionSpec,
+    pub(crate) schemas: Schemas,
+    pub(super) id: Arc<str>,
+    /// The session at the root of its tree, which may be itself.
+    pub(super) root: Arc<str>,
+    pub(super) rules: RuleSet,
+    /// The queue in which its events wait for their turn.
+    pub(super) turn_queue: TurnQueue,
+    /// The session as plugins see it.
+    pub(super) info: Mutex<Arc<contract::Session>>,
+    pub(super) ids: EventIds,
+    pub(super) kept_answers: Mutex<KeptAnswers>,
+    pub(super) state: Arc<SessionCopy>,
+    pub(super) transcript: Mutex<Arc<dyn Transcript>>,
+    /// The number of warnings of each plugin about records that were passed on.
+    pub(super) warned: Mutex<HashMap<String, u32>>,
+    /// True if the store knew nothing of the session when the handle was opened.
+    pub(super) is_new: bool,
+    /// True once the agent has told the end of the session by this handle.
+    pub(super) is_ended: AtomicBool,
+    /// True once the handle was dropped, so that nobody takes its notices.
+    pub(super) is_closed: AtomicBool,
+    pub(super) observers: ObserverQueue,
+}
+
+impl SessionInner {
+    /// Waits for the session's turn, and reads the changes of other handles. What another store has recorded of it is in the log
+    /// then.
+    ///
+    /// # Errors
+    /// If the turn cannot be taken, or the session cannot be read.
+    pub(super) async fn turn(&self) -> Result<Turn, StoreError> {
+        let turn = self.turn_queue.turn().await?;
+        if turn.is_stale {
+            self.state.mark_stale();
+        }
+        if turn.is_after_another_store {
+            // See `boxed`.
+            Box::pin(self.services.store.take_in()).await?;
+        }
+        if self.state.is_stale() {
+            self.state.take_over(&Box::pin(self.services.store.session_now(&self.id)).await?);
+        }
+        Ok(turn)
+    }
+
+    /// The rules for events that begin now.
+    pub(super) fn config(&self) -> Arc<ActiveConfig> {
+        self.rules.active()
+    }
+
+    pub(super) fn info(&self) -> Arc<contract::Session> {
+        Arc::clone(&self.info.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn warned(&self) -> MutexGuard<'_, HashMap<String, u32>> {
+        self.warned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn kept_answers(&self) -> MutexGuard<'_, KeptAnswers> {
+        self.kept_answers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn validator<'a>(&'a self, config: &'a ActiveConfig, info: &'a contract::Session) -> CallValidator<'a> {
+        let asks = config.asks();
+        CallValidator {
+            actions: &self.services.actions,
+            agent: &self.spec.agent,
+            schemas: &self.schemas,
+            models: &self.spec.models,
+            cwd: &info.cwd,
+            asks,
+        }
+    }
+
+    /// The identifier of the next event; called within its turn.
+    pub(super) fn next_event_id(&self) -> String {
+        self.ids.next_event(&self.state, self.services.store.keeps_log())
+    }
+
+    /// The identifier of an event whose record is written after its turn. If the row does not contain the event's number yet,
+    /// another handle may take that number first: then the record gets an identifier of its own.
+    pub(super) fn late_event_id(&self, id: String) -> String {
+        if self.state.has_unwritten_numbers() { self.ids.next_call() } else { id }
+    }
+
+    pub(super) fn notice(&self, notice: Notice) {
+        if self.is_closed.load(Ordering::Acquire) {
+            self.services.leave_notices(vec![notice]);
+        } else {
+            self.state.change(Change::Notice(notice));
+        }
+    }
+
+    /// The session and the tree whose state its events use.
+    pub(super) fn lineage(&self) -> Lineage<'_> {
+        Lineage { session: &self.id, root: &self.root }
+    }
+
+    /// The asking agent, as a person is shown it.
+    pub(super) fn asking_agent(&self) -> AskingAgent {
+        AskingAgent {
+            depth: self.spec.depth,
+            parent: self.spec.parent.clone(),
+            task: self.state.with(|state| state.task.clone()),
+        }
+    }
+
+    pub(super) fn transcript(&self) -> Arc<dyn Transcript> {
+        Arc::clone(&self.transcript.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The reminders as changes of the session, given before so many model calls as there are now.
+    pub(super) fn reminding(&self, reminders: Vec<Reminder>) -> Vec<Change> {
+        if reminders.is_empty() {
+            return Vec::new();
+        }
+        let turn = self.info().turn;
+        reminders.into_iter().map(|reminder| Change::Remind(turn, reminder)).collect()
+    }
+}
+
+impl Drop for SessionInner {
+    /// Runs after the last observer, which may work longer than the agent keeps the session.
+    fn drop(&mut self) {
+        self.services.store.forget(self.lineage());
+    }
+}

@@ -1,0 +1,46 @@
+//! The reasons why no plugin is asked about an event.
+
+use crate::contract::Cause;
+use crate::runtime;
+use crate::store::StoreError;
+
+/// The reason why no plugin is asked about an event.
+pub(crate) enum NotAsked {
+    /// The session could not have its turn.
+    Store(StoreError),
+    /// The session has ended.
+    Ended,
+    /// There is no tokio runtime, or none with a timer.
+    NoRuntime(runtime::Missing),
+    /// The payload is invalid; why.
+    Invalid(String),
+}
+
+impl NotAsked {
+    pub(super) fn cause(&self) -> Cause {
+        match self {
+            Self::Store(_) => Cause::NotRecorded,
+            Self::Ended => Cause::Ended,
+            Self::NoRuntime(_) => Cause::NoRuntime,
+            Self::Invalid(_) => Cause::Invalid,
+        }
+    }
+}
+
+impl std::fmt::Display for NotAsked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Store(error) => error.fmt(f),
+            Self::Ended => {
+                f.write_str("the agent has told its end or dropped its handle; open the session again to continue it")
+            }
+            Self::NoRuntime(runtime::Missing::Runtime) => {
+                f.write_str("call it from within one, or use `hookhost::blocking`")
+            }
+            Self::NoRuntime(runtime::Missing::Timer) => {
+                f.write_str("the one that it is called from has no timer; build it with `enable_time`")
+            }
+            Self::Invalid(why) => f.write_str(why),
+        }
+    }
+}

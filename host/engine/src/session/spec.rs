@@ -1,0 +1,164 @@
+//! The properties that a session is opened with.
+
+use crate::active_config::RuleSet;
+use crate::contract::{ModelRef, ToolSpec};
+use std::path::{Component, Path, PathBuf};
+
+/// Upper bound of a session's identifier, in bytes.
+const MAX_ID_BYTES: usize = 256;
+
+/// The properties of a session.
+///
+/// ```
+/// use hookhost::{Config, Host, SessionSpec};
+/// use std::path::Path;
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// # let host = Host::builder(Config::empty()).build().await?;
+/// let workspace = Path::new("/home/ada/project");
+/// let mut spec = SessionSpec::new("my-agent", workspace);
+/// spec.cwd = workspace.join("src");
+/// spec.interactive = true;
+/// let session = host.open_session(spec)?;
+///
+/// // A sub-agent that the session starts.
+/// let below = host.open_session(SessionSpec::new("my-agent", workspace).under(session.id(), 1))?;
+///
+/// // A relative path is an error: plugins compare paths.
+/// assert!(host.open_session(SessionSpec::new("my-agent", Path::new("."))).is_err());
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SessionSpec {
+    /// Unique among all sessions, 1 to 256 bytes without control characters; absent: a fresh UUID. A known one
+    /// continues that session, with the state that plugins have of it.
+    pub id: Option<String>,
+    /// The agent program, such as `hookhost`.
+    pub agent: String,
+    /// Working directory: an absolute path without `..`.
+    pub cwd: PathBuf,
+    /// Root of the project that the agent works on: an absolute path without `..`. Rules see the directory of the outermost project file
+    /// that counts in place of a directory below it.
+    pub workspace: PathBuf,
+    /// 0 for the agent that the user talks to, n for a sub-agent n levels down.
+    pub depth: u32,
+    /// True if a person is there to be asked.
+    pub interactive: bool,
+    /// The session that started this one: its identifier, as `id` is one.
+    pub parent: Option<String>,
+    /// The session at the root of the tree that this one is in: they share the state of the scope `tree`. If
+    /// absent, the first of these that is known: the root in the store, the root of the parent, the parent, this session.
+    pub root: Option<String>,
+    /// The rules that it runs under. Absent: the host's own.
+    pub rules: Option<RuleSet>,
+    /// The tools whose arguments are known, for checking what plugins change.
+    pub tools: Vec<ToolSpec>,
+    /// The models that a plugin may move a request to.
+    pub models: Vec<ModelRef>,
+}
+
+impl SessionSpec {
+    /// A session of the agent program `agent` in `workspace`, headless, at depth 0, with no known tools.
+    #[must_use]
+    pub fn new(agent: &str, workspace: &Path) -> Self {
+        Self {
+            id: None,
+            agent: agent.to_owned(),
+            cwd: workspace.to_owned(),
+            workspace: workspace.to_owned(),
+            depth: 0,
+            interactive: false,
+            parent: None,
+            root: None,
+            rules: None,
+            tools: Vec::new(),
+            models: Vec::new(),
+        }
+    }
+
+    /// Sets the identifier.
+    #[must_use]
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// Makes it the session of a sub-agent, `depth` levels down, which the session `parent` starts.
+    #[must_use]
+    pub fn under(mut self, parent: impl Into<String>, depth: u32) -> Self {
+        (self.parent, self.depth) = (Some(parent.into()), depth);
+        self
+    }
+
+    /// Puts it in the tree of the session `root`.
+    #[must_use]
+    pub fn root(mut self, root: impl Into<String>) -> Self {
+        self.root = Some(root.into());
+        self
+    }
+
+    /// Runs it under these rules, in place of the host's own.
+    #[must_use]
+    pub fn rules(mut self, rules: &RuleSet) -> Self {
+        self.rules = Some(rules.clone());
+        self
+    }
+}
+
+/// The reason why a session cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SessionError {
+    /// The session id is invalid; holds its first 40 characters, escaped.
+    #[error(
+        "`{0}` is not a valid session id: an id has 1 to {MAX_ID_BYTES} bytes and no control characters; leave it out to get a fresh one"
+    )]
+    Id(String),
+    /// A directory of the session is not an absolute path; plugins would compare relative paths with something else.
+    #[error("the {what} `{path}` of the session is not an absolute path without `..`: give it from the root on")]
+    NotAbsolute {
+        /// `workspace` or `working directory`.
+        what: &'static str,
+        /// The path.
+        path: String,
+    },
+    /// A tool's schema cannot be used: see [`crate::schema::SchemaError`].
+    #[error("the input schema of the tool `{tool}` {problem}")]
+    Schema {
+        /// The tool.
+        tool: String,
+        /// The problem, as the end of "the input schema of the tool …".
+        problem: String,
+    },
+}
+
+impl SessionSpec {
+    /// Checks the directories of the session.
+    ///
+    /// # Errors
+    /// If a directory is not an absolute path without `..`.
+    pub(super) fn check_directories(&self) -> Result<(), SessionError> {
+        for (what, path) in [("workspace", &self.workspace), ("working directory", &self.cwd)] {
+            let leads_up = path.components().any(|part| part == Component::ParentDir);
+            if !path.is_absolute() || leads_up || path.as_os_str().as_encoded_bytes().contains(&0) {
+                let path = path.to_string_lossy().chars().take(200).flat_map(char::escape_debug).collect();
+                return Err(SessionError::NotAbsolute { what, path });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Checks the identifier of a session.
+///
+/// # Errors
+/// If it is empty, longer than 256 bytes, or contains a control character.
+pub(super) fn check_id(id: &str) -> Result<(), SessionError> {
+    if id.is_empty() || id.len() > MAX_ID_BYTES || id.contains(char::is_control) {
+        return Err(SessionError::Id(id.chars().take(40).flat_map(char::escape_debug).collect()));
+    }
+    Ok(())
+}
