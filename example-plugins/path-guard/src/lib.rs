@@ -26,7 +26,8 @@
 //!   take their environment, where a variable is written into them that leads an agent to other settings.
 //!
 //! `self-defence` says whose files: `hookhost`, `agents`, or one owner by its name, such as `claude-code`. `allow` makes an exception
-//! of one file. hookhost's keys, and the directory that holds them, are not read by any tool either. `shell-syntax/guarded.toml` has the whole table, and shell-guard protects the same files. What gives such a file another
+//! of one file. hookhost's keys, and the directory that holds them, are not read by any tool either. `shell-syntax/guarded.toml` has
+//! the whole table, and shell-guard protects the same files. What gives such a file another
 //! name (`ln`, `docker run -v`), or names it to a program that is not known to read only, is refused, too. Letters are compared in any case here, whatever `ignore-case` says.
 //!
 //! # Patterns
@@ -41,7 +42,8 @@
 //!   unified and context diffs).
 //! - Of a tool that the host knows nothing about, every argument that is a protected path, unless the tool's name says that it
 //!   reads (`mcp__files__read_file`) or the argument's that it is a text (`content`). A directory in one argument and a name in
-//!   another count as a path, and so do the names in a list. Where the tool moves, renames or removes, a directory above a protected path counts, too.
+//!   another count as a path, and so do the names in a list. Where the tool moves, renames or removes, a directory above a protected path
+//!   counts, too.
 //! - What an argument of such a tool that is called like a command (`command`, `cmd`, `script`) would write as a shell command.
 //! - In a shell command: redirections, and the files named to commands that are known to write (`rm`, `mv`, `cp`, `tee`,
 //!   `sed -i`, `git checkout`, `find -delete` and others), wherever they run: within `sh -c`, `$(…)`, loops and functions,
@@ -265,8 +267,11 @@ fn written(session: &Session, call: &ToolCall) -> Writes {
     written
 }
 
-/// The argument of a tool that is no shell which leads to hookhost's keys: nothing that an agent asks for reads them.
+/// Returns the argument that leads to hookhost's keys, which no tool may read. Commands of a shell are judged by what they read.
 fn names_keys(session: &Session, call: &ToolCall) -> Option<String> {
+    if call.action.shell().is_some() {
+        return None;
+    }
     let arguments: Value = call.arguments().unwrap_or(Value::Null);
     let may_be = |path: &str| ["hookhost", "keys", "~", "*", "%"].iter().any(|part| path.to_lowercase().contains(part));
     let places = [Places::new(&session.cwd), Places::new(&session.workspace)];
@@ -283,10 +288,10 @@ fn names_keys(session: &Session, call: &ToolCall) -> Option<String> {
         may_be(&path) && places.iter().any(spelt)
     };
     let paths = arguments::all(&call.name, false, &arguments);
-    paths.into_iter().map(|named| named.path).find(|path| call.action.shell().is_none() && is_keys(path))
+    paths.into_iter().map(|named| named.path).find(|path| is_keys(path))
 }
 
-/// Whether a path is a home, or a directory that holds homes.
+/// Returns true for a home, and for a directory that holds homes.
 fn is_home(path: &Normal) -> bool {
     let (Normal::Absolute(text) | Normal::Below(text)) = path;
     let names: Vec<&str> = text.split('/').filter(|name| !name.is_empty()).collect();

@@ -95,7 +95,7 @@ pub fn names_variable(text: &str) -> bool {
     VARIABLES.iter().any(|(variable, _)| text.contains(variable))
 }
 
-/// Whether a path is that of the file of hookhost's keys, or of the directory that holds it.
+/// Returns true for the file of hookhost's keys, and for the directory that holds it.
 #[must_use]
 pub fn is_keys(path: &Normal, workspace: &str) -> bool {
     let is_one = |guarded: &&Guarded| guarded.when == When::Always && guarded.parts.last() == Some(&KEYS);
