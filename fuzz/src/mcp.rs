@@ -1,6 +1,7 @@
 //! Messages of MCP clients and servers, as the proxy between them reads them.
 
 use bytes::Bytes;
+use hookhost_adapters::json::with_long_numbers_as_texts;
 use hookhost_mcp::answer;
 use hookhost_mcp::events::{self, Events};
 use hookhost_mcp::operation::Method;
@@ -13,9 +14,8 @@ pub fn mcp(bytes: &[u8]) {
     stream(bytes, usize::from(*size).max(1));
     let Ok(message) = Message::of(Bytes::copy_from_slice(bytes)) else { return };
     // Any later reader reads the same message. A missing version is added, and a `null` beside an outcome is left out.
-    let came: Value = serde_json::from_slice(bytes).expect("a message is JSON");
-    let value: Value = serde_json::from_slice(&message.bytes).expect("what is passed on is JSON");
-    assert_eq!(serde_json::from_slice::<Value>(&message.members.to_bytes()).ok().as_ref(), Some(&value));
+    let (came, value) = (read(bytes), read(&message.bytes));
+    assert_eq!(read(&message.members.to_bytes()), value);
     let mut members = value.as_object().expect("an object").iter();
     assert!(members.all(|(key, value)| came.get(key) == Some(value) || key == "jsonrpc" && came.get(key).is_none()));
     assert_eq!(value.get("method").and_then(Value::as_str), message.method());
@@ -37,6 +37,12 @@ pub fn mcp(bytes: &[u8]) {
             assert!(read.text.contains(block["text"].as_str().expect("a text")), "a text that no rule sees");
         }
     }
+}
+
+/// Reads JSON as rules do: a number that does not fit into 64 bits becomes a text.
+fn read(bytes: &[u8]) -> Value {
+    let text = std::str::from_utf8(bytes).expect("a message is UTF-8");
+    serde_json::from_str(&with_long_numbers_as_texts(text)).expect("a message is JSON")
 }
 
 /// Checks that the events do not depend on how the bytes are cut, and that a message written as an event can be read again.

@@ -264,6 +264,11 @@ fn the_patterns_of_a_project_are_relative_to_the_directory_of_its_file_wherever_
     }
     let ended = Ended::of(user.command(["dispatch", "--shell", "echo x > infra/main.tf"]).current_dir(&sub));
     ended.expect(0, &[]);
+    // A file in the user's home makes no project of all that is in it.
+    let user = User::new();
+    std::fs::write(user.path("hookhost.toml"), guard.to_toml()).unwrap();
+    user.run(["trust", "--yes"]).expect(0, &[]);
+    user.run(["dispatch", "--shell", "echo x > infra/main.tf"]).expect(3, &[]);
 }
 
 #[test]

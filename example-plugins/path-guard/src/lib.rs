@@ -267,8 +267,11 @@ fn written(session: &Session, call: &ToolCall) -> Writes {
     written
 }
 
-/// Returns the argument that leads to hookhost's keys, if the tool is not a shell. No tool may read them.
+/// Returns the argument that leads to hookhost's keys. No tool may read them. For a shell, its commands are judged instead.
 fn names_keys(session: &Session, call: &ToolCall) -> Option<String> {
+    if call.action.shell().is_some() {
+        return None;
+    }
     let arguments: Value = call.arguments().unwrap_or(Value::Null);
     let may_be = |path: &str| ["hookhost", "keys", "~", "*", "%"].iter().any(|part| path.to_lowercase().contains(part));
     let places = [Places::new(&session.cwd), Places::new(&session.workspace)];
@@ -285,7 +288,7 @@ fn names_keys(session: &Session, call: &ToolCall) -> Option<String> {
         may_be(&path) && places.iter().any(spelt)
     };
     let paths = arguments::all(&call.name, false, &arguments);
-    paths.into_iter().map(|named| named.path).find(|path| call.action.shell().is_none() && is_keys(path))
+    paths.into_iter().map(|named| named.path).find(|path| is_keys(path))
 }
 
 /// Returns true if a path is a home or a directory that contains homes.

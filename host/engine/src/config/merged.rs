@@ -189,10 +189,12 @@ impl Config {
     }
 
     /// Returns the directory that relative paths in rules are meant from: the outermost one above `workspace` whose project file counts,
-    /// or `workspace` itself.
+    /// or `workspace` itself. The user's home, and what contains it, is no project: rules would take all of it for the agent's.
     pub(crate) fn root_of<'a>(&'a self, workspace: &'a Path) -> &'a Path {
+        let home = std::env::home_dir();
+        let holds_home = |directory: &Path| home.as_deref().is_some_and(|home| home.starts_with(directory));
         let directories = self.project_files.iter().filter_map(|file| file.parent());
-        let above = directories.filter(|directory| workspace.starts_with(directory));
+        let above = directories.filter(|directory| workspace.starts_with(directory) && !holds_home(directory));
         above.min_by_key(|directory| directory.as_os_str().len()).unwrap_or(workspace)
     }
 

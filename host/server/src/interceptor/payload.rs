@@ -133,8 +133,10 @@ fn parameters(message: &Intercepted) -> Result<&Value, String> {
     if message.phase == Phase::Response {
         return Ok(payload);
     }
-    check_keys(payload)?;
-    payload.get("params").map_or(Ok(()), check_keys)?;
+    if is_known(&message.event) {
+        check_keys(payload)?;
+        payload.get("params").map_or(Ok(()), check_keys)?;
+    }
     match (payload.get("method"), payload.get("params")) {
         (Some(method), Some(params)) if *method == message.event => Ok(params),
         (Some(_), Some(_)) => Err(format!("the payload's `method` is not {:?}", message.event)),
