@@ -2,9 +2,9 @@
 
 use crate::agent::{Abilities, Agent};
 use crate::event::HookCall;
-use crate::install::{Context, JsonDialect, NotInstallable, Plan};
 use crate::message::{Message, Unreadable};
 use crate::outcome::Outcome;
+use crate::plan::{Context, JsonDialect, NotInstallable, Plan};
 use crate::reply::Reply;
 use std::path::Path;
 

@@ -1,5 +1,5 @@
 //! Files, variables and command-line words that determine an agent's rules, in addition to the files that
-//! [`install`](crate::install) writes and the files that name MCP servers ([`mcp_servers`](crate::mcp_servers)).
+//! [`install`](crate::plan) writes and the files that name MCP servers ([`mcp_servers`](crate::mcp_servers)).
 //!
 //! This module is data. The table of guarded files (`example-plugins/shell-syntax/guarded.toml`) and parts of the rules
 //! about it (`example-plugins/shell-guard/rules/catalogues/self-defence.toml`) are generated from it; a test fails if

@@ -19,17 +19,20 @@
 //! | [`mod@degrade`] | replaces outcomes that an agent cannot express by stricter ones |
 //! | [`reply`] | output and exit code of the hook |
 //! | [`directories`] | the directories of hookhost's own files, and the variables that set them |
-//! | [`install`] | the files of an agent that have to name the hook |
+//! | [`plan`] | the files of an agent that have to name the hook |
 //! | [`mcp_servers`] | the files of an agent that name MCP servers |
 //! | [`guarded`] | other files, variables and options that decide if an agent's hooks run |
 //! | [`adapter`] | the trait that each agent's adapter implements |
 //! | `functions` | the functions of an adapter, as its trait has them |
+//! | `claude_shape` | the format that several agents took over from Claude Code |
 //! | [`agents`] | the agents, one directory each |
 //! | [`proxies`] | the reply format of all proxies |
 //! | [`acp_proxy`] | the adapter of the proxy between an editor and an agent |
 //! | [`mcp_proxy`] | the adapter of the proxy in front of MCP servers |
+//! | [`install`] | installs the hook in the settings of agents, and checks it |
 
 #![deny(missing_docs)]
+#![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot continue fails"))]
 
 pub mod acp_proxy;
 pub mod adapter;
@@ -37,6 +40,7 @@ pub mod agent;
 pub mod agents;
 pub mod canary;
 mod checks;
+mod claude_shape;
 pub mod degrade;
 pub mod directories;
 pub mod event;
@@ -48,6 +52,7 @@ pub mod mcp_proxy;
 pub mod mcp_servers;
 pub mod message;
 pub mod outcome;
+pub mod plan;
 pub mod proxies;
 pub mod reason;
 pub mod reply;

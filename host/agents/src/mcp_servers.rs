@@ -1,7 +1,7 @@
 //! The files in which an agent names MCP servers, and the keys above them. This is data: the installer of the proxy
 //! edits the files.
 
-use crate::install::{Context, Scope};
+use crate::plan::{Context, Scope};
 use std::path::{Path, PathBuf};
 
 /// A file that names servers. Each of the objects at `places` has one member per server.

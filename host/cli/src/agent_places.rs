@@ -6,10 +6,10 @@ use crate::exit::CliError;
 use crate::output;
 use anyhow::anyhow;
 use hookhost::config::{Config, UserDirectories};
-use hookhost_adapters::directories::Directories;
-use hookhost_adapters::install::{Context, OnFailure, PROGRAM, Scope};
-use hookhost_adapters::{Adapter, all, by_name};
-use hookhost_install::find::{self, is_executable};
+use hookhost_agents::directories::Directories;
+use hookhost_agents::install::find::{self, is_executable};
+use hookhost_agents::plan::{Context, OnFailure, PROGRAM, Scope};
+use hookhost_agents::{Adapter, all, by_name};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

@@ -1,9 +1,9 @@
 //! A hook program: one message in, one reply out, and an exit code that no agent reads as a failed hook.
 
 use crate::hook::{Hook, HookReply};
-use hookhost_adapters::directories::Directories;
-use hookhost_adapters::install::OnFailure;
-use hookhost_adapters::{Adapter, Reply};
+use hookhost_agents::directories::Directories;
+use hookhost_agents::plan::OnFailure;
+use hookhost_agents::{Adapter, Reply};
 use nix::sys::stat::{SFlag, fstat, stat};
 use signal_hook::consts::signal;
 use signal_hook::flag;

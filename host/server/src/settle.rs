@@ -12,7 +12,7 @@ use hookhost::contract::{Cause, EventKind, Refusal, Rejection, ResultSource, Tas
 use hookhost::native::Rule;
 use hookhost::session::DispatchOptions;
 use hookhost::{Begun, Config, GateOutcome, Host, Pending, StoreError};
-use hookhost_adapters::{
+use hookhost_agents::{
     Abilities, Adapter, AgentSession, Answer, HookCall, HookEvent, Message, Outcome, Reply, ToolUse, canary, degrade,
     detect, reason,
 };
@@ -403,7 +403,7 @@ struct Time {
 impl Time {
     /// Derives the deadlines from the time that the agent waits at this point, or from the shorter time that the sender names.
     fn of(adapter: &dyn Adapter, point: &str, within: Option<Duration>) -> Self {
-        let agents = adapter.agent().point(point).map_or(hookhost_adapters::agent::TIMEOUT, |point| point.timeout);
+        let agents = adapter.agent().point(point).map_or(hookhost_agents::agent::TIMEOUT, |point| point.timeout);
         let agents = Duration::from_secs(agents.into());
         let waits = within.map_or(agents, |within| within.min(agents));
         let spare = BEFORE_THE_AGENTS.min(waits / 4);

@@ -1,7 +1,7 @@
 //! The commands of `docs/agents.md` are run for every agent, by the built programs, in a home directory in which no agent is.
 
 use crate::guide::{blocks_of, page};
-use hookhost_adapters::{Adapter, all};
+use hookhost_agents::{Adapter, all};
 use hookhost_tests::{Ended, Entry, User, hookhost, plugin};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

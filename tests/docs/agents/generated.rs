@@ -3,8 +3,8 @@
 
 use crate::guide::{files, page, root};
 use hookhost::contract::EventKind;
-use hookhost_adapters::install::{Context, OnFailure, Plan, Scope};
-use hookhost_adapters::{Abilities, Adapter, Covered, HookPoint, all};
+use hookhost_agents::plan::{Context, OnFailure, Plan, Scope};
+use hookhost_agents::{Abilities, Adapter, Covered, HookPoint, all};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -6,7 +6,7 @@ mod amp;
 mod antigravity;
 mod claude_code;
 mod claude_code_mods;
-mod claude_shape;
+
 mod cline;
 mod codex;
 mod copilot_cli;

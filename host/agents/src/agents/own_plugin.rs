@@ -7,10 +7,10 @@
 
 use crate::agent::{Abilities, Agent, TIMEOUT};
 use crate::event::{AgentSession, HookCall, HookEvent};
-use crate::install::{Context, OnFailure};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 use crate::outcome::{Answer, Outcome};
+use crate::plan::{Context, OnFailure};
 use crate::reason;
 use crate::reply::Reply;
 use hookhost_contract::{EventKind, Json};
@@ -26,8 +26,8 @@ pub(super) const TELLS: Abilities = Abilities { tells_user: true, ..Abilities::N
 /// A text that can be refused and replaced.
 pub(super) const PROMPT: Abilities = Abilities { rejects: true, replaces: true, adds_context: true, ..TELLS };
 
-const REPLY: &str = include_str!("reply.js");
-const SPAWN: &str = include_str!("spawn.js");
+const REPLY: &str = include_str!("plugins/reply.js");
+const SPAWN: &str = include_str!("plugins/spawn.js");
 
 /// The modules that an agent's plugin can use.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,7 @@ pub(super) fn file(agent: &Agent, context: &Context<'_>, runtime: Runtime, head:
     let constants = format!(
         "// Written by hookhost. It asks {} about what happens in this agent.\nconst AGENT = {}\nconst PROGRAM = {}\n\
          const FLAGS = {}\nconst DENIES_ON_FAILURE = {denies}\nconst TIMEOUT_MS = {TIMEOUT_MS}\n",
-        crate::install::PROGRAM,
+        crate::plan::PROGRAM,
         json!(agent.name),
         json!(program),
         json!(context.flags()),

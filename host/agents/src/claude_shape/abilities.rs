@@ -3,13 +3,13 @@
 use crate::agent::Abilities;
 
 /// The user sees `systemMessage` at every hook point whose reply is read.
-pub(in crate::agents) const TELLS: Abilities = Abilities { tells_user: true, ..Abilities::NONE };
+pub(crate) const TELLS: Abilities = Abilities { tells_user: true, ..Abilities::NONE };
 
 /// The agent's model reads a text, and nothing else is possible.
-pub(in crate::agents) const CONTEXT: Abilities = Abilities { adds_context: true, ..TELLS };
+pub(crate) const CONTEXT: Abilities = Abilities { adds_context: true, ..TELLS };
 
 /// A prompt can be refused and cannot be replaced.
-pub(in crate::agents) const PROMPT: Abilities = Abilities { rejects: true, adds_context: true, stops: true, ..TELLS };
+pub(crate) const PROMPT: Abilities = Abilities { rejects: true, adds_context: true, stops: true, ..TELLS };
 
 /// The agent continues if its stop is blocked. The reason is its next prompt.
-pub(in crate::agents) const STOP: Abilities = Abilities { goes_on: true, ..TELLS };
+pub(crate) const STOP: Abilities = Abilities { goes_on: true, ..TELLS };

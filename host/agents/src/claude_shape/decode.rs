@@ -13,36 +13,36 @@ use std::path::{Path, PathBuf};
 
 /// The keys of an agent's messages. If there are several spellings, the usual one comes first.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::agents) struct Keys {
+pub(crate) struct Keys {
     /// The hook point.
-    pub(in crate::agents) point: &'static [&'static str],
+    pub(crate) point: &'static [&'static str],
     /// The session. A message without it belongs to the agent's session in its directory.
-    pub(in crate::agents) session: &'static [&'static str],
+    pub(crate) session: &'static [&'static str],
     /// The working directory, and the project's root.
-    pub(in crate::agents) cwd: &'static [&'static str],
-    pub(in crate::agents) workspace: &'static [&'static str],
+    pub(crate) cwd: &'static [&'static str],
+    pub(crate) workspace: &'static [&'static str],
     /// The environment variable with the project's root; empty if there is none.
-    pub(in crate::agents) project: &'static str,
+    pub(crate) project: &'static str,
     /// The sub-agent, and its kind.
-    pub(in crate::agents) subagent: &'static [&'static str],
-    pub(in crate::agents) subagent_kind: &'static [&'static str],
+    pub(crate) subagent: &'static [&'static str],
+    pub(crate) subagent_kind: &'static [&'static str],
     /// A call of a tool: its name, arguments, identifier and result.
-    pub(in crate::agents) tool: &'static [&'static str],
-    pub(in crate::agents) arguments: &'static [&'static str],
-    pub(in crate::agents) call: &'static [&'static str],
-    pub(in crate::agents) response: &'static [&'static str],
+    pub(crate) tool: &'static [&'static str],
+    pub(crate) arguments: &'static [&'static str],
+    pub(crate) call: &'static [&'static str],
+    pub(crate) response: &'static [&'static str],
     /// The user's prompt, and the agent's last text.
-    pub(in crate::agents) prompt: &'static [&'static str],
-    pub(in crate::agents) text: &'static [&'static str],
+    pub(crate) prompt: &'static [&'static str],
+    pub(crate) text: &'static [&'static str],
     /// The reason of a failure, the most detailed one first.
-    pub(in crate::agents) error: &'static [&'static str],
+    pub(crate) error: &'static [&'static str],
     /// True if a hook has already made the agent continue.
-    pub(in crate::agents) is_continued: &'static str,
+    pub(crate) is_continued: &'static str,
 }
 
 impl Keys {
     /// The keys of Claude Code.
-    pub(in crate::agents) const CLAUDE: Self = Self {
+    pub(crate) const CLAUDE: Self = Self {
         point: &["hook_event_name"],
         session: &["session_id"],
         cwd: &["cwd"],
@@ -62,7 +62,7 @@ impl Keys {
 }
 
 /// Decodes a message of `agent`.
-pub(in crate::agents) fn decode(
+pub(crate) fn decode(
     message: &Message<'_>,
     fields: &Fields,
     agent: &Agent,
@@ -90,18 +90,18 @@ pub(in crate::agents) fn decode(
 }
 
 /// Returns the hook point of this name, in camel case, Pascal case or snake case.
-pub(in crate::agents) fn point_of<'a>(agent: &'a Agent, name: &str) -> Option<&'a HookPoint> {
+pub(crate) fn point_of<'a>(agent: &'a Agent, name: &str) -> Option<&'a HookPoint> {
     let folded = |name: &str| name.replace('_', "").to_ascii_lowercase();
     agent.point(name).or_else(|| agent.points.iter().find(|point| folded(point.name) == folded(name)))
 }
 
 /// Returns the first of several fields that is present and not `null`.
-pub(in crate::agents) fn first<'a>(fields: &'a Fields, keys: &[&str]) -> Option<&'a Value> {
+pub(crate) fn first<'a>(fields: &'a Fields, keys: &[&str]) -> Option<&'a Value> {
     keys.iter().find_map(|key| fields.get(key).filter(|value| !value.is_null()))
 }
 
 /// Returns the first of several strings; `None` if all are missing, empty or `null`. Any other type is an error.
-pub(in crate::agents) fn text(fields: &Fields, keys: &[&str]) -> Result<Option<String>, Unreadable> {
+pub(crate) fn text(fields: &Fields, keys: &[&str]) -> Result<Option<String>, Unreadable> {
     for key in keys {
         match fields.get(key) {
             Some(Value::String(text)) if !text.is_empty() => return Ok(Some(text.clone())),
@@ -113,7 +113,7 @@ pub(in crate::agents) fn text(fields: &Fields, keys: &[&str]) -> Result<Option<S
 }
 
 /// Returns a directory as an absolute path. A Windows path stays unchanged on another system.
-pub(in crate::agents) fn absolute(directory: String, from: &Path) -> PathBuf {
+pub(crate) fn absolute(directory: String, from: &Path) -> PathBuf {
     if is_of_windows(&directory) { PathBuf::from(directory) } else { from.join(directory) }
 }
 

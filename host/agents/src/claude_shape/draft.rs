@@ -8,64 +8,58 @@ use hookhost_contract::{Rejection, ToolResult};
 use serde_json::{Map, Value, json};
 
 /// Returns a reason that is not empty. Several agents treat an empty reason as a failed hook, and let the call run.
-pub(in crate::agents) fn filled(why: &str) -> &str {
+pub(crate) fn filled(why: &str) -> &str {
     if why.trim().is_empty() { "hookhost could not settle this" } else { why }
 }
 
 /// Returns a replacement text that is not empty. An empty text would count as no reason.
-pub(in crate::agents) fn in_place(text: &str) -> &str {
+pub(crate) fn in_place(text: &str) -> &str {
     if text.trim().is_empty() { "(empty)" } else { text }
 }
 
 /// Returns a denial both as `decision` and as exit code 2, because some agents read the one and some the other.
-pub(in crate::agents) fn deny_twice(reason: &str) -> Reply {
+pub(crate) fn deny_twice(reason: &str) -> Reply {
     let reason = filled(reason);
     Reply { exit: 2, stderr: reason.to_owned(), ..Reply::json(&json!({ "decision": "deny", "reason": reason })) }
 }
 
 /// Returns true if such an agent treats the reply as a denial; `word` is its decision.
-pub(in crate::agents) fn denies_by_decision(agent: &Agent, point: &str, reply: &Reply, word: &str) -> bool {
+pub(crate) fn denies_by_decision(agent: &Agent, point: &str, reply: &Reply, word: &str) -> bool {
     agent.abilities(point).rejects && (reply.exit == 2 || reply.said()["decision"] == word)
 }
 
 /// A reply under construction.
-pub(in crate::agents) struct Draft<'a> {
+pub(crate) struct Draft<'a> {
     point: &'a str,
     top: Map<String, Value>,
     specific: Map<String, Value>,
 }
 
 impl<'a> Draft<'a> {
-    pub(in crate::agents) fn new(point: &'a str) -> Self {
+    pub(crate) fn new(point: &'a str) -> Self {
         Self { point, top: Map::new(), specific: Map::new() }
     }
 
-    pub(in crate::agents) fn top(&mut self, key: &str, value: Value) {
+    pub(crate) fn top(&mut self, key: &str, value: Value) {
         self.top.insert(key.to_owned(), value);
     }
 
-    pub(in crate::agents) fn specific(&mut self, key: &str, value: Value) {
+    pub(crate) fn specific(&mut self, key: &str, value: Value) {
         self.specific.insert(key.to_owned(), value);
     }
 
-    pub(in crate::agents) fn decide(&mut self, decision: &str, reason: &str) {
+    pub(crate) fn decide(&mut self, decision: &str, reason: &str) {
         self.specific("permissionDecision", json!(decision));
         self.specific("permissionDecisionReason", json!(filled(reason)));
     }
 
-    pub(in crate::agents) fn block(&mut self, reason: &str) {
+    pub(crate) fn block(&mut self, reason: &str) {
         self.top("decision", json!("block"));
         self.top("reason", json!(filled(reason)));
     }
 
     /// Adds a denial with this reason. Returns false if there was no place for the reason.
-    pub(in crate::agents) fn refuse(
-        &mut self,
-        no: No,
-        reason: &str,
-        call: Option<&HookCall>,
-        is_interrupted: bool,
-    ) -> bool {
+    pub(crate) fn refuse(&mut self, no: No, reason: &str, call: Option<&HookCall>, is_interrupted: bool) -> bool {
         match no {
             No::Permission => self.decide("deny", reason),
             No::Behavior => {
@@ -99,7 +93,7 @@ impl<'a> Draft<'a> {
         true
     }
 
-    pub(in crate::agents) fn approve(&mut self, no: No, by: &str) {
+    pub(crate) fn approve(&mut self, no: No, by: &str) {
         match no {
             No::Permission => self.decide("allow", &format!("approved by {by}")),
             No::Behavior => self.specific("decision", json!({ "behavior": "allow" })),
@@ -108,7 +102,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Replaces a text.
-    pub(in crate::agents) fn replace(&mut self, no: No, text: &str) {
+    pub(crate) fn replace(&mut self, no: No, text: &str) {
         match no {
             No::Instead(key) => self.specific(key, json!(text)),
             No::Block => self.block(in_place(text)),
@@ -117,7 +111,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Replaces the tool's result: by the whole new result if it has the same shape, otherwise by its text.
-    pub(in crate::agents) fn replace_result(&mut self, no: No, result: &ToolResult, call: &HookCall) {
+    pub(crate) fn replace_result(&mut self, no: No, result: &ToolResult, call: &HookCall) {
         if no != No::Result {
             return self.replace(no, &result.text);
         }
@@ -129,20 +123,20 @@ impl<'a> Draft<'a> {
     }
 
     /// Ends the run. `continue: false` alone would let the tool run first, so it needs a denial beside it.
-    pub(in crate::agents) fn end(&mut self, rejection: &Rejection) {
+    pub(crate) fn end(&mut self, rejection: &Rejection) {
         if rejection.ends.is_some() {
             self.top("continue", json!(false));
             self.top("stopReason", json!(rejection.to_string()));
         }
     }
 
-    pub(in crate::agents) fn finish(self) -> Reply {
+    pub(crate) fn finish(self) -> Reply {
         let object = self.object();
         if object.is_empty() { Reply::empty() } else { Reply::json(&Value::Object(object)) }
     }
 
     /// Returns the reply as an object; empty if nothing was added.
-    pub(in crate::agents) fn object(mut self) -> Map<String, Value> {
+    pub(crate) fn object(mut self) -> Map<String, Value> {
         if !self.specific.is_empty() {
             self.specific.shift_insert(0, "hookEventName".to_owned(), json!(self.point));
             self.top.insert("hookSpecificOutput".to_owned(), Value::Object(self.specific));

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 /// The form of a denial at a hook point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::agents) enum No {
+pub(crate) enum No {
     /// `hookSpecificOutput.permissionDecision` with `deny`, `ask` or `allow`.
     Permission,
     /// `hookSpecificOutput.decision`, an object with `behavior`.
@@ -31,20 +31,20 @@ pub(in crate::agents) enum No {
 
 /// The differences between the replies to the agents of this shape.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::agents) struct Dialect {
+pub(crate) struct Dialect {
     /// Returns the form of a denial at the hook point of this name.
-    pub(in crate::agents) no: fn(&str) -> No,
+    pub(crate) no: fn(&str) -> No,
     /// True if a changed call needs `permissionDecision: "allow"` beside it. Otherwise the reply has no decision, so
     /// that the agent's own permissions apply to the changed call.
-    pub(in crate::agents) change_needs_allow: bool,
+    pub(crate) change_needs_allow: bool,
     /// True if the agent understands `decision.interrupt`.
-    pub(in crate::agents) interrupts: bool,
+    pub(crate) interrupts: bool,
     /// True if the agent treats a denial without a reason as a failed hook.
-    pub(in crate::agents) needs_reason: bool,
+    pub(crate) needs_reason: bool,
 }
 
 /// Encodes the reply to a call.
-pub(in crate::agents) fn encode(agent: &Agent, dialect: &Dialect, call: &HookCall, outcome: &Outcome) -> Reply {
+pub(crate) fn encode(agent: &Agent, dialect: &Dialect, call: &HookCall, outcome: &Outcome) -> Reply {
     let mut draft = Draft::new(&call.point);
     let mut context = outcome.context.clone();
     let no = (dialect.no)(&call.point);
@@ -90,12 +90,12 @@ pub(in crate::agents) fn encode(agent: &Agent, dialect: &Dialect, call: &HookCal
 }
 
 /// Encodes the reply to a call that could not be settled.
-pub(in crate::agents) fn unsettled(agent: &'static Agent, dialect: &Dialect, call: &HookCall, why: &str) -> Reply {
+pub(crate) fn unsettled(agent: &'static Agent, dialect: &Dialect, call: &HookCall, why: &str) -> Reply {
     refuse(agent, dialect, Some(&call.point), Some(call), why)
 }
 
 /// Encodes the reply to a message that could not be read.
-pub(in crate::agents) fn fail(agent: &'static Agent, dialect: &Dialect, point: Option<&str>, why: &str) -> Reply {
+pub(crate) fn fail(agent: &'static Agent, dialect: &Dialect, point: Option<&str>, why: &str) -> Reply {
     refuse(agent, dialect, point, None, why)
 }
 
@@ -122,7 +122,7 @@ fn refuse(agent: &'static Agent, dialect: &Dialect, point: Option<&str>, call: O
 
 /// Returns true if an agent treats the reply as a denial. With exit code 2 the agent reads only the standard error. The
 /// part for a hook point counts only with that hook point's name.
-pub(in crate::agents) fn denies(agent: &Agent, dialect: &Dialect, point: &str, reply: &Reply) -> bool {
+pub(crate) fn denies(agent: &Agent, dialect: &Dialect, point: &str, reply: &Reply) -> bool {
     let has_reason = |reason: &str| !dialect.needs_reason || !reason.trim().is_empty();
     if reply.exit == 2 {
         return agent.abilities(point).rejects && has_reason(&reply.stderr);
@@ -142,6 +142,6 @@ pub(in crate::agents) fn denies(agent: &Agent, dialect: &Dialect, point: &str, r
 }
 
 /// Joins the tasks into one prompt.
-pub(in crate::agents) fn prompts(tasks: &[Task]) -> String {
+pub(crate) fn prompts(tasks: &[Task]) -> String {
     tasks.iter().map(|task| task.prompt.as_str()).collect::<Vec<_>>().join("\n\n")
 }

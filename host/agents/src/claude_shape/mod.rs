@@ -10,10 +10,10 @@ mod result;
 mod shaped;
 mod strictest;
 
-pub(super) use abilities::{CONTEXT, PROMPT, STOP, TELLS};
-pub(super) use decode::{Keys, absolute, decode, first, point_of, text};
-pub(super) use draft::{Draft, denies_by_decision, deny_twice, filled, in_place};
-pub(super) use encode::{Dialect, No, denies, encode, fail, prompts, unsettled};
-pub(super) use result::result;
-pub(super) use shaped::{has_shape_of, is_media, shaped};
-pub(super) use strictest::{Strictest, strictest};
+pub(crate) use abilities::{CONTEXT, PROMPT, STOP, TELLS};
+pub(crate) use decode::{Keys, absolute, decode, first, point_of, text};
+pub(crate) use draft::{Draft, denies_by_decision, deny_twice, filled, in_place};
+pub(crate) use encode::{Dialect, No, denies, encode, fail, prompts, unsettled};
+pub(crate) use result::result;
+pub(crate) use shaped::{has_shape_of, is_media, shaped};
+pub(crate) use strictest::{Strictest, strictest};

@@ -4,7 +4,7 @@ use hookhost_contract::ToolResult;
 use serde_json::{Map, Value};
 
 /// Returns the result with the text that the model reads, and the whole response.
-pub(in crate::agents) fn result(response: &Value) -> ToolResult {
+pub(crate) fn result(response: &Value) -> ToolResult {
     let text = match response {
         Value::String(text) => text.clone(),
         Value::Null => String::new(),

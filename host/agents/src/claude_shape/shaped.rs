@@ -25,7 +25,7 @@ const BYTES: &[&str] = &["base64", "data", "blob", "bytes"];
 
 /// Returns `original` with `text` as its only content, and true if there was a place for the text. A picture becomes a
 /// text.
-pub(in crate::agents) fn shaped(original: &Value, text: &str) -> (Value, bool) {
+pub(crate) fn shaped(original: &Value, text: &str) -> (Value, bool) {
     match original {
         Value::Object(object) if is_media(object) => (text_in_place_of(object, text), true),
         Value::Object(object) => {
@@ -57,7 +57,7 @@ fn block(text: &str) -> Value {
 }
 
 /// Returns true if a block or a result is a picture, or other bytes in a text.
-pub(in crate::agents) fn is_media(object: &Map<String, Value>) -> bool {
+pub(crate) fn is_media(object: &Map<String, Value>) -> bool {
     let is_of_media = object.get("type").and_then(Value::as_str).is_some_and(|kind| MEDIA.contains(&kind));
     is_of_media || BYTES.iter().any(|key| object.get(*key).is_some_and(Value::is_string))
 }
@@ -75,7 +75,7 @@ fn text_in_place_of(object: &Map<String, Value>, text: &str) -> Value {
 }
 
 /// Returns true if the outermost keys of the replacement have the types of the original.
-pub(in crate::agents) fn has_shape_of(original: &Value, replacement: &Value) -> bool {
+pub(crate) fn has_shape_of(original: &Value, replacement: &Value) -> bool {
     match (original, replacement) {
         (Value::Object(original), Value::Object(replacement)) => original.iter().all(|(key, value)| {
             COPIES.contains(&key.as_str()) || replacement.get(key).is_some_and(|new| same_kind(value, new))

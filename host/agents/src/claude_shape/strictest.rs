@@ -5,7 +5,7 @@ use crate::agent::{Agent, HookPoint};
 
 /// The strictest reply that an agent understands at a hook point.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::agents) enum Strictest {
+pub(crate) enum Strictest {
     /// The agent accepts a denial.
     Refuse(&'static HookPoint),
     /// The agent's user can be told.
@@ -17,7 +17,7 @@ pub(in crate::agents) enum Strictest {
 }
 
 /// Returns the strictest reply at the hook point of this name.
-pub(in crate::agents) fn strictest(agent: &'static Agent, point: Option<&str>) -> Strictest {
+pub(crate) fn strictest(agent: &'static Agent, point: Option<&str>) -> Strictest {
     match point.and_then(|name| point_of(agent, name)) {
         Some(known) if known.abilities.rejects => Strictest::Refuse(known),
         Some(known) if known.abilities.tells_user => Strictest::Tell(known),

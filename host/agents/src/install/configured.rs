@@ -3,11 +3,11 @@
 //! Anyone who can write the file can put a command into it, and a repository brings such files. So nothing from a file
 //! is run: for a [`Configured`] that belongs to hookhost, the words of the plan are run.
 
-use crate::error::Refused;
-use crate::json;
-use crate::ours;
-use crate::settings_file::look;
-use hookhost_adapters::install::{FilePlan, JsonEntry};
+use crate::install::error::Refused;
+use crate::install::json;
+use crate::install::ours;
+use crate::install::settings_file::look;
+use crate::plan::{FilePlan, JsonEntry};
 use serde_json::Value;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -156,7 +156,6 @@ fn of_plan(plan: &FilePlan) -> Vec<Configured> {
             });
             elements.flat_map(|element| of_value(path, element)).collect()
         }
-        _ => Vec::new(),
     }
 }
 
@@ -212,7 +211,7 @@ fn command(hook: &serde_json::Map<String, Value>) -> Option<Run> {
 #[cfg(test)]
 mod tests {
     use super::{Run, of_file, of_value};
-    use hookhost_adapters::install::{FilePlan, JsonEntry};
+    use crate::plan::{FilePlan, JsonEntry};
     use serde_json::json;
     use std::path::Path;
 

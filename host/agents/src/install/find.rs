@@ -1,7 +1,7 @@
 //! Finds installed agents by their programs on the `PATH` and by their directories.
 
-use hookhost_adapters::install::{Context, Scope};
-use hookhost_adapters::{Adapter, all};
+use crate::plan::{Context, Scope};
+use crate::{Adapter, all};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 

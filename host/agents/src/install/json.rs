@@ -1,16 +1,25 @@
 //! Edits JSON files in place, with comments and trailing commas. Comments, order and formatting are kept.
 
-use crate::ours::{self, Share};
-use hookhost_adapters::install::{JsonDialect, JsonEntry};
+use crate::install::error::Refused;
+use crate::install::ours::{self, Share};
+use crate::plan::{JsonDialect, JsonEntry};
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstContainerNode, CstInputValue, CstNode, CstObject, CstRootNode};
 use serde_json::Value;
 use std::collections::HashSet;
+use std::path::Path;
 
 /// The reason why a text is not edited, as the end of a sentence about the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NotEditable(pub String);
+
+impl NotEditable {
+    /// Returns the error for the file at `path`, which has this text.
+    pub(crate) fn refused(&self, path: &Path) -> Refused {
+        Refused::new(path, self.to_string(), "correct it, and try again")
+    }
+}
 
 /// The byte order mark that some editors write before a text.
 pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
@@ -60,7 +69,6 @@ pub fn with_entries(
         match entry {
             JsonEntry::Element { at, value } => put(&array_at(&top, at)?, value, agent),
             JsonEntry::Default { at, value } => put_default(&top, at, value)?,
-            _ => return Err(NotEditable("needs an entry of a kind that this hookhost does not know".to_owned())),
         }
     }
     let edited = format!("{mark}{root}");

@@ -3,9 +3,9 @@
 //! A changed entry contains its original: the proxy's arguments end with the server's command. So no other record is
 //! needed to reverse the change.
 
-use crate::json::{NotEditable, input, parse};
-use hookhost_adapters::install::JsonDialect;
-use hookhost_adapters::mcp_servers::{BETWEEN, EACH, between, looks_like_proxy, starts_proxy};
+use crate::install::json::{NotEditable, input, parse};
+use crate::mcp_servers::{BETWEEN, EACH, between, looks_like_proxy, starts_proxy};
+use crate::plan::JsonDialect;
 use jsonc_parser::cst::{CstArray, CstNode, CstObject};
 use serde_json::{Value, json};
 use std::fmt;
@@ -240,8 +240,8 @@ fn set(server: &CstObject, key: &str, value: &Value) {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::{Change, Proxy, Server, with_proxy, without_proxy};
-    use hookhost_adapters::install::JsonDialect;
-    use hookhost_adapters::mcp_servers::EACH;
+    use crate::mcp_servers::EACH;
+    use crate::plan::JsonDialect;
     use std::path::Path;
 
     const PLACES: &[&[&str]] = &[&["mcpServers"], &["projects", EACH, "mcpServers"]];

@@ -1,9 +1,9 @@
 //! Puts the proxy before the MCP servers in a TOML file, and removes it again. Only the words of the commands are
 //! edited. All other bytes of the file are kept: line ends, a byte order mark, comments.
 
-use crate::json::{BYTE_ORDER_MARK, NotEditable};
-use crate::mcp_servers::{Change, Proxy, Server, VARIABLES};
-use hookhost_adapters::mcp_servers::{BETWEEN, between, looks_like_proxy, starts_proxy};
+use crate::install::json::{BYTE_ORDER_MARK, NotEditable};
+use crate::install::mcp_servers::{Change, Proxy, Server, VARIABLES};
+use crate::mcp_servers::{BETWEEN, between, looks_like_proxy, starts_proxy};
 use std::ops::Range;
 use toml_edit::{Array, Document, Item, TableLike, TomlError, Value};
 
@@ -190,7 +190,7 @@ fn words(server: &dyn TableLike) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::{with_proxy, without_proxy};
-    use crate::mcp_servers::{Change, tests::proxy};
+    use crate::install::mcp_servers::{Change, tests::proxy};
 
     const PLACES: &[&[&str]] = &[&["mcp_servers"]];
 

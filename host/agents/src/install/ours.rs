@@ -1,6 +1,6 @@
 //! Recognises the entries of a file that belong to hookhost: those that only call the hook program for an agent.
 
-use hookhost_adapters::install::PROGRAM;
+use crate::plan::PROGRAM;
 use serde_json::Value;
 
 /// Returns true if a text names the hook program as a separate word, with or without a path.

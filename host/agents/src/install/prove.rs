@@ -2,12 +2,12 @@
 //! canary calls, as the agent would. The hook has to deny one and to let the other pass; a hook that denies everything
 //! proves nothing.
 
-use crate::configured::Configured;
-use crate::find;
-use crate::process::{self, Ended, NotEnded};
-use crate::receipt::now;
-use crate::settings_file::{digest_of, look};
-use hookhost_adapters::{Adapter, Reply, canary};
+use crate::install::configured::Configured;
+use crate::install::find;
+use crate::install::process::{self, Ended, NotEnded};
+use crate::install::receipt::now;
+use crate::install::settings_file::{digest_of, look};
+use crate::{Adapter, Reply, canary};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::fs;
@@ -235,9 +235,9 @@ impl Proofs {
 #[cfg(all(test, unix))]
 mod tests {
     use super::{Proofs, TrialVerdict, prove};
-    use crate::configured::of_file;
-    use hookhost_adapters::by_name;
-    use hookhost_adapters::install::{FilePlan, JsonEntry};
+    use crate::by_name;
+    use crate::install::configured::of_file;
+    use crate::plan::{FilePlan, JsonEntry};
     use serde_json::json;
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;

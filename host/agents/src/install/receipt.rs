@@ -2,11 +2,11 @@
 //!
 //! A receipt is written before its files, so a crash between the two loses nothing.
 
-use crate::error::Refused;
-use crate::settings_file::{digest, look};
+use crate::install::error::Refused;
+use crate::install::settings_file::{digest, look};
+use crate::plan::Scope;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hookhost_adapters::install::Scope;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, Write as _};

@@ -1,6 +1,6 @@
 //! People's files, read once, and replaced as a whole or not at all.
 
-use crate::error::Refused;
+use crate::install::error::Refused;
 use data_encoding::HEXLOWER;
 use hookhost_files::{Guard, Links};
 use sha2::{Digest as _, Sha256};

@@ -1,13 +1,12 @@
 //! Removes the hook. An unchanged file is restored byte for byte; from a file that somebody changed, only hookhost's
 //! entries are removed.
 
-use crate::error::Refused;
-use crate::install::unusable;
-use crate::json;
-use crate::ours;
-use crate::receipt::{Content, FileReceipt, Installation, Receipt};
-use crate::settings_file::{SettingsFile, digest, remove_directories};
-use hookhost_adapters::install::{FilePlan, Plan};
+use crate::install::error::Refused;
+use crate::install::json;
+use crate::install::ours;
+use crate::install::receipt::{Content, FileReceipt, Installation, Receipt};
+use crate::install::settings_file::{SettingsFile, digest, remove_directories};
+use crate::plan::{FilePlan, Plan};
 use std::path::{Path, PathBuf};
 
 /// The change of a file.
@@ -141,7 +140,7 @@ fn undo(
         _ => &[],
     };
     let before_text = before.as_ref().and_then(|before| std::str::from_utf8(before).ok());
-    let rest = json::without_entries(text, before_text, entries, agent).map_err(|why| unusable(&file.named, &why))?;
+    let rest = json::without_entries(text, before_text, entries, agent).map_err(|why| why.refused(&file.named))?;
     Ok(match rest {
         rest if !rest.is_changed => Undo::Nothing,
         rest if rest.is_only_ours && kept.is_some_and(|kept| kept.before.is_none() && !kept.changed_between) => {

@@ -1,7 +1,7 @@
 //! The installed version of an agent, compared with the versions that the adapter supports.
 
-use crate::process;
-use hookhost_adapters::Agent;
+use crate::Agent;
+use crate::install::process;
 use std::cmp::Ordering;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -76,7 +76,7 @@ fn numbers(version: &str) -> Option<Vec<u64>> {
 #[cfg(test)]
 mod tests {
     use super::{Known, known, number_in};
-    use hookhost_adapters::by_name;
+    use crate::by_name;
 
     #[test]
     fn a_version_is_found_in_what_an_agent_says() {

@@ -1,6 +1,6 @@
 //! One table of calls, spelt as each agent spells it, is the same action in every agent; or the table says why not.
 
-use hookhost_adapters::{HookEvent, Message, ToolUse, by_name};
+use hookhost_agents::{HookEvent, Message, ToolUse, by_name};
 use hookhost_contract::action::ActionMap;
 use hookhost_contract::{Action, McpTool, ShellCommand, ShellDialect};
 use serde_json::{Value, json};

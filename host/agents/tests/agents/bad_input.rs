@@ -2,7 +2,7 @@
 
 use crate::goldens::{Fixture, fixtures};
 use crate::judge::AGENTS;
-use hookhost_adapters::{Adapter, HookCall, Message, Unreadable, by_name};
+use hookhost_agents::{Adapter, HookCall, Message, Unreadable, by_name};
 use hookhost_contract::EventKind;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

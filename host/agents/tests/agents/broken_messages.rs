@@ -1,7 +1,7 @@
 //! What is not a message is refused with a sentence, and nothing panics.
 
 use crate::goldens::fixtures;
-use hookhost_adapters::{HookEvent, Message, all, by_name, detect};
+use hookhost_agents::{HookEvent, Message, all, by_name, detect};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;

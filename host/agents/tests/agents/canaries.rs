@@ -2,7 +2,7 @@
 //! takes its own no for a no and nothing else.
 
 use crate::goldens::{Fixture, fixtures};
-use hookhost_adapters::{Adapter, Answer, HookEvent, Message, Outcome, Reply, all, by_name, canary};
+use hookhost_agents::{Adapter, Answer, HookEvent, Message, Outcome, Reply, all, by_name, canary};
 use hookhost_contract::action::ActionMap;
 use hookhost_contract::{Action, EventKind, Refusal, Rejection, Stop};
 use serde_json::{Map, Value};

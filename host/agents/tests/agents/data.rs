@@ -2,8 +2,8 @@
 
 use crate::goldens::{Fixture, fixtures};
 use crate::judge::AGENTS;
-use hookhost_adapters::install::{Context, FilePlan, JsonEntry, OnFailure, PROGRAM, Plan, Scope};
-use hookhost_adapters::{Message, all, by_name};
+use hookhost_agents::plan::{Context, FilePlan, JsonEntry, OnFailure, PROGRAM, Plan, Scope};
+use hookhost_agents::{Message, all, by_name};
 use hookhost_contract::EventKind;
 use serde_json::Value;
 use std::collections::BTreeSet;

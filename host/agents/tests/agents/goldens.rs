@@ -1,7 +1,7 @@
 //! `fixtures/AGENT/*.json`: a message of an agent, and the reply to each outcome. After a change that is meant,
-//! `HOOKHOST_WRITE_GOLDENS=1 cargo test -p hookhost-adapters` writes the replies, and a review sees what changed.
+//! `HOOKHOST_WRITE_GOLDENS=1 cargo test -p hookhost-agents` writes the replies, and a review sees what changed.
 
-use hookhost_adapters::{Adapter, Answer, HookCall, HookEvent, Message, Outcome, Reply, by_name, degrade};
+use hookhost_agents::{Adapter, Answer, HookCall, HookEvent, Message, Outcome, Reply, by_name, degrade};
 use hookhost_contract::{Asker, Escalation, Question, Refusal, Rejection, Stop, Task, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};

@@ -1,12 +1,12 @@
 //! What decides under which rules an agent runs is guarded: the plugins that protect the session have a table of it, which is made of
 //! what the adapters know.
 //!
-//! `HOOKHOST_WRITE_GOLDENS=1 cargo test -p hookhost-adapters guarded` writes the table and the parts of the rules.
+//! `HOOKHOST_WRITE_GOLDENS=1 cargo test -p hookhost-agents guarded` writes the table and the parts of the rules.
 
-use hookhost_adapters::agents;
-use hookhost_adapters::guarded::{self, Guarded, Unhooked};
-use hookhost_adapters::install::{Context, OnFailure, Scope};
-use hookhost_adapters::mcp_servers;
+use hookhost_agents::agents;
+use hookhost_agents::guarded::{self, Guarded, Unhooked};
+use hookhost_agents::mcp_servers;
+use hookhost_agents::plan::{Context, OnFailure, Scope};
 use shell_syntax::guarded::Reach;
 use shell_syntax::path::{Normal, clean};
 use std::collections::BTreeSet;
@@ -89,8 +89,8 @@ fn table() -> String {
 # shell-guard and path-guard let nothing that an agent asks for write them. The build makes a table of it (`src/guarded.rs` looks a path
 # up).
 #
-# Generated from what the adapters know (`host/adapters/src/guarded.rs`, and the files that `hookhost install` writes):
-# `HOOKHOST_WRITE_GOLDENS=1 cargo test -p hookhost-adapters guarded`.
+# Generated from what the adapters know (`host/agents/src/guarded.rs`, and the files that `hookhost install` writes):
+# `HOOKHOST_WRITE_GOLDENS=1 cargo test -p hookhost-agents guarded`.
 #
 # A path is a row of names, in any case, anywhere: `.claude/settings*.json` is that file of the user, of this project and of any other.
 # With a slash in front it is a path from the root. `*` stands for any part of a name. `/**` at the end is the directory with
@@ -237,7 +237,7 @@ fn the_table_and_the_rules_are_those_that_the_adapters_know() {
         }
         assert!(
             kept(file) == expected,
-            "example-plugins/{file} is stale: HOOKHOST_WRITE_GOLDENS=1 cargo test -p hookhost-adapters guarded"
+            "example-plugins/{file} is stale: HOOKHOST_WRITE_GOLDENS=1 cargo test -p hookhost-agents guarded"
         );
     }
 }

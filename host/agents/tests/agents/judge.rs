@@ -1,7 +1,7 @@
 //! What each agent does with a reply, written from its documents and from what it was seen to do, without a look at the
 //! encoders. `effects.json` has replies of which the effect is known.
 
-use hookhost_adapters::Reply;
+use hookhost_agents::Reply;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

@@ -1,6 +1,6 @@
 //! What each agent does with a reply, as its documents and reports say it: written apart from the adapters, to judge them.
 
-use hookhost_adapters::Reply;
+use hookhost_agents::Reply;
 use serde_json::Value;
 
 /// Whether the agent does not do, or does not use, what it asked about at this hook point. `told` is the text that the event was

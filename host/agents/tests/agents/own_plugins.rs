@@ -1,7 +1,7 @@
 //! Our own plugins, run with Node: what each agent gets from its plugin, for each reply of a hook program and where there is none.
 
-use hookhost_adapters::install::{Context, FilePlan, OnFailure, PROGRAM, Scope};
-use hookhost_adapters::{Message, by_name};
+use hookhost_agents::plan::{Context, FilePlan, OnFailure, PROGRAM, Scope};
+use hookhost_agents::{Message, by_name};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};

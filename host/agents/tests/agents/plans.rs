@@ -1,8 +1,8 @@
 //! What has to be in which files: paths with any characters reach the hook program as they are.
 
-use hookhost_adapters::by_name;
-use hookhost_adapters::directories::Directories;
-use hookhost_adapters::install::{Context, FilePlan, JsonEntry, OnFailure, PROGRAM, Plan, Scope};
+use hookhost_agents::by_name;
+use hookhost_agents::directories::Directories;
+use hookhost_agents::plan::{Context, FilePlan, JsonEntry, OnFailure, PROGRAM, Plan, Scope};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -177,7 +177,7 @@ fn the_command_of_a_user_fixes_the_directories_of_hookhost_and_no_other_does() {
     };
     let flags = directories.flags();
     assert_eq!(flags.len(), 3);
-    for adapter in hookhost_adapters::all() {
+    for adapter in hookhost_agents::all() {
         let agent = adapter.agent().name;
         let Some(user) = plan(agent, Scope::User).filter(|plan| !plan.files.is_empty()) else { continue };
         let text = format!("{user:?}");

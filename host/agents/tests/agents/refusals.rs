@@ -2,7 +2,7 @@
 
 use crate::goldens::{Fixture, fixtures};
 use crate::judge;
-use hookhost_adapters::{Adapter, Answer, HookCall, Message, Outcome, Reply, by_name, degrade};
+use hookhost_agents::{Adapter, Answer, HookCall, Message, Outcome, Reply, by_name, degrade};
 use hookhost_contract::{EventKind, Refusal, Rejection, Stop, Task};
 use proptest::prelude::*;
 use serde_json::Value;

@@ -2,7 +2,7 @@
 
 use crate::goldens::fixtures;
 use crate::model::{continues, denies};
-use hookhost_adapters::{Adapter, Answer, HookCall, HookEvent, Message, Outcome, all, by_name, degrade};
+use hookhost_agents::{Adapter, Answer, HookCall, HookEvent, Message, Outcome, all, by_name, degrade};
 use hookhost_contract::{EventKind, Refusal, Rejection, Stop};
 use proptest::prelude::*;
 use serde_json::{Map, Value};

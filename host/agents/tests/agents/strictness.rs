@@ -2,7 +2,7 @@
 
 use crate::actions::agents;
 use crate::goldens::fixtures;
-use hookhost_adapters::{Adapter, HookCall, HookEvent, Message, Reply, ToolUse, Unreadable, all, by_name};
+use hookhost_agents::{Adapter, HookCall, HookEvent, Message, Reply, ToolUse, Unreadable, all, by_name};
 use hookhost_contract::EventKind;
 use serde_json::{Value, json};
 use std::fs;

@@ -1,11 +1,11 @@
 //! Every agent's plan: installed twice, looked at, and taken out again.
 
 use crate::home::Home;
-use hookhost_adapters::install::{Context, FilePlan, JsonEntry, Scope};
-use hookhost_adapters::{Adapter, Reply, all, canary};
-use hookhost_install::prove::prove;
-use hookhost_install::receipt::Installation;
-use hookhost_install::{configured, doctor, find, install, uninstall};
+use hookhost_agents::install::prove::prove;
+use hookhost_agents::install::receipt::Installation;
+use hookhost_agents::install::{self, configured, doctor, find, uninstall};
+use hookhost_agents::plan::{Context, FilePlan, JsonEntry, Scope};
+use hookhost_agents::{Adapter, Reply, all, canary};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -73,7 +73,7 @@ fn of_repository(adapter: &dyn Adapter, context: &Context<'_>, trace: &Path) {
         let text = match &file {
             FilePlan::Whole { content, .. } => content.clone(),
             FilePlan::Json { entries, .. } => {
-                let none = hookhost_install::json::with_entries("", entries, adapter.json_dialect(), "nobody");
+                let none = install::json::with_entries("", entries, adapter.json_dialect(), "nobody");
                 none.unwrap()
             }
             _ => continue,

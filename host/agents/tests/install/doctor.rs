@@ -1,11 +1,11 @@
 //! What the doctor says of the files of a user.
 
 use crate::home::{ANY, Home};
-use hookhost_adapters::install::{Context, Scope};
-use hookhost_install::check::State;
-use hookhost_install::doctor::{Diagnosis, Sought, examine};
-use hookhost_install::install;
-use hookhost_install::receipt::Installation;
+use hookhost_agents::install;
+use hookhost_agents::install::check::State;
+use hookhost_agents::install::doctor::{Diagnosis, Sought, examine};
+use hookhost_agents::install::receipt::Installation;
+use hookhost_agents::plan::{Context, Scope};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -153,8 +153,8 @@ fn a_directory_of_another_agent_is_no_trace() {
     fs::create_dir(home.path(".gemini")).unwrap();
     fs::write(home.path(".gemini/settings.json"), "{}").unwrap();
     let traces = |name: &str| {
-        let adapter = hookhost_adapters::by_name(name).unwrap();
-        home.with_context(|context| hookhost_install::find::traces(adapter, context, &path(&home)))
+        let adapter = hookhost_agents::by_name(name).unwrap();
+        home.with_context(|context| install::find::traces(adapter, context, &path(&home)))
     };
     assert_eq!(traces("gemini-cli").directories, [home.path(".gemini")]);
     assert!(!traces("antigravity").any());
@@ -186,7 +186,7 @@ fn every_documented_switch_of_an_agent_is_seen() {
         let path_of = root.join(file);
         fs::create_dir_all(path_of.parent().unwrap()).unwrap();
         fs::write(&path_of, text).unwrap();
-        let adapter = hookhost_adapters::by_name(agent).unwrap();
+        let adapter = hookhost_agents::by_name(agent).unwrap();
         let of = Installation::new(agent, Scope::User, &project);
         let diagnosis = home.with_context(|context| {
             let context = Context { project: &project, ..*context };
@@ -238,7 +238,7 @@ fn a_variable_of_the_agents_files_that_leads_the_hook_to_other_rules_is_reported
         let file = home.path(file);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(&file, "# mine\nKEY=1\nexport XDG_CONFIG_HOME = \"/nowhere\"\n").unwrap();
-        let adapter = hookhost_adapters::by_name(agent).unwrap();
+        let adapter = hookhost_agents::by_name(agent).unwrap();
         let diagnosis = home.with_context(|context| {
             let plan = adapter.install(context).unwrap();
             let of = Installation::new(agent, Scope::User, Path::new("/project"));

@@ -1,10 +1,10 @@
 //! What is in the files of a user before, meanwhile and afterwards.
 
 use crate::home::{ANY, Home};
-use hookhost_adapters::install::Scope;
-use hookhost_install::receipt::{Content, Installation};
-use hookhost_install::uninstall::Undo;
-use hookhost_install::{install, json};
+use hookhost_agents::install::receipt::{Content, Installation};
+use hookhost_agents::install::{self, json};
+use hookhost_agents::plan::Scope;
+use install::uninstall::Undo;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
@@ -119,7 +119,7 @@ fn a_broken_file_stays_as_it_is() {
 
 #[test]
 fn where_one_file_of_several_cannot_be_written_the_others_are_put_back() {
-    use hookhost_adapters::install::{FilePlan, JsonEntry, Plan};
+    use hookhost_agents::plan::{FilePlan, JsonEntry, Plan};
     let home = Home::new();
     home.write("{\"a\": 1}");
     let entry =
@@ -159,7 +159,7 @@ fn receipts_are_the_users_alone_and_a_foreign_one_is_refused() {
 
 #[test]
 fn a_whole_file_is_written_and_removed_and_one_that_somebody_changed_is_left() {
-    use hookhost_adapters::install::{FilePlan, Plan};
+    use hookhost_agents::plan::{FilePlan, Plan};
     let home = Home::new();
     let path = home.path("hooks/PreToolUse");
     let plan =
@@ -171,8 +171,8 @@ fn a_whole_file_is_written_and_removed_and_one_that_somebody_changed_is_left() {
         install::apply(&changes, &home.receipts(), &of, None)
     };
     let undo = || {
-        let undoings = hookhost_install::uninstall::prepare(&plan(), &of, receipt().as_ref()).unwrap();
-        hookhost_install::uninstall::apply(&undoings).unwrap();
+        let undoings = install::uninstall::prepare(&plan(), &of, receipt().as_ref()).unwrap();
+        install::uninstall::apply(&undoings).unwrap();
         home.receipts().remove(&of).unwrap();
         undoings.into_iter().map(|undoing| undoing.undo).collect::<Vec<_>>()
     };
@@ -188,7 +188,7 @@ fn a_whole_file_is_written_and_removed_and_one_that_somebody_changed_is_left() {
 
 #[test]
 fn a_whole_file_that_somebody_else_has_written_is_never_overwritten() {
-    use hookhost_adapters::install::{FilePlan, Plan};
+    use hookhost_agents::plan::{FilePlan, Plan};
     let of = Home::installation();
     for is_program in [true, false] {
         let home = Home::new();
@@ -222,7 +222,7 @@ fn a_whole_file_that_somebody_else_has_written_is_never_overwritten() {
 
 #[test]
 fn no_file_outside_of_a_project_is_changed_through_a_link_of_it() {
-    use hookhost_adapters::install::Context;
+    use hookhost_agents::plan::Context;
     use std::os::unix::fs::symlink;
     for (agent, link) in [
         ("cline", ".clinerules/hooks/PreToolUse"),
@@ -239,13 +239,13 @@ fn no_file_outside_of_a_project_is_changed_through_a_link_of_it() {
         fs::write(mine.join("settings.json"), "{}").unwrap();
         let is_file = link.extension().is_some() || link.ends_with("PreToolUse");
         symlink(if is_file { mine.join("settings.json") } else { mine.clone() }, &link).unwrap();
-        let adapter = hookhost_adapters::by_name(agent).unwrap();
+        let adapter = hookhost_agents::by_name(agent).unwrap();
         let of = Installation::new(agent, Scope::Project, &project);
         home.with_context(|context| {
             let plan = adapter.install(&Context { scope: Scope::Project, project: &project, ..*context }).unwrap();
             let error = install::prepare(&plan, &of, adapter.json_dialect(), None).unwrap_err();
             assert!(error.what.contains("a symbolic link leads to "), "{error}");
-            let error = hookhost_install::uninstall::prepare(&plan, &of, None).unwrap_err();
+            let error = install::uninstall::prepare(&plan, &of, None).unwrap_err();
             assert!(error.what.contains("a symbolic link leads to "), "{error}");
         });
         assert_eq!(fs::read_dir(&mine).unwrap().count(), 1);
@@ -255,11 +255,11 @@ fn no_file_outside_of_a_project_is_changed_through_a_link_of_it() {
 
 #[test]
 fn two_agents_share_a_file_and_one_leaves_the_others_hook_alone() {
-    use hookhost_adapters::install::Context;
-    use hookhost_install::uninstall;
+    use hookhost_agents::install::uninstall;
+    use hookhost_agents::plan::Context;
     let home = Home::new();
     home.write("{\"model\": \"big\"}");
-    let mods = hookhost_adapters::by_name("claude-code-mods").unwrap();
+    let mods = hookhost_agents::by_name("claude-code-mods").unwrap();
     let of = Installation::new("claude-code-mods", Scope::User, std::path::Path::new("/project"));
     let plan = home.with_context(|context| mods.install(&Context { ..*context }).unwrap());
     home.install().unwrap();

@@ -1,10 +1,10 @@
 //! A home directory, and the plan of an agent in it.
 
-use hookhost_adapters::install::{Context, JsonDialect, OnFailure, Plan, Scope};
-use hookhost_adapters::{Adapter, by_name};
-use hookhost_install::receipt::{Installation, Receipts};
-use hookhost_install::uninstall::Undo;
-use hookhost_install::{Refused, install, uninstall};
+use hookhost_agents::install::receipt::{Installation, Receipts};
+use hookhost_agents::install::uninstall::Undo;
+use hookhost_agents::install::{self, Refused, uninstall};
+use hookhost_agents::plan::{Context, JsonDialect, OnFailure, Plan, Scope};
+use hookhost_agents::{Adapter, by_name};
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;

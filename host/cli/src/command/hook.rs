@@ -2,8 +2,8 @@
 
 use crate::args::HookArgs;
 use crate::exit::{CliError, Exit};
-use hookhost_adapters::directories::Directories;
-use hookhost_adapters::{Adapter, all, by_name};
+use hookhost_agents::directories::Directories;
+use hookhost_agents::{Adapter, all, by_name};
 use hookhost_hook::program;
 use strsim::jaro_winkler;
 

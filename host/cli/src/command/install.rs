@@ -11,12 +11,12 @@ use crate::output::{
 };
 use anyhow::anyhow;
 use hookhost::files::Lock;
-use hookhost_adapters::install::{OnFailure, Plan, Scope};
-use hookhost_adapters::{Adapter, Covered};
-use hookhost_install::find;
-use hookhost_install::install::{self, Change};
-use hookhost_install::receipt::{Installation, Receipts};
-use hookhost_install::version::{self, Known};
+use hookhost_agents::install::find;
+use hookhost_agents::install::receipt::{Installation, Receipts};
+use hookhost_agents::install::version::{self, Known};
+use hookhost_agents::install::{self, Change};
+use hookhost_agents::plan::{OnFailure, Plan, Scope};
+use hookhost_agents::{Adapter, Covered};
 use std::fmt::Write as _;
 
 pub(crate) fn run(args: &InstallArgs) -> Result<Exit, CliError> {

@@ -1,6 +1,6 @@
 //! Finds the texts in a payload.
 
-use crate::agents::claude_shape::is_media;
+use crate::claude_shape::is_media;
 use serde_json::Value;
 
 /// A text of a payload, and the JSON pointer to it.

@@ -2,9 +2,9 @@
 
 use super::AGENT;
 use crate::agents::own_plugin::{Runtime, file};
-use crate::install::{Context, FilePlan, NotInstallable, Plan, Scope};
+use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope};
 
-const PLUGIN: &str = include_str!("plugin.ts");
+const PLUGIN: &str = include_str!("../plugins/amp.ts");
 
 /// Amp loads no file without this line.
 const ACKNOWLEDGEMENT: &str = "// @i-know-the-amp-plugin-api-is-wip-and-very-experimental-right-now\n";

@@ -1,8 +1,8 @@
 //! Antigravity's messages. They do not name their hook point; the command line does.
 
 use super::AGENT;
-use crate::agents::claude_shape::{absolute, first, point_of, result, text};
 use crate::checks::{has_call, misplaced_call};
+use crate::claude_shape::{absolute, first, point_of, result, text};
 use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};

@@ -2,7 +2,7 @@
 //! about each call.
 
 use super::AGENT;
-use crate::agents::claude_shape::{Strictest, deny_twice, filled, point_of, strictest};
+use crate::claude_shape::{Strictest, deny_twice, filled, point_of, strictest};
 use crate::event::HookCall;
 use crate::outcome::{Answer, Outcome};
 use crate::reason;

@@ -2,7 +2,7 @@
 //! each timeout is an integer.
 
 use super::AGENT;
-use crate::install::{Context, FilePlan, NotInstallable, Plan, Scope, groups_at};
+use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope, groups_at};
 use serde_json::json;
 
 pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {

@@ -1,7 +1,7 @@
 //! Claude Code's messages: one object with `hook_event_name`, keys in snake case.
 
 use super::AGENT;
-use crate::agents::claude_shape::{self, Keys};
+use crate::claude_shape::{self, Keys};
 use crate::event::HookCall;
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};

@@ -3,11 +3,11 @@
 
 use super::AGENT;
 use crate::agents::own_plugin::{Runtime, file};
-use crate::install::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope};
+use crate::plan::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-const MODULE: &str = include_str!("register.js");
+const MODULE: &str = include_str!("../plugins/claude_code_mods.js");
 
 pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let directory = match context.scope {

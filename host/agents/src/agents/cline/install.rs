@@ -1,7 +1,7 @@
 //! Cline runs the programs in its hook directories, each with the name of its hook point.
 
 use super::AGENT;
-use crate::install::{Context, FilePlan, NotInstallable, Plan, Scope};
+use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope};
 
 pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let directory = match context.scope {

@@ -1,7 +1,7 @@
 //! Codex's messages: Claude Code's shape, with `turn_id` and `model`.
 
 use super::AGENT;
-use crate::agents::claude_shape::{self, Keys};
+use crate::claude_shape::{self, Keys};
 use crate::event::HookCall;
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};

@@ -2,7 +2,7 @@
 //! hook, and the call runs.
 
 use super::AGENT;
-use crate::agents::claude_shape::{self, Dialect, No};
+use crate::claude_shape::{self, Dialect, No};
 use crate::event::HookCall;
 use crate::outcome::Outcome;
 use crate::reply::Reply;

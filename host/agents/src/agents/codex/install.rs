@@ -1,7 +1,7 @@
 //! Codex reads its hooks from `hooks.json`, and runs the hooks that a person has trusted.
 
 use super::AGENT;
-use crate::install::{Context, FilePlan, NotInstallable, Plan, Scope, groups};
+use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope, groups};
 use serde_json::json;
 
 pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {

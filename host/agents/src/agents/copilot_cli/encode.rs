@@ -1,7 +1,7 @@
 //! Replies to Copilot. An empty reply is neutral. A denial is JSON and exit code 2: the exit code alone denies, and the
 //! model reads the reason in the JSON.
 
-use crate::agents::claude_shape::prompts;
+use crate::claude_shape::prompts;
 use crate::event::{HookCall, HookEvent};
 use crate::outcome::{Answer, Outcome};
 use crate::reason;

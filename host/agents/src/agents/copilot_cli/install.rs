@@ -1,7 +1,7 @@
 //! Copilot reads each JSON file in its hook directories, so the hook has its own file.
 
 use super::AGENT;
-use crate::install::{Context, FilePlan, NotInstallable, Plan, Scope};
+use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! Replies to Crush: one flat object. `allow` skips the question to the user, so only an approval uses it.
 
 use super::AGENT;
-use crate::agents::claude_shape::{Strictest, denies_by_decision, filled, strictest};
+use crate::claude_shape::{Strictest, denies_by_decision, filled, strictest};
 use crate::event::HookCall;
 use crate::outcome::{Answer, Outcome};
 use crate::reason;

@@ -1,7 +1,7 @@
 //! Crush reads its hooks from `crush.json`, of the user or the project.
 
 use super::AGENT;
-use crate::install::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope};
+use crate::plan::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope};
 use serde_json::json;
 
 pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {

@@ -2,7 +2,7 @@
 //! its reply is never empty.
 
 use super::COMPATIBLE;
-use crate::agents::claude_shape::prompts;
+use crate::claude_shape::prompts;
 use crate::event::HookCall;
 use crate::outcome::{Answer, Outcome};
 use crate::reason;

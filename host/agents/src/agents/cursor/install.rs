@@ -1,7 +1,7 @@
 //! Cursor reads its hooks from `hooks.json` of the user, the project or the machine. It reloads a file that changes.
 
 use super::AGENT;
-use crate::install::{Context, FilePlan, JsonEntry, NotInstallable, OnFailure, Plan, Scope};
+use crate::plan::{Context, FilePlan, JsonEntry, NotInstallable, OnFailure, Plan, Scope};
 use hookhost_contract::EventKind;
 use serde_json::json;
 use std::path::PathBuf;

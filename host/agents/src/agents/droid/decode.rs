@@ -1,7 +1,7 @@
 //! Droid's messages: Claude Code's shape. Some of them have keys in camel case.
 
 use super::AGENT;
-use crate::agents::claude_shape::{self, Keys};
+use crate::claude_shape::{self, Keys};
 use crate::event::HookCall;
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};

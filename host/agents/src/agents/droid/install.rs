@@ -1,7 +1,7 @@
 //! Droid reads its hooks from `hooks.json`, whose outermost keys are the hook points.
 
 use super::AGENT;
-use crate::install::{Context, FilePlan, NotInstallable, Plan, Scope, groups_at};
+use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope, groups_at};
 use serde_json::json;
 
 pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {

@@ -1,7 +1,7 @@
 //! Gemini CLI's messages: Claude Code's shape under other names, and requests to the model.
 
 use super::AGENT;
-use crate::agents::claude_shape::{self, Keys, point_of};
+use crate::claude_shape::{self, Keys, point_of};
 use crate::event::{HookCall, HookEvent};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};

@@ -2,7 +2,7 @@
 //! code 0: the denial at an unknown hook point.
 
 use super::AGENT;
-use crate::agents::claude_shape::{Draft, Strictest, filled, in_place, prompts, strictest};
+use crate::claude_shape::{Draft, Strictest, filled, in_place, prompts, strictest};
 use crate::event::HookCall;
 use crate::outcome::{Answer, Outcome};
 use crate::reason;

@@ -2,7 +2,7 @@
 //! decision as a failed hook, so the neutral reply is empty.
 
 use super::AGENT;
-use crate::agents::claude_shape::{denies_by_decision, prompts};
+use crate::claude_shape::{denies_by_decision, prompts};
 use crate::event::HookCall;
 use crate::outcome::{Answer, Outcome};
 use crate::reason;

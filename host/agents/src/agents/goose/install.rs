@@ -1,7 +1,7 @@
 //! goose reads its hooks from Open Plugins, one directory each.
 
 use super::AGENT;
-use crate::install::{Context, FilePlan, NotInstallable, OnFailure, Plan, Scope};
+use crate::plan::{Context, FilePlan, NotInstallable, OnFailure, Plan, Scope};
 use serde_json::{Map, Value, json};
 
 pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {

@@ -1,7 +1,7 @@
 //! Grok Build's messages: Claude Code's shape with keys in camel case, and hook points in snake case.
 
 use super::AGENT;
-use crate::agents::claude_shape::{self, Keys};
+use crate::claude_shape::{self, Keys};
 use crate::event::HookCall;
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};

@@ -1,7 +1,7 @@
 //! Replies to Grok Build. A denial is exit code 2 and `decision: "deny"`. `allow` means the same as an empty reply.
 
 use super::AGENT;
-use crate::agents::claude_shape::{Strictest, denies_by_decision, deny_twice, strictest};
+use crate::claude_shape::{Strictest, denies_by_decision, deny_twice, strictest};
 use crate::event::HookCall;
 use crate::outcome::{Answer, Outcome};
 use crate::reason;

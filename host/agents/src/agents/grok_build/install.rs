@@ -1,7 +1,7 @@
 //! Grok Build reads its hooks from each file of a directory. One file belongs to hookhost.
 
 use super::AGENT;
-use crate::install::{Context, FilePlan, NotInstallable, Plan, Scope};
+use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope};
 use serde_json::{Map, Value, json};
 
 pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {

@@ -1,7 +1,7 @@
 //! Kiro's messages: Claude Code's shape. Older messages do not name their session.
 
 use super::AGENT;
-use crate::agents::claude_shape::{self, Keys};
+use crate::claude_shape::{self, Keys};
 use crate::event::HookCall;
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};

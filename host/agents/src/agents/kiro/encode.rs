@@ -2,7 +2,7 @@
 //! what the hook prints with exit code 0.
 
 use super::AGENT;
-use crate::agents::claude_shape::{Strictest, filled, strictest};
+use crate::claude_shape::{Strictest, filled, strictest};
 use crate::event::HookCall;
 use crate::outcome::{Answer, Outcome};
 use crate::reason;

@@ -1,6 +1,6 @@
 //! The operator owns LiteLLM's configuration, a YAML file, so hookhost edits none of its files.
 
-use crate::install::{Context, NotInstallable, Plan};
+use crate::plan::{Context, NotInstallable, Plan};
 
 #[expect(clippy::unnecessary_wraps, reason = "the other agents' plans can fail")]
 pub(super) fn plan(_context: &Context<'_>) -> Result<Plan, NotInstallable> {

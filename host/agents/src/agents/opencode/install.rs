@@ -2,9 +2,9 @@
 
 use super::AGENT;
 use crate::agents::own_plugin::{Runtime, file};
-use crate::install::{Context, FilePlan, NotInstallable, Plan, Scope};
+use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope};
 
-const PLUGIN: &str = include_str!("plugin.js");
+const PLUGIN: &str = include_str!("../plugins/opencode.js");
 
 pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let directory = match context.scope {

@@ -2,7 +2,7 @@
 //! versions differ in which they read.
 
 use super::AGENT;
-use crate::agents::claude_shape::{Strictest, denies_by_decision, deny_twice, prompts, strictest};
+use crate::claude_shape::{Strictest, denies_by_decision, deny_twice, prompts, strictest};
 use crate::event::HookCall;
 use crate::outcome::{Answer, Outcome};
 use crate::reason;

@@ -1,7 +1,7 @@
 //! OpenHands reads its hooks from `hooks.json`, whose outermost keys are the hook points in snake case.
 
 use super::AGENT;
-use crate::install::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope};
+use crate::plan::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope};
 use serde_json::json;
 
 pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {

@@ -1,7 +1,7 @@
 //! Qwen Code's messages: Claude Code's shape, with `timestamp` and `tool_call_id`.
 
 use super::AGENT;
-use crate::agents::claude_shape::{self, Keys};
+use crate::claude_shape::{self, Keys};
 use crate::event::{HookCall, HookEvent};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};

@@ -1,7 +1,7 @@
 //! Replies to Qwen Code, which accepts those of Claude Code.
 
 use super::AGENT;
-use crate::agents::claude_shape::{self, Dialect, No};
+use crate::claude_shape::{self, Dialect, No};
 use crate::event::HookCall;
 use crate::outcome::Outcome;
 use crate::reply::Reply;

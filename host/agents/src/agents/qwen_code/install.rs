@@ -1,7 +1,7 @@
 //! Qwen Code reads its hooks from `settings.json` of the user, the project or the machine.
 
 use super::AGENT;
-use crate::install::{Context, FilePlan, NotInstallable, Plan, Scope, groups};
+use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope, groups};
 use serde_json::json;
 use std::path::PathBuf;
 

@@ -2,7 +2,7 @@
 //! order.
 
 use super::AGENT;
-use crate::install::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope};
+use crate::plan::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope};
 use serde_json::json;
 use std::path::PathBuf;
 

@@ -6,10 +6,10 @@
 
 use super::Installed;
 use super::entries::{SCOPES, all_disabled, text};
-use crate::check::Check;
-use crate::json;
-use hookhost_adapters::by_name;
-use hookhost_adapters::install::{Context, JsonDialect, Scope};
+use crate::by_name;
+use crate::install::check::Check;
+use crate::install::json;
+use crate::plan::{Context, JsonDialect, Scope};
 use serde_json::Value;
 use std::path::PathBuf;
 

@@ -6,11 +6,11 @@
 
 use super::Installed;
 use super::entries::{all_disabled, root, text};
-use crate::check::Check;
-use crate::ours;
-use crate::process;
-use crate::settings_file::look;
-use hookhost_adapters::install::{Context, FilePlan, JsonEntry, Scope};
+use crate::install::check::Check;
+use crate::install::ours;
+use crate::install::process;
+use crate::install::settings_file::look;
+use crate::plan::{Context, FilePlan, JsonEntry, Scope};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -146,7 +146,7 @@ fn untrusted(context: &Context<'_>, installed: &[Installed], program: Option<&Pa
 fn keys_of(file: &FilePlan, project: Option<&Path>) -> Vec<[String; 2]> {
     let FilePlan::Json { path, entries } = file else { return Vec::new() };
     let text = look(path, project).ok().flatten();
-    let value = text.and_then(|text| crate::json::value(&text).ok()).unwrap_or_default();
+    let value = text.and_then(|text| crate::install::json::value(&text).ok()).unwrap_or_default();
     let real = path.canonicalize().unwrap_or_else(|_| path.clone());
     let mut keys = Vec::new();
     for entry in entries {
@@ -209,8 +209,8 @@ fn states(answer: &Value) -> BTreeMap<String, String> {
 #[cfg(test)]
 mod tests {
     use super::{disabled_in, keys_of, listed, snake_case};
-    use crate::check::State;
-    use hookhost_adapters::install::{FilePlan, JsonEntry};
+    use crate::install::check::State;
+    use crate::plan::{FilePlan, JsonEntry};
     use serde_json::json;
 
     #[test]

@@ -1,12 +1,12 @@
 //! Compares the entries of a plan with its files.
 
-use crate::check::Check;
-use crate::error::Refused;
-use crate::json;
-use crate::ours::{self, Share};
-use crate::settings_file::look;
-use hookhost_adapters::install::{Context, FilePlan, JsonDialect, JsonEntry, Plan, Scope};
-use hookhost_adapters::{Adapter, Agent};
+use crate::install::check::Check;
+use crate::install::error::Refused;
+use crate::install::json;
+use crate::install::ours::{self, Share};
+use crate::install::settings_file::look;
+use crate::plan::{Context, FilePlan, JsonDialect, JsonEntry, Plan, Scope};
+use crate::{Adapter, Agent};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -71,7 +71,6 @@ impl Presence {
                     self.look_for(entry, &value, agent);
                 }
             }
-            _ => {}
         }
     }
 

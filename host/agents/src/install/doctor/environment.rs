@@ -1,11 +1,11 @@
 //! Finds variables that an agent's own files set for the hook, and that would make it use other rules.
 
 use super::entries::{SCOPES, json_files, text};
-use crate::check::Check;
-use crate::json;
-use hookhost_adapters::Adapter;
-use hookhost_adapters::directories::{DIRECTORY_VARIABLES, Directories};
-use hookhost_adapters::install::{Context, JsonDialect, Scope};
+use crate::Adapter;
+use crate::directories::{DIRECTORY_VARIABLES, Directories};
+use crate::install::check::Check;
+use crate::install::json;
+use crate::plan::{Context, JsonDialect, Scope};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

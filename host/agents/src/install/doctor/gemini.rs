@@ -2,10 +2,10 @@
 
 use super::Installed;
 use super::entries::{SCOPES, json_files, text};
-use crate::check::Check;
-use crate::json;
-use hookhost_adapters::by_name;
-use hookhost_adapters::install::{Context, Scope};
+use crate::by_name;
+use crate::install::check::Check;
+use crate::install::json;
+use crate::plan::{Context, Scope};
 use serde_json::Value;
 
 pub(super) fn reached(context: &Context<'_>, installed: &[Installed]) -> Vec<Check> {

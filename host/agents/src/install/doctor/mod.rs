@@ -1,6 +1,6 @@
 //! Checks that an agent's hook is installed and is reached. It reads files, and never runs the hook.
 //!
-//! Correct files do not show that the agent obeys its hook; [`prove`](crate::prove) does.
+//! Correct files do not show that the agent obeys its hook; [`prove`](crate::install::prove) does.
 
 mod claude_code;
 mod codex;
@@ -12,13 +12,13 @@ mod switches;
 
 pub use entries::Presence;
 
-use crate::check::{Check, State};
-use crate::configured::{self, Configured};
-use crate::error::Refused;
-use crate::find::{self, Traces};
-use crate::version::{self, Known};
-use hookhost_adapters::install::{Context, Plan, Scope};
-use hookhost_adapters::{Adapter, Agent};
+use crate::install::check::{Check, State};
+use crate::install::configured::{self, Configured};
+use crate::install::error::Refused;
+use crate::install::find::{self, Traces};
+use crate::install::version::{self, Known};
+use crate::plan::{Context, Plan, Scope};
+use crate::{Adapter, Agent};
 use std::ffi::OsStr;
 
 /// Maximum length of a shown command, in characters.

@@ -2,9 +2,9 @@
 //! must not be able to write them.
 
 use super::Installed;
-use crate::check::Check;
-use crate::find::is_executable;
-use hookhost_adapters::Agent;
+use crate::Agent;
+use crate::install::check::Check;
+use crate::install::find::is_executable;
 use std::path::{Path, PathBuf};
 
 /// Name of the program that the hook starts.

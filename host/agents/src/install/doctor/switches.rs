@@ -2,10 +2,10 @@
 
 use super::Installed;
 use super::entries::{SCOPES, all_disabled, json_files, text};
-use crate::check::Check;
-use crate::json;
-use hookhost_adapters::Adapter;
-use hookhost_adapters::install::{Context, Scope};
+use crate::Adapter;
+use crate::install::check::Check;
+use crate::install::json;
+use crate::plan::{Context, Scope};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

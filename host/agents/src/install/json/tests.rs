@@ -1,7 +1,7 @@
 //! Editing, on files as people have them.
 
 use super::{value, with_entries, without_entries};
-use hookhost_adapters::install::{JsonDialect, JsonEntry};
+use crate::plan::{JsonDialect, JsonEntry};
 
 /// What the most tolerant agent reads.
 const ANY: JsonDialect = JsonDialect::CommentsAndCommas;

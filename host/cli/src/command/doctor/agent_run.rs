@@ -6,11 +6,11 @@ use crate::agent_places::AgentPlaces;
 use crate::output::one_line;
 use hookhost::contract::OutcomeKind;
 use hookhost::files;
-use hookhost_adapters::install::Scope;
-use hookhost_adapters::{Adapter, canary};
-use hookhost_install::check::Check;
-use hookhost_install::doctor::Diagnosis;
-use hookhost_install::{find, process};
+use hookhost_agents::install::check::Check;
+use hookhost_agents::install::doctor::Diagnosis;
+use hookhost_agents::install::{find, process};
+use hookhost_agents::plan::Scope;
+use hookhost_agents::{Adapter, canary};
 use std::ffi::OsString;
 use std::time::Duration;
 

@@ -16,11 +16,11 @@ use crate::output::{
     style::{ADVICE, DIM, ERROR, GOOD, NAME, WARNING},
     time,
 };
-use hookhost_adapters::install::Scope;
-use hookhost_adapters::{Adapter, canary};
-use hookhost_install::check::{Check, State};
-use hookhost_install::doctor::{self, Diagnosis, Sought};
-use hookhost_install::prove::{self, Proof, Proofs};
+use hookhost_agents::install::check::{Check, State};
+use hookhost_agents::install::doctor::{self, Diagnosis, Sought};
+use hookhost_agents::install::prove::{self, Proof, Proofs};
+use hookhost_agents::plan::Scope;
+use hookhost_agents::{Adapter, canary};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::panic::resume_unwind;

@@ -10,14 +10,14 @@ use crate::output::{
 };
 use anyhow::anyhow;
 use hookhost::files::Lock;
-use hookhost_adapters::Adapter;
-use hookhost_adapters::directories::DIRECTORY_VARIABLES;
-use hookhost_adapters::install::Scope;
-use hookhost_adapters::mcp_servers::{self, Format};
+use hookhost_agents::Adapter;
+use hookhost_agents::directories::DIRECTORY_VARIABLES;
+use hookhost_agents::install::mcp_servers::{Change, Proxy, Server, with_proxy, without_proxy};
+use hookhost_agents::install::mcp_servers_toml;
+use hookhost_agents::install::settings_file::SettingsFile;
+use hookhost_agents::mcp_servers::{self, Format};
+use hookhost_agents::plan::Scope;
 use hookhost_hook::start;
-use hookhost_install::mcp_servers::{Change, Proxy, Server, with_proxy, without_proxy};
-use hookhost_install::mcp_servers_toml;
-use hookhost_install::settings_file::SettingsFile;
 use hookhost_relay::name::ServerName;
 use std::fmt::Write as _;
 
