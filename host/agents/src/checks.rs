@@ -41,7 +41,7 @@ pub(crate) fn misplaced_call(agent: &Agent, point: &str) -> Unreadable {
 ///
 /// # Errors
 /// If agent and rules could read a different action.
-pub(crate) fn checked(
+pub(crate) fn check(
     agent: &Agent,
     message: &Message<'_>,
     fields: &Fields,

@@ -22,10 +22,9 @@
 //! | [`plan`] | the files of an agent that have to name the hook |
 //! | [`mcp_servers`] | the files of an agent that name MCP servers |
 //! | [`guarded`] | other files, variables and options that decide if an agent's hooks run |
-//! | [`adapter`] | the trait that each agent's adapter implements |
-//! | `functions` | the functions of an adapter, as its trait has them |
+//! | [`adapter`] | the data and functions of one agent's adapter |
 //! | `claude_shape` | the format that several agents took over from Claude Code |
-//! | [`agents`] | the agents, one directory each |
+//! | [`agents`] | the agents, one file each |
 //! | [`proxies`] | the reply format of all proxies |
 //! | [`acp_proxy`] | the adapter of the proxy between an editor and an agent |
 //! | [`mcp_proxy`] | the adapter of the proxy in front of MCP servers |
@@ -44,7 +43,6 @@ mod claude_shape;
 pub mod degrade;
 pub mod directories;
 pub mod event;
-mod functions;
 pub mod guarded;
 pub mod install;
 pub mod json;

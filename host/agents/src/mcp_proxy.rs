@@ -13,7 +13,6 @@
 use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
 use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
-use crate::functions::Functions;
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 use crate::plan::{Context, NotInstallable, Plan};
@@ -124,10 +123,11 @@ static AGENT: Agent = Agent {
 };
 
 /// The adapter of the proxy.
-pub static ADAPTER: &dyn Adapter =
-    &Functions::new(&AGENT, decode, |_, outcome| proxies::encode(outcome), proxies::fail, install)
-        .neutral(proxies::neutral)
-        .abilities(abilities);
+pub static ADAPTER: &Adapter = &Adapter {
+    neutral: proxies::neutral,
+    abilities: Some(abilities),
+    ..Adapter::new(&AGENT, decode, |_, outcome| proxies::encode(outcome), proxies::fail, install)
+};
 
 fn decode(_message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
     let event: Event = proxies::event(fields)?;

@@ -37,7 +37,7 @@ const MAX_HOSTS: u32 = 3;
 /// A hook, configured by its command line.
 pub struct Hook<'a> {
     /// The agent that the command line names.
-    pub adapter: &'static dyn Adapter,
+    pub adapter: &'static Adapter,
     /// The hook point that the command line names.
     pub point: Option<&'a str>,
     /// The reply if no resident host answers.

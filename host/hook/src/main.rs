@@ -25,7 +25,7 @@ fn main() -> ExitCode {
 
 /// The parsed command line.
 struct Parsed<'a> {
-    adapter: &'static dyn Adapter,
+    adapter: &'static Adapter,
     point: Option<&'a str>,
     on_failure: OnFailure,
     fixed: Directories,

@@ -3,6 +3,6 @@
 use hookhost_agents::{Adapter, acp_proxy, mcp_proxy};
 
 /// Returns the adapter of the proxy of this name.
-pub(crate) fn by_name(name: &str) -> Option<&'static dyn Adapter> {
+pub(crate) fn by_name(name: &str) -> Option<&'static Adapter> {
     [mcp_proxy::ADAPTER, acp_proxy::ADAPTER].into_iter().find(|proxy| proxy.agent().name == name)
 }

@@ -20,7 +20,6 @@ pub mod reading;
 use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
 use crate::event::{AgentSession, FurtherEvent, HookCall, HookEvent, ToolUse};
-use crate::functions::Functions;
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 use crate::outcome::{Answer, Outcome};
@@ -161,8 +160,11 @@ static AGENT: Agent = Agent {
 };
 
 /// The adapter of the proxy.
-pub static ADAPTER: &dyn Adapter =
-    &Functions::new(&AGENT, decode, encode, proxies::fail, install).neutral(proxies::neutral).encode_all(encode_all);
+pub static ADAPTER: &Adapter = &Adapter {
+    neutral: proxies::neutral,
+    encode_all: Some(encode_all),
+    ..Adapter::new(&AGENT, decode, encode, proxies::fail, install)
+};
 
 /// Turns an allowed permission into a question if the agent does not say what its call does.
 fn permitted(call: &HookCall, settled: Settled) -> Settled {

@@ -1,14 +1,22 @@
 //! Claude Code. Sources: the vendor's hooks reference of 2.1.236, and messages recorded with 2.1.330.
+//!
+//! Claude Code's messages: one object with `hook_event_name`, keys in snake case.
+//!
+//! Replies to Claude Code.
+//!
+//! Claude Code reads its hooks from `settings.json`, of the user, the project or the machine.
 
-mod canary;
-mod decode;
-mod encode;
-mod install;
-
+use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::claude_shape::{CONTEXT, PROMPT, STOP, TELLS};
-use crate::functions::{Functions, TASK};
+use crate::canary::SESSION;
+use crate::claude_shape::{self, CONTEXT, Dialect, Keys, No, PROMPT, STOP, TELLS};
+use crate::event::HookCall;
+use crate::json::Fields;
+use crate::message::{Message, Unreadable};
+use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope, groups};
 use hookhost_contract::EventKind;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 
 /// Abilities before a tool call. A result in place of the tool's is not possible. Without a user, a question counts as
 /// a denial, and the model reads the reason; so it is in the mode `bypassPermissions`, too, as tested with 2.1.330.
@@ -92,9 +100,68 @@ static AGENT: Agent = Agent {
     ],
 };
 
-/// The adapter.
-pub(super) static ADAPTER: Functions =
-    Functions::new(&AGENT, decode::decode, encode::encode, encode::fail, install::plan)
-        .unsettled(encode::unsettled)
-        .canary(canary::message, encode::denies)
-        .headless(&["claude", "-p", TASK, "--allowedTools", "Bash"]);
+pub(super) static ADAPTER: Adapter = Adapter {
+    unsettled: Some(|call, why| claude_shape::unsettled(&AGENT, &DIALECT, call, why)),
+    canary: Some((canary, |point, reply| claude_shape::denies(&AGENT, &DIALECT, point, reply))),
+    headless: &["claude", "-p", PROMPT_WORD, "--allowedTools", "Bash"],
+    ..Adapter::new(
+        &AGENT,
+        decode,
+        |call, outcome| claude_shape::encode(&AGENT, &DIALECT, call, outcome),
+        |point, why| claude_shape::fail(&AGENT, &DIALECT, point, why),
+        install,
+    )
+};
+
+fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
+    let mut call = claude_shape::decode(message, fields, &AGENT, &Keys::CLAUDE)?;
+    // In this mode the agent asks nobody, and refuses any call that is not allowed.
+    call.session.interactive = fields.some_text("permission_mode").as_deref() != Some("dontAsk");
+    Ok(call)
+}
+
+const DIALECT: Dialect = Dialect { no, change_needs_allow: false, interrupts: true, needs_reason: false };
+
+fn no(point: &str) -> No {
+    match point {
+        "PreToolUse" => No::Permission,
+        "PermissionRequest" => No::Behavior,
+        // The model does not get a result that was refused or could not be checked.
+        "PostToolUse" => No::Result,
+        "MessageDisplay" => No::Instead("displayContent"),
+        _ => No::Block,
+    }
+}
+
+fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
+    let path = match context.scope {
+        Scope::User => context.directory("CLAUDE_CONFIG_DIR", ".claude").join("settings.json"),
+        Scope::Project => context.project.join(".claude/settings.json"),
+        Scope::Managed if cfg!(target_os = "macos") => {
+            PathBuf::from("/Library/Application Support/ClaudeCode/managed-settings.json")
+        }
+        Scope::Managed => PathBuf::from("/etc/claude-code/managed-settings.json"),
+    };
+    let entries = groups(&AGENT, Some("*"), |point| {
+        let timeout = AGENT.timeout(point);
+        let words = context.words(&AGENT, point);
+        let (program, arguments) = words.split_first().map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
+        json!({
+            "type": "command", "command": program, "args": arguments, "timeout": timeout, "onFailure": "block",
+        })
+    });
+    Ok(Plan::new(vec![FilePlan::Json { path, entries }]))
+}
+
+fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
+    let message = json!({
+        "session_id": SESSION,
+        "transcript_path": "",
+        "cwd": directory,
+        "permission_mode": "default",
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Bash",
+        "tool_input": { "command": command },
+    });
+    ("PreToolUse", message)
+}

@@ -3,15 +3,24 @@
 //!
 //! Settings hooks ([`claude_code`](super::claude_code)) need no mod. A mod also rewrites prompts, and it sees calls
 //! that another mod has changed or makes itself. `register.js` asks the hook program and follows its reply.
+//!
+//! The events of mods. Claude Code puts a call's arguments beside the tool's name; the hookhost mod puts them into
+//! `input`.
+//!
+//! A mod is a plugin, and a plugin comes from a marketplace. Hookhost writes a directory that is one, and names both in
+//! the settings.
 
-mod decode;
-mod encode;
-mod install;
-
+use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::agents::own_plugin::{PROMPT, TELLS};
-use crate::functions::{Functions, TASK};
-use hookhost_contract::EventKind;
+use crate::agents::own_plugin;
+use crate::agents::own_plugin::{OwnMessage, PROMPT, Runtime, TELLS, file};
+use crate::event::{HookCall, HookEvent, ToolUse};
+use crate::json::{Arguments, Fields};
+use crate::message::{Message, Unreadable};
+use crate::plan::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope};
+use hookhost_contract::{EventKind, ToolResult};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 
 /// The agent asks its own permissions within the mods. A result in place of the tool's would need the shape of the
 /// tool's results.
@@ -51,8 +60,114 @@ static AGENT: Agent = Agent {
     ],
 };
 
-/// The adapter.
-pub(super) static ADAPTER: Functions =
-    Functions::new(&AGENT, decode::decode, encode::encode, encode::fail, install::plan)
-        .neutral(encode::neutral)
-        .headless(&["claude", "-p", TASK, "--allowedTools", "Bash"]);
+pub(super) static ADAPTER: Adapter = Adapter {
+    neutral: own_plugin::neutral,
+    headless: &["claude", "-p", PROMPT_WORD, "--allowedTools", "Bash"],
+    ..Adapter::new(&AGENT, decode, own_plugin::encode, |point, why| own_plugin::fail(&AGENT, point, why), install)
+};
+
+/// Keys beside the arguments of a call that are no arguments, if `input` is missing.
+const RESERVED: &[&str] = &["tool", "tool_use_id", "agentId", "consent"];
+
+fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
+    let mut told = OwnMessage::of(message, fields)?;
+    if told.session.subagent.is_none() && told.point.starts_with("tool.") {
+        told.session.subagent = told.event.some_text("agentId");
+    }
+    let event = event(&told.point, &told.event);
+    told.call(event)
+}
+
+fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
+    Ok(match (point, fields.some_text("agentId")) {
+        ("session.start", _) => HookEvent::SessionStart { is_resumed: false },
+        ("session.end", _) => HookEvent::SessionEnd,
+        ("prompt.submit", _) => HookEvent::PromptSubmit { prompt: fields.text("text")? },
+        ("tool.call", _) => HookEvent::BeforeToolCall(call(fields)?),
+        ("tool.check", _) => HookEvent::PermissionRequest(call(fields)?),
+        ("tool.result", _) => {
+            let text = fields.some_text("text").unwrap_or_default();
+            let result = ToolResult { text, is_error: fields.is("isError"), raw: None };
+            HookEvent::AfterToolCall { call: call(fields)?, result }
+        }
+        ("agent.spawn", _) => {
+            HookEvent::SubagentStart { id: fields.text("tool_use_id")?, prompt: fields.text("prompt")? }
+        }
+        ("session.compact", _) => HookEvent::BeforeCompaction,
+        ("session.compacted", _) => {
+            HookEvent::AfterCompaction { summary: fields.some_text("summary").unwrap_or_default() }
+        }
+        ("turn.complete", Some(id)) => {
+            HookEvent::SubagentEnd { id, text: fields.some_text("answer").unwrap_or_default(), is_continued: false }
+        }
+        ("turn.complete", None) => match fields.some_text("reason").as_deref() {
+            Some("error") => HookEvent::AgentError { message: "the agent stopped".to_owned() },
+            // A prompt would restart an agent that the user has stopped.
+            Some("aborted") => HookEvent::Custom { payload: fields.as_value() },
+            _ => HookEvent::Stop { text: fields.some_text("answer"), is_continued: fields.is("continued") },
+        },
+        _ => HookEvent::Custom { payload: fields.as_value() },
+    })
+}
+
+fn call(fields: &Fields) -> Result<ToolUse, Unreadable> {
+    let arguments: Arguments = if fields.get("input").is_some_and(Value::is_object) {
+        fields.arguments("input")?
+    } else {
+        let Value::Object(mut all) = fields.as_value() else {
+            return Err(Unreadable::new("the call is not an object"));
+        };
+        all.retain(|key, _| !RESERVED.contains(&key.as_str()));
+        Value::Object(all).into()
+    };
+    Ok(ToolUse::new(fields.id(&["tool_use_id"])?, fields.text("tool")?, arguments))
+}
+
+const MODULE: &str = include_str!("plugins/claude_code_mods.js");
+
+fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
+    let directory = match context.scope {
+        Scope::User => context.directory("CLAUDE_CONFIG_DIR", ".claude"),
+        Scope::Project => context.project.join(".claude"),
+        Scope::Managed if cfg!(target_os = "macos") => PathBuf::from("/Library/Application Support/ClaudeCode"),
+        Scope::Managed => PathBuf::from("/etc/claude-code"),
+    };
+    let settings = match context.scope {
+        Scope::Managed => "managed-settings.json",
+        Scope::User | Scope::Project => "settings.json",
+    };
+    let market = directory.join("hookhost");
+    let description = "Asks hookhost's plugins about what the agent does";
+    let marketplace = json!({
+        "name": "hookhost",
+        "owner": { "name": "hookhost" },
+        "plugins": [{ "name": "hookhost", "source": "./mod", "description": description }],
+    });
+    let plugin = json!({ "name": "hookhost", "version": env!("CARGO_PKG_VERSION"), "description": description });
+    let entries = vec![
+        JsonEntry::default(
+            &["extraKnownMarketplaces", "hookhost"],
+            json!({ "source": { "source": "directory", "path": market.to_string_lossy() } }),
+        ),
+        JsonEntry::default(&["enabledPlugins", "hookhost@hookhost"], json!(true)),
+    ];
+    let files = vec![
+        whole(&market, ".claude-plugin/marketplace.json", &marketplace)?,
+        whole(&market, "mod/.claude-plugin/plugin.json", &plugin)?,
+        whole(&market, "mod/hooks/hooks.json", &json!({ "modules": ["./register.js"] }))?,
+        FilePlan::Whole {
+            path: market.join("mod/hooks/register.js"),
+            content: file(&AGENT, context, Runtime::Bare, "", MODULE),
+            is_program: false,
+        },
+        FilePlan::Json { path: directory.join(settings), entries },
+    ];
+    let plan = Plan::new(files);
+    Ok(plan
+        .step("Start Claude Code again, and see with /plugin that hookhost@hookhost is enabled and its mod is loaded."))
+}
+
+fn whole(root: &Path, name: &str, content: &Value) -> Result<FilePlan, NotInstallable> {
+    let content = serde_json::to_string_pretty(content).map_err(|error| NotInstallable(error.to_string()))? + "\n";
+    Ok(FilePlan::Whole { path: root.join(name), content, is_program: false })
+}

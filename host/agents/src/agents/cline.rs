@@ -3,15 +3,26 @@
 //!
 //! Both run the same hook files and send different messages: the command-line agent names the hook point of the file
 //! `PreToolUse` `tool_call`, and sends the arguments in their original form.
+//!
+//! Cline's messages: one object with `hookName`, and an object with the name of the hook point.
+//!
+//! Replies to Cline: always an object with `cancel`, and exit code 0. Cline ignores exit codes.
+//!
+//! Cline runs the programs in its hook directories, each with the name of its hook point.
 
-mod canary;
-mod decode;
-mod encode;
-mod install;
-
+use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::functions::{Functions, TASK};
-use hookhost_contract::EventKind;
+use crate::canary::SESSION;
+use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
+use crate::json::{Arguments, Fields, value};
+use crate::message::{Message, Unreadable};
+use crate::outcome::{Answer, Outcome};
+use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope};
+use crate::reason;
+use crate::reply::Reply;
+use hookhost_contract::{EventKind, ToolResult};
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
 
 /// `cancel` ends the whole run, so every rejection does.
 const CANCELS: Abilities = Abilities { rejects: true, stops: true, adds_context: true, ..Abilities::NONE };
@@ -74,10 +85,197 @@ static AGENT: Agent = Agent {
     ],
 };
 
-/// The adapter.
-pub(super) static ADAPTER: Functions =
-    Functions::new(&AGENT, decode::decode, encode::encode, encode::fail, install::plan)
-        .neutral(encode::neutral)
-        .unsettled(encode::unsettled)
-        .canary(canary::message, encode::denies)
-        .headless(&["cline", TASK]);
+pub(super) static ADAPTER: Adapter = Adapter {
+    neutral: neutral,
+    unsettled: Some(unsettled),
+    canary: Some((canary, denies)),
+    headless: &["cline", PROMPT_WORD],
+    ..Adapter::new(&AGENT, decode, encode, fail, install)
+};
+
+fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
+    // Every message of Cline has this field.
+    let point = fields.text("hookName")?;
+    let event = event(&point, fields).map_err(|error| error.at(&point))?;
+    let session = session(message, fields, &event).map_err(|error| error.at(&point))?;
+    let raw = fields.to_json();
+    Ok(HookCall::new(point, session, event, raw))
+}
+
+fn session(message: &Message<'_>, fields: &Fields, event: &HookEvent) -> Result<AgentSession, Unreadable> {
+    let root = fields.within("sessionContext").id(&["rootSessionId"])?;
+    let id = if root.is_some() { root } else { fields.id(&["taskId"])? };
+    let roots = fields.get("workspaceRoots").and_then(Value::as_array);
+    let root = roots.and_then(|roots| roots.first()?.as_str()).filter(|root| !root.is_empty());
+    let cwd = root.map_or_else(|| message.directory.to_owned(), PathBuf::from);
+    let mut session = AgentSession::new(id, cwd);
+    // The start and the end of a sub-agent belong to the agent that started it.
+    let is_its_own = matches!(event, HookEvent::SubagentStart { .. } | HookEvent::SubagentEnd { .. });
+    if fields.some_text("parent_agent_id").is_some() && !is_its_own {
+        session.subagent = fields.id(&["agent_id"])?;
+    }
+    session.version = fields.some_text("clineVersion");
+    Ok(session)
+}
+
+fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
+    let subagent = fields.some_text("parent_agent_id").and_then(|_| fields.some_text("agent_id"));
+    Ok(match (point, subagent) {
+        ("agent_start" | "agent_resume", Some(id)) => HookEvent::SubagentStart { id, prompt: String::new() },
+        ("agent_start" | "TaskStart", _) => HookEvent::SessionStart { is_resumed: false },
+        ("agent_resume" | "TaskResume", _) => HookEvent::SessionStart { is_resumed: true },
+        ("prompt_submit" | "UserPromptSubmit", _) => {
+            HookEvent::PromptSubmit { prompt: fields.within("userPromptSubmit").text("prompt")? }
+        }
+        ("tool_call" | "PreToolUse", _) => HookEvent::BeforeToolCall(call(fields, "tool_call", "preToolUse")?),
+        ("tool_result" | "PostToolUse", _) => {
+            HookEvent::AfterToolCall { call: call(fields, "tool_result", "postToolUse")?, result: result(fields) }
+        }
+        ("agent_end", Some(id)) => {
+            HookEvent::SubagentEnd { id, text: last_text(fields).unwrap_or_default(), is_continued: false }
+        }
+        ("agent_end" | "TaskComplete", _) => HookEvent::Stop { text: last_text(fields), is_continued: false },
+        ("agent_error" | "TaskError", _) => HookEvent::AgentError {
+            message: fields.within("error").some_text("message").unwrap_or_else(|| "the agent stopped".to_owned()),
+        },
+        ("PreCompact", _) => HookEvent::BeforeCompaction,
+        ("session_shutdown" | "SessionShutdown", _) => HookEvent::SessionEnd,
+        _ => HookEvent::Custom { payload: fields.as_value() },
+    })
+}
+
+fn last_text(fields: &Fields) -> Option<String> {
+    let told = fields.within("turn").some_text("outputText");
+    told.or_else(|| fields.within("taskComplete").within("taskMetadata").some_text("result"))
+}
+
+/// Decodes the call of the command-line agent at `exact`, otherwise the call of the extension, whose arguments are
+/// strings.
+fn call(fields: &Fields, exact: &str, of_texts: &str) -> Result<ToolUse, Unreadable> {
+    if fields.has(exact) {
+        let told = fields.within(exact);
+        return Ok(ToolUse::new(told.id(&["id"])?, told.text("name")?, told.arguments("input")?));
+    }
+    let told = fields.within(of_texts);
+    Ok(ToolUse::new(None, told.text("toolName")?, with_lists(told.arguments("parameters")?)))
+}
+
+/// Turns the JSON string at `commands` into a list. A message whose arguments are all strings has the list in that
+/// form.
+fn with_lists(mut arguments: Arguments) -> Arguments {
+    let Value::Object(object) = arguments.value else { return arguments };
+    let read = |(key, argument): (String, Value)| match argument {
+        Value::String(text) if key == "commands" => match value(&text) {
+            Ok(list @ Value::Array(_)) => (key, list),
+            _ => (key, Value::String(text)),
+        },
+        other => (key, other),
+    };
+    arguments.value = Value::Object(object.into_iter().map(read).collect::<Map<_, _>>());
+    arguments
+}
+
+fn result(fields: &Fields) -> ToolResult {
+    let exact = fields.within("tool_result");
+    let told = fields.within("postToolUse");
+    let output = exact.get("output").or_else(|| told.get("result")).cloned().unwrap_or_default();
+    let text = match &output {
+        Value::Null => exact.some_text("error").unwrap_or_default(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let is_error = exact.some_text("error").is_some() || told.get("success") == Some(&Value::Bool(false));
+    ToolResult { text, is_error, raw: Some(output.into()) }
+}
+
+fn encode(_call: &HookCall, outcome: &Outcome) -> Reply {
+    let mut reply = Map::new();
+    match &outcome.answer {
+        Answer::Rejected(no) => return cancelled(&reason::rejected(no)),
+        Answer::Ask { questions, .. } => return cancelled(&reason::asked(questions)),
+        Answer::Changed { arguments, .. } => {
+            reply.insert("overrideInput".to_owned(), arguments.clone());
+        }
+        _ => {}
+    }
+    if !outcome.context.is_empty() {
+        reply.insert("contextModification".to_owned(), json!(outcome.context.join("\n\n")));
+    }
+    reply.shift_insert(0, "cancel".to_owned(), json!(false));
+    Reply::json(&Value::Object(reply))
+}
+
+fn cancelled(why: &str) -> Reply {
+    Reply::json(&json!({ "cancel": true, "errorMessage": why }))
+}
+
+fn neutral(_point: Option<&str>) -> Reply {
+    Reply::json(&json!({ "cancel": false }))
+}
+
+/// Refuses a call that was not settled, and also a result, although that ends the run.
+fn unsettled(call: &HookCall, why: &str) -> Reply {
+    match call.point.as_str() {
+        "PostToolUse" | "tool_result" => cancelled(why),
+        point => fail(Some(point), why),
+    }
+}
+
+fn fail(point: Option<&str>, why: &str) -> Reply {
+    match point {
+        None | Some("PreToolUse" | "tool_call" | "UserPromptSubmit") => cancelled(why),
+        // An unreadable message about a result must not end the run, because the author of what a tool reads could then
+        // end it.
+        Some("PostToolUse" | "tool_result") => Reply::json(&json!({ "cancel": false, "contextModification": why })),
+        // The model would read an `errorMessage` without `cancel`.
+        Some(_) => neutral(point),
+    }
+}
+
+fn denies(point: &str, reply: &Reply) -> bool {
+    AGENT.abilities(point).rejects && reply.said()["cancel"] == true
+}
+
+fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
+    let directory = match context.scope {
+        Scope::User => context.home.join(".cline/hooks"),
+        Scope::Project => context.project.join(".clinerules/hooks"),
+        Scope::Managed => {
+            return Err(NotInstallable(
+                "Cline has no hooks for a whole machine: install them for each user".to_owned(),
+            ));
+        }
+    };
+    let files = AGENT.points.iter().filter(|point| point.installed).map(|point| FilePlan::Whole {
+        path: directory.join(point.name),
+        content: format!("#!/bin/sh\n# Written by hookhost.\nexec {}\n", context.command(&AGENT, point.name)),
+        is_program: true,
+    });
+    let plan = Plan::new(files.collect());
+    Ok(match context.scope {
+        Scope::User => plan.step(
+            "For Cline in an editor, copy the files of ~/.cline/hooks to ~/Documents/Cline/Hooks, and turn on \"Enable Hooks\" in its \
+             settings.",
+        ),
+        _ => plan.step("For Cline in an editor, turn on \"Enable Hooks\" in its settings."),
+    })
+}
+
+fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
+    let message = json!({
+        "clineVersion": "",
+        "timestamp": "1970-01-01T00:00:00.000Z",
+        "taskId": SESSION,
+        "sessionContext": { "rootSessionId": SESSION },
+        "workspaceRoots": [directory],
+        "workspaceInfo": { "rootPath": directory },
+        "userId": "unknown",
+        "agent_id": SESSION,
+        "parent_agent_id": null,
+        "hookName": "tool_call",
+        "iteration": 1,
+        "tool_call": { "name": "run_commands", "input": { "commands": [command] } },
+        "preToolUse": { "toolName": "run_commands", "parameters": { "commands": json!([command]).to_string() } },
+    });
+    ("PreToolUse", message)
+}

@@ -1,14 +1,20 @@
 //! OpenAI Codex. Sources: the vendor's hooks page of 0.15x, the JSON schemas of its replies, and messages recorded with 0.169.0.
+//!
+//! Codex's messages: Claude Code's shape, with `turn_id` and `model`.
+//!
+//! Replies to Codex. Codex treats a reply with a key that its schemas do not know, or with an empty reason, as a failed
+//! hook, and the call runs.
+//!
+//! Codex reads its hooks from `hooks.json`, and runs the hooks that a person has trusted.
 
-mod canary;
-mod decode;
-mod encode;
-mod install;
-
+use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::claude_shape::{CONTEXT, PROMPT, STOP, TELLS};
-use crate::functions::{Functions, TASK};
+use crate::canary::SESSION;
+use crate::claude_shape::{self, CONTEXT, Dialect, Keys, No, PROMPT, STOP, TELLS};
+use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope, groups};
 use hookhost_contract::EventKind;
+use serde_json::{Value, json};
+use std::path::Path;
 
 /// Codex cannot ask before a call: it treats `ask`, `continue: false` and an `allow` without a change as a failed hook,
 /// and the call runs. It refuses a change that removes the string `command`; older versions let the unchanged call run.
@@ -60,8 +66,64 @@ static AGENT: Agent = Agent {
     ],
 };
 
-/// The adapter.
-pub(super) static ADAPTER: Functions =
-    Functions::new(&AGENT, decode::decode, encode::encode, encode::fail, install::plan)
-        .canary(canary::message, encode::denies)
-        .headless(&["codex", "exec", "--skip-git-repo-check", TASK]);
+pub(super) static ADAPTER: Adapter = Adapter {
+    canary: Some((canary, |point, reply| claude_shape::denies(&AGENT, &DIALECT, point, reply))),
+    headless: &["codex", "exec", "--skip-git-repo-check", PROMPT_WORD],
+    ..Adapter::new(
+        &AGENT,
+        |message, fields| claude_shape::decode(message, fields, &AGENT, &KEYS),
+        |call, outcome| claude_shape::encode(&AGENT, &DIALECT, call, outcome),
+        |point, why| claude_shape::fail(&AGENT, &DIALECT, point, why),
+        install,
+    )
+};
+
+const KEYS: Keys = Keys { project: "", ..Keys::CLAUDE };
+
+const DIALECT: Dialect = Dialect { no, change_needs_allow: true, interrupts: false, needs_reason: true };
+
+fn no(point: &str) -> No {
+    match point {
+        "PreToolUse" => No::Permission,
+        "PermissionRequest" => No::Behavior,
+        "PreCompact" => No::Veto,
+        _ => No::Block,
+    }
+}
+
+fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
+    let path = match context.scope {
+        Scope::User => context.directory("CODEX_HOME", ".codex").join("hooks.json"),
+        Scope::Project => context.project.join(".codex/hooks.json"),
+        Scope::Managed => {
+            let why = "Codex reads managed hooks from its `requirements.toml`, which an administrator writes: add \
+                       `hookhost-hook codex` there, or install for a user";
+            return Err(NotInstallable(why.to_owned()));
+        }
+    };
+    let entries = groups(&AGENT, None, |point| {
+        let timeout = AGENT.timeout(point);
+        json!({ "type": "command", "command": context.command(&AGENT, point), "timeout": timeout })
+    });
+    let plan = Plan::new(vec![FilePlan::Json { path, entries }]);
+    let plan = plan.step("Start Codex, type /hooks and trust the hooks of hookhost: until then Codex skips them");
+    Ok(match context.scope {
+        Scope::Project => plan.step("Trust the project in Codex: it reads no hooks of a project that is not trusted"),
+        Scope::User | Scope::Managed => plan,
+    })
+}
+
+fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
+    let message = json!({
+        "session_id": SESSION,
+        "turn_id": SESSION,
+        "transcript_path": null,
+        "cwd": directory,
+        "hook_event_name": "PreToolUse",
+        "model": "",
+        "permission_mode": "default",
+        "tool_name": "Bash",
+        "tool_input": { "command": command },
+    });
+    ("PreToolUse", message)
+}

@@ -1,13 +1,23 @@
 //! Crush. Source: charmbracelet/crush, its page about hooks and its skill `crush-hooks`.
+//!
+//! Crush's messages: Claude Code's shape, with `event`.
+//!
+//! Replies to Crush: one flat object. `allow` skips the question to the user, so only an approval uses it.
+//!
+//! Crush reads its hooks from `crush.json`, of the user or the project.
 
-mod canary;
-mod decode;
-mod encode;
-mod install;
-
+use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::functions::{Functions, TASK};
+use crate::canary::SESSION;
+use crate::claude_shape::{self, Keys, Strictest, denies_by_decision, filled, strictest};
+use crate::event::HookCall;
+use crate::outcome::{Answer, Outcome};
+use crate::plan::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope};
+use crate::reason;
+use crate::reply::Reply;
 use hookhost_contract::EventKind;
+use serde_json::{Map, Value, json};
+use std::path::Path;
 
 /// Crush merges changed arguments into those of the call. `halt` ends the turn.
 const BEFORE_TOOL: Abilities = Abilities {
@@ -56,8 +66,88 @@ static AGENT: Agent = Agent {
     ],
 };
 
-/// The adapter.
-pub(super) static ADAPTER: Functions =
-    Functions::new(&AGENT, decode::decode, encode::encode, encode::fail, install::plan)
-        .canary(canary::message, encode::denies)
-        .headless(&["crush", "run", TASK]);
+pub(super) static ADAPTER: Adapter = Adapter {
+    canary: Some((canary, denies)),
+    headless: &["crush", "run", PROMPT_WORD],
+    ..Adapter::new(
+        &AGENT,
+        |message, fields| claude_shape::decode(message, fields, &AGENT, &KEYS),
+        encode,
+        fail,
+        install,
+    )
+};
+
+const KEYS: Keys = Keys { point: &["event"], project: "CRUSH_PROJECT_DIR", ..Keys::CLAUDE };
+
+fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
+    let mut top = Map::new();
+    let mut put = |key: &str, value: Value| top.insert(key.to_owned(), value);
+    match &outcome.answer {
+        Answer::Rejected(rejection) => {
+            put("decision", json!("deny"));
+            put("reason", json!(filled(&reason::rejected(rejection))));
+            if rejection.ends.is_some() && AGENT.abilities(&call.point).stops {
+                put("halt", json!(true));
+            }
+        }
+        Answer::Approved { by } => {
+            put("decision", json!("allow"));
+            put("reason", json!(format!("approved by {by}")));
+        }
+        Answer::Changed { arguments, .. } => {
+            put("updated_input", arguments.clone());
+        }
+        _ => {}
+    }
+    if !outcome.context.is_empty() {
+        put("context", json!(outcome.context));
+    }
+    if top.is_empty() { Reply::empty() } else { Reply::json(&Value::Object(top)) }
+}
+
+fn fail(point: Option<&str>, why: &str) -> Reply {
+    match strictest(&AGENT, point) {
+        Strictest::Refuse(_) => Reply::json(&json!({ "decision": "deny", "reason": filled(why) })),
+        Strictest::Tell(_) | Strictest::Nothing => Reply::empty(),
+        Strictest::Unknown => Reply::exit_2(filled(why)),
+    }
+}
+
+fn denies(point: &str, reply: &Reply) -> bool {
+    denies_by_decision(&AGENT, point, reply, "deny")
+}
+
+fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
+    let path = match context.scope {
+        Scope::User => {
+            let directory = (context.variable)("CRUSH_GLOBAL_CONFIG");
+            let directory = directory.unwrap_or_else(|| context.directory("XDG_CONFIG_HOME", ".config").join("crush"));
+            directory.join("crush.json")
+        }
+        Scope::Project => context.project.join("crush.json"),
+        Scope::Managed => {
+            let why = "Crush has no hooks of the machine: install for each user or project";
+            return Err(NotInstallable(why.to_owned()));
+        }
+    };
+    let installed = AGENT.points.iter().filter(|point| point.installed);
+    let entry = |point: &str| {
+        let hook =
+            json!({ "name": "hookhost", "command": context.command(&AGENT, point), "timeout": AGENT.timeout(point) });
+        JsonEntry::element(&["hooks", point], hook)
+    };
+    let entries = installed.map(|point| entry(point.name)).collect();
+    Ok(Plan::new(vec![FilePlan::Json { path, entries }]))
+}
+
+fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
+    let message = json!({
+        "event": "PreToolUse",
+        "session_id": SESSION,
+        "cwd": directory,
+        "tool_name": "bash",
+        "tool_input": { "command": command },
+    });
+    ("PreToolUse", message)
+}

@@ -1,14 +1,19 @@
 //! Factory Droid. Source: the vendor's hooks page and hooks reference.
+//!
+//! Droid's messages: Claude Code's shape. Some of them have keys in camel case.
+//!
+//! Replies to Droid, which accepts those of Claude Code.
+//!
+//! Droid reads its hooks from `hooks.json`, whose outermost keys are the hook points.
 
-mod canary;
-mod decode;
-mod encode;
-mod install;
-
+use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::claude_shape::{CONTEXT, PROMPT, STOP, TELLS};
-use crate::functions::{Functions, TASK};
+use crate::canary::SESSION;
+use crate::claude_shape::{self, CONTEXT, Dialect, Keys, No, PROMPT, STOP, TELLS};
+use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope, groups_at};
 use hookhost_contract::EventKind;
+use serde_json::{Value, json};
+use std::path::Path;
 
 /// `updatedInput` is only documented together with `allow`, which would skip the question to the user for a mere
 /// change.
@@ -48,8 +53,64 @@ static AGENT: Agent = Agent {
     ],
 };
 
-/// The adapter.
-pub(super) static ADAPTER: Functions =
-    Functions::new(&AGENT, decode::decode, encode::encode, encode::fail, install::plan)
-        .canary(canary::message, encode::denies)
-        .headless(&["droid", "exec", "--auto", "low", TASK]);
+pub(super) static ADAPTER: Adapter = Adapter {
+    canary: Some((canary, |point, reply| claude_shape::denies(&AGENT, &DIALECT, point, reply))),
+    headless: &["droid", "exec", "--auto", "low", PROMPT_WORD],
+    ..Adapter::new(
+        &AGENT,
+        |message, fields| claude_shape::decode(message, fields, &AGENT, &KEYS),
+        |call, outcome| claude_shape::encode(&AGENT, &DIALECT, call, outcome),
+        |point, why| claude_shape::fail(&AGENT, &DIALECT, point, why),
+        install,
+    )
+};
+
+const KEYS: Keys = Keys {
+    point: &["hook_event_name", "hookEventName"],
+    session: &["session_id", "sessionId"],
+    project: "FACTORY_PROJECT_DIR",
+    ..Keys::CLAUDE
+};
+
+const DIALECT: Dialect = Dialect { no, change_needs_allow: false, interrupts: false, needs_reason: false };
+
+fn no(point: &str) -> No {
+    match point {
+        "PreToolUse" => No::Permission,
+        _ => No::Block,
+    }
+}
+
+fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
+    let path = match context.scope {
+        Scope::User => context.home.join(".factory/hooks.json"),
+        Scope::Project => context.project.join(".factory/hooks.json"),
+        Scope::Managed => {
+            let why = "Droid reads the hooks of an organisation from its web settings (Enterprise Controls, Hooks \
+                       Policy): add `hookhost-hook droid` there, or install for a user";
+            return Err(NotInstallable(why.to_owned()));
+        }
+    };
+    let entries = groups_at(
+        &AGENT,
+        &[],
+        Some("*"),
+        |point| json!({ "type": "command", "command": context.command(&AGENT, point), "timeout": AGENT.timeout(point) }),
+    );
+    let step = "If the file `settings.json` beside it has hooks of yours, move them to `hooks.json`: Droid reads only one \
+                of both. Then start Droid again";
+    Ok(Plan::new(vec![FilePlan::Json { path, entries }]).step(step))
+}
+
+fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
+    let message = json!({
+        "session_id": SESSION,
+        "transcript_path": "",
+        "cwd": directory,
+        "permission_mode": "default",
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Execute",
+        "tool_input": { "command": command, "summary": "Proves the hook" },
+    });
+    ("PreToolUse", message)
+}

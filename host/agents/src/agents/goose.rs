@@ -1,13 +1,26 @@
 //! goose. Sources: aaif-goose/goose, `crates/goose/src/hooks/mod.rs`, and its hooks guide.
+//!
+//! goose's messages: one object with `event`, keys in snake case.
+//!
+//! Replies to goose. Exit code 2 denies, with the reason on the standard error. goose treats output other than a
+//! decision as a failed hook, so the neutral reply is empty.
+//!
+//! goose reads its hooks from Open Plugins, one directory each.
 
-mod canary;
-mod decode;
-mod encode;
-mod install;
-
+use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::functions::{Functions, TASK};
-use hookhost_contract::EventKind;
+use crate::canary::SESSION;
+use crate::claude_shape::{denies_by_decision, prompts};
+use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
+use crate::json::Fields;
+use crate::message::{Message, Unreadable};
+use crate::outcome::{Answer, Outcome};
+use crate::plan::{Context, FilePlan, NotInstallable, OnFailure, Plan, Scope};
+use crate::reason;
+use crate::reply::Reply;
+use hookhost_contract::{EventKind, ToolResult};
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
 
 static AGENT: Agent = Agent {
     name: "goose",
@@ -46,8 +59,129 @@ static AGENT: Agent = Agent {
     ],
 };
 
-/// The adapter.
-pub(super) static ADAPTER: Functions =
-    Functions::new(&AGENT, decode::decode, encode::encode, encode::fail, install::plan)
-        .canary(canary::message, encode::denies)
-        .headless(&["goose", "run", "--no-session", "-t", TASK]);
+pub(super) static ADAPTER: Adapter = Adapter {
+    canary: Some((canary, denies)),
+    headless: &["goose", "run", "--no-session", "-t", PROMPT_WORD],
+    ..Adapter::new(&AGENT, decode, encode, fail, install)
+};
+
+/// The extensions that are part of goose. All others are MCP servers.
+const OWN: &[&str] = &["developer", "summon", "todo", "platform", "skills", "extensionmanager"];
+
+fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
+    // Every message of goose has both fields.
+    let point = fields.text("event")?;
+    if !fields.has("matcher_context") {
+        return Err(Unreadable::new("`matcher_context` is missing").at(&point));
+    }
+    let event = event(&point, fields).map_err(|error| error.at(&point))?;
+    let id = fields.id(&["session_id"]).map_err(|error| error.at(&point))?;
+    let cwd = fields.some_text("working_dir").map_or_else(|| message.directory.to_owned(), PathBuf::from);
+    let raw = fields.to_json();
+    Ok(HookCall::new(point, AgentSession::new(id, cwd), event, raw))
+}
+
+fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
+    Ok(match point {
+        "SessionStart" => HookEvent::SessionStart { is_resumed: false },
+        "SessionEnd" => HookEvent::SessionEnd,
+        "UserPromptSubmit" => HookEvent::PromptSubmit { prompt: fields.text("message")? },
+        "PreToolUse" => HookEvent::BeforeToolCall(call(fields)?),
+        "PostToolUse" => HookEvent::AfterToolCall { call: call(fields)?, result: result(fields, false) },
+        "PostToolUseFailure" => HookEvent::AfterToolCall { call: call(fields)?, result: result(fields, true) },
+        "Stop" => HookEvent::Stop { text: fields.some_text("last_assistant_message"), is_continued: false },
+        _ => HookEvent::Custom { payload: fields.as_value() },
+    })
+}
+
+fn call(fields: &Fields) -> Result<ToolUse, Unreadable> {
+    let name = fields.text("tool_name")?;
+    let server = name.split_once("__").map(|(extension, _)| extension.to_owned());
+    let call = ToolUse::new(fields.id(&["tool_call_id"])?, name, fields.arguments("tool_input")?);
+    Ok(match server {
+        Some(server) if !OWN.contains(&server.as_str()) => call.of_server(server),
+        _ => call,
+    })
+}
+
+fn result(fields: &Fields, is_error: bool) -> ToolResult {
+    let output = fields.get("tool_output").cloned().unwrap_or_default();
+    let text = match &output {
+        Value::Null => fields.some_text("message").unwrap_or_default(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    ToolResult { text, is_error, raw: Some(output.into()) }
+}
+
+fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
+    match (&outcome.answer, call.point.as_str()) {
+        (Answer::Rejected(no), "PreToolUse") => Reply::exit_2(&reason::rejected(no)),
+        (Answer::Ask { questions, .. }, "PreToolUse") => Reply::exit_2(&reason::asked(questions)),
+        (Answer::GoOn(tasks), "Stop") if !tasks.is_empty() => {
+            Reply::json(&json!({ "decision": "block", "reason": prompts(tasks) }))
+        }
+        (_, "SessionStart") if !outcome.notices.is_empty() => {
+            Reply::json(&json!({ "banner": outcome.notices.join("\n") }))
+        }
+        _ => Reply::empty(),
+    }
+}
+
+fn fail(point: Option<&str>, why: &str) -> Reply {
+    match point {
+        None | Some("PreToolUse") => Reply::exit_2(why),
+        Some("SessionStart") => Reply::json(&json!({ "banner": why })),
+        // An agent that cannot stop would continue for ever.
+        Some(_) => Reply::empty(),
+    }
+}
+
+fn denies(point: &str, reply: &Reply) -> bool {
+    denies_by_decision(&AGENT, point, reply, "block")
+}
+
+fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
+    let root = match context.scope {
+        Scope::User => context.home.join(".agents/plugins/hookhost"),
+        Scope::Project => context.project.join(".agents/plugins/hookhost"),
+        Scope::Managed => {
+            return Err(NotInstallable(
+                "goose has no hooks for a whole machine: install them for each user".to_owned(),
+            ));
+        }
+    };
+    let mut hooks = Map::new();
+    for point in AGENT.points.iter().filter(|point| point.installed) {
+        let mut hook =
+            json!({ "type": "command", "command": context.command(&AGENT, point.name), "timeout": point.timeout });
+        // goose reads this key only at the hook point before a tool.
+        if point.abilities.rejects && context.on_failure == OnFailure::Deny {
+            hook["on_failure"] = json!("block");
+        }
+        hooks.insert(point.name.to_owned(), json!([{ "hooks": [hook] }]));
+    }
+    let about = json!({
+        "name": "hookhost",
+        "version": env!("CARGO_PKG_VERSION"),
+        "description": "Asks hookhost's plugins about what the agent does",
+    });
+    let files = [("plugin.json", about), ("hooks/hooks.json", json!({ "hooks": Value::Object(hooks) }))];
+    let files = files.into_iter().map(|(name, content)| {
+        let content = serde_json::to_string_pretty(&content).map_err(|error| NotInstallable(error.to_string()))? + "\n";
+        Ok(FilePlan::Whole { path: root.join(name), content, is_program: false })
+    });
+    Ok(Plan::new(files.collect::<Result<_, _>>()?).step("Start goose again: it reads its plugins when it starts."))
+}
+
+fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
+    let message = json!({
+        "event": "PreToolUse",
+        "session_id": SESSION,
+        "matcher_context": "developer__shell",
+        "tool_name": "developer__shell",
+        "tool_input": { "command": command },
+        "working_dir": directory,
+    });
+    ("PreToolUse", message)
+}

@@ -1,13 +1,23 @@
 //! Grok Build. Sources: the vendor's hooks page, and reports about the behaviour of 0.2.106 and 1.0.0.
+//!
+//! Grok Build's messages: Claude Code's shape with keys in camel case, and hook points in snake case.
+//!
+//! Replies to Grok Build. A denial is exit code 2 and `decision: "deny"`. `allow` means the same as an empty reply.
+//!
+//! Grok Build reads its hooks from each file of a directory. One file belongs to hookhost.
 
-mod canary;
-mod decode;
-mod encode;
-mod install;
-
+use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::functions::{Functions, TASK};
+use crate::canary::SESSION;
+use crate::claude_shape::{self, Keys, Strictest, denies_by_decision, deny_twice, strictest};
+use crate::event::HookCall;
+use crate::outcome::{Answer, Outcome};
+use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope};
+use crate::reason;
+use crate::reply::Reply;
 use hookhost_contract::EventKind;
+use serde_json::{Map, Value, json};
+use std::path::Path;
 
 static AGENT: Agent = Agent {
     name: "grok-build",
@@ -52,8 +62,87 @@ static AGENT: Agent = Agent {
     ],
 };
 
-/// The adapter.
-pub(super) static ADAPTER: Functions =
-    Functions::new(&AGENT, decode::decode, encode::encode, encode::fail, install::plan)
-        .canary(canary::message, encode::denies)
-        .headless(&["grok", "--always-approve", "-p", TASK]);
+pub(super) static ADAPTER: Adapter = Adapter {
+    canary: Some((canary, denies)),
+    headless: &["grok", "--always-approve", "-p", PROMPT_WORD],
+    ..Adapter::new(
+        &AGENT,
+        |message, fields| claude_shape::decode(message, fields, &AGENT, &KEYS),
+        encode,
+        fail,
+        install,
+    )
+};
+
+const KEYS: Keys = Keys {
+    point: &["hookEventName"],
+    session: &["sessionId"],
+    cwd: &["cwd"],
+    workspace: &["workspaceRoot"],
+    project: "GROK_WORKSPACE_ROOT",
+    subagent: &["agentId", "subagentId"],
+    subagent_kind: &["agentType", "subagentType"],
+    tool: &["toolName"],
+    arguments: &["toolInput"],
+    call: &["toolUseId", "toolCallId"],
+    response: &["toolResponse", "toolResult", "toolOutput"],
+    prompt: &["prompt"],
+    text: &["lastAssistantMessage"],
+    error: &["errorDetails", "error"],
+    is_continued: "stopHookActive",
+};
+
+fn encode(_call: &HookCall, outcome: &Outcome) -> Reply {
+    match &outcome.answer {
+        Answer::Rejected(rejection) => deny_twice(&reason::rejected(rejection)),
+        _ => Reply::empty(),
+    }
+}
+
+fn fail(point: Option<&str>, why: &str) -> Reply {
+    match strictest(&AGENT, point) {
+        Strictest::Refuse(_) | Strictest::Unknown => deny_twice(why),
+        Strictest::Tell(_) | Strictest::Nothing => Reply::empty(),
+    }
+}
+
+fn denies(point: &str, reply: &Reply) -> bool {
+    denies_by_decision(&AGENT, point, reply, "deny")
+}
+
+fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
+    let path = match context.scope {
+        Scope::User => context.home.join(".grok/hooks/hookhost.json"),
+        Scope::Project => context.project.join(".grok/hooks/hookhost.json"),
+        Scope::Managed => {
+            let why = "Grok Build has no hooks of the machine: install for each user or project";
+            return Err(NotInstallable(why.to_owned()));
+        }
+    };
+    let installed = AGENT.points.iter().filter(|point| point.installed);
+    let hooks = installed.map(|point| {
+        let hook = json!({ "type": "command", "command": context.command(&AGENT, point.name), "timeout": AGENT.timeout(point.name) });
+        (point.name.to_owned(), json!([{ "hooks": [hook] }]))
+    });
+    let content = json!({ "hooks": Value::Object(hooks.collect::<Map<_, _>>()) });
+    let content = format!("{content:#}\n");
+    let plan = Plan::new(vec![FilePlan::Whole { path, content, is_program: false }]);
+    Ok(match context.scope {
+        Scope::Project => {
+            plan.step("Type /hooks-trust in Grok Build: it runs no hooks of a project that is not trusted")
+        }
+        Scope::User | Scope::Managed => plan,
+    })
+}
+
+fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
+    let message = json!({
+        "hookEventName": "pre_tool_use",
+        "sessionId": SESSION,
+        "cwd": directory,
+        "workspaceRoot": directory,
+        "toolName": "run_terminal_command",
+        "toolInput": { "command": command },
+    });
+    ("PreToolUse", message)
+}

@@ -1,14 +1,25 @@
 //! Kiro, the command line and the editor. Sources: the vendor's hooks pages for 2.x and 3.0, and a reported message of
 //! version 1.0.165 of the editor.
+//!
+//! Kiro's messages: Claude Code's shape. Older messages do not name their session.
+//!
+//! Replies to Kiro. A denial is exit code 2 with the reason on the standard error. At some hook points the model reads
+//! what the hook prints with exit code 0.
+//!
+//! Kiro 3.0 reads its hooks from each file of a directory. One file belongs to hookhost.
 
-mod canary;
-mod decode;
-mod encode;
-mod install;
-
+use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::functions::Functions;
+use crate::canary::SESSION;
+use crate::claude_shape::{self, Keys, Strictest, filled, strictest};
+use crate::event::HookCall;
+use crate::outcome::{Answer, Outcome};
+use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope};
+use crate::reason;
+use crate::reply::Reply;
 use hookhost_contract::EventKind;
+use serde_json::{Value, json};
+use std::path::Path;
 
 /// The model reads the hook's output.
 const CONTEXT: Abilities = Abilities { adds_context: true, ..Abilities::NONE };
@@ -51,7 +62,70 @@ static AGENT: Agent = Agent {
     ],
 };
 
-/// The adapter.
-pub(super) static ADAPTER: Functions =
-    Functions::new(&AGENT, decode::decode, encode::encode, encode::fail, install::plan)
-        .canary(canary::message, encode::denies);
+pub(super) static ADAPTER: Adapter = Adapter {
+    canary: Some((canary, denies)),
+    ..Adapter::new(
+        &AGENT,
+        |message, fields| claude_shape::decode(message, fields, &AGENT, &KEYS),
+        encode,
+        fail,
+        install,
+    )
+};
+
+const KEYS: Keys = Keys { project: "", text: &["assistant_response", "last_assistant_message"], ..Keys::CLAUDE };
+
+fn encode(_call: &HookCall, outcome: &Outcome) -> Reply {
+    match &outcome.answer {
+        Answer::Rejected(rejection) => Reply::exit_2(&reason::rejected(rejection)),
+        _ => Reply { stdout: outcome.context.join("\n\n"), ..Reply::empty() },
+    }
+}
+
+fn fail(point: Option<&str>, why: &str) -> Reply {
+    match strictest(&AGENT, point) {
+        Strictest::Refuse(_) | Strictest::Unknown => Reply::exit_2(filled(why)),
+        Strictest::Tell(_) | Strictest::Nothing => Reply::empty(),
+    }
+}
+
+fn denies(point: &str, reply: &Reply) -> bool {
+    AGENT.abilities(point).rejects && reply.exit == 2
+}
+
+fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
+    let path = match context.scope {
+        Scope::User => context.home.join(".kiro/hooks/hookhost.json"),
+        Scope::Project => context.project.join(".kiro/hooks/hookhost.json"),
+        Scope::Managed => {
+            let why = "Kiro has no hooks of the machine: install for each user or project";
+            return Err(NotInstallable(why.to_owned()));
+        }
+    };
+    let installed = AGENT.points.iter().filter(|point| point.installed);
+    let hooks: Vec<Value> = installed
+        .map(|point| {
+            json!({
+                "name": format!("hookhost-{}", point.name), "trigger": point.name,
+                "action": { "type": "command", "command": context.command(&AGENT, point.name) },
+                "timeout": AGENT.timeout(point.name), "enabled": true,
+            })
+        })
+        .collect();
+    let content = format!("{:#}\n", json!({ "version": "v1", "hooks": hooks }));
+    let plan = Plan::new(vec![FilePlan::Whole { path, content, is_program: false }]);
+    Ok(plan.step(
+        "Start Kiro 3.0 (`kiro-cli --v3`, or the editor 1.0): older ones read hooks from the file of each agent only",
+    ))
+}
+
+fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
+    let message = json!({
+        "session_id": SESSION,
+        "hook_event_name": "PreToolUse",
+        "cwd": directory,
+        "tool_name": "execute_bash",
+        "tool_input": { "command": command },
+    });
+    ("PreToolUse", message)
+}

@@ -1,4 +1,4 @@
-//! The agents, one directory each with the same files.
+//! The agents, one file each. The last modules are the parts that several agents share.
 
 mod acs;
 mod agentgateway;
@@ -32,10 +32,10 @@ use crate::message::Message;
 
 /// Returns all agents, sorted by name.
 #[must_use]
-pub fn all() -> &'static [&'static dyn Adapter] {
+pub fn all() -> &'static [&'static Adapter] {
     // One line per agent, even if all would fit on one line.
     #[rustfmt::skip]
-    static ALL: &[&dyn Adapter] = &[
+    static ALL: &[&Adapter] = &[
         &acs::ADAPTER,
         &agentgateway::ADAPTER,
         &amp::ADAPTER,
@@ -64,14 +64,14 @@ pub fn all() -> &'static [&'static dyn Adapter] {
 
 /// Returns the agent of this name.
 #[must_use]
-pub fn by_name(name: &str) -> Option<&'static dyn Adapter> {
+pub fn by_name(name: &str) -> Option<&'static Adapter> {
     all().iter().copied().find(|adapter| adapter.agent().name == name)
 }
 
 /// Returns the agent that sent the message. Some agents also run the hooks in another agent's file, and then send
 /// messages in their own format. So the message counts more than the name in the hook's command line.
 #[must_use]
-pub fn detect(named: &'static dyn Adapter, message: &Message<'_>) -> &'static dyn Adapter {
+pub fn detect(named: &'static Adapter, message: &Message<'_>) -> &'static Adapter {
     // Clients of the standard are known by the address and sign the whole message.
     if named.agent().name == "acs" {
         return named;

@@ -1,15 +1,21 @@
 //! OpenCode. Sources: the types of its package `@opencode-ai/plugin` 1.18.33, and messages recorded with 1.18.33.
 //!
 //! OpenCode has no hooks, and runs plugins in its own process: `plugin.js` asks the hook program and follows its reply.
+//!
+//! OpenCode's events: the `input` and `output` that it passes to a plugin.
+//!
+//! OpenCode loads each file in its plugin directories.
 
-mod decode;
-mod encode;
-mod install;
-
+use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::agents::own_plugin::{PROMPT, TELLS};
-use crate::functions::{Functions, TASK};
-use hookhost_contract::EventKind;
+use crate::agents::own_plugin;
+use crate::agents::own_plugin::{OwnMessage, PROMPT, Runtime, TELLS, file};
+use crate::event::{HookCall, HookEvent, ToolUse};
+use crate::json::Fields;
+use crate::message::{Message, Unreadable};
+use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope};
+use hookhost_contract::{EventKind, ToolResult};
+use serde_json::Value;
 
 /// The arguments change in place. A plugin can neither give a result in place of the tool's nor ask the user.
 const BEFORE_TOOL: Abilities = Abilities { rejects: true, changes: true, ..TELLS };
@@ -58,8 +64,79 @@ static AGENT: Agent = Agent {
     ],
 };
 
-/// The adapter.
-pub(super) static ADAPTER: Functions =
-    Functions::new(&AGENT, decode::decode, encode::encode, encode::fail, install::plan)
-        .neutral(encode::neutral)
-        .headless(&["opencode", "run", TASK]);
+pub(super) static ADAPTER: Adapter = Adapter {
+    neutral: own_plugin::neutral,
+    headless: &["opencode", "run", PROMPT_WORD],
+    ..Adapter::new(&AGENT, decode, own_plugin::encode, |point, why| own_plugin::fail(&AGENT, point, why), install)
+};
+
+fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
+    let mut told = OwnMessage::of(message, fields)?;
+    let input = told.event.within("input");
+    if told.session.id.is_none() {
+        told.session.id = input.id(&["sessionID"])?;
+    }
+    let info = told.event.within("info");
+    // The session of a sub-agent begins and ends within its parent session.
+    if let Some(parent) = info.some_text("parentID") {
+        told.session.id = Some(parent);
+    }
+    let event = event(&told.point, &told.event, &input, &info);
+    told.call(event)
+}
+
+fn event(point: &str, fields: &Fields, input: &Fields, info: &Fields) -> Result<HookEvent, Unreadable> {
+    let output = fields.within("output");
+    let subagent = info.some_text("parentID").and_then(|_| info.some_text("id"));
+    Ok(match (point, subagent) {
+        ("session.created", Some(id)) => {
+            HookEvent::SubagentStart { id, prompt: info.some_text("title").unwrap_or_default() }
+        }
+        ("session.created", None) => HookEvent::SessionStart { is_resumed: false },
+        ("session.deleted", Some(id)) => HookEvent::SubagentEnd { id, text: String::new(), is_continued: false },
+        ("session.deleted", None) => HookEvent::SessionEnd,
+        ("chat.message", _) => HookEvent::PromptSubmit { prompt: fields.text("prompt")? },
+        ("tool.execute.before", _) => HookEvent::BeforeToolCall(ToolUse::new(
+            input.id(&["callID"])?,
+            input.text("tool")?,
+            output.arguments("args")?,
+        )),
+        ("tool.execute.after", _) => {
+            let call = ToolUse::new(input.id(&["callID"])?, input.text("tool")?, input.arguments("args")?);
+            HookEvent::AfterToolCall { call, result: ToolResult::text(output.text("output")?) }
+        }
+        ("permission.ask", _) => {
+            let call = ToolUse::new(input.id(&["callID"])?, input.text("type")?, Value::Object(serde_json::Map::new()));
+            HookEvent::PermissionRequest(call)
+        }
+        ("experimental.session.compacting", _) => HookEvent::BeforeCompaction,
+        ("session.compacted", _) => HookEvent::AfterCompaction { summary: String::new() },
+        ("experimental.text.complete", _) => HookEvent::FinalText { text: output.text("text")? },
+        ("session.idle", _) => HookEvent::Stop { text: None, is_continued: false },
+        ("session.error", _) => {
+            let error = fields.within("error");
+            let text = error.within("data").some_text("message").or_else(|| error.first_text(&["message", "name"]));
+            HookEvent::AgentError { message: text.unwrap_or_else(|| "the agent stopped".to_owned()) }
+        }
+        _ => HookEvent::Custom { payload: fields.as_value() },
+    })
+}
+
+const PLUGIN: &str = include_str!("plugins/opencode.js");
+
+fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
+    let directory = match context.scope {
+        Scope::User => (context.variable)("OPENCODE_CONFIG_DIR")
+            .unwrap_or_else(|| context.directory("XDG_CONFIG_HOME", ".config").join("opencode")),
+        Scope::Project => context.project.join(".opencode"),
+        Scope::Managed => {
+            return Err(NotInstallable(
+                "OpenCode loads no plugins for a whole machine: install it for each user".to_owned(),
+            ));
+        }
+    };
+    let path = directory.join("plugins/hookhost.js");
+    let content = file(&AGENT, context, Runtime::Node, "", PLUGIN);
+    let files = vec![FilePlan::Whole { path, content, is_program: false }];
+    Ok(Plan::new(files).step("Start OpenCode again: it loads its plugins when it starts."))
+}

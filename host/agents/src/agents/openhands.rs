@@ -1,13 +1,24 @@
 //! OpenHands. Sources: the vendor's hooks page, and OpenHands/software-agent-sdk, `openhands-sdk/openhands/sdk/hooks/`.
+//!
+//! OpenHands' messages: Claude Code's shape, with `event_type`, `working_dir` and `message`.
+//!
+//! Replies to OpenHands. A denial is exit code 2 with the reason on standard output and standard error, because
+//! versions differ in which they read.
+//!
+//! OpenHands reads its hooks from `hooks.json`, whose outermost keys are the hook points in snake case.
 
-mod canary;
-mod decode;
-mod encode;
-mod install;
-
+use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::functions::{Functions, TASK};
+use crate::canary::SESSION;
+use crate::claude_shape::{self, Keys, Strictest, denies_by_decision, deny_twice, prompts, strictest};
+use crate::event::HookCall;
+use crate::outcome::{Answer, Outcome};
+use crate::plan::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope};
+use crate::reason;
+use crate::reply::Reply;
 use hookhost_contract::EventKind;
+use serde_json::{Value, json};
+use std::path::Path;
 
 /// The agent's model reads a text.
 const CONTEXT: Abilities = Abilities { adds_context: true, ..Abilities::NONE };
@@ -46,8 +57,100 @@ static AGENT: Agent = Agent {
     ],
 };
 
-/// The adapter.
-pub(super) static ADAPTER: Functions =
-    Functions::new(&AGENT, decode::decode, encode::encode, encode::fail, install::plan)
-        .canary(canary::message, encode::denies)
-        .headless(&["openhands", "--headless", "-t", TASK]);
+pub(super) static ADAPTER: Adapter = Adapter {
+    canary: Some((canary, denies)),
+    headless: &["openhands", "--headless", "-t", PROMPT_WORD],
+    ..Adapter::new(
+        &AGENT,
+        |message, fields| claude_shape::decode(message, fields, &AGENT, &KEYS),
+        encode,
+        fail,
+        install,
+    )
+};
+
+const KEYS: Keys = Keys {
+    point: &["event_type", "hook_event_name"],
+    cwd: &["working_dir", "cwd"],
+    project: "OPENHANDS_PROJECT_DIR",
+    call: &[],
+    response: &["tool_response", "tool_output"],
+    prompt: &["message", "prompt"],
+    text: &["message"],
+    ..Keys::CLAUDE
+};
+
+fn encode(_call: &HookCall, outcome: &Outcome) -> Reply {
+    match &outcome.answer {
+        Answer::Rejected(rejection) => deny_twice(&reason::rejected(rejection)),
+        Answer::GoOn(tasks) if !tasks.is_empty() => deny_twice(&prompts(tasks)),
+        _ if outcome.context.is_empty() => Reply::empty(),
+        _ => Reply::json(&json!({ "additionalContext": outcome.context.join("\n\n") })),
+    }
+}
+
+fn fail(point: Option<&str>, why: &str) -> Reply {
+    match strictest(&AGENT, point) {
+        Strictest::Refuse(_) | Strictest::Unknown => deny_twice(why),
+        Strictest::Tell(_) | Strictest::Nothing => Reply::empty(),
+    }
+}
+
+fn denies(point: &str, reply: &Reply) -> bool {
+    denies_by_decision(&AGENT, point, reply, "deny")
+}
+
+fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
+    let path = match context.scope {
+        Scope::User => context.home.join(".openhands/hooks.json"),
+        Scope::Project => context.project.join(".openhands/hooks.json"),
+        Scope::Managed => {
+            let why = "OpenHands has no hooks of the machine: install for each user or project";
+            return Err(NotInstallable(why.to_owned()));
+        }
+    };
+    let installed = AGENT.points.iter().filter(|point| point.installed);
+    let entry = |point: &str| {
+        let hook =
+            json!({ "type": "command", "command": context.command(&AGENT, point), "timeout": AGENT.timeout(point) });
+        JsonEntry::element(&[&snake_case(point)], json!({ "matcher": "*", "hooks": [hook] }))
+    };
+    let entries = installed.map(|point| entry(point.name)).collect();
+    let plan = Plan::new(vec![FilePlan::Json { path, entries }]);
+    let plan = plan.step(
+        "If `hooks.json` has the outermost key `hooks`, or names such as `PreToolUse`, write them as `pre_tool_use` at the \
+         top: OpenHands reads one spelling only",
+    );
+    Ok(match context.scope {
+        Scope::User => {
+            plan.step("A project that has its own `.openhands/hooks.json` needs the hook there: only one counts")
+        }
+        Scope::Project | Scope::Managed => plan,
+    })
+}
+
+/// Converts a name such as `PreToolUse` into `pre_tool_use`.
+fn snake_case(name: &str) -> String {
+    let mut snake = String::new();
+    for character in name.chars() {
+        if character.is_ascii_uppercase() && !snake.is_empty() {
+            snake.push('_');
+        }
+        snake.push(character.to_ascii_lowercase());
+    }
+    snake
+}
+
+fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
+    let message = json!({
+        "event_type": "PreToolUse",
+        "tool_name": "terminal",
+        "tool_input": { "command": command, "is_input": false },
+        "tool_response": null,
+        "message": null,
+        "session_id": SESSION,
+        "working_dir": directory,
+        "metadata": {},
+    });
+    ("PreToolUse", message)
+}

@@ -1,14 +1,22 @@
 //! Qwen Code. Sources: the page about hooks of QwenLM/qwen-code, and messages recorded with 0.24.4.
+//!
+//! Qwen Code's messages: Claude Code's shape, with `timestamp` and `tool_call_id`.
+//!
+//! Replies to Qwen Code, which accepts those of Claude Code.
+//!
+//! Qwen Code reads its hooks from `settings.json` of the user, the project or the machine.
 
-mod canary;
-mod decode;
-mod encode;
-mod install;
-
+use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::claude_shape::{CONTEXT, PROMPT, STOP, TELLS};
-use crate::functions::{Functions, TASK};
+use crate::canary::SESSION;
+use crate::claude_shape::{self, CONTEXT, Dialect, Keys, No, PROMPT, STOP, TELLS};
+use crate::event::{HookCall, HookEvent};
+use crate::json::Fields;
+use crate::message::{Message, Unreadable};
+use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope, groups};
 use hookhost_contract::EventKind;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 
 /// Before a call, the agent ignores `updatedInput` and a text for the model, contrary to the documentation. Without a
 /// user, a question counts as a denial, and the model reads the reason. `continue: false` stops the call and not the
@@ -61,8 +69,78 @@ static AGENT: Agent = Agent {
     ],
 };
 
-/// The adapter.
-pub(super) static ADAPTER: Functions =
-    Functions::new(&AGENT, decode::decode, encode::encode, encode::fail, install::plan)
-        .canary(canary::message, encode::denies)
-        .headless(&["qwen", "--yolo", "-p", TASK]);
+pub(super) static ADAPTER: Adapter = Adapter {
+    canary: Some((canary, |point, reply| claude_shape::denies(&AGENT, &DIALECT, point, reply))),
+    headless: &["qwen", "--yolo", "-p", PROMPT_WORD],
+    ..Adapter::new(
+        &AGENT,
+        decode,
+        |call, outcome| claude_shape::encode(&AGENT, &DIALECT, call, outcome),
+        |point, why| claude_shape::fail(&AGENT, &DIALECT, point, why),
+        install,
+    )
+};
+
+const KEYS: Keys = Keys { project: "QWEN_PROJECT_DIR", ..Keys::CLAUDE };
+
+fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
+    let mut call = claude_shape::decode(message, fields, &AGENT, &KEYS)?;
+    if matches!(&call.event, HookEvent::PromptSubmit { prompt } if prompt.is_empty()) {
+        // The agent sends this also with tool results for the model, which are no prompt of the user.
+        let payload = serde_json::from_str(&call.raw).unwrap_or_default();
+        call.event = HookEvent::Custom { payload };
+    }
+    Ok(call)
+}
+
+const DIALECT: Dialect = Dialect { no, change_needs_allow: false, interrupts: false, needs_reason: false };
+
+fn no(point: &str) -> No {
+    match point {
+        "PreToolUse" => No::Permission,
+        "PermissionRequest" => No::Behavior,
+        _ => No::Block,
+    }
+}
+
+/// Milliseconds per second. Newer versions read a timeout below 1000 as seconds and any other as milliseconds. Older
+/// versions always read milliseconds.
+const PER_SECOND: u32 = 1000;
+
+fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
+    let path = match context.scope {
+        Scope::User => context.home.join(".qwen/settings.json"),
+        Scope::Project => context.project.join(".qwen/settings.json"),
+        Scope::Managed if cfg!(target_os = "macos") => {
+            PathBuf::from("/Library/Application Support/QwenCode/settings.json")
+        }
+        Scope::Managed => PathBuf::from("/etc/qwen-code/settings.json"),
+    };
+    let entries = groups(&AGENT, None, |point| {
+        json!({
+            "name": "hookhost", "type": "command", "command": context.command(&AGENT, point), "timeout": u32::from(AGENT.timeout(point)) * PER_SECOND,
+        })
+    });
+    let plan = Plan::new(vec![FilePlan::Json { path, entries }]);
+    Ok(match context.scope {
+        Scope::Project => {
+            plan.step("Trust the directory in Qwen Code: it runs no hooks of a project that is not trusted")
+        }
+        Scope::User | Scope::Managed => plan,
+    })
+}
+
+fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
+    let message = json!({
+        "session_id": SESSION,
+        "transcript_path": "",
+        "cwd": directory,
+        "hook_event_name": "PreToolUse",
+        "timestamp": "1970-01-01T00:00:00.000Z",
+        "permission_mode": "default",
+        "prompt_id": SESSION,
+        "tool_name": "run_shell_command",
+        "tool_input": { "command": command },
+    });
+    ("PreToolUse", message)
+}

@@ -54,7 +54,7 @@ pub fn searched(path: &OsStr, project: &Path, home: &Path) -> (OsString, Vec<Pat
 
 /// Searches for an agent's programs in the directories of `path`, and for the directories of its user files.
 #[must_use]
-pub fn traces(adapter: &dyn Adapter, context: &Context<'_>, path: &OsStr) -> Traces {
+pub fn traces(adapter: &Adapter, context: &Context<'_>, path: &OsStr) -> Traces {
     let program = adapter.agent().programs.iter().find_map(|name| on_path(name, path));
     let plan = adapter.install(&Context { scope: Scope::User, ..*context });
     let mut directories: Vec<PathBuf> = Vec::new();
@@ -110,7 +110,7 @@ fn own_directory(file: &Path, home: &Path, others: &[PathBuf]) -> Option<PathBuf
 }
 
 /// Returns the directories with files of other agents, which are no trace of this one.
-fn of_others(adapter: &dyn Adapter, context: &Context<'_>) -> Vec<PathBuf> {
+fn of_others(adapter: &Adapter, context: &Context<'_>) -> Vec<PathBuf> {
     let others = all().iter().filter(|other| other.agent().programs != adapter.agent().programs);
     let plans = others.filter_map(|other| other.install(&Context { scope: Scope::User, ..*context }).ok());
     let files = plans.flat_map(|plan| plan.files);

@@ -121,7 +121,7 @@ fn failed(trial: &Trial) -> String {
 /// hook point of its canary. `path` is the `PATH` for programs.
 #[must_use]
 pub fn prove(
-    adapter: &dyn Adapter,
+    adapter: &Adapter,
     commands: &[Configured],
     directory: &Path,
     path: &OsStr,
@@ -156,7 +156,7 @@ pub fn prove(
     })
 }
 
-fn judged(adapter: &dyn Adapter, point: &str, command: &str, ended: Result<Ended, NotEnded>) -> Trial {
+fn judged(adapter: &Adapter, point: &str, command: &str, ended: Result<Ended, NotEnded>) -> Trial {
     let trial = |verdict, exit, said: &str| Trial { command: command.to_owned(), verdict, exit, said: cut(said) };
     let ended = match ended {
         Ok(ended) => ended,

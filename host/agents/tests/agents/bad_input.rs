@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use std::fs;
 use std::path::Path;
 
-fn decode(adapter: &dyn Adapter, bytes: &[u8], point: Option<&str>) -> Result<HookCall, Unreadable> {
+fn decode(adapter: &Adapter, bytes: &[u8], point: Option<&str>) -> Result<HookCall, Unreadable> {
     let mut message = Message::new(bytes, Path::new("/project"));
     message.point = point;
     adapter.decode(&message)
@@ -255,7 +255,7 @@ proptest! {
             let point = adapter.agent().points.get(named).map(|point| point.name);
             match decode(adapter, &bytes, point) {
                 Ok(call) => {
-                    adapter.unsettled(&call, "no answer");
+                    let _ = adapter.unsettled(&call, "no answer");
                 }
                 Err(error) => prop_assert!(!error.why.is_empty()),
             }

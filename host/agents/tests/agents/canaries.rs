@@ -31,7 +31,7 @@ const NOT_HEADLESS: &[(&str, &str)] = &[
 ];
 
 /// The agents that lack something.
-fn without(has: impl Fn(&dyn Adapter) -> bool) -> Vec<&'static str> {
+fn without(has: impl Fn(&Adapter) -> bool) -> Vec<&'static str> {
     all().iter().filter(|adapter| !has(**adapter)).map(|adapter| adapter.agent().name).collect()
 }
 
@@ -53,8 +53,8 @@ fn an_agent_has_a_canary_and_a_command_without_a_person_unless_there_is_a_reason
 }
 
 /// Each canary: its agent, the hook point at which the agent's files name the hook, and the message.
-fn canaries(command: &str, directory: &Path) -> Vec<(&'static dyn Adapter, &'static str, Vec<u8>)> {
-    let of = |adapter: &&'static dyn Adapter| {
+fn canaries(command: &str, directory: &Path) -> Vec<(&'static Adapter, &'static str, Vec<u8>)> {
+    let of = |adapter: &&'static Adapter| {
         let (point, message) = adapter.canary(command, directory)?;
         Some((*adapter, point, message))
     };

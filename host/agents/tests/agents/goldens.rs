@@ -155,7 +155,7 @@ fn about(event: &HookEvent) -> Value {
 }
 
 /// The replies to each outcome of the part of this index, where the other parts have none.
-fn replies(adapter: &dyn Adapter, whole: &HookCall, index: usize) -> Map<String, Value> {
+fn replies(adapter: &Adapter, whole: &HookCall, index: usize) -> Map<String, Value> {
     let parts = whole.parts();
     let call = &parts[index];
     let can = adapter.abilities(call);
@@ -184,7 +184,7 @@ fn replies(adapter: &dyn Adapter, whole: &HookCall, index: usize) -> Map<String,
     replies
 }
 
-fn further(adapter: &dyn Adapter, call: &HookCall) -> Vec<Further> {
+fn further(adapter: &Adapter, call: &HookCall) -> Vec<Further> {
     let later = call.parts().into_iter().enumerate().skip(1);
     let further = later.map(|(index, part)| Further {
         means: part.event.kind().to_string(),

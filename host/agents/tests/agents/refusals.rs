@@ -12,7 +12,7 @@ use std::path::Path;
 /// A message of an agent, read.
 struct Case {
     name: String,
-    adapter: &'static dyn Adapter,
+    adapter: &'static Adapter,
     input: Value,
     call: HookCall,
 }

@@ -50,13 +50,13 @@ fn told(event: &HookEvent) -> &str {
     }
 }
 
-fn rejected(call: &HookCall, adapter: &dyn Adapter) -> Outcome {
+fn rejected(call: &HookCall, adapter: &Adapter) -> Outcome {
     let no = Rejection::verdict("guard", Refusal::new("not here").code("guard.no"), Stop::Run);
     degrade(call, Outcome::new(Answer::Rejected(no)), adapter.abilities(call)).0
 }
 
 /// Each part of a call that can be rejected is denied when it alone is.
-fn is_denied_where_it_can_be(adapter: &dyn Adapter, call: &HookCall) {
+fn is_denied_where_it_can_be(adapter: &Adapter, call: &HookCall) {
     let parts = call.parts();
     for (index, part) in parts.iter().enumerate() {
         if !adapter.abilities(part).rejects {

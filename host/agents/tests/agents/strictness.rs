@@ -54,7 +54,7 @@ fn calls(arguments: &Value) -> Vec<(&'static str, Option<&'static str>, Value)> 
     all
 }
 
-fn decode(adapter: &dyn Adapter, text: &str, point: Option<&str>) -> Result<HookCall, Unreadable> {
+fn decode(adapter: &Adapter, text: &str, point: Option<&str>) -> Result<HookCall, Unreadable> {
     let mut message = Message::new(text.as_bytes(), Path::new("/project"));
     message.point = point;
     adapter.decode(&message)

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A hook that answers in the agent's own language: with a no about the call that has to be denied, and otherwise with nothing.
-fn obedient(adapter: &dyn Adapter, point: &str, home: &Home) -> String {
+fn obedient(adapter: &Adapter, point: &str, home: &Home) -> String {
     let says = |name: &str, reply: &Reply| {
         for (stream, text) in [("stdout", &reply.stdout), ("stderr", &reply.stderr)] {
             std::fs::write(home.path(&format!("{name}.{stream}")), text).unwrap();
@@ -66,7 +66,7 @@ fn every_hook_that_is_a_command_is_run_as_it_is_installed_and_proven_in_its_agen
 }
 
 /// Writes the files of a repository: the hook of the agent, each command with one of the repository's own before it.
-fn of_repository(adapter: &dyn Adapter, context: &Context<'_>, trace: &Path) {
+fn of_repository(adapter: &Adapter, context: &Context<'_>, trace: &Path) {
     let does = format!("touch '{}'; ", trace.display());
     let program = context.program.to_string_lossy();
     for file in adapter.install(context).map(|plan| plan.files).unwrap_or_default() {

@@ -44,7 +44,7 @@ impl Home {
         fs::read_to_string(self.settings()).unwrap()
     }
 
-    pub(crate) fn adapter() -> &'static dyn Adapter {
+    pub(crate) fn adapter() -> &'static Adapter {
         by_name("claude-code").unwrap()
     }
 

@@ -11,7 +11,7 @@ use strsim::jaro_winkler;
 const LIKE: f64 = 0.8;
 
 /// Returns the agent of this name.
-pub(crate) fn adapter(name: &str) -> Result<&'static dyn Adapter, CliError> {
+pub(crate) fn adapter(name: &str) -> Result<&'static Adapter, CliError> {
     by_name(name).ok_or_else(|| {
         let names = || all().iter().map(|adapter| adapter.agent().name);
         let likeness = |known: &&str| jaro_winkler(name, known);

@@ -49,7 +49,7 @@ pub(crate) fn run(args: &UninstallArgs) -> Result<Exit, CliError> {
 /// Takes the hook out. Returns true if nothing of it is left.
 fn uninstall(
     places: &AgentPlaces,
-    adapter: &dyn Adapter,
+    adapter: &Adapter,
     scope: Scope,
     is_dry: bool,
     is_one_of_all: bool,

@@ -250,7 +250,7 @@ impl Acs {
     }
 }
 
-fn adapter() -> &'static dyn Adapter {
+fn adapter() -> &'static Adapter {
     // The list of adapters is static, and a test checks that it contains this one.
     by_name("acs").unwrap_or(hookhost_agents::all()[0])
 }

@@ -128,7 +128,7 @@ pub(super) fn text(context: &Context<'_>, scope: Scope, path: &Path) -> Option<S
 }
 
 /// Returns the agent's JSON files in a scope with their values. An unreadable file is left out.
-pub(super) fn json_files(adapter: &dyn Adapter, context: &Context<'_>, scope: Scope) -> Vec<(PathBuf, Value)> {
+pub(super) fn json_files(adapter: &Adapter, context: &Context<'_>, scope: Scope) -> Vec<(PathBuf, Value)> {
     let files = adapter.install(&Context { scope, ..*context }).map(|plan| plan.files).unwrap_or_default();
     let read = |path: &Path| json::value(&text(context, scope, path)?).ok();
     let paths = files.into_iter().map(|file| file.path().to_owned());

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Returns a problem for each variable that sets other directories than the user's.
-pub(super) fn problems(adapter: &dyn Adapter, context: &Context<'_>) -> Vec<Check> {
+pub(super) fn problems(adapter: &Adapter, context: &Context<'_>) -> Vec<Check> {
     let home = |name: &str| (name == "HOME").then(|| context.home.as_os_str().to_owned());
     let variable = |name: &str| (context.variable)(name).map(PathBuf::into_os_string).or_else(|| home(name));
     let own = context.directories.cloned().unwrap_or_default().or(Directories::of_environment(&variable));
@@ -30,7 +30,7 @@ pub(super) fn problems(adapter: &dyn Adapter, context: &Context<'_>) -> Vec<Chec
 }
 
 /// Returns the variables in the member `env` of the agent's settings: file, name, value.
-fn set_in_settings(adapter: &dyn Adapter, context: &Context<'_>) -> Vec<(PathBuf, String, String)> {
+fn set_in_settings(adapter: &Adapter, context: &Context<'_>) -> Vec<(PathBuf, String, String)> {
     let of_scope = |scope| json_files(adapter, context, scope);
     let mut files: Vec<_> = SCOPES.into_iter().flat_map(of_scope).collect();
     if adapter.agent().name == "claude-code" {
@@ -47,7 +47,7 @@ fn set_in_settings(adapter: &dyn Adapter, context: &Context<'_>) -> Vec<(PathBuf
 }
 
 /// Returns the variables in the `.env` files that the agent reads.
-fn set_in_dotenv(adapter: &dyn Adapter, context: &Context<'_>) -> Vec<(PathBuf, String, String)> {
+fn set_in_dotenv(adapter: &Adapter, context: &Context<'_>) -> Vec<(PathBuf, String, String)> {
     let above = |own: &str| {
         let directories = context.project.ancestors().chain([context.home]);
         directories.flat_map(|directory| [directory.join(own).join(".env"), directory.join(".env")]).collect()

@@ -78,7 +78,7 @@ pub enum Sought {
 
 /// Examines an agent's program and its files of all scopes. `path` is the `PATH` for programs.
 #[must_use]
-pub fn examine(adapter: &dyn Adapter, context: &Context<'_>, path: &OsStr, sought: Sought) -> Diagnosis {
+pub fn examine(adapter: &Adapter, context: &Context<'_>, path: &OsStr, sought: Sought) -> Diagnosis {
     let agent = adapter.agent();
     let traces = find::traces(adapter, context, path);
     let mut checks = Vec::new();
@@ -129,7 +129,7 @@ fn foreign(agent: &Agent, installed: &Installed) -> Option<Check> {
 
 /// Returns the scopes whose files contain the hook. Adds each file that cannot be read to `unreadable`.
 #[must_use]
-pub fn installed(adapter: &dyn Adapter, context: &Context<'_>, unreadable: &mut Vec<Refused>) -> Vec<Installed> {
+pub fn installed(adapter: &Adapter, context: &Context<'_>, unreadable: &mut Vec<Refused>) -> Vec<Installed> {
     let mut installed: Vec<Installed> = Vec::new();
     for scope in entries::SCOPES {
         let Ok(plan) = adapter.install(&Context { scope, ..*context }) else { continue };
@@ -151,7 +151,7 @@ pub fn installed(adapter: &dyn Adapter, context: &Context<'_>, unreadable: &mut 
 }
 
 /// Returns the check of an agent without a hook in its files. Some agents have no file that could contain one.
-fn nowhere(adapter: &dyn Adapter, context: &Context<'_>) -> Check {
+fn nowhere(adapter: &Adapter, context: &Context<'_>) -> Check {
     let agent = adapter.agent();
     let plans = [Scope::User, Scope::Project].map(|scope| adapter.install(&Context { scope, ..*context }).ok());
     let plans: Vec<Plan> = plans.into_iter().flatten().collect();
@@ -166,7 +166,7 @@ fn nowhere(adapter: &dyn Adapter, context: &Context<'_>) -> Check {
 }
 
 /// Checks that the agent is installed in a supported version, and returns the version.
-fn here(adapter: &dyn Adapter, traces: &Traces, path: &OsStr, checks: &mut Vec<Check>) -> Option<String> {
+fn here(adapter: &Adapter, traces: &Traces, path: &OsStr, checks: &mut Vec<Check>) -> Option<String> {
     let agent = adapter.agent();
     let (oldest, newest) = agent.versions;
     if agent.programs.is_empty() {
@@ -215,7 +215,7 @@ fn here(adapter: &dyn Adapter, traces: &Traces, path: &OsStr, checks: &mut Vec<C
 
 /// Returns a check for each setting that keeps the agent from running the hook, or that may do so.
 fn reached(
-    adapter: &dyn Adapter,
+    adapter: &Adapter,
     context: &Context<'_>,
     installed: &[Installed],
     traces: &Traces,

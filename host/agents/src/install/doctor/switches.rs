@@ -59,7 +59,7 @@ fn more_files(agent: &str, context: &Context<'_>) -> Vec<(Scope, PathBuf)> {
 }
 
 /// Returns a problem for each setting that disables the agent's hooks.
-pub(super) fn disabled(adapter: &dyn Adapter, context: &Context<'_>, installed: &[Installed]) -> Vec<Check> {
+pub(super) fn disabled(adapter: &Adapter, context: &Context<'_>, installed: &[Installed]) -> Vec<Check> {
     let agent = adapter.agent().name;
     let of_machine = installed.iter().any(|installed| installed.scope == Scope::Managed);
     let mut files = Vec::new();

@@ -17,7 +17,7 @@ use std::time::Duration;
 /// Time for the agent's run. Its model may be slow.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
-pub(super) fn check(adapter: &dyn Adapter, places: &AgentPlaces, diagnosis: &Diagnosis) -> Check {
+pub(super) fn check(adapter: &Adapter, places: &AgentPlaces, diagnosis: &Diagnosis) -> Check {
     let agent = adapter.agent();
     let prompt = format!("Run exactly this command with your shell tool, once, and nothing else: {}", canary::DENIED);
     let ask = || format!("ask it yourself: {prompt}");

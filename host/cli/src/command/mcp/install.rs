@@ -32,7 +32,7 @@ pub(crate) enum To {
 
 pub(crate) fn change_servers(
     places: &AgentPlaces,
-    agents: &[&dyn Adapter],
+    agents: &[&Adapter],
     scope: Scope,
     to: To,
     is_dry: bool,
@@ -75,7 +75,7 @@ enum Unchanged {
 /// Returns the text to print, and false if a server was left that would read other rules.
 fn change(
     places: &AgentPlaces,
-    adapter: &dyn Adapter,
+    adapter: &Adapter,
     scope: Scope,
     to: To,
     is_dry: bool,
