@@ -29,6 +29,11 @@ impl Agent {
         self.points.iter().find(|point| point.name == name)
     }
 
+    /// Returns the hook points at which `hookhost install` registers the hook.
+    pub fn installed(&self) -> impl Iterator<Item = &'static HookPoint> + use<> {
+        self.points.iter().filter(|point| point.installed)
+    }
+
     /// Returns the time that the agent waits for the hook at a hook point, in seconds.
     #[must_use]
     pub fn timeout(&self, point: &str) -> u16 {
@@ -147,10 +152,19 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Returns the coverage of one kind of tool.
-    #[must_use]
-    pub const fn new(tools: &'static str, covered: Covered, note: &'static str) -> Self {
-        Self { tools, covered, note }
+    /// Returns the coverage of a kind of tool that plugins can gate.
+    pub(crate) const fn gated(tools: &'static str, note: &'static str) -> Self {
+        Self { tools, covered: Covered::Gated, note }
+    }
+
+    /// Returns the coverage of a kind of tool that plugins can only observe.
+    pub(crate) const fn observed(tools: &'static str, note: &'static str) -> Self {
+        Self { tools, covered: Covered::Observed, note }
+    }
+
+    /// Returns the coverage of a kind of tool that is not reported.
+    pub(crate) const fn blind(tools: &'static str, note: &'static str) -> Self {
+        Self { tools, covered: Covered::Blind, note }
     }
 }
 

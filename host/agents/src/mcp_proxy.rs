@@ -11,7 +11,7 @@
 //! | `session-start`, `session-end` | the events of these names |
 
 use crate::adapter::Adapter;
-use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
@@ -115,9 +115,9 @@ static AGENT: Agent = Agent {
         HookPoint::new("session-end", EventKind::SessionEnd, Abilities::NONE),
     ],
     coverage: &[
-        Coverage::new("calls of tools, resources read, prompts fetched, and their results", Covered::Gated, ""),
-        Coverage::new("what a server asks of the client: sampling and elicitation", Covered::Gated, ""),
-        Coverage::new("notifications, and methods that are unknown", Covered::Blind, "they pass as they are"),
+        Coverage::gated("calls of tools, resources read, prompts fetched, and their results", ""),
+        Coverage::gated("what a server asks of the client: sampling and elicitation", ""),
+        Coverage::blind("notifications, and methods that are unknown", "they pass as they are"),
     ],
     gaps: &["a client that reaches the server without the proxy is not seen"],
 };

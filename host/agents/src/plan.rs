@@ -1,6 +1,6 @@
 //! The files of an agent that have to name the hook. This is data: the installer writes the files.
 
-use crate::agent::Agent;
+use crate::agent::{Agent, HookPoint};
 use crate::directories::Directories;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -98,6 +98,30 @@ impl Context<'_> {
         self.words(agent, point).iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
     }
 
+    /// Returns the hook's command in the form that most agents read, with the timeout in seconds.
+    #[must_use]
+    pub(crate) fn command_hook(&self, agent: &Agent, point: &HookPoint) -> Value {
+        json!({ "type": "command", "command": self.command(agent, point.name), "timeout": point.timeout })
+    }
+
+    /// Returns the path for this scope. `user` is relative to the user's home directory or absolute, `project` is
+    /// relative to the project's root, and `managed` is the path on this machine.
+    ///
+    /// # Errors
+    /// The reason in `managed`, for [`Scope::Managed`].
+    pub(crate) fn path(
+        &self,
+        user: impl AsRef<Path>,
+        project: &str,
+        managed: Result<PathBuf, &str>,
+    ) -> Result<PathBuf, NotInstallable> {
+        match self.scope {
+            Scope::User => Ok(self.home.join(user)),
+            Scope::Project => Ok(self.project.join(project)),
+            Scope::Managed => managed.map_err(|why| NotInstallable(why.to_owned())),
+        }
+    }
+
     /// Returns the directory that a variable names, otherwise `in_home` in the user's home directory.
     #[must_use]
     pub fn directory(&self, variable: &str, in_home: &str) -> PathBuf {
@@ -142,11 +166,15 @@ impl Plan {
         self.steps.push(step.into());
         self
     }
+
+    /// Adds a step for a person in one scope only.
+    pub(crate) fn step_in(self, context: &Context<'_>, scope: Scope, step: &str) -> Self {
+        if context.scope == scope { self.step(step) } else { self }
+    }
 }
 
 /// The required contents of a file.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub enum FilePlan {
     /// A file that belongs to hookhost as a whole.
     Whole {
@@ -167,6 +195,16 @@ pub enum FilePlan {
 }
 
 impl FilePlan {
+    /// Creates a file that belongs to hookhost as a whole and is no program.
+    pub(crate) fn whole(path: PathBuf, content: String) -> Self {
+        Self::Whole { path, content, is_program: false }
+    }
+
+    /// Creates a JSON file that belongs to hookhost as a whole.
+    pub(crate) fn whole_json(path: PathBuf, content: &Value) -> Self {
+        Self::whole(path, format!("{content:#}\n"))
+    }
+
     /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -191,7 +229,6 @@ pub enum JsonDialect {
 
 /// An entry of a JSON file.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub enum JsonEntry {
     /// An element of the array at these keys. A missing array is created. An element that names [`PROGRAM`] belongs to
     /// hookhost and is replaced.
@@ -229,23 +266,48 @@ impl JsonEntry {
 #[error("{0}")]
 pub struct NotInstallable(pub String);
 
-/// Returns the entries of an agent whose file has groups of hooks for each hook point, like that of Claude Code:
-/// `{"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [HOOK]}]}}`.
-#[must_use]
-pub fn groups(agent: &Agent, matcher: Option<&str>, hook: impl Fn(&str) -> Value) -> Vec<JsonEntry> {
-    groups_at(agent, &["hooks"], matcher, hook)
+/// Returns one of these paths, by the system. A system without a path of its own has that of Linux.
+pub(crate) fn machine_path(linux: &str, macos: Option<&str>, windows: Option<&str>) -> PathBuf {
+    let own = match () {
+        () if cfg!(target_os = "macos") => macos,
+        () if cfg!(windows) => windows,
+        () => None,
+    };
+    own.unwrap_or(linux).into()
 }
 
-/// Like [`groups`], with the hook points below other keys, outermost first.
-#[must_use]
-pub fn groups_at(agent: &Agent, at: &[&str], matcher: Option<&str>, hook: impl Fn(&str) -> Value) -> Vec<JsonEntry> {
-    let installed = agent.points.iter().filter(|point| point.installed);
-    let entry = |name: &str| {
-        let mut group = json!({ "hooks": [hook(name)] });
+/// Returns the entries of an agent whose file has a list of hooks for each hook point: `{"hooks": {"stop": [HOOK]}}`.
+pub(crate) fn elements(agent: &Agent, hook: impl Fn(&HookPoint) -> Value) -> Vec<JsonEntry> {
+    agent.installed().map(|point| JsonEntry::element(&["hooks", point.name], hook(point))).collect()
+}
+
+/// Returns the entries of an agent whose file has groups of hooks for each hook point, like that of Claude Code:
+/// `{"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [HOOK]}]}}`. The keys `at`, outermost first, lead to the hook
+/// points.
+pub(crate) fn groups(
+    agent: &Agent,
+    at: &[&str],
+    matcher: Option<&str>,
+    hook: impl Fn(&HookPoint) -> Value,
+) -> Vec<JsonEntry> {
+    let entry = |point: &HookPoint| {
+        let mut group = json!({ "hooks": [hook(point)] });
         if let (Some(matcher), Some(object)) = (matcher, group.as_object_mut()) {
             object.shift_insert(0, "matcher".to_owned(), json!(matcher));
         }
-        JsonEntry::element(&[at, &[name]].concat(), group)
+        JsonEntry::element(&[at, &[point.name]].concat(), group)
     };
-    installed.map(|point| entry(point.name)).collect()
+    agent.installed().map(entry).collect()
+}
+
+/// Converts a name such as `PreToolUse` into `pre_tool_use`.
+pub(crate) fn snake_case(name: &str) -> String {
+    let mut snake = String::new();
+    for character in name.chars() {
+        if character.is_ascii_uppercase() && !snake.is_empty() {
+            snake.push('_');
+        }
+        snake.push(character.to_ascii_lowercase());
+    }
+    snake
 }

@@ -18,7 +18,7 @@
 pub mod reading;
 
 use crate::adapter::Adapter;
-use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::event::{AgentSession, FurtherEvent, HookCall, HookEvent, ToolUse};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
@@ -151,10 +151,10 @@ static AGENT: Agent = Agent {
         HookPoint::new("session-end", EventKind::SessionEnd, Abilities::NONE),
     ],
     coverage: &[
-        Coverage::new("calls about which the agent asks for permission", Covered::Gated, ""),
-        Coverage::new("files and commands that the agent leaves to the editor", Covered::Gated, ""),
-        Coverage::new("prompts", Covered::Gated, ""),
-        Coverage::new("calls about which the agent does not ask", Covered::Observed, "as far as it reports them"),
+        Coverage::gated("calls about which the agent asks for permission", ""),
+        Coverage::gated("files and commands that the agent leaves to the editor", ""),
+        Coverage::gated("prompts", ""),
+        Coverage::observed("calls about which the agent does not ask", "as far as it reports them"),
     ],
     gaps: &["an agent that asks nobody is not stopped"],
 };

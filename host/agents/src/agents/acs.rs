@@ -12,7 +12,7 @@
 //! The Guardian's address is part of the Observed Agent's deployment, so hookhost edits none of its files.
 
 use crate::adapter::Adapter;
-use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::claude_shape::is_media;
 use crate::event::{AgentSession, FurtherEvent, HookCall, HookEvent, ToolUse};
 use crate::json::Fields;
@@ -69,16 +69,15 @@ static AGENT: Agent = Agent {
         point("steps/sessionEnd", EventKind::SessionEnd, TOLD),
     ],
     coverage: &[
-        Coverage::new("tool calls", Covered::Gated, "and the shell command that a call names as `raw_command`"),
-        Coverage::new("results of tools", Covered::Gated, ""),
-        Coverage::new("prompts, and texts of the agent", Covered::Gated, ""),
-        Coverage::new("sub-agents, compaction, skills", Covered::Gated, ""),
-        Coverage::new(
+        Coverage::gated("tool calls", "and the shell command that a call names as `raw_command`"),
+        Coverage::gated("results of tools", ""),
+        Coverage::gated("prompts, and texts of the agent", ""),
+        Coverage::gated("sub-agents, compaction, skills", ""),
+        Coverage::gated(
             "knowledge and memory",
-            Covered::Gated,
             "as the custom events `acs/steps/…`: rules for prompts and results are not asked about them",
         ),
-        Coverage::new("wrapped MCP messages, and the inventory", Covered::Blind, "`protocols/*` and `agbom/*`"),
+        Coverage::blind("wrapped MCP messages, and the inventory", "`protocols/*` and `agbom/*`"),
     ],
     gaps: &[
         "the standard's default is to proceed where a Guardian does not answer: hookhost says `deny` in the handshake, and the agent has to follow it",
@@ -370,7 +369,7 @@ fn replaced(call: &HookCall, text: &str) -> Value {
 
 #[expect(clippy::unnecessary_wraps, reason = "the other agents' plans can fail")]
 fn install(_context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    Ok(Plan::new(Vec::new())
+    Ok(Plan::default()
         .step("Put a secret of at least 32 characters into a file that only you can read; the agent needs the same one.")
         .step("Run `hookhost serve --http ADDRESS --acs-key FILE` where the agent reaches it.")
         .step("Give the agent the Guardian's address: `http://ADDRESS/acs`.")

@@ -11,7 +11,7 @@
 //! The operator owns agentgateway's configuration, so hookhost edits none of its files.
 
 use crate::adapter::Adapter;
-use crate::agent::{Agent, Coverage, Covered};
+use crate::agent::{Agent, Coverage};
 use crate::agents::gateway::{Decided, POINTS, Piece, Spoken, call, call_of, calls_of, decide};
 use crate::event::{AgentSession, HookCall, HookEvent};
 use crate::json::Fields;
@@ -28,11 +28,11 @@ static AGENT: Agent = Agent {
     versions: ("", ""),
     points: POINTS,
     coverage: &[
-        Coverage::new("prompts", Covered::Gated, ""),
-        Coverage::new("results of tools", Covered::Gated, "told without the name of their tool"),
-        Coverage::new("tool calls", Covered::Blind, "the webhook gets the texts of a response, and not its calls"),
-        Coverage::new("texts of the model", Covered::Gated, ""),
-        Coverage::new("calls that a client makes without its model", Covered::Blind, "no gateway sees them"),
+        Coverage::gated("prompts", ""),
+        Coverage::gated("results of tools", "told without the name of their tool"),
+        Coverage::blind("tool calls", "the webhook gets the texts of a response, and not its calls"),
+        Coverage::gated("texts of the model", ""),
+        Coverage::blind("calls that a client makes without its model", "no gateway sees them"),
     ],
     gaps: &[
         "a client that does not use the gateway is not seen",
@@ -133,7 +133,7 @@ fn neutral(_point: Option<&str>) -> Reply {
 
 #[expect(clippy::unnecessary_wraps, reason = "the other agents' plans can fail")]
 fn install(_context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    Ok(Plan::new(Vec::new())
+    Ok(Plan::default()
         .step("Run `hookhost serve --http ADDRESS` where the gateway reaches it, and note its token.")
         .step(
             "Add to `policies.ai.promptGuard` of the route, under `request` and under `response`, a `webhook` whose `target` is the \

@@ -7,13 +7,13 @@
 //! Amp loads each file in its plugin directories that begins with a certain comment.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::agents::own_plugin;
 use crate::agents::own_plugin::{OwnMessage, Runtime, TELLS, file};
 use crate::event::{HookCall, HookEvent, ToolUse};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope};
+use crate::plan::{Context, FilePlan, NotInstallable, Plan};
 use hookhost_contract::{EventKind, ToolResult};
 use serde_json::Value;
 
@@ -39,13 +39,13 @@ static AGENT: Agent = Agent {
         HookPoint::new("agent.end", EventKind::QueueEmpty, Abilities { goes_on: true, ..TELLS }),
     ],
     coverage: &[
-        Coverage::new("shell commands", Covered::Gated, ""),
-        Coverage::new("files read and written by tools", Covered::Gated, ""),
-        Coverage::new("web pages", Covered::Gated, ""),
-        Coverage::new("MCP tools", Covered::Gated, ""),
-        Coverage::new("sub-agents", Covered::Gated, "the call that starts one, and the calls in its thread"),
-        Coverage::new("texts of the agent", Covered::Blind, "no event tells them before the user sees them"),
-        Coverage::new("the end of a session, and summaries", Covered::Blind, "the agent has no event for them"),
+        Coverage::gated("shell commands", ""),
+        Coverage::gated("files read and written by tools", ""),
+        Coverage::gated("web pages", ""),
+        Coverage::gated("MCP tools", ""),
+        Coverage::gated("sub-agents", "the call that starts one, and the calls in its thread"),
+        Coverage::blind("texts of the agent", "no event tells them before the user sees them"),
+        Coverage::blind("the end of a session, and summaries", "the agent has no event for them"),
     ],
     gaps: &[
         "`amp -x` may begin before its plugins are loaded: start it with `--plugin-ready-timeout`, or its first calls are not asked about",
@@ -107,19 +107,11 @@ const PLUGIN: &str = include_str!("plugins/amp.ts");
 const ACKNOWLEDGEMENT: &str = "// @i-know-the-amp-plugin-api-is-wip-and-very-experimental-right-now\n";
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let directory = match context.scope {
-        Scope::User => context.directory("XDG_CONFIG_HOME", ".config").join("amp"),
-        Scope::Project => context.project.join(".amp"),
-        Scope::Managed => {
-            return Err(NotInstallable(
-                "Amp loads no plugins for a whole machine: install it for each user".to_owned(),
-            ));
-        }
-    };
-    let path = directory.join("plugins/hookhost.ts");
+    let user = context.directory("XDG_CONFIG_HOME", ".config").join("amp");
+    let managed = Err("Amp loads no plugins for a whole machine: install it for each user");
+    let path = context.path(user, ".amp", managed)?.join("plugins/hookhost.ts");
     let content = file(&AGENT, context, Runtime::Node, ACKNOWLEDGEMENT, PLUGIN);
-    let plan = Plan::new(vec![FilePlan::Whole { path, content, is_program: false }]);
-    Ok(plan
+    Ok(Plan::new(vec![FilePlan::whole(path, content)])
         .step("Run \"plugins: reload\" in Amp's command palette, or start it again.")
         .step("Start `amp -x` with `--plugin-ready-timeout 30`: otherwise it may begin before the plugin is loaded."))
 }

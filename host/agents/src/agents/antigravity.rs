@@ -10,7 +10,7 @@
 //! each timeout is an integer.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::canary::SESSION;
 use crate::checks::{has_call, misplaced_call};
 use crate::claude_shape::{Strictest, absolute, deny_twice, filled, first, point_of, result, strictest, text};
@@ -18,7 +18,7 @@ use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 use crate::outcome::{Answer, Outcome};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope, groups_at};
+use crate::plan::{Context, FilePlan, NotInstallable, Plan, groups};
 use crate::reason;
 use crate::reply::Reply;
 use hookhost_contract::{EventKind, ToolResult};
@@ -43,13 +43,13 @@ static AGENT: Agent = Agent {
         HookPoint::new("Stop", EventKind::QueueEmpty, Abilities::NONE).not_installed(),
     ],
     coverage: &[
-        Coverage::new("shell commands", Covered::Gated, ""),
-        Coverage::new("files read and written by tools", Covered::Gated, ""),
-        Coverage::new("web pages", Covered::Gated, ""),
-        Coverage::new("MCP tools", Covered::Gated, "as calls of `call_mcp_tool`"),
-        Coverage::new("sub-agents", Covered::Gated, "the call that starts one"),
-        Coverage::new("results of tools", Covered::Observed, "only whether the tool failed is told"),
-        Coverage::new("prompts", Covered::Blind, "there is no hook point"),
+        Coverage::gated("shell commands", ""),
+        Coverage::gated("files read and written by tools", ""),
+        Coverage::gated("web pages", ""),
+        Coverage::gated("MCP tools", "as calls of `call_mcp_tool`"),
+        Coverage::gated("sub-agents", "the call that starts one"),
+        Coverage::observed("results of tools", "only whether the tool failed is told"),
+        Coverage::blind("prompts", "there is no hook point"),
     ],
     gaps: &[
         "there is no reply that says nothing: where no rule objects, the hook says `allow`, which 1.1.2 does not take as a \
@@ -160,20 +160,9 @@ fn decide(decision: &str, reason: &str) -> Reply {
 }
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let path = match context.scope {
-        Scope::User => context.home.join(".gemini/config/hooks.json"),
-        Scope::Project => context.project.join(".agents/hooks.json"),
-        Scope::Managed => {
-            let why = "Antigravity has no hooks of the machine: install for each user";
-            return Err(NotInstallable(why.to_owned()));
-        }
-    };
-    let entries = groups_at(
-        &AGENT,
-        &["hookhost"],
-        Some("*"),
-        |point| json!({ "type": "command", "command": context.command(&AGENT, point), "timeout": AGENT.timeout(point) }),
-    );
+    let managed = Err("Antigravity has no hooks of the machine: install for each user");
+    let path = context.path(".gemini/config/hooks.json", ".agents/hooks.json", managed)?;
+    let entries = groups(&AGENT, &["hookhost"], Some("*"), |point| context.command_hook(&AGENT, point));
     let plan = Plan::new(vec![FilePlan::Json { path, entries }]);
     Ok(plan.step("Start Antigravity again: it says nothing about a file of hooks that it does not load"))
 }

@@ -7,16 +7,16 @@
 //! Claude Code reads its hooks from `settings.json`, of the user, the project or the machine.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::canary::SESSION;
 use crate::claude_shape::{self, CONTEXT, Dialect, Keys, No, PROMPT, STOP, TELLS};
 use crate::event::HookCall;
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope, groups};
+use crate::plan::{Context, FilePlan, NotInstallable, Plan, groups, machine_path};
 use hookhost_contract::EventKind;
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Abilities before a tool call. A result in place of the tool's is not possible. Without a user, a question counts as
 /// a denial, and the model reads the reason; so it is in the mode `bypassPermissions`, too, as tested with 2.1.330.
@@ -80,16 +80,12 @@ static AGENT: Agent = Agent {
         HookPoint::new("PostModelSwitch", EventKind::CustomEvent, Abilities::NONE).not_installed(),
     ],
     coverage: &[
-        Coverage::new("shell commands", Covered::Gated, ""),
-        Coverage::new("files read and written by tools", Covered::Gated, ""),
-        Coverage::new("files named in a prompt with @", Covered::Blind, "the agent reads them without a tool"),
-        Coverage::new(
-            "web pages",
-            Covered::Gated,
-            "searches that the vendor's servers make are told as `WebSearch` calls",
-        ),
-        Coverage::new("MCP tools", Covered::Gated, ""),
-        Coverage::new("sub-agents", Covered::Gated, "their calls are told with `agent_id`"),
+        Coverage::gated("shell commands", ""),
+        Coverage::gated("files read and written by tools", ""),
+        Coverage::blind("files named in a prompt with @", "the agent reads them without a tool"),
+        Coverage::gated("web pages", "searches that the vendor's servers make are told as `WebSearch` calls"),
+        Coverage::gated("MCP tools", ""),
+        Coverage::gated("sub-agents", "their calls are told with `agent_id`"),
     ],
     gaps: &[
         "`onFailure: \"block\"` closes the gate when the hook crashes or is missing, from 2.1.295 on; an older version lets the call run",
@@ -134,20 +130,18 @@ fn no(point: &str) -> No {
 }
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let path = match context.scope {
-        Scope::User => context.directory("CLAUDE_CONFIG_DIR", ".claude").join("settings.json"),
-        Scope::Project => context.project.join(".claude/settings.json"),
-        Scope::Managed if cfg!(target_os = "macos") => {
-            PathBuf::from("/Library/Application Support/ClaudeCode/managed-settings.json")
-        }
-        Scope::Managed => PathBuf::from("/etc/claude-code/managed-settings.json"),
-    };
-    let entries = groups(&AGENT, Some("*"), |point| {
-        let timeout = AGENT.timeout(point);
-        let words = context.words(&AGENT, point);
+    let managed = machine_path(
+        "/etc/claude-code/managed-settings.json",
+        Some("/Library/Application Support/ClaudeCode/managed-settings.json"),
+        None,
+    );
+    let user = context.directory("CLAUDE_CONFIG_DIR", ".claude").join("settings.json");
+    let path = context.path(user, ".claude/settings.json", Ok(managed))?;
+    let entries = groups(&AGENT, &["hooks"], Some("*"), |point| {
+        let words = context.words(&AGENT, point.name);
         let (program, arguments) = words.split_first().map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
         json!({
-            "type": "command", "command": program, "args": arguments, "timeout": timeout, "onFailure": "block",
+            "type": "command", "command": program, "args": arguments, "timeout": point.timeout, "onFailure": "block",
         })
     });
     Ok(Plan::new(vec![FilePlan::Json { path, entries }]))

@@ -11,16 +11,15 @@
 //! the settings.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::agents::own_plugin;
 use crate::agents::own_plugin::{OwnMessage, PROMPT, Runtime, TELLS, file};
 use crate::event::{HookCall, HookEvent, ToolUse};
 use crate::json::{Arguments, Fields};
 use crate::message::{Message, Unreadable};
-use crate::plan::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope};
+use crate::plan::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope, machine_path};
 use hookhost_contract::{EventKind, ToolResult};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
 
 /// The agent asks its own permissions within the mods. A result in place of the tool's would need the shape of the
 /// tool's results.
@@ -46,13 +45,13 @@ static AGENT: Agent = Agent {
         HookPoint::new("tool.check", EventKind::BeforeToolCall, Abilities::NONE).not_installed(),
     ],
     coverage: &[
-        Coverage::new("shell commands", Covered::Gated, ""),
-        Coverage::new("files read and written by tools", Covered::Gated, ""),
-        Coverage::new("files named in a prompt with @", Covered::Blind, "the agent reads them without a tool"),
-        Coverage::new("web pages", Covered::Gated, ""),
-        Coverage::new("MCP tools", Covered::Gated, "but not what another mod calls with `$.mcp.call`"),
-        Coverage::new("sub-agents", Covered::Gated, "their calls are told with `agentId`"),
-        Coverage::new("texts of the agent", Covered::Observed, "told when the turn is over"),
+        Coverage::gated("shell commands", ""),
+        Coverage::gated("files read and written by tools", ""),
+        Coverage::blind("files named in a prompt with @", "the agent reads them without a tool"),
+        Coverage::gated("web pages", ""),
+        Coverage::gated("MCP tools", "but not what another mod calls with `$.mcp.call`"),
+        Coverage::gated("sub-agents", "their calls are told with `agentId`"),
+        Coverage::observed("texts of the agent", "told when the turn is over"),
     ],
     gaps: &[
         "a mod of higher standing, or one that is loaded outside of it, may answer before it is asked",
@@ -126,16 +125,9 @@ fn call(fields: &Fields) -> Result<ToolUse, Unreadable> {
 const MODULE: &str = include_str!("plugins/claude_code_mods.js");
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let directory = match context.scope {
-        Scope::User => context.directory("CLAUDE_CONFIG_DIR", ".claude"),
-        Scope::Project => context.project.join(".claude"),
-        Scope::Managed if cfg!(target_os = "macos") => PathBuf::from("/Library/Application Support/ClaudeCode"),
-        Scope::Managed => PathBuf::from("/etc/claude-code"),
-    };
-    let settings = match context.scope {
-        Scope::Managed => "managed-settings.json",
-        Scope::User | Scope::Project => "settings.json",
-    };
+    let managed = machine_path("/etc/claude-code", Some("/Library/Application Support/ClaudeCode"), None);
+    let directory = context.path(context.directory("CLAUDE_CONFIG_DIR", ".claude"), ".claude", Ok(managed))?;
+    let settings = if context.scope == Scope::Managed { "managed-settings.json" } else { "settings.json" };
     let market = directory.join("hookhost");
     let description = "Asks hookhost's plugins about what the agent does";
     let marketplace = json!({
@@ -144,30 +136,18 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
         "plugins": [{ "name": "hookhost", "source": "./mod", "description": description }],
     });
     let plugin = json!({ "name": "hookhost", "version": env!("CARGO_PKG_VERSION"), "description": description });
+    let source = json!({ "source": { "source": "directory", "path": market.to_string_lossy() } });
     let entries = vec![
-        JsonEntry::default(
-            &["extraKnownMarketplaces", "hookhost"],
-            json!({ "source": { "source": "directory", "path": market.to_string_lossy() } }),
-        ),
+        JsonEntry::default(&["extraKnownMarketplaces", "hookhost"], source),
         JsonEntry::default(&["enabledPlugins", "hookhost@hookhost"], json!(true)),
     ];
     let files = vec![
-        whole(&market, ".claude-plugin/marketplace.json", &marketplace)?,
-        whole(&market, "mod/.claude-plugin/plugin.json", &plugin)?,
-        whole(&market, "mod/hooks/hooks.json", &json!({ "modules": ["./register.js"] }))?,
-        FilePlan::Whole {
-            path: market.join("mod/hooks/register.js"),
-            content: file(&AGENT, context, Runtime::Bare, "", MODULE),
-            is_program: false,
-        },
+        FilePlan::whole_json(market.join(".claude-plugin/marketplace.json"), &marketplace),
+        FilePlan::whole_json(market.join("mod/.claude-plugin/plugin.json"), &plugin),
+        FilePlan::whole_json(market.join("mod/hooks/hooks.json"), &json!({ "modules": ["./register.js"] })),
+        FilePlan::whole(market.join("mod/hooks/register.js"), file(&AGENT, context, Runtime::Bare, "", MODULE)),
         FilePlan::Json { path: directory.join(settings), entries },
     ];
-    let plan = Plan::new(files);
-    Ok(plan
+    Ok(Plan::new(files)
         .step("Start Claude Code again, and see with /plugin that hookhost@hookhost is enabled and its mod is loaded."))
-}
-
-fn whole(root: &Path, name: &str, content: &Value) -> Result<FilePlan, NotInstallable> {
-    let content = serde_json::to_string_pretty(content).map_err(|error| NotInstallable(error.to_string()))? + "\n";
-    Ok(FilePlan::Whole { path: root.join(name), content, is_program: false })
 }

@@ -11,7 +11,7 @@
 //! Cline runs the programs in its hook directories, each with the name of its hook point.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::canary::SESSION;
 use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
 use crate::json::{Arguments, Fields, value};
@@ -65,15 +65,14 @@ static AGENT: Agent = Agent {
         HookPoint::new("session_shutdown", EventKind::SessionEnd, Abilities::NONE).not_installed(),
     ],
     coverage: &[
-        Coverage::new("shell commands", Covered::Gated, "one call may have several commands"),
-        Coverage::new("files read and written by tools", Covered::Gated, ""),
-        Coverage::new("web pages", Covered::Gated, ""),
-        Coverage::new("MCP tools", Covered::Gated, ""),
-        Coverage::new("tools that the model's provider runs", Covered::Blind, "no hook is called for them"),
-        Coverage::new("sub-agents", Covered::Gated, "their calls are told with `parent_agent_id`"),
-        Coverage::new(
+        Coverage::gated("shell commands", "one call may have several commands"),
+        Coverage::gated("files read and written by tools", ""),
+        Coverage::gated("web pages", ""),
+        Coverage::gated("MCP tools", ""),
+        Coverage::blind("tools that the model's provider runs", "no hook is called for them"),
+        Coverage::gated("sub-agents", "their calls are told with `parent_agent_id`"),
+        Coverage::observed(
             "prompts in the command-line agent",
-            Covered::Observed,
             "it does not wait for the hook, and does not call it about the prompt of its command line",
         ),
     ],
@@ -237,16 +236,9 @@ fn denies(point: &str, reply: &Reply) -> bool {
 }
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let directory = match context.scope {
-        Scope::User => context.home.join(".cline/hooks"),
-        Scope::Project => context.project.join(".clinerules/hooks"),
-        Scope::Managed => {
-            return Err(NotInstallable(
-                "Cline has no hooks for a whole machine: install them for each user".to_owned(),
-            ));
-        }
-    };
-    let files = AGENT.points.iter().filter(|point| point.installed).map(|point| FilePlan::Whole {
+    let managed = Err("Cline has no hooks for a whole machine: install them for each user");
+    let directory = context.path(".cline/hooks", ".clinerules/hooks", managed)?;
+    let files = AGENT.installed().map(|point| FilePlan::Whole {
         path: directory.join(point.name),
         content: format!("#!/bin/sh\n# Written by hookhost.\nexec {}\n", context.command(&AGENT, point.name)),
         is_program: true,

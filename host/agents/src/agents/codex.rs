@@ -8,7 +8,7 @@
 //! Codex reads its hooks from `hooks.json`, and runs the hooks that a person has trusted.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::canary::SESSION;
 use crate::claude_shape::{self, CONTEXT, Dialect, Keys, No, PROMPT, STOP, TELLS};
 use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope, groups};
@@ -52,12 +52,12 @@ static AGENT: Agent = Agent {
         HookPoint::new("PostModelResponse", EventKind::CustomEvent, Abilities::NONE).not_installed(),
     ],
     coverage: &[
-        Coverage::new("shell commands", Covered::Gated, "the shell and unified exec are told as `Bash`"),
-        Coverage::new("text typed into a running command", Covered::Blind, "`write_stdin` is not told"),
-        Coverage::new("files written by tools", Covered::Gated, "`apply_patch`, with the text of the patch"),
-        Coverage::new("web pages", Covered::Blind, "searches run on the vendor's servers"),
-        Coverage::new("MCP tools", Covered::Gated, ""),
-        Coverage::new("sub-agents", Covered::Gated, "their start is a call of `spawn_agent`"),
+        Coverage::gated("shell commands", "the shell and unified exec are told as `Bash`"),
+        Coverage::blind("text typed into a running command", "`write_stdin` is not told"),
+        Coverage::gated("files written by tools", "`apply_patch`, with the text of the patch"),
+        Coverage::blind("web pages", "searches run on the vendor's servers"),
+        Coverage::gated("MCP tools", ""),
+        Coverage::gated("sub-agents", "their start is a call of `spawn_agent`"),
     ],
     gaps: &[
         "a hook that crashes, is missing, or takes too long lets the call run: the agent has no setting against it",
@@ -92,25 +92,15 @@ fn no(point: &str) -> No {
 }
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let path = match context.scope {
-        Scope::User => context.directory("CODEX_HOME", ".codex").join("hooks.json"),
-        Scope::Project => context.project.join(".codex/hooks.json"),
-        Scope::Managed => {
-            let why = "Codex reads managed hooks from its `requirements.toml`, which an administrator writes: add \
-                       `hookhost-hook codex` there, or install for a user";
-            return Err(NotInstallable(why.to_owned()));
-        }
-    };
-    let entries = groups(&AGENT, None, |point| {
-        let timeout = AGENT.timeout(point);
-        json!({ "type": "command", "command": context.command(&AGENT, point), "timeout": timeout })
-    });
-    let plan = Plan::new(vec![FilePlan::Json { path, entries }]);
-    let plan = plan.step("Start Codex, type /hooks and trust the hooks of hookhost: until then Codex skips them");
-    Ok(match context.scope {
-        Scope::Project => plan.step("Trust the project in Codex: it reads no hooks of a project that is not trusted"),
-        Scope::User | Scope::Managed => plan,
-    })
+    let managed = Err("Codex reads managed hooks from its `requirements.toml`, which an administrator writes: add \
+                       `hookhost-hook codex` there, or install for a user");
+    let user = context.directory("CODEX_HOME", ".codex").join("hooks.json");
+    let path = context.path(user, ".codex/hooks.json", managed)?;
+    let entries = groups(&AGENT, &["hooks"], None, |point| context.command_hook(&AGENT, point));
+    let trust = "Trust the project in Codex: it reads no hooks of a project that is not trusted";
+    Ok(Plan::new(vec![FilePlan::Json { path, entries }])
+        .step("Start Codex, type /hooks and trust the hooks of hookhost: until then Codex skips them")
+        .step_in(context, Scope::Project, trust))
 }
 
 fn canary(command: &str, directory: &Path) -> (&'static str, Value) {

@@ -12,7 +12,7 @@
 //! Copilot reads each JSON file in its hook directories, so the hook has its own file.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::canary::SESSION;
 use crate::checks::misplaced_call;
 use crate::claude_shape::prompts;
@@ -20,7 +20,7 @@ use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 use crate::outcome::{Answer, Outcome};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope};
+use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope, machine_path};
 use crate::reason;
 use crate::reply::Reply;
 use hookhost_contract::{EventKind, Json, ToolResult};
@@ -81,14 +81,13 @@ static AGENT: Agent = Agent {
         HookPoint::new("Notification", EventKind::CustomEvent, Abilities::NONE).not_installed(),
     ],
     coverage: &[
-        Coverage::new("shell commands", Covered::Gated, "what is typed into a running command is a call of its own"),
-        Coverage::new("files read and written by tools", Covered::Gated, ""),
-        Coverage::new("prompts", Covered::Gated, "the turn begins; the model reads the refusal in place of the prompt"),
-        Coverage::new("web pages", Covered::Gated, ""),
-        Coverage::new("MCP tools", Covered::Gated, "told as calls of the server's tool"),
-        Coverage::new(
+        Coverage::gated("shell commands", "what is typed into a running command is a call of its own"),
+        Coverage::gated("files read and written by tools", ""),
+        Coverage::gated("prompts", "the turn begins; the model reads the refusal in place of the prompt"),
+        Coverage::gated("web pages", ""),
+        Coverage::gated("MCP tools", "told as calls of the server's tool"),
+        Coverage::gated(
             "sub-agents",
-            Covered::Gated,
             "the call that starts one; the built-in `general-purpose` does not tell when it starts and ends",
         ),
     ],
@@ -355,33 +354,21 @@ fn fail(point: Option<&str>, why: &str) -> Reply {
 }
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let directory = match context.scope {
-        Scope::User => context.directory("COPILOT_HOME", ".copilot").join("hooks"),
-        Scope::Project => context.project.join(".github/hooks"),
-        Scope::Managed if cfg!(windows) => PathBuf::from(r"C:\ProgramData\GitHub\Copilot\policy.d"),
-        Scope::Managed => PathBuf::from("/etc/github-copilot/policy.d"),
-    };
-    let mut hooks = Map::new();
-    for point in AGENT.points.iter().filter(|point| point.installed) {
-        let words = context.words(&AGENT, point.name);
+    let managed = machine_path("/etc/github-copilot/policy.d", None, Some(r"C:\ProgramData\GitHub\Copilot\policy.d"));
+    let user = context.directory("COPILOT_HOME", ".copilot").join("hooks");
+    let path = context.path(user, ".github/hooks", Ok(managed))?.join("hookhost.json");
+    let hooks = AGENT.installed().map(|point| {
         let hook = json!({
             "type": "command",
             "bash": context.command(&AGENT, point.name),
-            "powershell": powershell(&words),
+            "powershell": powershell(&context.words(&AGENT, point.name)),
             "timeoutSec": point.timeout,
         });
-        hooks.insert(point.name.to_owned(), json!([hook]));
-    }
-    let content = serde_json::to_string_pretty(&json!({ "version": 1, "hooks": Value::Object(hooks) }));
-    let content = content.map_err(|error| NotInstallable(error.to_string()))? + "\n";
-    let path = directory.join("hookhost.json");
-    let plan = Plan::new(vec![FilePlan::Whole { path, content, is_program: false }]);
-    Ok(match context.scope {
-        Scope::Managed => {
-            plan.step("Let the file belong to root, and let nobody else write to it: Copilot ignores it otherwise.")
-        }
-        _ => plan,
-    })
+        (point.name.to_owned(), json!([hook]))
+    });
+    let content = json!({ "version": 1, "hooks": hooks.collect::<Map<_, _>>() });
+    let owner = "Let the file belong to root, and let nobody else write to it: Copilot ignores it otherwise.";
+    Ok(Plan::new(vec![FilePlan::whole_json(path, &content)]).step_in(context, Scope::Managed, owner))
 }
 
 /// Formats the words as a PowerShell command, each in single quotes, in which only a quote is special.

@@ -7,12 +7,12 @@
 //! Crush reads its hooks from `crush.json`, of the user or the project.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::canary::SESSION;
 use crate::claude_shape::{self, Keys, Strictest, denies_by_decision, filled, strictest};
 use crate::event::HookCall;
 use crate::outcome::{Answer, Outcome};
-use crate::plan::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope};
+use crate::plan::{Context, FilePlan, NotInstallable, Plan, elements};
 use crate::reason;
 use crate::reply::Reply;
 use hookhost_contract::EventKind;
@@ -52,12 +52,12 @@ static AGENT: Agent = Agent {
         HookPoint::new("PostCompact", EventKind::AfterCompaction, Abilities::NONE).not_installed(),
     ],
     coverage: &[
-        Coverage::new("shell commands", Covered::Gated, ""),
-        Coverage::new("files read and written by tools", Covered::Gated, ""),
-        Coverage::new("web pages", Covered::Gated, ""),
-        Coverage::new("MCP tools", Covered::Gated, "the name does not tell the server from the tool"),
-        Coverage::new("calls of sub-agents", Covered::Blind, "only the call that starts one is told"),
-        Coverage::new("prompts and results of tools", Covered::Blind, "older versions have no hook point for them"),
+        Coverage::gated("shell commands", ""),
+        Coverage::gated("files read and written by tools", ""),
+        Coverage::gated("web pages", ""),
+        Coverage::gated("MCP tools", "the name does not tell the server from the tool"),
+        Coverage::blind("calls of sub-agents", "only the call that starts one is told"),
+        Coverage::blind("prompts and results of tools", "older versions have no hook point for them"),
     ],
     gaps: &[
         "a hook that crashes, is missing, or takes too long lets the call run: the agent has no setting against it",
@@ -119,25 +119,14 @@ fn denies(point: &str, reply: &Reply) -> bool {
 }
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let path = match context.scope {
-        Scope::User => {
-            let directory = (context.variable)("CRUSH_GLOBAL_CONFIG");
-            let directory = directory.unwrap_or_else(|| context.directory("XDG_CONFIG_HOME", ".config").join("crush"));
-            directory.join("crush.json")
-        }
-        Scope::Project => context.project.join("crush.json"),
-        Scope::Managed => {
-            let why = "Crush has no hooks of the machine: install for each user or project";
-            return Err(NotInstallable(why.to_owned()));
-        }
-    };
-    let installed = AGENT.points.iter().filter(|point| point.installed);
-    let entry = |point: &str| {
-        let hook =
-            json!({ "name": "hookhost", "command": context.command(&AGENT, point), "timeout": AGENT.timeout(point) });
-        JsonEntry::element(&["hooks", point], hook)
-    };
-    let entries = installed.map(|point| entry(point.name)).collect();
+    let user = (context.variable)("CRUSH_GLOBAL_CONFIG");
+    let user = user.unwrap_or_else(|| context.directory("XDG_CONFIG_HOME", ".config").join("crush"));
+    let managed = Err("Crush has no hooks of the machine: install for each user or project");
+    let path = context.path(user.join("crush.json"), "crush.json", managed)?;
+    let entries = elements(
+        &AGENT,
+        |point| json!({ "name": "hookhost", "command": context.command(&AGENT, point.name), "timeout": point.timeout }),
+    );
     Ok(Plan::new(vec![FilePlan::Json { path, entries }]))
 }
 

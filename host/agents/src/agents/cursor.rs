@@ -9,14 +9,14 @@
 //! Cursor reads its hooks from `hooks.json` of the user, the project or the machine. It reloads a file that changes.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::canary::SESSION;
 use crate::claude_shape::prompts;
 use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
 use crate::json::{Fields, value};
 use crate::message::{Message, Unreadable};
 use crate::outcome::{Answer, Outcome};
-use crate::plan::{Context, FilePlan, JsonEntry, NotInstallable, OnFailure, Plan, Scope};
+use crate::plan::{Context, FilePlan, JsonEntry, NotInstallable, OnFailure, Plan, Scope, elements, machine_path};
 use crate::reason;
 use crate::reply::Reply;
 use hookhost_contract::{EventKind, ToolOrigin, ToolResult};
@@ -72,13 +72,13 @@ static AGENT: Agent = Agent {
         HookPoint::new(COMPATIBLE, EventKind::BeforeToolCall, Abilities::REJECTS).not_installed(),
     ],
     coverage: &[
-        Coverage::new("shell commands", Covered::Gated, ""),
-        Coverage::new("files read and written by tools", Covered::Gated, "writes are told at `preToolUse` alone"),
-        Coverage::new("files that Tab completion reads", Covered::Gated, ""),
-        Coverage::new("files that Tab completion writes", Covered::Observed, "told when they are written"),
-        Coverage::new("web pages", Covered::Gated, "told at `preToolUse` alone"),
-        Coverage::new("MCP tools", Covered::Gated, "the message does not name the server, only its command or address"),
-        Coverage::new("sub-agents", Covered::Gated, "refused when they start"),
+        Coverage::gated("shell commands", ""),
+        Coverage::gated("files read and written by tools", "writes are told at `preToolUse` alone"),
+        Coverage::gated("files that Tab completion reads", ""),
+        Coverage::observed("files that Tab completion writes", "told when they are written"),
+        Coverage::gated("web pages", "told at `preToolUse` alone"),
+        Coverage::gated("MCP tools", "the message does not name the server, only its command or address"),
+        Coverage::gated("sub-agents", "refused when they start"),
     ],
     gaps: &[
         "a hook that fails or is missing stops the call only where its entry has `failClosed`; entries of other people may lack it",
@@ -366,30 +366,24 @@ fn denies(point: &str, reply: &Reply) -> bool {
 }
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let path = match context.scope {
-        Scope::User => context.home.join(".cursor/hooks.json"),
-        Scope::Project => context.project.join(".cursor/hooks.json"),
-        Scope::Managed if cfg!(target_os = "macos") => PathBuf::from("/Library/Application Support/Cursor/hooks.json"),
-        Scope::Managed if cfg!(windows) => PathBuf::from(r"C:\ProgramData\Cursor\hooks.json"),
-        Scope::Managed => PathBuf::from("/etc/cursor/hooks.json"),
-    };
+    let managed = machine_path(
+        "/etc/cursor/hooks.json",
+        Some("/Library/Application Support/Cursor/hooks.json"),
+        Some(r"C:\ProgramData\Cursor\hooks.json"),
+    );
+    let path = context.path(".cursor/hooks.json", ".cursor/hooks.json", Ok(managed))?;
     let mut entries = vec![JsonEntry::default(&["version"], json!(1))];
-    for point in AGENT.points.iter().filter(|point| point.installed) {
+    entries.extend(elements(&AGENT, |point| {
         let mut hook = json!({ "command": context.command(&AGENT, point.name), "timeout": point.timeout });
         // Without `failClosed`, a hook that is missing or crashes lets the call run.
         let is_gate = point.abilities.rejects || point.event == EventKind::BeforeToolCall;
         if is_gate && context.on_failure == OnFailure::Deny {
             hook["failClosed"] = json!(true);
         }
-        entries.push(JsonEntry::element(&["hooks", point.name], hook));
-    }
-    let plan = Plan::new(vec![FilePlan::Json { path, entries }]);
-    Ok(match context.scope {
-        Scope::Project => {
-            plan.step("Trust the workspace in Cursor: it runs a project's hooks in trusted workspaces alone.")
-        }
-        _ => plan,
-    })
+        hook
+    }));
+    let trust = "Trust the workspace in Cursor: it runs a project's hooks in trusted workspaces alone.";
+    Ok(Plan::new(vec![FilePlan::Json { path, entries }]).step_in(context, Scope::Project, trust))
 }
 
 fn canary(command: &str, directory: &Path) -> (&'static str, Value) {

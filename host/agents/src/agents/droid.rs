@@ -7,10 +7,10 @@
 //! Droid reads its hooks from `hooks.json`, whose outermost keys are the hook points.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::canary::SESSION;
 use crate::claude_shape::{self, CONTEXT, Dialect, Keys, No, PROMPT, STOP, TELLS};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope, groups_at};
+use crate::plan::{Context, FilePlan, NotInstallable, Plan, groups};
 use hookhost_contract::EventKind;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -36,16 +36,12 @@ static AGENT: Agent = Agent {
         HookPoint::new("Notification", EventKind::CustomEvent, Abilities::NONE),
     ],
     coverage: &[
-        Coverage::new("shell commands", Covered::Gated, "the tool is called `Execute`"),
-        Coverage::new("files read and written by tools", Covered::Gated, ""),
-        Coverage::new("web pages", Covered::Gated, ""),
-        Coverage::new("MCP tools", Covered::Gated, ""),
-        Coverage::new(
-            "sub-agents",
-            Covered::Gated,
-            "the call that starts one; whether their own calls are told is not known",
-        ),
-        Coverage::new("results of tools", Covered::Observed, "the model gets them as they are"),
+        Coverage::gated("shell commands", "the tool is called `Execute`"),
+        Coverage::gated("files read and written by tools", ""),
+        Coverage::gated("web pages", ""),
+        Coverage::gated("MCP tools", ""),
+        Coverage::gated("sub-agents", "the call that starts one; whether their own calls are told is not known"),
+        Coverage::observed("results of tools", "the model gets them as they are"),
     ],
     gaps: &[
         "a hook that crashes, is missing, or takes too long lets the call run: the agent has no setting against it",
@@ -82,21 +78,10 @@ fn no(point: &str) -> No {
 }
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let path = match context.scope {
-        Scope::User => context.home.join(".factory/hooks.json"),
-        Scope::Project => context.project.join(".factory/hooks.json"),
-        Scope::Managed => {
-            let why = "Droid reads the hooks of an organisation from its web settings (Enterprise Controls, Hooks \
-                       Policy): add `hookhost-hook droid` there, or install for a user";
-            return Err(NotInstallable(why.to_owned()));
-        }
-    };
-    let entries = groups_at(
-        &AGENT,
-        &[],
-        Some("*"),
-        |point| json!({ "type": "command", "command": context.command(&AGENT, point), "timeout": AGENT.timeout(point) }),
-    );
+    let managed = Err("Droid reads the hooks of an organisation from its web settings (Enterprise Controls, Hooks \
+                       Policy): add `hookhost-hook droid` there, or install for a user");
+    let path = context.path(".factory/hooks.json", ".factory/hooks.json", managed)?;
+    let entries = groups(&AGENT, &[], Some("*"), |point| context.command_hook(&AGENT, point));
     let step = "If the file `settings.json` beside it has hooks of yours, move them to `hooks.json`: Droid reads only one \
                 of both. Then start Droid again";
     Ok(Plan::new(vec![FilePlan::Json { path, entries }]).step(step))

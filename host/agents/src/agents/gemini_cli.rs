@@ -9,7 +9,7 @@
 //! Gemini CLI reads its hooks from `settings.json` of the user, the project or the machine.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::canary::SESSION;
 use crate::claude_shape::{
     self, CONTEXT, Draft, Keys, PROMPT, STOP, Strictest, TELLS, filled, in_place, point_of, prompts, strictest,
@@ -18,12 +18,12 @@ use crate::event::{HookCall, HookEvent};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 use crate::outcome::{Answer, Outcome};
-use crate::plan::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope, groups};
+use crate::plan::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope, groups, machine_path};
 use crate::reason;
 use crate::reply::Reply;
 use hookhost_contract::{EventKind, Inference, Totals};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Gemini CLI merges changed arguments into those of the call. `allow` skips no question to the user, and a text for
 /// the model is dropped. Without a user, a question ends the run.
@@ -56,17 +56,13 @@ static AGENT: Agent = Agent {
         HookPoint::new("Notification", EventKind::CustomEvent, Abilities::NONE),
     ],
     coverage: &[
-        Coverage::new("shell commands", Covered::Gated, ""),
-        Coverage::new("files read and written by tools", Covered::Gated, ""),
-        Coverage::new("files named in a prompt with @", Covered::Blind, "the agent reads them without a tool"),
-        Coverage::new("web pages", Covered::Gated, "`web_fetch` has the address within a text"),
-        Coverage::new("MCP tools", Covered::Gated, "with the name of the server"),
-        Coverage::new("requests to the model", Covered::Gated, "a rule can refuse one, or answer it"),
-        Coverage::new(
-            "sub-agents",
-            Covered::Gated,
-            "the call that starts one; whether their own calls are told is not known",
-        ),
+        Coverage::gated("shell commands", ""),
+        Coverage::gated("files read and written by tools", ""),
+        Coverage::blind("files named in a prompt with @", "the agent reads them without a tool"),
+        Coverage::gated("web pages", "`web_fetch` has the address within a text"),
+        Coverage::gated("MCP tools", "with the name of the server"),
+        Coverage::gated("requests to the model", "a rule can refuse one, or answer it"),
+        Coverage::gated("sub-agents", "the call that starts one; whether their own calls are told is not known"),
     ],
     gaps: &[
         "a hook that exits with 1, prints no JSON, or takes too long lets the call run: the agent has no setting against it",
@@ -228,30 +224,26 @@ fn finish(draft: Draft<'_>) -> Reply {
     Reply::json(&Value::Object(draft.object()))
 }
 
-/// Milliseconds per second, for timeouts.
-const PER_SECOND: u32 = 1000;
-
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let path = match context.scope {
-        Scope::User => context.home.join(".gemini/settings.json"),
-        Scope::Project => context.project.join(".gemini/settings.json"),
-        Scope::Managed if cfg!(target_os = "macos") => {
-            PathBuf::from("/Library/Application Support/GeminiCli/settings.json")
-        }
-        Scope::Managed => PathBuf::from("/etc/gemini-cli/settings.json"),
-    };
-    let mut entries = groups(&AGENT, None, |point| {
-        json!({
-            "name": "hookhost", "type": "command", "command": context.command(&AGENT, point), "timeout": u32::from(AGENT.timeout(point)) * PER_SECOND,
-        })
-    });
+    let managed = machine_path(
+        "/etc/gemini-cli/settings.json",
+        Some("/Library/Application Support/GeminiCli/settings.json"),
+        None,
+    );
+    let path = context.path(".gemini/settings.json", ".gemini/settings.json", Ok(managed))?;
+    let mut entries = groups(&AGENT, &["hooks"], None, |point| hook(context, &AGENT, point));
     entries.push(JsonEntry::default(&["hooksConfig", "enabled"], json!(true)));
-    let plan = Plan::new(vec![FilePlan::Json { path, entries }]);
-    Ok(match context.scope {
-        Scope::Project => {
-            plan.step("Start Gemini CLI in the project and trust its hooks: it asks, and runs none of them before")
-        }
-        Scope::User | Scope::Managed => plan,
+    let trust = "Start Gemini CLI in the project and trust its hooks: it asks, and runs none of them before";
+    Ok(Plan::new(vec![FilePlan::Json { path, entries }]).step_in(context, Scope::Project, trust))
+}
+
+/// Returns a hook in the settings of Gemini CLI and Qwen Code. Its timeout is in milliseconds.
+pub(super) fn hook(context: &Context<'_>, agent: &Agent, point: &HookPoint) -> Value {
+    json!({
+        "name": "hookhost",
+        "type": "command",
+        "command": context.command(agent, point.name),
+        "timeout": u32::from(point.timeout) * 1000,
     })
 }
 

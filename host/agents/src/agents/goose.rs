@@ -8,14 +8,14 @@
 //! goose reads its hooks from Open Plugins, one directory each.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::canary::SESSION;
 use crate::claude_shape::{denies_by_decision, prompts};
 use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 use crate::outcome::{Answer, Outcome};
-use crate::plan::{Context, FilePlan, NotInstallable, OnFailure, Plan, Scope};
+use crate::plan::{Context, FilePlan, NotInstallable, OnFailure, Plan};
 use crate::reason;
 use crate::reply::Reply;
 use hookhost_contract::{EventKind, ToolResult};
@@ -45,12 +45,12 @@ static AGENT: Agent = Agent {
         HookPoint::new("AfterShellExecution", EventKind::CustomEvent, Abilities::NONE).not_installed(),
     ],
     coverage: &[
-        Coverage::new("shell commands", Covered::Gated, ""),
-        Coverage::new("files read and written by tools", Covered::Gated, ""),
-        Coverage::new("web pages", Covered::Gated, ""),
-        Coverage::new("MCP tools", Covered::Gated, "all tools of an extension are told as `extension__tool`"),
-        Coverage::new("sub-agents", Covered::Gated, "the call that starts one"),
-        Coverage::new("prompts", Covered::Observed, ""),
+        Coverage::gated("shell commands", ""),
+        Coverage::gated("files read and written by tools", ""),
+        Coverage::gated("web pages", ""),
+        Coverage::gated("MCP tools", "all tools of an extension are told as `extension__tool`"),
+        Coverage::gated("sub-agents", "the call that starts one"),
+        Coverage::observed("prompts", ""),
     ],
     gaps: &[
         "`on_failure: \"block\"` closes the gate when the hook crashes or is missing; versions up to 1.47.0 do not know it and continue",
@@ -142,36 +142,27 @@ fn denies(point: &str, reply: &Reply) -> bool {
 }
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let root = match context.scope {
-        Scope::User => context.home.join(".agents/plugins/hookhost"),
-        Scope::Project => context.project.join(".agents/plugins/hookhost"),
-        Scope::Managed => {
-            return Err(NotInstallable(
-                "goose has no hooks for a whole machine: install them for each user".to_owned(),
-            ));
-        }
-    };
-    let mut hooks = Map::new();
-    for point in AGENT.points.iter().filter(|point| point.installed) {
-        let mut hook =
-            json!({ "type": "command", "command": context.command(&AGENT, point.name), "timeout": point.timeout });
+    let managed = Err("goose has no hooks for a whole machine: install them for each user");
+    let root = context.path(".agents/plugins/hookhost", ".agents/plugins/hookhost", managed)?;
+    let hooks = AGENT.installed().map(|point| {
+        let mut hook = context.command_hook(&AGENT, point);
         // goose reads this key only at the hook point before a tool.
         if point.abilities.rejects && context.on_failure == OnFailure::Deny {
             hook["on_failure"] = json!("block");
         }
-        hooks.insert(point.name.to_owned(), json!([{ "hooks": [hook] }]));
-    }
+        (point.name.to_owned(), json!([{ "hooks": [hook] }]))
+    });
     let about = json!({
         "name": "hookhost",
         "version": env!("CARGO_PKG_VERSION"),
         "description": "Asks hookhost's plugins about what the agent does",
     });
-    let files = [("plugin.json", about), ("hooks/hooks.json", json!({ "hooks": Value::Object(hooks) }))];
-    let files = files.into_iter().map(|(name, content)| {
-        let content = serde_json::to_string_pretty(&content).map_err(|error| NotInstallable(error.to_string()))? + "\n";
-        Ok(FilePlan::Whole { path: root.join(name), content, is_program: false })
-    });
-    Ok(Plan::new(files.collect::<Result<_, _>>()?).step("Start goose again: it reads its plugins when it starts."))
+    let hooks = json!({ "hooks": hooks.collect::<Map<_, _>>() });
+    let files = vec![
+        FilePlan::whole_json(root.join("plugin.json"), &about),
+        FilePlan::whole_json(root.join("hooks/hooks.json"), &hooks),
+    ];
+    Ok(Plan::new(files).step("Start goose again: it reads its plugins when it starts."))
 }
 
 fn canary(command: &str, directory: &Path) -> (&'static str, Value) {

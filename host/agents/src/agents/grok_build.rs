@@ -7,7 +7,7 @@
 //! Grok Build reads its hooks from each file of a directory. One file belongs to hookhost.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::canary::SESSION;
 use crate::claude_shape::{self, Keys, Strictest, denies_by_decision, deny_twice, strictest};
 use crate::event::HookCall;
@@ -43,17 +43,13 @@ static AGENT: Agent = Agent {
         HookPoint::new("Notification", EventKind::CustomEvent, Abilities::NONE),
     ],
     coverage: &[
-        Coverage::new("shell commands", Covered::Gated, ""),
-        Coverage::new("files read and written by tools", Covered::Gated, ""),
-        Coverage::new("web pages", Covered::Gated, ""),
-        Coverage::new("MCP tools", Covered::Gated, ""),
-        Coverage::new(
-            "sub-agents",
-            Covered::Gated,
-            "the call that starts one; whether their own calls are told is not known",
-        ),
-        Coverage::new("prompts", Covered::Observed, "a prompt cannot be refused"),
-        Coverage::new("results of tools", Covered::Observed, "the model gets them as they are"),
+        Coverage::gated("shell commands", ""),
+        Coverage::gated("files read and written by tools", ""),
+        Coverage::gated("web pages", ""),
+        Coverage::gated("MCP tools", ""),
+        Coverage::gated("sub-agents", "the call that starts one; whether their own calls are told is not known"),
+        Coverage::observed("prompts", "a prompt cannot be refused"),
+        Coverage::observed("results of tools", "the model gets them as they are"),
     ],
     gaps: &[
         "a hook that crashes, is missing, or takes too long lets the call run: the agent has no setting against it",
@@ -111,28 +107,14 @@ fn denies(point: &str, reply: &Reply) -> bool {
 }
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let path = match context.scope {
-        Scope::User => context.home.join(".grok/hooks/hookhost.json"),
-        Scope::Project => context.project.join(".grok/hooks/hookhost.json"),
-        Scope::Managed => {
-            let why = "Grok Build has no hooks of the machine: install for each user or project";
-            return Err(NotInstallable(why.to_owned()));
-        }
-    };
-    let installed = AGENT.points.iter().filter(|point| point.installed);
-    let hooks = installed.map(|point| {
-        let hook = json!({ "type": "command", "command": context.command(&AGENT, point.name), "timeout": AGENT.timeout(point.name) });
-        (point.name.to_owned(), json!([{ "hooks": [hook] }]))
-    });
-    let content = json!({ "hooks": Value::Object(hooks.collect::<Map<_, _>>()) });
-    let content = format!("{content:#}\n");
-    let plan = Plan::new(vec![FilePlan::Whole { path, content, is_program: false }]);
-    Ok(match context.scope {
-        Scope::Project => {
-            plan.step("Type /hooks-trust in Grok Build: it runs no hooks of a project that is not trusted")
-        }
-        Scope::User | Scope::Managed => plan,
-    })
+    let managed = Err("Grok Build has no hooks of the machine: install for each user or project");
+    let path = context.path(".grok/hooks/hookhost.json", ".grok/hooks/hookhost.json", managed)?;
+    let hooks = AGENT
+        .installed()
+        .map(|point| (point.name.to_owned(), json!([{ "hooks": [context.command_hook(&AGENT, point)] }])));
+    let content = json!({ "hooks": hooks.collect::<Map<_, _>>() });
+    let trust = "Type /hooks-trust in Grok Build: it runs no hooks of a project that is not trusted";
+    Ok(Plan::new(vec![FilePlan::whole_json(path, &content)]).step_in(context, Scope::Project, trust))
 }
 
 fn canary(command: &str, directory: &Path) -> (&'static str, Value) {

@@ -9,12 +9,12 @@
 //! Kiro 3.0 reads its hooks from each file of a directory. One file belongs to hookhost.
 
 use crate::adapter::Adapter;
-use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::canary::SESSION;
 use crate::claude_shape::{self, Keys, Strictest, filled, strictest};
 use crate::event::HookCall;
 use crate::outcome::{Answer, Outcome};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope};
+use crate::plan::{Context, FilePlan, NotInstallable, Plan};
 use crate::reason;
 use crate::reply::Reply;
 use hookhost_contract::EventKind;
@@ -45,16 +45,12 @@ static AGENT: Agent = Agent {
         HookPoint::new("Manual", EventKind::CustomEvent, Abilities::NONE).not_installed(),
     ],
     coverage: &[
-        Coverage::new("shell commands", Covered::Gated, ""),
-        Coverage::new("files read and written by tools", Covered::Gated, ""),
-        Coverage::new("web pages", Covered::Gated, ""),
-        Coverage::new("MCP tools", Covered::Gated, "the tool is called `@server/tool`"),
-        Coverage::new(
-            "sub-agents",
-            Covered::Gated,
-            "the call that starts one; whether their own calls are told is not known",
-        ),
-        Coverage::new("results of tools", Covered::Observed, "the model gets them as they are"),
+        Coverage::gated("shell commands", ""),
+        Coverage::gated("files read and written by tools", ""),
+        Coverage::gated("web pages", ""),
+        Coverage::gated("MCP tools", "the tool is called `@server/tool`"),
+        Coverage::gated("sub-agents", "the call that starts one; whether their own calls are told is not known"),
+        Coverage::observed("results of tools", "the model gets them as they are"),
     ],
     gaps: &[
         "a hook that crashes, is missing, or takes too long lets the call run; one version waited for ten seconds only",
@@ -94,27 +90,17 @@ fn denies(point: &str, reply: &Reply) -> bool {
 }
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let path = match context.scope {
-        Scope::User => context.home.join(".kiro/hooks/hookhost.json"),
-        Scope::Project => context.project.join(".kiro/hooks/hookhost.json"),
-        Scope::Managed => {
-            let why = "Kiro has no hooks of the machine: install for each user or project";
-            return Err(NotInstallable(why.to_owned()));
-        }
-    };
-    let installed = AGENT.points.iter().filter(|point| point.installed);
-    let hooks: Vec<Value> = installed
-        .map(|point| {
-            json!({
-                "name": format!("hookhost-{}", point.name), "trigger": point.name,
-                "action": { "type": "command", "command": context.command(&AGENT, point.name) },
-                "timeout": AGENT.timeout(point.name), "enabled": true,
-            })
+    let managed = Err("Kiro has no hooks of the machine: install for each user or project");
+    let path = context.path(".kiro/hooks/hookhost.json", ".kiro/hooks/hookhost.json", managed)?;
+    let hooks = AGENT.installed().map(|point| {
+        json!({
+            "name": format!("hookhost-{}", point.name), "trigger": point.name,
+            "action": { "type": "command", "command": context.command(&AGENT, point.name) },
+            "timeout": point.timeout, "enabled": true,
         })
-        .collect();
-    let content = format!("{:#}\n", json!({ "version": "v1", "hooks": hooks }));
-    let plan = Plan::new(vec![FilePlan::Whole { path, content, is_program: false }]);
-    Ok(plan.step(
+    });
+    let content = json!({ "version": "v1", "hooks": hooks.collect::<Vec<_>>() });
+    Ok(Plan::new(vec![FilePlan::whole_json(path, &content)]).step(
         "Start Kiro 3.0 (`kiro-cli --v3`, or the editor 1.0): older ones read hooks from the file of each agent only",
     ))
 }

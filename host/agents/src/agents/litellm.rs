@@ -11,7 +11,7 @@
 //! The operator owns LiteLLM's configuration, a YAML file, so hookhost edits none of its files.
 
 use crate::adapter::Adapter;
-use crate::agent::{Agent, Coverage, Covered};
+use crate::agent::{Agent, Coverage};
 use crate::agents::gateway::{Decided, POINTS, Piece, Spoken, call, call_of, calls_of, decide};
 use crate::event::{AgentSession, HookCall, HookEvent};
 use crate::json::Fields;
@@ -28,16 +28,12 @@ static AGENT: Agent = Agent {
     versions: ("", ""),
     points: POINTS,
     coverage: &[
-        Coverage::new("prompts", Covered::Gated, ""),
-        Coverage::new("results of tools", Covered::Gated, "when the client sends them to the model"),
-        Coverage::new(
-            "tool calls",
-            Covered::Gated,
-            "the response that has one is refused as a whole, and the client gets an error",
-        ),
-        Coverage::new("texts of the model", Covered::Gated, ""),
-        Coverage::new("images, and system prompts", Covered::Blind, "they are not asked about"),
-        Coverage::new("calls that a client makes without its model", Covered::Blind, "no gateway sees them"),
+        Coverage::gated("prompts", ""),
+        Coverage::gated("results of tools", "when the client sends them to the model"),
+        Coverage::gated("tool calls", "the response that has one is refused as a whole, and the client gets an error"),
+        Coverage::gated("texts of the model", ""),
+        Coverage::blind("images, and system prompts", "they are not asked about"),
+        Coverage::blind("calls that a client makes without its model", "no gateway sees them"),
     ],
     gaps: &[
         "a client that does not use the proxy is not seen",
@@ -177,7 +173,7 @@ fn neutral(_point: Option<&str>) -> Reply {
 
 #[expect(clippy::unnecessary_wraps, reason = "the other agents' plans can fail")]
 fn install(_context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    Ok(Plan::new(Vec::new())
+    Ok(Plan::default()
         .step("Run `hookhost serve --http ADDRESS` where the proxy reaches it, and note its token.")
         .step(
             "Add to `guardrails` in the proxy's config.yaml an entry with `guardrail_name: hookhost` and the `litellm_params` \

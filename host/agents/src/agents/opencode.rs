@@ -7,13 +7,13 @@
 //! OpenCode loads each file in its plugin directories.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::agents::own_plugin;
 use crate::agents::own_plugin::{OwnMessage, PROMPT, Runtime, TELLS, file};
 use crate::event::{HookCall, HookEvent, ToolUse};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope};
+use crate::plan::{Context, FilePlan, NotInstallable, Plan};
 use hookhost_contract::{EventKind, ToolResult};
 use serde_json::Value;
 
@@ -48,13 +48,13 @@ static AGENT: Agent = Agent {
         HookPoint::new("permission.ask", EventKind::BeforeToolCall, Abilities::NONE).not_installed(),
     ],
     coverage: &[
-        Coverage::new("shell commands", Covered::Gated, ""),
-        Coverage::new("files read and written by tools", Covered::Gated, ""),
-        Coverage::new("web pages", Covered::Gated, ""),
-        Coverage::new("MCP tools", Covered::Gated, "the name does not tell the server and the tool apart"),
-        Coverage::new("sub-agents", Covered::Gated, "the call that starts one, and the calls in its session"),
-        Coverage::new("calls within a call of the tool `batch`", Covered::Blind, "no plugin is asked about them"),
-        Coverage::new("texts of the agent", Covered::Gated, "the user sees a text while it streams in"),
+        Coverage::gated("shell commands", ""),
+        Coverage::gated("files read and written by tools", ""),
+        Coverage::gated("web pages", ""),
+        Coverage::gated("MCP tools", "the name does not tell the server and the tool apart"),
+        Coverage::gated("sub-agents", "the call that starts one, and the calls in its session"),
+        Coverage::blind("calls within a call of the tool `batch`", "no plugin is asked about them"),
+        Coverage::gated("texts of the agent", "the user sees a text while it streams in"),
     ],
     gaps: &[
         "`opencode --pure` and a plugin that was removed from its directory run the agent without any hook",
@@ -125,18 +125,11 @@ fn event(point: &str, fields: &Fields, input: &Fields, info: &Fields) -> Result<
 const PLUGIN: &str = include_str!("plugins/opencode.js");
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let directory = match context.scope {
-        Scope::User => (context.variable)("OPENCODE_CONFIG_DIR")
-            .unwrap_or_else(|| context.directory("XDG_CONFIG_HOME", ".config").join("opencode")),
-        Scope::Project => context.project.join(".opencode"),
-        Scope::Managed => {
-            return Err(NotInstallable(
-                "OpenCode loads no plugins for a whole machine: install it for each user".to_owned(),
-            ));
-        }
-    };
-    let path = directory.join("plugins/hookhost.js");
+    let user = (context.variable)("OPENCODE_CONFIG_DIR");
+    let user = user.unwrap_or_else(|| context.directory("XDG_CONFIG_HOME", ".config").join("opencode"));
+    let managed = Err("OpenCode loads no plugins for a whole machine: install it for each user");
+    let path = context.path(user, ".opencode", managed)?.join("plugins/hookhost.js");
     let content = file(&AGENT, context, Runtime::Node, "", PLUGIN);
-    let files = vec![FilePlan::Whole { path, content, is_program: false }];
-    Ok(Plan::new(files).step("Start OpenCode again: it loads its plugins when it starts."))
+    Ok(Plan::new(vec![FilePlan::whole(path, content)])
+        .step("Start OpenCode again: it loads its plugins when it starts."))
 }

@@ -8,12 +8,12 @@
 //! OpenHands reads its hooks from `hooks.json`, whose outermost keys are the hook points in snake case.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::canary::SESSION;
 use crate::claude_shape::{self, Keys, Strictest, denies_by_decision, deny_twice, prompts, strictest};
 use crate::event::HookCall;
 use crate::outcome::{Answer, Outcome};
-use crate::plan::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope};
+use crate::plan::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope, snake_case};
 use crate::reason;
 use crate::reply::Reply;
 use hookhost_contract::EventKind;
@@ -39,16 +39,12 @@ static AGENT: Agent = Agent {
         HookPoint::new("Notification", EventKind::CustomEvent, Abilities::NONE).not_installed(),
     ],
     coverage: &[
-        Coverage::new("shell commands", Covered::Gated, "the tool is called `terminal`"),
-        Coverage::new("files read and written by tools", Covered::Gated, "both by `file_editor`"),
-        Coverage::new("web pages", Covered::Gated, "as calls of the browser's tools"),
-        Coverage::new("MCP tools", Covered::Gated, ""),
-        Coverage::new(
-            "sub-agents",
-            Covered::Gated,
-            "the call that starts one; whether their own calls are told is not known",
-        ),
-        Coverage::new("results of tools", Covered::Observed, "the model gets them as they are"),
+        Coverage::gated("shell commands", "the tool is called `terminal`"),
+        Coverage::gated("files read and written by tools", "both by `file_editor`"),
+        Coverage::gated("web pages", "as calls of the browser's tools"),
+        Coverage::gated("MCP tools", ""),
+        Coverage::gated("sub-agents", "the call that starts one; whether their own calls are told is not known"),
+        Coverage::observed("results of tools", "the model gets them as they are"),
     ],
     gaps: &[
         "a hook that crashes, is missing, or takes too long lets the call run: the agent has no setting against it",
@@ -101,44 +97,20 @@ fn denies(point: &str, reply: &Reply) -> bool {
 }
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let path = match context.scope {
-        Scope::User => context.home.join(".openhands/hooks.json"),
-        Scope::Project => context.project.join(".openhands/hooks.json"),
-        Scope::Managed => {
-            let why = "OpenHands has no hooks of the machine: install for each user or project";
-            return Err(NotInstallable(why.to_owned()));
-        }
+    let managed = Err("OpenHands has no hooks of the machine: install for each user or project");
+    let path = context.path(".openhands/hooks.json", ".openhands/hooks.json", managed)?;
+    let entry = |point: &HookPoint| {
+        let group = json!({ "matcher": "*", "hooks": [context.command_hook(&AGENT, point)] });
+        JsonEntry::element(&[&snake_case(point.name)], group)
     };
-    let installed = AGENT.points.iter().filter(|point| point.installed);
-    let entry = |point: &str| {
-        let hook =
-            json!({ "type": "command", "command": context.command(&AGENT, point), "timeout": AGENT.timeout(point) });
-        JsonEntry::element(&[&snake_case(point)], json!({ "matcher": "*", "hooks": [hook] }))
-    };
-    let entries = installed.map(|point| entry(point.name)).collect();
-    let plan = Plan::new(vec![FilePlan::Json { path, entries }]);
-    let plan = plan.step(
-        "If `hooks.json` has the outermost key `hooks`, or names such as `PreToolUse`, write them as `pre_tool_use` at the \
-         top: OpenHands reads one spelling only",
-    );
-    Ok(match context.scope {
-        Scope::User => {
-            plan.step("A project that has its own `.openhands/hooks.json` needs the hook there: only one counts")
-        }
-        Scope::Project | Scope::Managed => plan,
-    })
-}
-
-/// Converts a name such as `PreToolUse` into `pre_tool_use`.
-fn snake_case(name: &str) -> String {
-    let mut snake = String::new();
-    for character in name.chars() {
-        if character.is_ascii_uppercase() && !snake.is_empty() {
-            snake.push('_');
-        }
-        snake.push(character.to_ascii_lowercase());
-    }
-    snake
+    let entries = AGENT.installed().map(entry).collect();
+    let elsewhere = "A project that has its own `.openhands/hooks.json` needs the hook there: only one counts";
+    Ok(Plan::new(vec![FilePlan::Json { path, entries }])
+        .step(
+            "If `hooks.json` has the outermost key `hooks`, or names such as `PreToolUse`, write them as `pre_tool_use` at the \
+             top: OpenHands reads one spelling only",
+        )
+        .step_in(context, Scope::User, elsewhere))
 }
 
 fn canary(command: &str, directory: &Path) -> (&'static str, Value) {

@@ -8,13 +8,13 @@
 //! pi loads each file in its extension directories.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::agents::own_plugin;
 use crate::agents::own_plugin::{OwnMessage, PROMPT, Runtime, TELLS, file};
 use crate::event::{HookCall, HookEvent, ToolUse};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope};
+use crate::plan::{Context, FilePlan, NotInstallable, Plan};
 use hookhost_contract::{EventKind, ToolResult};
 use serde_json::Value;
 
@@ -40,16 +40,12 @@ static AGENT: Agent = Agent {
         HookPoint::new("user_bash", EventKind::CustomEvent, Abilities::NONE).not_installed(),
     ],
     coverage: &[
-        Coverage::new("shell commands", Covered::Gated, ""),
-        Coverage::new("shell commands that the user runs with !", Covered::Blind, "they are the user's own"),
-        Coverage::new("files read and written by tools", Covered::Gated, ""),
-        Coverage::new(
-            "tools of other extensions",
-            Covered::Gated,
-            "an extension itself may do anything without a tool",
-        ),
-        Coverage::new("texts of the agent", Covered::Gated, "the user sees a text while it streams in"),
-        Coverage::new("sub-agents", Covered::Blind, "pi has none; an extension that starts another pi tells nothing"),
+        Coverage::gated("shell commands", ""),
+        Coverage::blind("shell commands that the user runs with !", "they are the user's own"),
+        Coverage::gated("files read and written by tools", ""),
+        Coverage::gated("tools of other extensions", "an extension itself may do anything without a tool"),
+        Coverage::gated("texts of the agent", "the user sees a text while it streams in"),
+        Coverage::blind("sub-agents", "pi has none; an extension that starts another pi tells nothing"),
     ],
     gaps: &[
         "`pi --no-extensions` and an extension that was removed from its directory run the agent without any hook",
@@ -116,17 +112,10 @@ fn text(content: &Value) -> String {
 const PLUGIN: &str = include_str!("plugins/pi.ts");
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let directory = match context.scope {
-        Scope::User => context.directory("PI_CODING_AGENT_DIR", ".pi/agent"),
-        Scope::Project => context.project.join(".pi"),
-        Scope::Managed => {
-            return Err(NotInstallable(
-                "pi loads no extensions for a whole machine: install it for each user".to_owned(),
-            ));
-        }
-    };
+    let managed = Err("pi loads no extensions for a whole machine: install it for each user");
+    let directory = context.path(context.directory("PI_CODING_AGENT_DIR", ".pi/agent"), ".pi", managed)?;
     let path = directory.join("extensions/hookhost.ts");
     let content = file(&AGENT, context, Runtime::Node, "", PLUGIN);
-    let plan = Plan::new(vec![FilePlan::Whole { path, content, is_program: false }]);
-    Ok(plan.step("Type /reload in pi, or start it again: it loads its extensions when it starts."))
+    Ok(Plan::new(vec![FilePlan::whole(path, content)])
+        .step("Type /reload in pi, or start it again: it loads its extensions when it starts."))
 }

@@ -7,16 +7,17 @@
 //! Qwen Code reads its hooks from `settings.json` of the user, the project or the machine.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::agent::{Abilities, Agent, Coverage, HookPoint};
+use crate::agents::gemini_cli::hook;
 use crate::canary::SESSION;
 use crate::claude_shape::{self, CONTEXT, Dialect, Keys, No, PROMPT, STOP, TELLS};
 use crate::event::{HookCall, HookEvent};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope, groups};
+use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope, groups, machine_path};
 use hookhost_contract::EventKind;
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Before a call, the agent ignores `updatedInput` and a text for the model, contrary to the documentation. Without a
 /// user, a question counts as a denial, and the model reads the reason. `continue: false` stops the call and not the
@@ -55,12 +56,12 @@ static AGENT: Agent = Agent {
         HookPoint::new("TodoCompleted", EventKind::CustomEvent, Abilities::NONE).not_installed(),
     ],
     coverage: &[
-        Coverage::new("shell commands", Covered::Gated, ""),
-        Coverage::new("files read and written by tools", Covered::Gated, ""),
-        Coverage::new("web pages", Covered::Gated, ""),
-        Coverage::new("MCP tools", Covered::Gated, ""),
-        Coverage::new("sub-agents", Covered::Gated, "their calls are told with `agent_id`"),
-        Coverage::new("results of tools", Covered::Observed, "the model gets them as they are"),
+        Coverage::gated("shell commands", ""),
+        Coverage::gated("files read and written by tools", ""),
+        Coverage::gated("web pages", ""),
+        Coverage::gated("MCP tools", ""),
+        Coverage::gated("sub-agents", "their calls are told with `agent_id`"),
+        Coverage::observed("results of tools", "the model gets them as they are"),
     ],
     gaps: &[
         "a hook that crashes, is missing, or takes too long lets the call run: the agent has no setting against it",
@@ -103,31 +104,15 @@ fn no(point: &str) -> No {
     }
 }
 
-/// Milliseconds per second. Newer versions read a timeout below 1000 as seconds and any other as milliseconds. Older
-/// versions always read milliseconds.
-const PER_SECOND: u32 = 1000;
-
+/// Newer versions read a timeout below 1000 as seconds and any other as milliseconds. Older versions always read
+/// milliseconds.
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let path = match context.scope {
-        Scope::User => context.home.join(".qwen/settings.json"),
-        Scope::Project => context.project.join(".qwen/settings.json"),
-        Scope::Managed if cfg!(target_os = "macos") => {
-            PathBuf::from("/Library/Application Support/QwenCode/settings.json")
-        }
-        Scope::Managed => PathBuf::from("/etc/qwen-code/settings.json"),
-    };
-    let entries = groups(&AGENT, None, |point| {
-        json!({
-            "name": "hookhost", "type": "command", "command": context.command(&AGENT, point), "timeout": u32::from(AGENT.timeout(point)) * PER_SECOND,
-        })
-    });
-    let plan = Plan::new(vec![FilePlan::Json { path, entries }]);
-    Ok(match context.scope {
-        Scope::Project => {
-            plan.step("Trust the directory in Qwen Code: it runs no hooks of a project that is not trusted")
-        }
-        Scope::User | Scope::Managed => plan,
-    })
+    let managed =
+        machine_path("/etc/qwen-code/settings.json", Some("/Library/Application Support/QwenCode/settings.json"), None);
+    let path = context.path(".qwen/settings.json", ".qwen/settings.json", Ok(managed))?;
+    let entries = groups(&AGENT, &["hooks"], None, |point| hook(context, &AGENT, point));
+    let trust = "Trust the directory in Qwen Code: it runs no hooks of a project that is not trusted";
+    Ok(Plan::new(vec![FilePlan::Json { path, entries }]).step_in(context, Scope::Project, trust))
 }
 
 fn canary(command: &str, directory: &Path) -> (&'static str, Value) {

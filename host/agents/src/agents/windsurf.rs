@@ -8,13 +8,13 @@
 //! order.
 
 use crate::adapter::Adapter;
-use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::canary::SESSION;
 use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 use crate::outcome::{Answer, Outcome};
-use crate::plan::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope};
+use crate::plan::{Context, FilePlan, NotInstallable, Plan, elements, machine_path};
 use crate::reason;
 use crate::reply::Reply;
 use hookhost_contract::{EventKind, ToolResult};
@@ -45,12 +45,12 @@ static AGENT: Agent = Agent {
         HookPoint::new("post_setup_worktree", EventKind::CustomEvent, Abilities::NONE),
     ],
     coverage: &[
-        Coverage::new("shell commands", Covered::Gated, ""),
-        Coverage::new("files read and written by tools", Covered::Gated, ""),
-        Coverage::new("web pages", Covered::Blind, "no hook is called for them"),
-        Coverage::new("MCP tools", Covered::Gated, ""),
-        Coverage::new("prompts", Covered::Gated, ""),
-        Coverage::new("texts of the agent", Covered::Observed, "told after the user has seen them"),
+        Coverage::gated("shell commands", ""),
+        Coverage::gated("files read and written by tools", ""),
+        Coverage::blind("web pages", "no hook is called for them"),
+        Coverage::gated("MCP tools", ""),
+        Coverage::gated("prompts", ""),
+        Coverage::observed("texts of the agent", "told after the user has seen them"),
     ],
     gaps: &[
         "a hook that crashes, is missing or takes too long lets the call run: nothing in Windsurf closes this",
@@ -133,23 +133,15 @@ fn is_gate(point: &str) -> bool {
 }
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let path = match context.scope {
-        Scope::User => context.home.join(".codeium/windsurf/hooks.json"),
-        Scope::Project => context.project.join(".windsurf/hooks.json"),
-        Scope::Managed if cfg!(target_os = "macos") => {
-            PathBuf::from("/Library/Application Support/Windsurf/hooks.json")
-        }
-        Scope::Managed if cfg!(windows) => PathBuf::from(r"C:\ProgramData\Windsurf\hooks.json"),
-        Scope::Managed => PathBuf::from("/etc/windsurf/hooks.json"),
-    };
-    let installed = AGENT.points.iter().filter(|point| point.installed);
-    let entry = |name: &str| {
-        // The user should see why a call was blocked.
-        let hook = json!({ "command": context.command(&AGENT, name), "show_output": true });
-        JsonEntry::element(&["hooks", name], hook)
-    };
-    let entries = installed.map(|point| entry(point.name)).collect();
-    Ok(Plan::new(vec![FilePlan::Json { path, entries }]))
+    let managed = machine_path(
+        "/etc/windsurf/hooks.json",
+        Some("/Library/Application Support/Windsurf/hooks.json"),
+        Some(r"C:\ProgramData\Windsurf\hooks.json"),
+    );
+    let path = context.path(".codeium/windsurf/hooks.json", ".windsurf/hooks.json", Ok(managed))?;
+    // The user should see why a call was blocked.
+    let hook = |point: &HookPoint| json!({ "command": context.command(&AGENT, point.name), "show_output": true });
+    Ok(Plan::new(vec![FilePlan::Json { path, entries: elements(&AGENT, hook) }]))
 }
 
 fn canary(command: &str, directory: &Path) -> (&'static str, Value) {

@@ -117,12 +117,11 @@ fn commands(plan: &Plan) -> Vec<String> {
         match file {
             FilePlan::Json { entries, .. } => {
                 for entry in entries {
-                    let (JsonEntry::Element { value, .. } | JsonEntry::Default { value, .. }) = entry else { continue };
+                    let (JsonEntry::Element { value, .. } | JsonEntry::Default { value, .. }) = entry;
                     texts(value, &mut found);
                 }
             }
             FilePlan::Whole { content, .. } => texts(&serde_json::from_str(content).unwrap(), &mut found),
-            _ => {}
         }
     }
     found

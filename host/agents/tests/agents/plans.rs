@@ -57,7 +57,6 @@ fn commands(plan: &Plan) -> Vec<String> {
                     within(&value, &mut found);
                 }
             }
-            _ => {}
         }
     }
     found

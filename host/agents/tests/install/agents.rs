@@ -76,7 +76,6 @@ fn of_repository(adapter: &Adapter, context: &Context<'_>, trace: &Path) {
                 let none = install::json::with_entries("", entries, adapter.json_dialect(), "nobody");
                 none.unwrap()
             }
-            _ => continue,
         };
         std::fs::create_dir_all(file.path().parent().unwrap()).unwrap();
         std::fs::write(file.path(), text.replace(&*program, &format!("{does}{program}"))).unwrap();

@@ -10,7 +10,7 @@ use crate::install::check::Check;
 use crate::install::ours;
 use crate::install::process;
 use crate::install::settings_file::look;
-use crate::plan::{Context, FilePlan, JsonEntry, Scope};
+use crate::plan::{Context, FilePlan, JsonEntry, Scope, snake_case};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -164,17 +164,6 @@ fn keys_of(file: &FilePlan, project: Option<&Path>) -> Vec<[String; 2]> {
     keys
 }
 
-fn snake_case(name: &str) -> String {
-    let mut snake = String::new();
-    for c in name.chars() {
-        if c.is_ascii_uppercase() && !snake.is_empty() {
-            snake.push('_');
-        }
-        snake.push(c.to_ascii_lowercase());
-    }
-    snake
-}
-
 /// Returns the trust state of each hook in a directory, as the agent lists them; `None` if it does not answer. The
 /// agent is started in another directory, so that files of this one have no influence on its start.
 fn listed(program: &Path, directory: &Path, path: &OsStr) -> Option<BTreeMap<String, String>> {
@@ -208,7 +197,7 @@ fn states(answer: &Value) -> BTreeMap<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{disabled_in, keys_of, listed, snake_case};
+    use super::{disabled_in, keys_of, listed};
     use crate::install::check::State;
     use crate::plan::{FilePlan, JsonEntry};
     use serde_json::json;
@@ -227,7 +216,6 @@ mod tests {
         };
         let key = format!("{}:pre_tool_use:1:1", path.display());
         assert_eq!(keys_of(&plan, None), [[key.clone(), key]]);
-        assert_eq!(snake_case("UserPromptSubmit"), "user_prompt_submit");
     }
 
     #[test]
