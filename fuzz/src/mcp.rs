@@ -1,7 +1,7 @@
 //! Messages of MCP clients and servers, as the proxy between them reads them.
 
 use bytes::Bytes;
-use hookhost_adapters::json::with_long_numbers_as_texts;
+use hookhost_agents::json::with_long_numbers_as_texts;
 use hookhost_mcp::answer;
 use hookhost_mcp::events::{self, Events};
 use hookhost_mcp::operation::Method;

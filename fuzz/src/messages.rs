@@ -1,7 +1,7 @@
 //! Messages of agents, as their hooks get them. Each adapter reads and answers them.
 
 use hookhost::contract::{Cause, Rejection};
-use hookhost_adapters::{Answer, Message, Outcome, all, degrade, detect, json};
+use hookhost_agents::{Answer, Message, Outcome, all, degrade, detect, json};
 use std::path::Path;
 
 /// Reads bytes as a message. The first byte chooses the agent for which the hook is called.

@@ -1,7 +1,7 @@
 //! The files and commands that the agent leaves to the editor. The forwarded request is rebuilt from the arguments as rules left them.
 
 use crate::keys;
-use hookhost_adapters::acp_proxy::reading::Readings;
+use hookhost_agents::acp_proxy::reading::Readings;
 use hookhost_relay::message::{Members, raw};
 use serde_json::Value;
 

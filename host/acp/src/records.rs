@@ -1,8 +1,8 @@
 //! Records events in the background: sends them to the resident host in order, while messages are forwarded.
 
 use crate::weight::weight;
-use hookhost_adapters::acp_proxy::{Event, NAME};
-use hookhost_adapters::proxies::Settled;
+use hookhost_agents::acp_proxy::{Event, NAME};
+use hookhost_agents::proxies::Settled;
 use hookhost_relay::resident::Resident;
 use std::fmt;
 use std::sync::Arc;
@@ -139,7 +139,7 @@ fn weight_of(event: &Event) -> usize {
 #[cfg(test)]
 mod tests {
     use super::{MAX_BYTES, MAX_WAITING, Records, mpsc};
-    use hookhost_adapters::acp_proxy::{Event, Point};
+    use hookhost_agents::acp_proxy::{Event, Point};
     use serde_json::json;
     use std::sync::{Arc, Mutex};
 

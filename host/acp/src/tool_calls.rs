@@ -4,7 +4,7 @@
 //! questions about it are refused, since rules would read less than the agent has reported.
 
 use crate::weight::weight;
-use hookhost_adapters::acp_proxy::reading::{Reading, Readings};
+use hookhost_agents::acp_proxy::reading::{Reading, Readings};
 use serde_json::{Map, Value, json};
 use std::collections::hash_map::{Entry, RandomState};
 use std::collections::{HashMap, VecDeque};

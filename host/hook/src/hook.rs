@@ -5,11 +5,11 @@ use crate::frame::{FrameError, HookRequest, Request, Response};
 use crate::place::{self, Place};
 use crate::start::{self, StartingHost};
 use crate::unanswered::Unanswered;
-use hookhost_adapters::directories::{Contradiction, Directories};
-use hookhost_adapters::install::OnFailure;
-use hookhost_adapters::json::MAX_BYTES;
-use hookhost_adapters::message::VARIABLES;
-use hookhost_adapters::{Adapter, Message, Reply, detect, reason};
+use hookhost_agents::directories::{Contradiction, Directories};
+use hookhost_agents::json::MAX_BYTES;
+use hookhost_agents::message::VARIABLES;
+use hookhost_agents::plan::OnFailure;
+use hookhost_agents::{Adapter, Message, Reply, detect, reason};
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ const MAX_HOSTS: u32 = 3;
 /// A hook, configured by its command line.
 pub struct Hook<'a> {
     /// The agent that the command line names.
-    pub adapter: &'static dyn Adapter,
+    pub adapter: &'static Adapter,
     /// The hook point that the command line names.
     pub point: Option<&'a str>,
     /// The reply if no resident host answers.

@@ -1,9 +1,9 @@
 //! `hookhost-hook AGENT [POINT] [FLAGS]`: reads an agent's message and prints the reply. Flags are `--on-failure=deny|allow` and those
 //! of [`Directories`]. The program reads no configuration and loads no plugin: the resident host does.
 
-use hookhost_adapters::directories::Directories;
-use hookhost_adapters::install::OnFailure;
-use hookhost_adapters::{Adapter, Reply, all, by_name};
+use hookhost_agents::directories::Directories;
+use hookhost_agents::plan::OnFailure;
+use hookhost_agents::{Adapter, Reply, all, by_name};
 use hookhost_hook::program;
 use std::process::ExitCode;
 
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
 
 /// The parsed command line.
 struct Parsed<'a> {
-    adapter: &'static dyn Adapter,
+    adapter: &'static Adapter,
     point: Option<&'a str>,
     on_failure: OnFailure,
     fixed: Directories,

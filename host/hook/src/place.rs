@@ -1,6 +1,6 @@
 //! The place of a user's resident host: a directory that only the user can reach.
 
-use hookhost_adapters::directories::{DIRECTORY_VARIABLES, Directories};
+use hookhost_agents::directories::{DIRECTORY_VARIABLES, Directories};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 

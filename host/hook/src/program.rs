@@ -1,9 +1,9 @@
 //! A hook program: one message in, one reply out, and an exit code that no agent reads as a failed hook.
 
 use crate::hook::{Hook, HookReply};
-use hookhost_adapters::directories::Directories;
-use hookhost_adapters::install::OnFailure;
-use hookhost_adapters::{Adapter, Reply};
+use hookhost_agents::directories::Directories;
+use hookhost_agents::plan::OnFailure;
+use hookhost_agents::{Adapter, Reply};
 use nix::sys::stat::{SFlag, fstat, stat};
 use signal_hook::consts::signal;
 use signal_hook::flag;
@@ -57,7 +57,7 @@ pub fn survive_limits() {
 /// Answers the message on the standard input, and returns the exit code with which the process must end now. Signals that ask the
 /// process to end, and panics, lead to a denial. `fixed` are the directories that the command line names.
 #[must_use]
-pub fn run(adapter: &'static dyn Adapter, point: Option<&str>, on_failure: OnFailure, fixed: Directories) -> u8 {
+pub fn run(adapter: &'static Adapter, point: Option<&str>, on_failure: OnFailure, fixed: Directories) -> u8 {
     // The agent must read only the reply, and no panic message.
     set_hook(Box::new(|_| {}));
     let hook = Hook { adapter, point, on_failure, fixed, interrupted: watch_signals() };

@@ -2,7 +2,7 @@
 
 use crate::connection::ConnectionError;
 use crate::place::Place;
-use hookhost_adapters::directories::Directories;
+use hookhost_agents::directories::Directories;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;

@@ -83,7 +83,7 @@ impl Pins<'_> {
         let mut named: Vec<Named> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         for tool in tools {
-            let definition = hookhost_adapters::json::value(tool.get()).map_err(unreadable)?;
+            let definition = hookhost_agents::json::value(tool.get()).map_err(unreadable)?;
             let Some(name) = definition.get("name").and_then(Value::as_str).map(str::to_owned) else {
                 listed.nameless += 1;
                 continue;

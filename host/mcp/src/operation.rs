@@ -11,7 +11,7 @@
 //!
 //! The forwarded request is rebuilt from the arguments as the rules left them.
 
-use hookhost_adapters::json;
+use hookhost_agents::json;
 use hookhost_contract::action::ActionMap;
 use hookhost_relay::message::{Members, raw};
 use serde_json::{Map, Value, json};

@@ -9,7 +9,7 @@ use crate::operation::Operation;
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use hmac::{Hmac, Mac as _};
-use hookhost_adapters::reason;
+use hookhost_agents::reason;
 use hookhost_contract::{Question, canonical};
 use hookhost_relay::name::ServerName;
 use rand::{TryRng as _, rngs::SysRng};

@@ -7,7 +7,7 @@ mod batch;
 
 use crate::name::folded;
 use bytes::Bytes;
-use hookhost_adapters::json;
+use hookhost_agents::json;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;

@@ -1,7 +1,7 @@
 //! A proxy's connection to the resident host, which settles the events of all proxies. One kept connection carries all events of a
 //! proxy concurrently. If no resident host runs, the proxy starts one.
 
-use hookhost_adapters::directories::Directories;
+use hookhost_agents::directories::Directories;
 use hookhost_hook::connection::{self, ConnectionError, Deadline, RESUME_TIMEOUT, SILENCE_TIMEOUT};
 use hookhost_hook::frame::{FrameError, HookRequest, MAX_FRAME, Numbered, Request, Response};
 use hookhost_hook::hook::WITHIN;

@@ -3,7 +3,7 @@
 //! A key is valid until the call has run ([`CallKey::of_call_that_ran`]), and only under the rules that it names: no outcome outlives
 //! either.
 
-use hookhost_adapters::{HookCall, HookEvent, ToolUse};
+use hookhost_agents::{HookCall, HookEvent, ToolUse};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use std::time::Duration;
@@ -74,7 +74,7 @@ fn content(call: &HookCall) -> String {
 mod tests {
     use super::CallKey;
     use hookhost::contract::{Json, ToolResult};
-    use hookhost_adapters::{AgentSession, HookCall, HookEvent, ToolUse};
+    use hookhost_agents::{AgentSession, HookCall, HookEvent, ToolUse};
     use serde_json::json;
 
     fn key(event: HookEvent, rules: &str, cwd: &str) -> CallKey {

@@ -2,8 +2,8 @@
 
 use crate::proxies;
 use crate::settle::{Settler, Waits};
-use hookhost_adapters::directories::DIRECTORY_VARIABLES;
-use hookhost_adapters::{Message, by_name};
+use hookhost_agents::directories::DIRECTORY_VARIABLES;
+use hookhost_agents::{Message, by_name};
 use hookhost_hook::connection::{is_trusted, peer};
 use hookhost_hook::frame::{HookRequest, MAX_FRAME, Numbered, Request, Response};
 use std::collections::HashMap;

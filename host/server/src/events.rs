@@ -1,7 +1,7 @@
 //! Converts a hook's event to the engine's parameters, and the engine's outcome back.
 
 use hookhost::contract::{EventKind, Rejection, ResultSource, Task, ToolResult};
-use hookhost_adapters::{HookCall, HookEvent, ToolUse};
+use hookhost_agents::{HookCall, HookEvent, ToolUse};
 use serde_json::{Map, Value, json};
 
 /// Returns the parameters of the engine's event.
@@ -116,7 +116,7 @@ mod tests {
     use hookhost::contract::{Json, ToolResult};
     use hookhost::session::DispatchOptions;
     use hookhost::{Config, Host};
-    use hookhost_adapters::{AgentSession, HookCall, HookEvent, ToolUse};
+    use hookhost_agents::{AgentSession, HookCall, HookEvent, ToolUse};
     use serde_json::json;
 
     #[tokio::test]

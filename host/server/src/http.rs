@@ -20,8 +20,8 @@
 use crate::acs::Acs;
 use crate::mcp;
 use crate::settle::{Settler, Within, body_of};
-use hookhost_adapters::json::{MAX_BYTES, value};
-use hookhost_adapters::{Message, by_name};
+use hookhost_agents::json::{MAX_BYTES, value};
+use hookhost_agents::{Message, by_name};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HeaderValue, ORIGIN, WWW_AUTHENTICATE};

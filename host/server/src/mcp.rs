@@ -6,7 +6,7 @@
 
 use crate::settle::{Settler, Within, body_of};
 use hookhost::contract::action::arguments::twin;
-use hookhost_adapters::{Message, by_name};
+use hookhost_agents::{Message, by_name};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
@@ -124,7 +124,7 @@ fn message(arguments: &Map<String, Value>) -> Result<Vec<u8>, String> {
     }
     for key in JSON_IN_TEXTS {
         if let Some(Value::String(text)) = fields.get(*key)
-            && let Ok(value) = hookhost_adapters::json::value(text)
+            && let Ok(value) = hookhost_agents::json::value(text)
         {
             fields.insert((*key).to_owned(), value);
         }

@@ -3,7 +3,7 @@
 
 use crate::call_key::{CallId, CallKey, KEPT};
 use hookhost::store::KeptOutcome;
-use hookhost_adapters::{Answer, Outcome};
+use hookhost_agents::{Answer, Outcome};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::io;
@@ -218,7 +218,7 @@ pub(crate) fn json_length(value: &impl Serialize) -> usize {
 mod tests {
     use super::{MAX_BYTES, Once, Settled};
     use crate::call_key::{CallKey, KEPT, KEPT_AFTER_YES};
-    use hookhost_adapters::{Answer, Outcome};
+    use hookhost_agents::{Answer, Outcome};
     use std::time::{Duration, Instant};
 
     fn key(number: u32) -> CallKey {

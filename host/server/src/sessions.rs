@@ -7,7 +7,7 @@ use hookhost::audit::DeliveryKind;
 use hookhost::contract::Task;
 use hookhost::session::SessionError;
 use hookhost::{Host, Session, SessionSpec};
-use hookhost_adapters::AgentSession;
+use hookhost_agents::AgentSession;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -350,7 +350,7 @@ impl Handle {
 mod tests {
     use super::{Handle, Memory, identifier, of_arguments};
     use hookhost::{Config, Host, SessionSpec};
-    use hookhost_adapters::AgentSession;
+    use hookhost_agents::AgentSession;
     use serde_json::json;
     use std::path::{Path, PathBuf};
     use std::sync::{Arc, Mutex};

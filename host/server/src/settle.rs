@@ -12,7 +12,7 @@ use hookhost::contract::{Cause, EventKind, Refusal, Rejection, ResultSource, Tas
 use hookhost::native::Rule;
 use hookhost::session::DispatchOptions;
 use hookhost::{Begun, Config, GateOutcome, Host, Pending, StoreError};
-use hookhost_adapters::{
+use hookhost_agents::{
     Abilities, Adapter, AgentSession, Answer, HookCall, HookEvent, Message, Outcome, Reply, ToolUse, canary, degrade,
     detect, reason,
 };
@@ -56,7 +56,7 @@ pub struct Settler {
 /// An event that an agent reports.
 #[derive(Clone, Copy)]
 struct Reported<'a> {
-    adapter: &'static dyn Adapter,
+    adapter: &'static Adapter,
     call: &'a HookCall,
     /// The deadline for people and plugins.
     until: Instant,
@@ -74,7 +74,7 @@ struct Usage {
 /// A hook that waits for a reply. If it is dropped before the reply, the hook has gone, and the log records that.
 struct Asker<'a> {
     settler: &'a Settler,
-    adapter: &'static dyn Adapter,
+    adapter: &'static Adapter,
     message: &'a Message<'a>,
     is_answered: bool,
 }
@@ -153,7 +153,7 @@ impl Settler {
     /// Settles a message and returns the reply. The agent is `named`, or a related one that the message shows. `waits` is called
     /// before a long wait, such as for a person or a plugin's model. If the future is dropped early, the hook has gone: the event is
     /// dropped, and the log records that.
-    pub async fn reply(&self, named: &'static dyn Adapter, message: &Message<'_>, waits: Waits<'_>) -> Reply {
+    pub async fn reply(&self, named: &'static Adapter, message: &Message<'_>, waits: Waits<'_>) -> Reply {
         self.usage().under_way += 1;
         let _under_way = UnderWay(self);
         let adapter = detect(named, message);
@@ -169,7 +169,7 @@ impl Settler {
         self.ends.send_replace(true);
     }
 
-    async fn settle(&self, adapter: &'static dyn Adapter, message: &Message<'_>, waits: Waits<'_>) -> Reply {
+    async fn settle(&self, adapter: &'static Adapter, message: &Message<'_>, waits: Waits<'_>) -> Reply {
         let call = match adapter.decode(message) {
             Ok(call) => call,
             Err(unreadable) => {
@@ -230,13 +230,13 @@ impl Settler {
     }
 
     /// Returns the reply to a message that was not read: a denial, as far as the agent understands one.
-    pub(crate) fn unread(&self, adapter: &dyn Adapter, point: Option<&str>, directory: &Path, why: &str) -> Reply {
+    pub(crate) fn unread(&self, adapter: &Adapter, point: Option<&str>, directory: &Path, why: &str) -> Reply {
         self.note_unsettled(adapter, point.unwrap_or_default(), directory, why);
         adapter.fail(point, &failed(adapter, why))
     }
 
     /// Records that an agent's event could not be settled, as far as that is possible.
-    fn note_unsettled(&self, adapter: &dyn Adapter, point: &str, directory: &Path, why: &str) {
+    fn note_unsettled(&self, adapter: &Adapter, point: &str, directory: &Path, why: &str) {
         self.note(adapter.agent().name, point, directory, why);
     }
 
@@ -289,7 +289,7 @@ impl Settler {
     }
 
     /// Returns the handle of a call's session, after checking the session's project files.
-    fn handle(&self, adapter: &dyn Adapter, call: &HookCall, rules: &DirectoryRules) -> Result<Arc<Handle>, String> {
+    fn handle(&self, adapter: &Adapter, call: &HookCall, rules: &DirectoryRules) -> Result<Arc<Handle>, String> {
         let handle = self.sessions.of(&self.host, adapter.agent().name, &call.session, rules);
         let handle = handle.map_err(|error| error.to_string())?;
         let is_revoked = |file: &Path| self.rules.is_revoked(file);
@@ -383,7 +383,7 @@ impl std::fmt::Debug for Settler {
 
 /// Returns a reply as a body, for a transport without exit codes. An agent continues after a failure, so a reply that has only an exit
 /// code becomes the denial of a tool call. Returns the text of the failure as an error if the agent understands nothing else.
-pub(crate) fn body_of(adapter: &dyn Adapter, mut reply: Reply) -> Result<String, String> {
+pub(crate) fn body_of(adapter: &Adapter, mut reply: Reply) -> Result<String, String> {
     if reply.exit != 0 && reply.stdout.is_empty() {
         let gate = adapter.agent().points.iter().find(|point| point.event == EventKind::BeforeToolCall);
         if let Some(gate) = gate {
@@ -402,8 +402,8 @@ struct Time {
 
 impl Time {
     /// Derives the deadlines from the time that the agent waits at this point, or from the shorter time that the sender names.
-    fn of(adapter: &dyn Adapter, point: &str, within: Option<Duration>) -> Self {
-        let agents = adapter.agent().point(point).map_or(hookhost_adapters::agent::TIMEOUT, |point| point.timeout);
+    fn of(adapter: &Adapter, point: &str, within: Option<Duration>) -> Self {
+        let agents = adapter.agent().point(point).map_or(hookhost_agents::agent::TIMEOUT, |point| point.timeout);
         let agents = Duration::from_secs(agents.into());
         let waits = within.map_or(agents, |within| within.min(agents));
         let spare = BEFORE_THE_AGENTS.min(waits / 4);
@@ -428,7 +428,7 @@ fn too_long(session: &AgentSession) -> Option<String> {
 }
 
 /// Returns the text for the model or the user about an event that could not be settled.
-fn failed(adapter: &dyn Adapter, why: &str) -> String {
+fn failed(adapter: &Adapter, why: &str) -> String {
     reason::not_settled(adapter.agent().name, why)
 }
 
@@ -459,7 +459,7 @@ fn is_proof(session: &AgentSession) -> bool {
 
 /// An agent's event, and the session in which it is settled.
 struct Asked<'a> {
-    adapter: &'static dyn Adapter,
+    adapter: &'static Adapter,
     call: &'a HookCall,
     can: Abilities,
     handle: &'a Handle,

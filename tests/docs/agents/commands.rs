@@ -1,7 +1,7 @@
 //! The commands of `docs/agents.md` are run for every agent, by the built programs, in a home directory in which no agent is.
 
 use crate::guide::{blocks_of, page};
-use hookhost_adapters::{Adapter, all};
+use hookhost_agents::{Adapter, all};
 use hookhost_tests::{Ended, Entry, User, hookhost, plugin};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -95,12 +95,12 @@ fn the_commands_run_for_every_agent_and_uninstalling_leaves_nothing() {
 }
 
 /// Whether a person sets it up.
-fn is_service(adapter: &dyn Adapter) -> bool {
+fn is_service(adapter: &Adapter) -> bool {
     matches!(adapter.agent().name, "litellm" | "agentgateway" | "acs")
 }
 
 #[track_caller]
-fn check(adapter: &dyn Adapter, command: &str, ended: &Ended) {
+fn check(adapter: &Adapter, command: &str, ended: &Ended) {
     let name = adapter.agent().name;
     let problems: Vec<&str> = ended.stdout.lines().filter(|line| line.starts_with("  problem")).collect();
     let is_told = |line: &&str| TOLD.iter().any(|(agent, text)| *agent == name && line.contains(text));

@@ -3,20 +3,20 @@
 
 use crate::guide::{files, page, root};
 use hookhost::contract::EventKind;
-use hookhost_adapters::install::{Context, OnFailure, Plan, Scope};
-use hookhost_adapters::{Abilities, Adapter, Covered, HookPoint, all};
+use hookhost_agents::plan::{Context, OnFailure, Plan, Scope};
+use hookhost_agents::{Abilities, Adapter, Covered, HookPoint, all};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// The page of an agent.
-fn path_of(adapter: &dyn Adapter) -> String {
+fn path_of(adapter: &Adapter) -> String {
     format!("docs/agents/{}.md", adapter.agent().name)
 }
 
 /// What has to be in the agent's files, and the variables that say where they are.
-fn plan(adapter: &dyn Adapter, scope: Scope) -> (Result<Plan, String>, BTreeSet<String>) {
+fn plan(adapter: &Adapter, scope: Scope) -> (Result<Plan, String>, BTreeSet<String>) {
     let variables = RefCell::new(BTreeSet::new());
     let context = Context {
         scope,
@@ -64,7 +64,7 @@ fn together(paths: &[String]) -> String {
 }
 
 /// The files of each scope, and the steps that only a person can do.
-fn install(adapter: &dyn Adapter) -> String {
+fn install(adapter: &Adapter) -> String {
     let (user, _) = plan(adapter, Scope::User);
     let user = user.unwrap_or_default();
     let mut text = String::new();
@@ -110,7 +110,7 @@ fn install(adapter: &dyn Adapter) -> String {
 }
 
 /// The kinds of tools, by how far rules reach them.
-fn coverage(adapter: &dyn Adapter) -> String {
+fn coverage(adapter: &Adapter) -> String {
     let agent = adapter.agent();
     let mut text = String::new();
     for covered in [Covered::Gated, Covered::Observed, Covered::Blind] {
@@ -128,7 +128,7 @@ fn coverage(adapter: &dyn Adapter) -> String {
 }
 
 /// The gaps that no adapter can close, and the versions that were tried.
-fn gaps(adapter: &dyn Adapter) -> String {
+fn gaps(adapter: &Adapter) -> String {
     let agent = adapter.agent();
     let mut text = String::new();
     agent.gaps.iter().for_each(|gap| {
@@ -164,7 +164,7 @@ fn abilities(can: Abilities) -> String {
 }
 
 /// The hook points by the replies that they obey, then those that only report.
-fn points(adapter: &dyn Adapter) -> String {
+fn points(adapter: &Adapter) -> String {
     let points = adapter.agent().points;
     let name = |point: &HookPoint| format!("`{}`", point.name);
     let obeying = |installed: bool| {
@@ -199,7 +199,7 @@ fn points(adapter: &dyn Adapter) -> String {
     }
 }
 
-fn proof(adapter: &dyn Adapter) -> String {
+fn proof(adapter: &Adapter) -> String {
     if plan(adapter, Scope::User).0.is_ok_and(|plan| plan.files.is_empty()) {
         return "To prove it, send a request that your rules reject.\n".to_owned();
     }
@@ -258,7 +258,7 @@ fn filled(name: &str, text: &str, parts: &[(&str, String)]) -> String {
 #[cfg(target_os = "linux")]
 fn the_generated_parts_of_the_pages_are_what_the_adapters_say() {
     let writes = std::env::var_os("HOOKHOST_WRITE_GOLDENS").is_some();
-    let parts_of = |adapter: &dyn Adapter| {
+    let parts_of = |adapter: &Adapter| {
         vec![(
             "page",
             format!(

@@ -3,7 +3,7 @@
 use super::{Expected, Proxy};
 use crate::operation::Method;
 use bytes::Bytes;
-use hookhost_adapters::acp_proxy::Point;
+use hookhost_agents::acp_proxy::Point;
 use hookhost_contract::{Json, ToolResult};
 use hookhost_relay::message::{Members, Message};
 use serde_json::{Value, json};

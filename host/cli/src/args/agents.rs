@@ -2,11 +2,11 @@
 
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args};
-use hookhost_adapters::install::Scope;
+use hookhost_agents::plan::Scope;
 
 /// The name of an agent; the error for an unknown one names the nearest.
 fn agent() -> PossibleValuesParser {
-    PossibleValuesParser::new(hookhost_adapters::all().iter().map(|adapter| adapter.agent().name))
+    PossibleValuesParser::new(hookhost_agents::all().iter().map(|adapter| adapter.agent().name))
 }
 
 /// In whose files.

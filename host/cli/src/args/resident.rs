@@ -1,7 +1,7 @@
 //! People's own agents: the hook, the resident host, and the questions that wait for a person.
 
 use clap::{Args, Subcommand, ValueEnum};
-use hookhost_adapters::install::OnFailure;
+use hookhost_agents::plan::OnFailure;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;

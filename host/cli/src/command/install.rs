@@ -11,12 +11,12 @@ use crate::output::{
 };
 use anyhow::anyhow;
 use hookhost::files::Lock;
-use hookhost_adapters::install::{OnFailure, Plan, Scope};
-use hookhost_adapters::{Adapter, Covered};
-use hookhost_install::find;
-use hookhost_install::install::{self, Change};
-use hookhost_install::receipt::{Installation, Receipts};
-use hookhost_install::version::{self, Known};
+use hookhost_agents::install::find;
+use hookhost_agents::install::receipt::{Installation, Receipts};
+use hookhost_agents::install::version::{self, Known};
+use hookhost_agents::install::{self, Change};
+use hookhost_agents::plan::{OnFailure, Plan, Scope};
+use hookhost_agents::{Adapter, Covered};
 use std::fmt::Write as _;
 
 pub(crate) fn run(args: &InstallArgs) -> Result<Exit, CliError> {
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &InstallArgs) -> Result<Exit, CliError> {
     Ok(exit)
 }
 
-fn install(places: &AgentPlaces, adapter: &dyn Adapter, scope: Scope, is_dry: bool) -> Result<(), CliError> {
+fn install(places: &AgentPlaces, adapter: &Adapter, scope: Scope, is_dry: bool) -> Result<(), CliError> {
     let agent = adapter.agent();
     let context = places.context(agent.name, scope);
     let plan = adapter.install(&context).map_err(|why| failed(adapter, &why))?;
@@ -94,7 +94,7 @@ fn install(places: &AgentPlaces, adapter: &dyn Adapter, scope: Scope, is_dry: bo
 }
 
 /// The error for an agent whose files stay unchanged.
-pub(super) fn failed(adapter: &dyn Adapter, error: &dyn std::fmt::Display) -> CliError {
+pub(super) fn failed(adapter: &Adapter, error: &dyn std::fmt::Display) -> CliError {
     CliError::new(Exit::Failed, anyhow!("{}: {error}", adapter.agent().title))
 }
 
@@ -120,7 +120,7 @@ fn about_file(text: &mut String, change: &Change, is_dry: bool) {
     }
 }
 
-fn about_version(text: &mut String, adapter: &dyn Adapter, version: Option<&Result<String, String>>) {
+fn about_version(text: &mut String, adapter: &Adapter, version: Option<&Result<String, String>>) {
     let agent = adapter.agent();
     let (oldest, newest) = agent.versions;
     let says = match version {
@@ -140,7 +140,7 @@ fn about_version(text: &mut String, adapter: &dyn Adapter, version: Option<&Resu
 }
 
 /// Describes what the hook can do for the user.
-fn about_effect(text: &mut String, adapter: &dyn Adapter, on_failure: OnFailure) {
+fn about_effect(text: &mut String, adapter: &Adapter, on_failure: OnFailure) {
     let agent = adapter.agent();
     let points = agent.points.iter().filter(|point| point.installed);
     let gates: Vec<_> = points.clone().filter(|point| point.abilities.rejects).map(|point| point.name).collect();
@@ -171,7 +171,7 @@ fn with_note(what: &str, note: &str) -> String {
     if note.is_empty() { what.to_owned() } else { format!("{what} ({note})") }
 }
 
-fn about_steps(text: &mut String, adapter: &dyn Adapter, plan: &Plan) {
+fn about_steps(text: &mut String, adapter: &Adapter, plan: &Plan) {
     for step in &plan.steps {
         let _ = writeln!(text, "  {WARNING}you       {step}{WARNING:#}");
     }

@@ -14,7 +14,7 @@ use crate::output::{
 use hookhost::audit::{CallRecord, EventRecord};
 use hookhost::replay::{Compared, Difference, Summary, replay, replay_unverified};
 use hookhost::store::LogError;
-use hookhost_adapters::canary;
+use hookhost_agents::canary;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use tokio_util::sync::CancellationToken;

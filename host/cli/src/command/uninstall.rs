@@ -12,10 +12,10 @@ use crate::output::{
 };
 use anyhow::anyhow;
 use hookhost::files::Lock;
-use hookhost_adapters::Adapter;
-use hookhost_adapters::install::Scope;
-use hookhost_install::receipt::{Installation, Receipts};
-use hookhost_install::uninstall::{self, Undo, Undoing};
+use hookhost_agents::Adapter;
+use hookhost_agents::install::receipt::{Installation, Receipts};
+use hookhost_agents::install::uninstall::{self, Undo, Undoing};
+use hookhost_agents::plan::Scope;
 use std::fmt::Write as _;
 
 pub(crate) fn run(args: &UninstallArgs) -> Result<Exit, CliError> {
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &UninstallArgs) -> Result<Exit, CliError> {
 /// Takes the hook out. Returns true if nothing of it is left.
 fn uninstall(
     places: &AgentPlaces,
-    adapter: &dyn Adapter,
+    adapter: &Adapter,
     scope: Scope,
     is_dry: bool,
     is_one_of_all: bool,

@@ -8,7 +8,7 @@ use crate::lock::{HeldTools, Lock, bound, is_same};
 use crate::operation::Method;
 use crate::policy::{Pinning, Policy};
 use bytes::Bytes;
-use hookhost_adapters::mcp_proxy::Point;
+use hookhost_agents::mcp_proxy::Point;
 use hookhost_relay::message::{Id, Kind, Members, Message};
 use hookhost_relay::resident::Waits;
 use serde_json::Value;

@@ -5,7 +5,7 @@ use crate::answer;
 use crate::operation::{Method, Operation};
 use crate::question::{self, Asked, Seals};
 use bytes::Bytes;
-use hookhost_adapters::mcp_proxy::Point;
+use hookhost_agents::mcp_proxy::Point;
 use hookhost_relay::message::{self, INVALID_PARAMS, Members, raw};
 use serde_json::{Map, Value, json};
 

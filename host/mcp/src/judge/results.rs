@@ -5,9 +5,9 @@ use crate::answer;
 use crate::operation::{Method, Operation};
 use crate::policy::{Mode, Policy};
 use bytes::Bytes;
-use hookhost_adapters::mcp_proxy::{Event, Point};
-use hookhost_adapters::proxies::Settled;
-use hookhost_adapters::reason;
+use hookhost_agents::mcp_proxy::{Event, Point};
+use hookhost_agents::proxies::Settled;
+use hookhost_agents::reason;
 use hookhost_contract::ToolResult;
 use hookhost_relay::message::{self, INTERNAL_ERROR, Id, Members, Message, REJECTED, raw};
 use hookhost_relay::name::folded;
@@ -173,7 +173,7 @@ impl Judge {
 
     /// Returns an error as the rules left it, or `None` if it is unchanged.
     pub(super) async fn error(&self, about: About<'_>, error: &RawValue) -> Result<Option<Value>, String> {
-        let whole: Value = match hookhost_adapters::json::value(error.get()) {
+        let whole: Value = match hookhost_agents::json::value(error.get()) {
             Ok(whole) => whole,
             Err(why) => return Err(self.withheld(about, &why).await),
         };

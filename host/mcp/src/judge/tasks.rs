@@ -5,7 +5,7 @@ use super::{Expected, Judge, failed};
 use crate::answer;
 use crate::operation::{Method, Operation};
 use bytes::Bytes;
-use hookhost_adapters::mcp_proxy::Point;
+use hookhost_agents::mcp_proxy::Point;
 use hookhost_contract::ToolResult;
 use hookhost_relay::message::{Members, Message, raw};
 use hookhost_relay::resident::Waits;

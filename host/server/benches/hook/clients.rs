@@ -2,7 +2,7 @@
 //! keep their connections, and hooks, which open one for each event.
 
 use crate::{Home, message};
-use hookhost_adapters::directories::Directories;
+use hookhost_agents::directories::Directories;
 use hookhost_bench_table::measure::{median, spoken};
 use hookhost_bench_table::table::{Row, Table};
 use hookhost_hook::frame::{HookRequest, Numbered, Request, Response};

@@ -15,7 +15,7 @@ pub mod signature;
 
 use crate::settle::{Settler, Within};
 use envelope::{Refusal, Request};
-use hookhost_adapters::{Adapter, Message, by_name, json};
+use hookhost_agents::{Adapter, Message, by_name, json};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sessions::Sessions;
@@ -250,9 +250,9 @@ impl Acs {
     }
 }
 
-fn adapter() -> &'static dyn Adapter {
+fn adapter() -> &'static Adapter {
     // The list of adapters is static, and a test checks that it contains this one.
-    by_name("acs").unwrap_or(hookhost_adapters::all()[0])
+    by_name("acs").unwrap_or(hookhost_agents::all()[0])
 }
 
 fn pong(request: &Request) -> Value {

@@ -5,7 +5,7 @@ use super::{Intercepted, Outcome};
 use crate::events;
 use hookhost::contract::action::arguments::folded;
 use hookhost::contract::{EventKind, Json, ToolResult};
-use hookhost_adapters::{AgentSession, HookCall, HookEvent, ToolUse};
+use hookhost_agents::{AgentSession, HookCall, HookEvent, ToolUse};
 use serde_json::{Map, Value, json};
 
 /// The event for a payload.

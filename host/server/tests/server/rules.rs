@@ -5,7 +5,7 @@ use hookhost::config::{FILE_NAME, Layer, Source};
 use hookhost::contract::{Refusal, ToolCall};
 use hookhost::native::Rule;
 use hookhost::{Config, Host};
-use hookhost_adapters::{Message, by_name};
+use hookhost_agents::{Message, by_name};
 use hookhost_server::{Configurations, Found, Settler};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

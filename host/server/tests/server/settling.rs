@@ -9,7 +9,7 @@ use hookhost::contract::{
     ToolCallVerdict, ToolResult, ToolResultVerdict,
 };
 use hookhost::native::Rule;
-use hookhost_adapters::{Message, by_name, canary};
+use hookhost_agents::{Message, by_name, canary};
 use hookhost_server::{Configurations, Settler};
 use serde_json::{Value, json};
 use std::path::Path;

@@ -4,7 +4,7 @@ use hookhost::audit::{Delivery, EventRecord, MemoryLog, Record};
 use hookhost::config::{Entry, Settings};
 use hookhost::native::Rule;
 use hookhost::{Config, Host};
-use hookhost_adapters::{Message, Reply, by_name};
+use hookhost_agents::{Message, Reply, by_name};
 use hookhost_server::{Configurations, Found, Settler};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

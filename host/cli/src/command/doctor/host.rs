@@ -2,10 +2,10 @@
 
 use crate::output::one_line;
 use hookhost::config::UserDirectories;
+use hookhost_agents::install::check::Check;
 use hookhost_hook::connection::{Connection, ConnectionError, Deadline};
 use hookhost_hook::frame::{Request, Response};
 use hookhost_hook::place::Place;
-use hookhost_install::check::Check;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;

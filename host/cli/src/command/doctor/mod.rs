@@ -16,11 +16,11 @@ use crate::output::{
     style::{ADVICE, DIM, ERROR, GOOD, NAME, WARNING},
     time,
 };
-use hookhost_adapters::install::Scope;
-use hookhost_adapters::{Adapter, canary};
-use hookhost_install::check::{Check, State};
-use hookhost_install::doctor::{self, Diagnosis, Sought};
-use hookhost_install::prove::{self, Proof, Proofs};
+use hookhost_agents::install::check::{Check, State};
+use hookhost_agents::install::doctor::{self, Diagnosis, Sought};
+use hookhost_agents::install::prove::{self, Proof, Proofs};
+use hookhost_agents::plan::Scope;
+use hookhost_agents::{Adapter, canary};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::panic::resume_unwind;
@@ -62,9 +62,9 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
 }
 
 /// Examines the named agents, or each agent on this machine. `hookhost agents` and `hookhost doctor` share it, so they agree.
-pub(super) fn diagnoses(places: &AgentPlaces, named: &[String]) -> Vec<(&'static dyn Adapter, Diagnosis)> {
+pub(super) fn diagnoses(places: &AgentPlaces, named: &[String]) -> Vec<(&'static Adapter, Diagnosis)> {
     let sought = if named.is_empty() { Sought::ByTraces } else { Sought::ByName };
-    let examine = |adapter: &'static dyn Adapter| {
+    let examine = |adapter: &'static Adapter| {
         let context = places.context(adapter.agent().name, Scope::User);
         (adapter, doctor::examine(adapter, &context, &places.path, sought))
     };
@@ -75,7 +75,7 @@ pub(super) fn diagnoses(places: &AgentPlaces, named: &[String]) -> Vec<(&'static
         let joined = threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
         joined.collect::<Vec<_>>()
     });
-    let is_here = |(adapter, diagnosis): &(&'static dyn Adapter, Diagnosis)| {
+    let is_here = |(adapter, diagnosis): &(&'static Adapter, Diagnosis)| {
         let has_traces = diagnosis.traces.any() && !is_second_way(*adapter);
         sought == Sought::ByName || has_traces || !diagnosis.installed.is_empty()
     };
@@ -94,7 +94,7 @@ fn left_out(places: &AgentPlaces) -> Option<Check> {
 }
 
 /// Adds the result of the newest proof to the checks. `--prove` makes a new proof first.
-fn proof(args: &DoctorArgs, places: &AgentPlaces, adapter: &dyn Adapter, diagnosis: &mut Diagnosis) -> Option<Proof> {
+fn proof(args: &DoctorArgs, places: &AgentPlaces, adapter: &Adapter, diagnosis: &mut Diagnosis) -> Option<Proof> {
     let name = adapter.agent().name;
     if !args.prove {
         return newest_proof(places, name, diagnosis);
@@ -170,7 +170,7 @@ fn line(text: &mut String, check: &Check) {
     }
 }
 
-fn as_json(adapter: &dyn Adapter, diagnosis: &Diagnosis, proof: Option<&Proof>) -> Value {
+fn as_json(adapter: &Adapter, diagnosis: &Diagnosis, proof: Option<&Proof>) -> Value {
     let scopes: Vec<_> = diagnosis.installed.iter().map(|installed| installed.scope.name()).collect();
     json!({
         "agent": adapter.agent().name,

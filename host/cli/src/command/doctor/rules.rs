@@ -5,7 +5,7 @@ use crate::exit::CliError;
 use crate::output::one_line;
 use hookhost::Config;
 use hookhost::config::{Digest, Entry};
-use hookhost_install::check::Check;
+use hookhost_agents::install::check::Check;
 use hookhost_server::NOT_TAKEN_UP;
 use serde_json::Value;
 

@@ -10,14 +10,14 @@ use crate::output::{
 };
 use anyhow::anyhow;
 use hookhost::files::Lock;
-use hookhost_adapters::Adapter;
-use hookhost_adapters::directories::DIRECTORY_VARIABLES;
-use hookhost_adapters::install::Scope;
-use hookhost_adapters::mcp_servers::{self, Format};
+use hookhost_agents::Adapter;
+use hookhost_agents::directories::DIRECTORY_VARIABLES;
+use hookhost_agents::install::mcp_servers::{Change, Proxy, Server, with_proxy, without_proxy};
+use hookhost_agents::install::mcp_servers_toml;
+use hookhost_agents::install::settings_file::SettingsFile;
+use hookhost_agents::mcp_servers::{self, Format};
+use hookhost_agents::plan::Scope;
 use hookhost_hook::start;
-use hookhost_install::mcp_servers::{Change, Proxy, Server, with_proxy, without_proxy};
-use hookhost_install::mcp_servers_toml;
-use hookhost_install::settings_file::SettingsFile;
 use hookhost_relay::name::ServerName;
 use std::fmt::Write as _;
 
@@ -32,7 +32,7 @@ pub(crate) enum To {
 
 pub(crate) fn change_servers(
     places: &AgentPlaces,
-    agents: &[&dyn Adapter],
+    agents: &[&Adapter],
     scope: Scope,
     to: To,
     is_dry: bool,
@@ -75,7 +75,7 @@ enum Unchanged {
 /// Returns the text to print, and false if a server was left that would read other rules.
 fn change(
     places: &AgentPlaces,
-    adapter: &dyn Adapter,
+    adapter: &Adapter,
     scope: Scope,
     to: To,
     is_dry: bool,

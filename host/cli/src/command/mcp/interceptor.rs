@@ -7,7 +7,7 @@ use crate::exit::{CliError, Exit};
 use crate::interrupt;
 use crate::loading;
 use anyhow::anyhow;
-use hookhost_adapters::json;
+use hookhost_agents::json;
 use hookhost_relay::lines::{self, Line};
 use hookhost_relay::name::ServerName;
 use hookhost_relay::streams;

@@ -1,0 +1,117 @@
+//! Kiro, the command line and the editor. Sources: the vendor's hooks pages for 2.x and 3.0, and a reported message of
+//! version 1.0.165 of the editor.
+//!
+//! Kiro's messages: Claude Code's shape. Older messages do not name their session.
+//!
+//! Replies to Kiro. A denial is exit code 2 with the reason on the standard error. At some hook points the model reads
+//! what the hook prints with exit code 0.
+//!
+//! Kiro 3.0 reads its hooks from each file of a directory. One file belongs to hookhost.
+
+use crate::adapter::Adapter;
+use crate::agent::{Abilities, Agent, Coverage, HookPoint};
+use crate::canary::SESSION;
+use crate::claude_shape::{self, Keys, Strictest, filled, strictest};
+use crate::event::HookCall;
+use crate::outcome::{Answer, Outcome};
+use crate::plan::{Context, FilePlan, NotInstallable, Plan};
+use crate::reason;
+use crate::reply::Reply;
+use hookhost_contract::EventKind;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// The model reads the hook's output.
+const CONTEXT: Abilities = Abilities { adds_context: true, ..Abilities::NONE };
+
+static AGENT: Agent = Agent {
+    name: "kiro",
+    title: "Kiro",
+    programs: &["kiro-cli", "kiro"],
+    versions: ("2.13.0", "3.0.0"),
+    points: &[
+        HookPoint::new("SessionStart", EventKind::SessionStart, CONTEXT),
+        // The name before 3.0. The other names were spelt in camel case.
+        HookPoint::new("agentSpawn", EventKind::SessionStart, CONTEXT).not_installed(),
+        HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, Abilities { rejects: true, ..CONTEXT }),
+        HookPoint::new("PreToolUse", EventKind::BeforeToolCall, Abilities::REJECTS),
+        HookPoint::new("PostToolUse", EventKind::AfterToolCall, Abilities::NONE),
+        HookPoint::new("Stop", EventKind::QueueEmpty, Abilities::NONE),
+        HookPoint::new("PreTaskExec", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("PostTaskExec", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("PostFileCreate", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("PostFileSave", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("PostFileDelete", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("Manual", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+    ],
+    coverage: &[
+        Coverage::gated("shell commands", ""),
+        Coverage::gated("files read and written by tools", ""),
+        Coverage::gated("web pages", ""),
+        Coverage::gated("MCP tools", "the tool is called `@server/tool`"),
+        Coverage::gated("sub-agents", "the call that starts one; whether their own calls are told is not known"),
+        Coverage::observed("results of tools", "the model gets them as they are"),
+    ],
+    gaps: &[
+        "a hook that crashes, is missing, or takes too long lets the call run; one version waited for ten seconds only",
+        "versions before 3.0 do not take a no to a prompt, and read hooks from the file of each agent only",
+    ],
+};
+
+pub(super) static ADAPTER: Adapter = Adapter {
+    canary: Some((canary, denies)),
+    ..Adapter::new(
+        &AGENT,
+        |message, fields| claude_shape::decode(message, fields, &AGENT, &KEYS),
+        encode,
+        fail,
+        install,
+    )
+};
+
+const KEYS: Keys = Keys { project: "", text: &["assistant_response", "last_assistant_message"], ..Keys::CLAUDE };
+
+fn encode(_call: &HookCall, outcome: &Outcome) -> Reply {
+    match &outcome.answer {
+        Answer::Rejected(rejection) => Reply::exit_2(&reason::rejected(rejection)),
+        _ => Reply { stdout: outcome.context.join("\n\n"), ..Reply::empty() },
+    }
+}
+
+fn fail(point: Option<&str>, why: &str) -> Reply {
+    match strictest(&AGENT, point) {
+        Strictest::Refuse(_) | Strictest::Unknown => Reply::exit_2(filled(why)),
+        Strictest::Tell(_) | Strictest::Nothing => Reply::empty(),
+    }
+}
+
+fn denies(point: &str, reply: &Reply) -> bool {
+    AGENT.abilities(point).rejects && reply.exit == 2
+}
+
+fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
+    let managed = Err("Kiro has no hooks of the machine: install for each user or project");
+    let path = context.path(".kiro/hooks/hookhost.json", ".kiro/hooks/hookhost.json", managed)?;
+    let hooks = AGENT.installed().map(|point| {
+        json!({
+            "name": format!("hookhost-{}", point.name), "trigger": point.name,
+            "action": { "type": "command", "command": context.command(&AGENT, point.name) },
+            "timeout": point.timeout, "enabled": true,
+        })
+    });
+    let content = json!({ "version": "v1", "hooks": hooks.collect::<Vec<_>>() });
+    Ok(Plan::new(vec![FilePlan::whole_json(path, &content)]).step(
+        "Start Kiro 3.0 (`kiro-cli --v3`, or the editor 1.0): older ones read hooks from the file of each agent only",
+    ))
+}
+
+fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
+    let message = json!({
+        "session_id": SESSION,
+        "hook_event_name": "PreToolUse",
+        "cwd": directory,
+        "tool_name": "execute_bash",
+        "tool_input": { "command": command },
+    });
+    ("PreToolUse", message)
+}
