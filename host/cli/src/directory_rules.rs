@@ -3,7 +3,7 @@
 use crate::{configuration, loading};
 use hookhost::command::{ProjectFile, TrustStore};
 use hookhost::config::{Config, FILE_NAME};
-use hookhost_hook::place::Place;
+use hookhost_client::place::Place;
 use hookhost_server::{Configurations, Found, users_file};
 use std::path::{Path, PathBuf};
 

@@ -4,7 +4,7 @@
 use hookhost_adapters::directories::Directories;
 use hookhost_adapters::install::OnFailure;
 use hookhost_adapters::{Adapter, Reply, all, by_name};
-use hookhost_hook::program;
+use hookhost_client::program;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

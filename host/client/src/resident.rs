@@ -1,12 +1,12 @@
 //! A proxy's connection to the resident host, which settles the events of all proxies. One kept connection carries all events of a
 //! proxy concurrently. If no resident host runs, the proxy starts one.
 
+use crate::connection::{self, ConnectionError, Deadline, RESUME_TIMEOUT, SILENCE_TIMEOUT};
+use crate::frame::{FrameError, HookRequest, MAX_FRAME, Numbered, Request, Response};
+use crate::hook::WITHIN;
+use crate::place::{self, Place};
+use crate::start::StartingHost;
 use hookhost_adapters::directories::Directories;
-use hookhost_hook::connection::{self, ConnectionError, Deadline, RESUME_TIMEOUT, SILENCE_TIMEOUT};
-use hookhost_hook::frame::{FrameError, HookRequest, MAX_FRAME, Numbered, Request, Response};
-use hookhost_hook::hook::WITHIN;
-use hookhost_hook::place::{self, Place};
-use hookhost_hook::start::StartingHost;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::HashMap;

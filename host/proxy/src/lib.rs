@@ -1,37 +1,19 @@
-//! The relay of a proxy between two programs that speak JSON-RPC in lines. It reads each message strictly, keeps the order of both
-//! directions, and has the resident host settle events. The proxy itself decides about messages ([`handler::Handler`]).
+//! Proxies between two programs that speak JSON-RPC: one for the Model Context Protocol, one for the Agent Client Protocol. The
+//! resident host settles their messages as events.
 //!
-//! Data flows down this list and never back up:
+//! Modules depend downwards: a module uses only modules above it in this list. `mcp` and `acp` do not use each other.
 //!
-//! | module | what it is |
+//! | module | content |
 //! |---|---|
-//! | [`name`] | the name of an MCP server |
-//! | [`message`] | a JSON-RPC message, read strictly and kept byte for byte |
-//! | [`resident`] | a connection to the resident host |
-//! | [`under_way`] | the requests under way |
-//! | [`lane`] | the ordered queue of messages to one side |
-//! | [`busy`] | a counter of work under way |
-//! | [`lines`] | messages as lines |
-//! | [`streams`] | the standard input and output |
-//! | [`turn`] | the place of a message about which rules are asked |
-//! | [`questions`] | the proxy's own requests to the client |
-//! | [`unreadable`] | lines that are no messages, and reports of them to the user |
-//! | [`handler`] | the trait of a proxy that handles the messages of both sides |
-//! | [`relay`] | the relay between two sides that speak lines |
+//! | [`server_name`] | the name of an MCP server |
+//! | [`jsonrpc`] | strict messages, their order, and the relay between two sides that speak lines |
+//! | [`mcp`] | the proxy in front of MCP servers |
+//! | [`acp`] | the proxy between an editor and an agent |
 
 #![deny(missing_docs)]
 #![cfg(unix)]
 
-pub mod busy;
-pub mod handler;
-pub mod lane;
-pub mod lines;
-pub mod message;
-pub mod name;
-pub mod questions;
-pub mod relay;
-pub mod resident;
-pub mod streams;
-pub mod turn;
-pub mod under_way;
-pub mod unreadable;
+pub mod acp;
+pub mod jsonrpc;
+pub mod mcp;
+pub mod server_name;

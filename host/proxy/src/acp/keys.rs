@@ -1,6 +1,6 @@
 //! Checks objects for keys that two readers could read differently, since some readers ignore case.
 
-use hookhost_relay::name::folded;
+use crate::server_name::folded;
 use serde_json::Value;
 use std::collections::HashSet;
 

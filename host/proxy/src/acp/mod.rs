@@ -6,9 +6,9 @@
 //!
 //! Source of the protocol: agentclientprotocol/agent-client-protocol, `schema/v1`.
 //!
-//! Data flows down this list and never back up:
+//! Modules depend downwards: a module uses only modules above it in this list.
 //!
-//! | module | what it is |
+//! | module | content |
 //! |---|---|
 //! | [`keys`] | checks for keys that two readers could read differently |
 //! | [`summary`] | counts how much of its work the agent asked about |
@@ -21,9 +21,6 @@
 //! | [`sessions`] | the sessions of the connection |
 //! | [`records`] | events that are recorded in the background |
 //! | [`proxy`] | handles the messages of both sides |
-
-#![deny(missing_docs)]
-#![cfg(unix)]
 
 pub mod keys;
 pub mod operation;

@@ -1,8 +1,8 @@
 //! The files and commands that the agent leaves to the editor. The forwarded request is rebuilt from the arguments as rules left them.
 
-use crate::keys;
+use crate::acp::keys;
+use crate::jsonrpc::message::{Members, raw};
 use hookhost_adapters::acp_proxy::reading::Readings;
-use hookhost_relay::message::{Members, raw};
 use serde_json::Value;
 
 /// The kinds of request that the agent sends to the editor.
@@ -182,7 +182,7 @@ pub fn text_key(method: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::{Method, Operation};
-    use hookhost_relay::message::Members;
+    use crate::jsonrpc::message::Members;
     use serde_json::json;
 
     fn of(method: Method, params: &str) -> Result<(Operation, Members), String> {

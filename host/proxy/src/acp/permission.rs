@@ -1,7 +1,7 @@
 //! Answers to questions for permission. Only options that apply once are chosen, since a rule decides about each call separately.
 
+use crate::jsonrpc::message::{self, Id};
 use bytes::Bytes;
-use hookhost_relay::message::{self, Id};
 use serde_json::{Value, json};
 
 /// The options that the agent offers.
@@ -65,7 +65,7 @@ pub fn cancelled(id: &Id) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::Options;
-    use hookhost_relay::message::Id;
+    use crate::jsonrpc::message::Id;
     use serde_json::{Value, json};
 
     fn options(kinds: &[(&str, &str)]) -> Options {

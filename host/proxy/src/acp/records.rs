@@ -1,9 +1,9 @@
 //! Records events in the background: sends them to the resident host in order, while messages are forwarded.
 
-use crate::weight::weight;
+use crate::acp::weight::weight;
 use hookhost_adapters::acp_proxy::{Event, NAME};
 use hookhost_adapters::proxies::Settled;
-use hookhost_relay::resident::Resident;
+use hookhost_client::resident::Resident;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,9 +1,9 @@
 //! Puts each MCP server of a session behind the MCP proxy, as `hookhost install --mcp` does in an agent's own file. A server for which
 //! that fails is left out, so that the agent cannot reach it past the rules.
 
+use crate::server_name::ServerName;
 use hookhost_adapters::directories::DIRECTORY_VARIABLES;
 use hookhost_adapters::mcp_servers::{between, starts_proxy};
-use hookhost_relay::name::ServerName;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 

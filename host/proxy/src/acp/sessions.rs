@@ -1,6 +1,6 @@
 //! The sessions of the connection, each with the directory whose rules are active.
 
-use crate::weight::weight;
+use crate::acp::weight::weight;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 //! The memory is bounded. Of a call that exceeds it, only its existence is kept, and whether the agent has asked about it. Later
 //! questions about it are refused, since rules would read less than the agent has reported.
 
-use crate::weight::weight;
+use crate::acp::weight::weight;
 use hookhost_adapters::acp_proxy::reading::{Reading, Readings};
 use serde_json::{Map, Value, json};
 use std::collections::hash_map::{Entry, RandomState};

@@ -1,9 +1,9 @@
 //! The trait of a proxy that handles the relayed messages.
 
-use crate::lane::Lane;
-use crate::message::{Id, Message};
-use crate::questions::Questions;
-use crate::turn::Turn;
+use crate::jsonrpc::lane::Lane;
+use crate::jsonrpc::message::{Id, Message};
+use crate::jsonrpc::questions::Questions;
+use crate::jsonrpc::turn::Turn;
 use bytes::Bytes;
 use serde_json::Value;
 use std::fmt;

@@ -1,7 +1,7 @@
 //! The ordered queue of messages to one side. A message about which rules are asked keeps its place, and those behind it wait. It
 //! gives up its place if a person must answer, or a model takes long.
 
-use crate::message::on_one_line;
+use crate::jsonrpc::message::on_one_line;
 use bytes::Bytes;
 use std::io;
 use std::sync::Arc;

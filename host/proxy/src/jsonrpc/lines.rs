@@ -1,6 +1,6 @@
 //! Reads messages as lines of bounded length.
 
-use crate::message::MAX_BYTES;
+use crate::jsonrpc::message::MAX_BYTES;
 use bytes::{Bytes, BytesMut};
 use std::io;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _};
@@ -76,7 +76,7 @@ pub async fn next(from: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Line> {
 #[cfg(test)]
 mod tests {
     use super::{KEPT, Line, next};
-    use crate::message::MAX_BYTES;
+    use crate::jsonrpc::message::MAX_BYTES;
     use bytes::Bytes;
     use tokio::io::BufReader;
 

@@ -5,7 +5,7 @@
 
 mod batch;
 
-use crate::name::folded;
+use crate::server_name::folded;
 use bytes::Bytes;
 use hookhost_adapters::json;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};

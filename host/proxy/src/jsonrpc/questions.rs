@@ -1,7 +1,7 @@
 //! The proxy's own requests to the client, beside the forwarded ones.
 
-use crate::lane::Lane;
-use crate::message::Id;
+use crate::jsonrpc::lane::Lane;
+use crate::jsonrpc::message::Id;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use std::collections::HashMap;

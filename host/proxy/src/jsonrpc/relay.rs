@@ -1,14 +1,14 @@
 //! The relay between a client and a server that both speak lines. It forwards each side's messages in their order.
 
-use crate::busy::Busy;
-use crate::handler::{Asking, Begun, Decision, Handler, Notified, Side};
-use crate::lane::{Lane, Room};
-use crate::lines::{self, Line};
-use crate::message::{self, INTERNAL_ERROR, INVALID_REQUEST, Id, Kind, Message, Unreadable};
-use crate::questions::Questions;
-use crate::turn::Turn;
-use crate::under_way::{Stage, UnderWay};
-use crate::unreadable::{self, Unreadables};
+use crate::jsonrpc::busy::Busy;
+use crate::jsonrpc::handler::{Asking, Begun, Decision, Handler, Notified, Side};
+use crate::jsonrpc::lane::{Lane, Room};
+use crate::jsonrpc::lines::{self, Line};
+use crate::jsonrpc::message::{self, INTERNAL_ERROR, INVALID_REQUEST, Id, Kind, Message, Unreadable};
+use crate::jsonrpc::questions::Questions;
+use crate::jsonrpc::turn::Turn;
+use crate::jsonrpc::under_way::{Stage, UnderWay};
+use crate::jsonrpc::unreadable::{self, Unreadables};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::fmt;

@@ -1,7 +1,7 @@
 //! The place of a message about which rules are asked. A message that must wait for a person gives its place up to others. One that
 //! may take long keeps it until it does.
 
-use crate::lane::{Lane, Place, Room};
+use crate::jsonrpc::lane::{Lane, Place, Room};
 use bytes::Bytes;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -76,7 +76,7 @@ impl Turn {
 #[cfg(test)]
 mod tests {
     use super::Turn;
-    use crate::lane::Lane;
+    use crate::jsonrpc::lane::Lane;
     use bytes::Bytes;
     use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! The requests under way, one table for each side that sends them. An identifier belongs to one request at a time.
 
-use crate::message::Id;
+use crate::jsonrpc::message::Id;
 use std::collections::{HashMap, VecDeque};
 use tokio::task::AbortHandle;
 
@@ -237,7 +237,7 @@ impl<E> UnderWay<E> {
 #[cfg(test)]
 mod tests {
     use super::{Stage, UnderWay};
-    use crate::message::Id;
+    use crate::jsonrpc::message::Id;
 
     #[test]
     fn an_id_is_that_of_one_request_at_a_time() {

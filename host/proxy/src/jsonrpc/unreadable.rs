@@ -1,7 +1,7 @@
 //! Unreadable lines of a program: limits how many are reported to the user, since a program that logs on its output writes many, and
 //! recognises those that may be the answer to a request.
 
-use crate::message::Members;
+use crate::jsonrpc::message::Members;
 use std::time::{Duration, Instant};
 
 /// Number of unreadable lines that are reported at once, and the interval after which one more is reported.

@@ -1,9 +1,9 @@
 //! Converts the answers to requests into results that plugins read, and back.
 
-use crate::operation::{Method, Operation};
+use crate::jsonrpc::message::{self, INVALID_PARAMS, Id, Members};
+use crate::mcp::operation::{Method, Operation};
 use bytes::Bytes;
 use hookhost_contract::{Json, ToolResult};
-use hookhost_relay::message::{self, INVALID_PARAMS, Id, Members};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -216,8 +216,8 @@ fn typed(mut result: Value, is_stateless: bool) -> Value {
 #[cfg(test)]
 mod tests {
     use super::{Method, Operation, read, write_back};
+    use crate::jsonrpc::message::Members;
     use hookhost_contract::ToolResult;
-    use hookhost_relay::message::Members;
     use serde_json::json;
 
     fn of(method: Method) -> Operation {

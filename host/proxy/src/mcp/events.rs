@@ -1,7 +1,7 @@
 //! Parses server-sent events that carry messages. Source: the HTML standard, "Server-sent events".
 
+use crate::jsonrpc::message::{MAX_BYTES, MAX_ID};
 use bytes::Bytes;
-use hookhost_relay::message::{MAX_BYTES, MAX_ID};
 use std::time::Duration;
 
 /// The byte order mark of UTF-8.

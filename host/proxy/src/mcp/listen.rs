@@ -3,22 +3,22 @@
 //! Each session of a client has its own proxy and its own session with the service. A request that names its protocol revision needs
 //! no session: it has a proxy of its own until it is answered.
 
-use crate::events::event;
-use crate::headers;
-use crate::judge::Judge;
-use crate::mirrored::{MAX_HEADERS, Mismatch, mismatch};
-use crate::question::random;
-use crate::service::{SESSION, Service, VERSION, revision};
-use crate::stdio;
-use crate::subscription::{LISTEN, cancelled};
+use crate::jsonrpc::lines::{self, Line};
+use crate::jsonrpc::message::{
+    self, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, Id, Kind, MAX_BYTES, Message, Unreadable,
+};
+use crate::jsonrpc::relay::Server;
+use crate::mcp::events::event;
+use crate::mcp::headers;
+use crate::mcp::judge::Judge;
+use crate::mcp::mirrored::{MAX_HEADERS, Mismatch, mismatch};
+use crate::mcp::question::random;
+use crate::mcp::service::{SESSION, Service, VERSION, revision};
+use crate::mcp::stdio;
+use crate::mcp::subscription::{LISTEN, cancelled};
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use bytes::Bytes;
-use hookhost_relay::lines::{self, Line};
-use hookhost_relay::message::{
-    self, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, Id, Kind, MAX_BYTES, Message, Unreadable,
-};
-use hookhost_relay::relay::Server;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};

@@ -1,10 +1,10 @@
 //! Filters a listing of tools for the client: it contains only approved definitions, each with its own bytes.
 
-use crate::lock::{Definitions, Held, HeldTools, Lock, is_same, pinned};
-use crate::operation::is_reserved;
-use crate::policy::{Policy, Unseen};
-use hookhost_relay::message::{Members, raw};
-use hookhost_relay::name::{ServerName, folded};
+use crate::jsonrpc::message::{Members, raw};
+use crate::mcp::lock::{Definitions, Held, HeldTools, Lock, is_same, pinned};
+use crate::mcp::operation::is_reserved;
+use crate::mcp::policy::{Policy, Unseen};
+use crate::server_name::{ServerName, folded};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
@@ -242,10 +242,10 @@ fn has_unseen(value: &Value, is_unseen: IsUnseen) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{Listed, Pins};
-    use crate::lock::Lock;
-    use crate::policy::Section;
-    use hookhost_relay::message::Members;
-    use hookhost_relay::name::ServerName;
+    use crate::jsonrpc::message::Members;
+    use crate::mcp::lock::Lock;
+    use crate::mcp::policy::Section;
+    use crate::server_name::ServerName;
     use serde_json::{Value, json};
 
     fn tool(name: &str, description: &str) -> Value {

@@ -2,10 +2,10 @@
 //!
 //! The state directory separately keeps the definitions that are held back, for `hookhost mcp approve`.
 
+use crate::jsonrpc::message::is_json;
+use crate::server_name::ServerName;
 use hookhost_contract::canonical;
 use hookhost_files::{Guard, Links};
-use hookhost_relay::message::is_json;
-use hookhost_relay::name::ServerName;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};

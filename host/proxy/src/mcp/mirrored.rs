@@ -1,8 +1,8 @@
 //! The headers that repeat parts of a request. They are derived from the body that is sent, not from an earlier version of it.
 
+use crate::jsonrpc::message::{Kind, Message};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD as BASE64;
-use hookhost_relay::message::{Kind, Message};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
@@ -284,7 +284,7 @@ fn encoded(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Annotated, MAX_HEADERS, MAX_NOTES, Mismatch, encoded, mismatch};
-    use hookhost_relay::message::Message;
+    use crate::jsonrpc::message::Message;
     use serde_json::{Value, json};
 
     fn headers(annotated: &Annotated, request: &Value) -> Vec<(String, String)> {

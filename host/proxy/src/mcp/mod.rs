@@ -5,9 +5,9 @@
 //!
 //! Source of the protocol: the specification of 2025-06-18, of 2025-11-25 and of 2026-07-28.
 //!
-//! Data flows down this list and never back up:
+//! Modules depend downwards: a module uses only modules above it in this list.
 //!
-//! | module | what it is |
+//! | module | content |
 //! |---|---|
 //! | [`operation`] | the requests about which rules are asked |
 //! | [`answer`] | converts the answers to them for plugins |
@@ -23,9 +23,6 @@
 //! | [`service`] | an HTTP service as a server that speaks lines |
 //! | [`headers`] | checks the origin and content type of HTTP requests |
 //! | [`listen`] | HTTP clients as clients that speak lines |
-
-#![deny(missing_docs)]
-#![cfg(unix)]
 
 pub mod answer;
 pub mod events;

@@ -11,9 +11,9 @@
 //!
 //! The forwarded request is rebuilt from the arguments as the rules left them.
 
+use crate::jsonrpc::message::{Members, raw};
 use hookhost_adapters::json;
 use hookhost_contract::action::ActionMap;
-use hookhost_relay::message::{Members, raw};
 use serde_json::{Map, Value, json};
 
 /// The kinds of request about which plugins are asked.
@@ -184,7 +184,7 @@ fn object(params: &Members, key: &str, method: Method) -> Result<Value, String> 
 #[cfg(test)]
 mod tests {
     use super::{Method, Operation};
-    use hookhost_relay::message::Members;
+    use crate::jsonrpc::message::Members;
     use serde_json::json;
 
     #[test]

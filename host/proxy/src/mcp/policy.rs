@@ -1,7 +1,7 @@
 //! The user's configuration of MCP servers: the section `[mcp-proxy]`.
 
+use crate::server_name::ServerName;
 use glob::{MatchOptions, Pattern};
-use hookhost_relay::name::ServerName;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -12,8 +12,8 @@ pub const MAX_RESULT: usize = 4 * 1024 * 1024;
 /// The section `[mcp-proxy]`: keys for all servers, and below `servers` a table for each that needs others.
 ///
 /// ```
-/// use hookhost_mcp::policy::{Pinning, Section};
-/// use hookhost_relay::name::ServerName;
+/// use hookhost_proxy::mcp::policy::{Pinning, Section};
+/// use hookhost_proxy::server_name::ServerName;
 ///
 /// let section: Section = serde_json::from_str(r#"{
 ///     "definitions": "first-use", "servers": { "files": { "forbidden-tools": ["write_*"], "definitions": "approve" } }

@@ -4,14 +4,14 @@
 //! time, is valid once, and is authenticated with a key that only this process has. A yes is valid only for exactly that question: the
 //! rules are asked again before anything happens, and a different question is put again.
 
-use crate::listing::IsUnseen;
-use crate::operation::Operation;
+use crate::mcp::listing::IsUnseen;
+use crate::mcp::operation::Operation;
+use crate::server_name::ServerName;
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use hmac::{Hmac, Mac as _};
 use hookhost_adapters::reason;
 use hookhost_contract::{Question, canonical};
-use hookhost_relay::name::ServerName;
 use rand::{TryRng as _, rngs::SysRng};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -171,7 +171,7 @@ pub fn elicitation(
         "{}\n\nMCP server {server}, {} with exactly this:\n{shown}",
         reason::asked(questions),
         match operation.method {
-            crate::operation::Method::CallTool => format!("tool {}", operation.tool),
+            crate::mcp::operation::Method::CallTool => format!("tool {}", operation.tool),
             method => method.name().to_owned(),
         }
     );
@@ -206,8 +206,8 @@ pub(crate) fn random() -> Result<[u8; 32], String> {
 #[cfg(test)]
 mod tests {
     use super::{Asked, BadState, Seals};
-    use crate::operation::{Method, Operation};
-    use hookhost_relay::name::ServerName;
+    use crate::mcp::operation::{Method, Operation};
+    use crate::server_name::ServerName;
     use serde_json::{Map, json};
 
     #[test]

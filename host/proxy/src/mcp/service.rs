@@ -1,12 +1,12 @@
 //! A streamable-HTTP service as a server that speaks lines: each message becomes an HTTP request, and the answers become lines.
 
-use crate::events::Events;
-use crate::mirrored::{Annotated, TOO_MANY};
-use crate::subscription::{self, LISTEN, cancelled};
+use crate::jsonrpc::lines::{self, Line};
+use crate::jsonrpc::message::{self, INTERNAL_ERROR, Id, Kind, MAX_BYTES, Message};
+use crate::jsonrpc::unreadable::beginning;
+use crate::mcp::events::Events;
+use crate::mcp::mirrored::{Annotated, TOO_MANY};
+use crate::mcp::subscription::{self, LISTEN, cancelled};
 use bytes::{Bytes, BytesMut};
-use hookhost_relay::lines::{self, Line};
-use hookhost_relay::message::{self, INTERNAL_ERROR, Id, Kind, MAX_BYTES, Message};
-use hookhost_relay::unreadable::beginning;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, Response, StatusCode, Url, redirect};
 use serde_json::Value;

@@ -1,13 +1,13 @@
 //! The proxy between a client and a server that both speak lines.
 
-use crate::judge::{Begun, Client, Decision, Expected, Judge, Request, is_question};
-use crate::operation::Method;
-use crate::subscription::{self, Subscriptions};
+use crate::jsonrpc::handler::{self, Asking, Handler, Notified, Side};
+use crate::jsonrpc::lane::Lane;
+use crate::jsonrpc::message::{Id, Kind, Message};
+use crate::jsonrpc::relay::{self, Ended, Server};
+use crate::mcp::judge::{Begun, Client, Decision, Expected, Judge, Request, is_question};
+use crate::mcp::operation::Method;
+use crate::mcp::subscription::{self, Subscriptions};
 use bytes::Bytes;
-use hookhost_relay::handler::{self, Asking, Handler, Notified, Side};
-use hookhost_relay::lane::Lane;
-use hookhost_relay::message::{Id, Kind, Message};
-use hookhost_relay::relay::{self, Ended, Server};
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -163,7 +163,7 @@ impl Handler for Proxy {
     }
 
     async fn ask(&self, _from: Side, request: &Request, asking: Asking<'_>) -> handler::Decision<Expected> {
-        let elicit = |form: Value| -> crate::judge::Answering<'_> {
+        let elicit = |form: Value| -> crate::mcp::judge::Answering<'_> {
             Box::pin(async move { asking.client(Method::Elicit.name(), &form).await })
         };
         let waits = |_: u32| asking.turn.takes_long();

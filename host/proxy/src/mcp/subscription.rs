@@ -1,7 +1,7 @@
 //! Subscriptions of revision 2026-07-28: a request `subscriptions/listen`, whose answer ends it. Its notifications name it.
 
+use crate::jsonrpc::message::{Id, Kind, Message};
 use bytes::Bytes;
-use hookhost_relay::message::{Id, Kind, Message};
 use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
 
@@ -108,7 +108,7 @@ pub fn tools_changed(id: &Id) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::{Subscriptions, agreed, cancelled, ended, tools_changed};
-    use hookhost_relay::message::{Id, Message};
+    use crate::jsonrpc::message::{Id, Message};
     use serde_json::{Value, json};
 
     #[test]

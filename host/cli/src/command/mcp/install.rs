@@ -14,11 +14,11 @@ use hookhost_adapters::Adapter;
 use hookhost_adapters::directories::DIRECTORY_VARIABLES;
 use hookhost_adapters::install::Scope;
 use hookhost_adapters::mcp_servers::{self, Format};
-use hookhost_hook::start;
+use hookhost_client::start;
 use hookhost_install::mcp_servers::{Change, Proxy, Server, with_proxy, without_proxy};
 use hookhost_install::mcp_servers_toml;
 use hookhost_install::settings_file::SettingsFile;
-use hookhost_relay::name::ServerName;
+use hookhost_proxy::server_name::ServerName;
 use std::fmt::Write as _;
 
 /// The program that the agent starts.

@@ -1,18 +1,18 @@
 //! Asks rules about requests, and judges answers.
 
 use super::{Asked, Expected, Proxy, What, failed, unsettled};
-use crate::operation::{Method, Operation, text_key};
-use crate::permission::Options;
-use crate::prompt;
-use crate::summary::Summary;
+use crate::acp::operation::{Method, Operation, text_key};
+use crate::acp::permission::Options;
+use crate::acp::prompt;
+use crate::acp::summary::Summary;
+use crate::jsonrpc::handler::Decision;
+use crate::jsonrpc::message::{self, INTERNAL_ERROR, Id, Message, REJECTED, raw};
 use bytes::Bytes;
 use hookhost_adapters::acp_proxy::Point;
 use hookhost_adapters::proxies::Settled;
 use hookhost_adapters::reason;
+use hookhost_client::resident::Waits;
 use hookhost_contract::ToolResult;
-use hookhost_relay::handler::Decision;
-use hookhost_relay::message::{self, INTERNAL_ERROR, Id, Message, REJECTED, raw};
-use hookhost_relay::resident::Waits;
 use serde_json::Value;
 
 /// The reason if the resident host returns an outcome that does not fit the event.
@@ -173,7 +173,7 @@ impl Proxy {
     }
 }
 
-fn counted(summary: &mut Summary, method: Method) -> &mut crate::summary::Asked {
+fn counted(summary: &mut Summary, method: Method) -> &mut crate::acp::summary::Asked {
     if method == Method::RunCommand { &mut summary.commands } else { &mut summary.files }
 }
 

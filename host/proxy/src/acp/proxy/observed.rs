@@ -1,11 +1,11 @@
 //! Records messages that are forwarded: the agent's reports, the editor's answers, and all that rules are not asked about.
 
 use super::{Expected, Proxy};
-use crate::operation::Method;
+use crate::acp::operation::Method;
+use crate::jsonrpc::message::{Members, Message};
 use bytes::Bytes;
 use hookhost_adapters::acp_proxy::Point;
 use hookhost_contract::{Json, ToolResult};
-use hookhost_relay::message::{Members, Message};
 use serde_json::{Value, json};
 use std::path::Path;
 

@@ -2,15 +2,15 @@
 
 use super::results::{ASKS, asks};
 use super::{Begun, Judge, Known, failed};
-use crate::answer;
-use crate::listing::Pins;
-use crate::lock::{HeldTools, Lock, bound, is_same};
-use crate::operation::Method;
-use crate::policy::{Pinning, Policy};
+use crate::jsonrpc::message::{Id, Kind, Members, Message};
+use crate::mcp::answer;
+use crate::mcp::listing::Pins;
+use crate::mcp::lock::{HeldTools, Lock, bound, is_same};
+use crate::mcp::operation::Method;
+use crate::mcp::policy::{Pinning, Policy};
 use bytes::Bytes;
 use hookhost_adapters::mcp_proxy::Point;
-use hookhost_relay::message::{Id, Kind, Members, Message};
-use hookhost_relay::resident::Waits;
+use hookhost_client::resident::Waits;
 use serde_json::Value;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -167,7 +167,7 @@ impl Judge {
         result: &Members,
         policy: &Policy,
     ) -> Result<(Members, HeldTools), String> {
-        let failed = |error: crate::lock::LockError| error.to_string();
+        let failed = |error: crate::mcp::lock::LockError| error.to_string();
         let _changing = self.held_back.changing().map_err(failed)?;
         let mut known = self.known();
         self.refresh(&mut known)?;

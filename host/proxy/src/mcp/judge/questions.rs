@@ -1,12 +1,12 @@
 //! Questions of rules to the client's user, which are sent in an answer, and the user's replies.
 
 use super::{Decision, Judge, NOT_AGREED, Request};
-use crate::answer;
-use crate::operation::{Method, Operation};
-use crate::question::{self, Asked, Seals};
+use crate::jsonrpc::message::{self, INVALID_PARAMS, Members, raw};
+use crate::mcp::answer;
+use crate::mcp::operation::{Method, Operation};
+use crate::mcp::question::{self, Asked, Seals};
 use bytes::Bytes;
 use hookhost_adapters::mcp_proxy::Point;
-use hookhost_relay::message::{self, INVALID_PARAMS, Members, raw};
 use serde_json::{Map, Value, json};
 
 impl Judge {

@@ -1,17 +1,17 @@
 //! Judges each answer before it is forwarded, and records an answer that replaces another one.
 
 use super::{Expected, Judge, NOT_ASKED, failed, unsettled};
-use crate::answer;
-use crate::operation::{Method, Operation};
-use crate::policy::{Mode, Policy};
+use crate::jsonrpc::message::{self, INTERNAL_ERROR, Id, Members, Message, REJECTED, raw};
+use crate::mcp::answer;
+use crate::mcp::operation::{Method, Operation};
+use crate::mcp::policy::{Mode, Policy};
+use crate::server_name::folded;
 use bytes::Bytes;
 use hookhost_adapters::mcp_proxy::{Event, Point};
 use hookhost_adapters::proxies::Settled;
 use hookhost_adapters::reason;
+use hookhost_client::resident::Waits;
 use hookhost_contract::ToolResult;
-use hookhost_relay::message::{self, INTERNAL_ERROR, Id, Members, Message, REJECTED, raw};
-use hookhost_relay::name::folded;
-use hookhost_relay::resident::Waits;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 

@@ -2,13 +2,13 @@
 
 use super::results::{About, code};
 use super::{Expected, Judge, failed};
-use crate::answer;
-use crate::operation::{Method, Operation};
+use crate::jsonrpc::message::{Members, Message, raw};
+use crate::mcp::answer;
+use crate::mcp::operation::{Method, Operation};
 use bytes::Bytes;
 use hookhost_adapters::mcp_proxy::Point;
+use hookhost_client::resident::Waits;
 use hookhost_contract::ToolResult;
-use hookhost_relay::message::{Members, Message, raw};
-use hookhost_relay::resident::Waits;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, VecDeque};
 
@@ -252,8 +252,8 @@ fn is_time(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{Method, Operation, Tasks, read, write_back};
+    use crate::jsonrpc::message::Members;
     use hookhost_contract::ToolResult;
-    use hookhost_relay::message::Members;
     use serde_json::{Value, json};
 
     fn call(text: &str) -> Operation {
