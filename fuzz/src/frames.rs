@@ -1,6 +1,6 @@
 //! Frames between the hook and the resident host.
 
-use hookhost_hook::frame::{Numbered, Request, Response};
+use hookhost_client::frame::{Numbered, Request, Response};
 
 /// Reads bytes as the body of a frame. The first byte chooses its kind.
 pub fn frames(bytes: &[u8]) {

@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use hookhost_agents::json::with_long_numbers_as_texts;
-use hookhost_mcp::answer;
-use hookhost_mcp::events::{self, Events};
-use hookhost_mcp::operation::Method;
-use hookhost_relay::message::{Kind, Message};
+use hookhost_proxy::jsonrpc::message::{Kind, Message};
+use hookhost_proxy::mcp::answer;
+use hookhost_proxy::mcp::events::{self, Events};
+use hookhost_proxy::mcp::operation::Method;
 use serde_json::Value;
 
 /// Reads bytes as a message and as a stream of events. The first byte gives the size of the parts of the stream.

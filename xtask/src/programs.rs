@@ -25,7 +25,10 @@ pub(crate) fn release(workspace: &Workspace) -> Outcome<Programs> {
     let mut build = workspace.cargo(&["build", "--profile", profile, "--workspace", "--bin", "hookhost"]);
     run("building hookhost (the first time, wasmtime is compiled too)", &mut build)?;
     let hookhost = workspace.target.join(profile).join(named("hookhost"));
-    let hook = small(workspace, "hookhost-hook")?;
+    // An older commit in a comparison has the program in a package of its own.
+    let has_client = workspace.root.join("host/client").is_dir();
+    let package = if has_client { "hookhost-client" } else { "hookhost-hook" };
+    let hook = small(workspace, package, "hookhost-hook")?;
     Ok(Programs { hookhost, hook })
 }
 
@@ -38,8 +41,8 @@ pub(crate) fn engine_alone(workspace: &Workspace) -> Outcome<PathBuf> {
 
 /// Builds a small program by itself, so that it has no feature that another one needs. Most of its time is its start, of which the
 /// dynamic loader would be half, so it is linked statically if the C library allows it.
-fn small(workspace: &Workspace, name: &str) -> Outcome<PathBuf> {
-    let mut build = workspace.cargo(&["build", "--profile", "hook", "--package", name, "--bin", name]);
+fn small(workspace: &Workspace, package: &str, name: &str) -> Outcome<PathBuf> {
+    let mut build = workspace.cargo(&["build", "--profile", "hook", "--package", package, "--bin", name]);
     let mut directory = workspace.target.clone();
     if cfg!(all(target_os = "linux", target_env = "gnu")) {
         let target = host(workspace)?;

@@ -14,7 +14,7 @@ use hookhost_agent::config::AgentSection;
 use hookhost_agent::mcp::McpSection;
 use hookhost_agent::provider::Keys;
 use hookhost_agent::sent::SentVariable;
-use hookhost_mcp::policy::Section;
+use hookhost_proxy::mcp::policy::Section;
 use std::path::{Path, PathBuf};
 
 /// The sections of `hookhost.toml` that do not belong to the engine.

@@ -3,8 +3,8 @@
 use crate::{configuration, loading};
 use hookhost::command::{ProjectFile, TrustStore};
 use hookhost::config::{Config, FILE_NAME};
-use hookhost_hook::place::Place;
-use hookhost_server::{Configurations, Found, users_file};
+use hookhost_client::place::Place;
+use hookhost_resident::{Configurations, Found, users_file};
 use std::path::{Path, PathBuf};
 
 /// Finds the user's own file and the approved ones of the project.

@@ -16,8 +16,8 @@ use hookhost_agents::{
     Abilities, Adapter, AgentSession, Answer, HookCall, HookEvent, Message, Outcome, Reply, ToolUse, canary, degrade,
     detect, reason,
 };
-use hookhost_hook::hook;
-use hookhost_hook::unanswered::Unanswered;
+use hookhost_client::hook;
+use hookhost_client::unanswered::Unanswered;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::path::Path;

@@ -2,7 +2,7 @@
 //! program that the agent runs, or a variable, may have taken it away.
 
 use hookhost::Config;
-use hookhost_hook::place::Place;
+use hookhost_client::place::Place;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;

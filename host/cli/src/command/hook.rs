@@ -4,7 +4,7 @@ use crate::args::HookArgs;
 use crate::exit::{CliError, Exit};
 use hookhost_agents::directories::Directories;
 use hookhost_agents::{Adapter, all, by_name};
-use hookhost_hook::program;
+use hookhost_client::program;
 use strsim::jaro_winkler;
 
 /// Minimum similarity of two names at which one is suggested for the other.

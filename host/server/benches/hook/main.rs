@@ -8,7 +8,7 @@ mod clients;
 
 use hookhost_bench_table::measure::{compare, compare_batches, spoken};
 use hookhost_bench_table::table::{Row, Table};
-use hookhost_hook::place::Place;
+use hookhost_client::place::Place;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;

@@ -8,8 +8,8 @@ use hookhost::contract::{
 };
 use hookhost::native::Rule;
 use hookhost::{Config, Host};
-use hookhost_server::interceptor::Interceptors;
-use hookhost_server::interceptor::exposed::{Exposed, Kind, Phase};
+use hookhost_standards::interceptor::Interceptors;
+use hookhost_standards::interceptor::exposed::{Exposed, Kind, Phase};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;

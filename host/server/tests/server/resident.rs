@@ -3,12 +3,12 @@
 use crate::support::{Lab, bash, decision};
 use hookhost::contract::{Escalation, Refusal, ToolCall, ToolCallVerdict};
 use hookhost::native::Rule;
-use hookhost_hook::connection::{Connection, ConnectionError, Deadline};
-use hookhost_hook::frame::{HookRequest, Numbered, Request, Response};
-use hookhost_hook::hook;
-use hookhost_hook::place::Place;
-use hookhost_hook::unanswered::Unanswered;
-use hookhost_server::{Ended, Resident};
+use hookhost_client::connection::{Connection, ConnectionError, Deadline};
+use hookhost_client::frame::{HookRequest, Numbered, Request, Response};
+use hookhost_client::hook;
+use hookhost_client::place::Place;
+use hookhost_client::unanswered::Unanswered;
+use hookhost_resident::{Ended, Resident};
 use serde_json::Value;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -67,7 +67,7 @@ fn request(message: &Value) -> Request {
         agent: "claude-code".into(),
         directory: "/work".into(),
         message,
-        variables: hookhost_hook::place::directories().variables(),
+        variables: hookhost_client::place::directories().variables(),
         ..HookRequest::default()
     })
 }

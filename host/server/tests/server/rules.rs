@@ -6,7 +6,7 @@ use hookhost::contract::{Refusal, ToolCall};
 use hookhost::native::Rule;
 use hookhost::{Config, Host};
 use hookhost_agents::{Message, by_name};
-use hookhost_server::{Configurations, Found, Settler};
+use hookhost_resident::{Configurations, Found, Settler};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;

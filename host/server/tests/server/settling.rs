@@ -10,7 +10,7 @@ use hookhost::contract::{
 };
 use hookhost::native::Rule;
 use hookhost_agents::{Message, by_name, canary};
-use hookhost_server::{Configurations, Settler};
+use hookhost_resident::{Configurations, Settler};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use hookhost::config::{Entry, Settings};
 use hookhost::native::Rule;
 use hookhost::{Config, Host};
 use hookhost_agents::{Message, Reply, by_name};
-use hookhost_server::{Configurations, Found, Settler};
+use hookhost_resident::{Configurations, Found, Settler};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

@@ -3,9 +3,9 @@
 use crate::output::one_line;
 use hookhost::config::UserDirectories;
 use hookhost_agents::install::check::Check;
-use hookhost_hook::connection::{Connection, ConnectionError, Deadline};
-use hookhost_hook::frame::{Request, Response};
-use hookhost_hook::place::Place;
+use hookhost_client::connection::{Connection, ConnectionError, Deadline};
+use hookhost_client::frame::{Request, Response};
+use hookhost_client::place::Place;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -48,6 +48,6 @@ pub(super) fn status(directories: &UserDirectories) -> Result<Value, ConnectionE
     connection.send(&Request::Status { directory }, deadline)?;
     match connection.receive(deadline)? {
         Response::Status(status) => Ok(serde_json::from_str(&status).unwrap_or_default()),
-        _ => Err(hookhost_hook::frame::FrameError::Garbage.into()),
+        _ => Err(hookhost_client::frame::FrameError::Garbage.into()),
     }
 }

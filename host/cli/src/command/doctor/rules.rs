@@ -6,7 +6,7 @@ use crate::output::one_line;
 use hookhost::Config;
 use hookhost::config::{Digest, Entry};
 use hookhost_agents::install::check::Check;
-use hookhost_server::NOT_TAKEN_UP;
+use hookhost_resident::NOT_TAKEN_UP;
 use serde_json::Value;
 
 /// Number of characters that are shown of a digest.

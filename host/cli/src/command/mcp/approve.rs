@@ -10,8 +10,8 @@ use crate::output::{
     self, difference, one_line, quoted,
     style::{DIM, GOOD, NAME, WARNING},
 };
-use hookhost_mcp::lock::{Held, HeldBack, HeldTools, Lock};
-use hookhost_relay::name::ServerName;
+use hookhost_proxy::mcp::lock::{Held, HeldBack, HeldTools, Lock};
+use hookhost_proxy::server_name::ServerName;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -11,9 +11,9 @@ use crate::output::{
     style::{DIM, WARNING},
 };
 use hookhost::config::{Config, Entry, ToolPattern};
-use hookhost_mcp::lock::{HeldBack, Lock};
-use hookhost_mcp::operation::is_reserved;
-use hookhost_mcp::policy::Section;
+use hookhost_proxy::mcp::lock::{HeldBack, Lock};
+use hookhost_proxy::mcp::operation::is_reserved;
+use hookhost_proxy::mcp::policy::Section;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -17,8 +17,8 @@ use hookhost_agents::install::mcp_servers_toml;
 use hookhost_agents::install::settings_file::SettingsFile;
 use hookhost_agents::mcp_servers::{self, Format};
 use hookhost_agents::plan::Scope;
-use hookhost_hook::start;
-use hookhost_relay::name::ServerName;
+use hookhost_client::start;
+use hookhost_proxy::server_name::ServerName;
 use std::fmt::Write as _;
 
 /// The program that the agent starts.

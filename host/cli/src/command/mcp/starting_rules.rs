@@ -4,8 +4,8 @@ use super::rules::lock_file;
 use crate::configuration;
 use crate::exit::{CliError, Exit};
 use crate::output::{self, style::DIM};
-use hookhost_mcp::lock::{Definitions, HeldBack, Lock};
-use hookhost_relay::name::ServerName;
+use hookhost_proxy::mcp::lock::{Definitions, HeldBack, Lock};
+use hookhost_proxy::server_name::ServerName;
 use serde_json::Value;
 use std::fmt::Write as _;
 

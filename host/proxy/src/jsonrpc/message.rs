@@ -1,0 +1,907 @@
+//! A JSON-RPC message, read so strictly that every later reader reads the same.
+//!
+//! A message keeps its bytes. Only a changed message is written again, and then only the changed member: all other members keep their
+//! bytes.
+
+mod batch;
+
+use crate::server_name::folded;
+use bytes::Bytes;
+use hookhost_agents::json;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+/// Maximum length of a message, in bytes: 16 MiB.
+pub const MAX_BYTES: usize = 16 * 1024 * 1024;
+
+/// Maximum number of values in a message: many small ones cost far more memory than their bytes.
+pub const MAX_VALUES: usize = 100_000;
+
+/// Maximum length of a text identifier, in bytes, since many are remembered.
+pub const MAX_ID: usize = 1024;
+
+/// The identifier of a request. Two numbers of the same value are the same identifier, whatever their spelling.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Id {
+    /// A number, compared by value.
+    Number(Number),
+    /// A text.
+    Text(String),
+}
+
+/// A number as an identifier: it is compared by value and keeps its spelling.
+#[derive(Clone, Debug)]
+pub struct Number {
+    value: NumberValue,
+    spelling: String,
+}
+
+/// The value of a number: an integer, or the bits of a floating-point number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum NumberValue {
+    Integer(i128),
+    Other(u64),
+}
+
+impl PartialEq for Number {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl Eq for Number {}
+
+impl Hash for Number {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.value.hash(state);
+    }
+}
+
+impl PartialOrd for Number {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Number {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.value.cmp(&other.value)
+    }
+}
+
+impl From<i64> for Id {
+    fn from(number: i64) -> Self {
+        Self::Number(Number { value: NumberValue::Integer(number.into()), spelling: number.to_string() })
+    }
+}
+
+impl Number {
+    /// Reads a JSON number. Returns `None` for an integer of more than 64 bits, or a number out of the range of `f64`.
+    fn of(spelling: &str) -> Option<Self> {
+        let value = if spelling.contains(['.', 'e', 'E']) {
+            let number: f64 = spelling.parse().ok().filter(|number: &f64| number.is_finite())?;
+            // Beyond this bound, several integers share one `f64`.
+            let is_exact = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
+            if is_exact { NumberValue::Integer(number as i128) } else { NumberValue::Other(number.to_bits()) }
+        } else {
+            let number: i128 = spelling.parse().ok()?;
+            NumberValue::Integer((i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&number).then_some(number)?)
+        };
+        (spelling.len() <= MAX_ID).then(|| Self { value, spelling: spelling.to_owned() })
+    }
+}
+
+impl Id {
+    /// Returns the identifier as JSON, in its own spelling.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        match self {
+            Self::Number(number) => number.spelling.clone(),
+            Self::Text(text) => Value::from(text.as_str()).to_string(),
+        }
+    }
+
+    /// Reads an identifier. Returns `None` unless it is a short text or a number.
+    #[must_use]
+    pub fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::String(text) => (text.len() <= MAX_ID).then(|| Self::Text(text.clone())),
+            Value::Number(number) => Number::of(&number.to_string()).map(Self::Number),
+            _ => None,
+        }
+    }
+
+    /// Reads an identifier from its JSON text.
+    fn of_raw(raw: &RawValue) -> Option<Self> {
+        let text = raw.get();
+        if text.starts_with(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) {
+            return Number::of(text).map(Self::Number);
+        }
+        json::value(text).ok().as_ref().and_then(Self::of)
+    }
+
+    /// Returns the identifier of the other type that some programs write for this one, such as `"2"` for `2`, if there is one.
+    #[must_use]
+    pub fn of_other_type(&self) -> Option<Self> {
+        match self {
+            Self::Number(Number { value: NumberValue::Integer(integer), .. }) => Some(Self::Text(integer.to_string())),
+            Self::Number(_) => None,
+            Self::Text(text) => text.parse::<i64>().ok().filter(|number| number.to_string() == *text).map(Self::from),
+        }
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_json())
+    }
+}
+
+/// The facts that can be guessed from an unreadable message. They only serve to answer the side that waits.
+#[derive(Default)]
+struct Guess {
+    id: Option<Id>,
+    is_answer: bool,
+    /// True if it has a `result` or an `error`. A log entry of a server can also have an `id`.
+    has_outcome: bool,
+}
+
+impl Guess {
+    fn of(text: &str) -> Self {
+        match Members::of(text) {
+            Ok(members) => Self::by(members.get("id").and_then(Id::of_raw), |key| members.get(key).is_some()),
+            // With two ids, either one could be meant.
+            Err(why) if why.contains(ID_TWICE) => Self::default(),
+            Err(_) => match serde_json::from_str(text) {
+                Ok(Value::Object(fields)) => {
+                    Self::by(fields.get("id").and_then(Id::of), |key| fields.contains_key(key))
+                }
+                _ => Self::default(),
+            },
+        }
+    }
+
+    fn by(id: Option<Id>, has: impl Fn(&str) -> bool) -> Self {
+        let has_outcome = has("result") || has("error");
+        Self { id, is_answer: !has("method"), has_outcome }
+    }
+}
+
+/// The members that determine the kind of a message.
+const ENVELOPE: &[&str] = &["jsonrpc", "id", "method", "params", "result", "error"];
+
+/// Returns the error for an over-long message, of which only both ends are kept. If one end contains the identifier, the side that
+/// waits gets an answer.
+#[must_use]
+pub fn too_long(head: &[u8], tail: &[u8]) -> Unreadable {
+    let before = head.iter().skip(1).position(|byte| matches!(byte, b'{' | b'[')).map_or(head, |at| &head[..=at]);
+    let after = tail.iter().rposition(|byte| matches!(byte, b'{' | b'[')).map_or(tail, |at| &tail[at..]);
+    let is_in = |text: &[u8], key: &str| text.windows(key.len()).any(|part| part == key.as_bytes());
+    Unreadable {
+        code: INVALID_REQUEST,
+        id: id_in(before).or_else(|| id_in(after)),
+        is_answer: !is_in(before, "\"method\"") && !is_in(after, "\"method\""),
+        answers: Box::default(),
+        why: format!("a message has more than {MAX_BYTES} bytes").into(),
+    }
+}
+
+/// Returns the value of the last `"id"` in a piece of a message.
+fn id_in(text: &[u8]) -> Option<Id> {
+    let key = b"\"id\"";
+    let at = text.windows(key.len()).rposition(|part| part == key)?;
+    let value = text.get(at + key.len()..)?.trim_ascii_start().strip_prefix(b":")?;
+    let value = serde_json::Deserializer::from_slice(value).into_iter::<Value>().next()?.ok()?;
+    Id::of(&value)
+}
+
+/// The kind of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A request, which expects an answer.
+    Request {
+        /// The identifier, which the answer repeats.
+        id: Id,
+        /// The method.
+        method: String,
+    },
+    /// A notification, which expects no answer.
+    Notification {
+        /// The method.
+        method: String,
+    },
+    /// An answer to a request.
+    Response {
+        /// The identifier of the request.
+        id: Id,
+    },
+    /// An error about a request whose identifier could not be read.
+    ErrorAboutNoRequest,
+}
+
+/// A message, with its original bytes.
+#[derive(Clone, Debug)]
+pub struct Message {
+    /// The kind of the message.
+    pub kind: Kind,
+    /// The members of the message.
+    pub members: Members,
+    /// The bytes of the message, without the line break.
+    pub bytes: Bytes,
+}
+
+/// An error: the message cannot be read and is not forwarded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+pub struct Unreadable {
+    /// The JSON-RPC error code.
+    pub code: i64,
+    /// The identifier, if one could be read: its sender waits for an answer.
+    pub id: Option<Id>,
+    /// True if the message is an answer, or a batch of answers: then its sender waits for none.
+    pub is_answer: bool,
+    /// The requests that the answers in a batch are for.
+    pub answers: Box<[Id]>,
+    /// The reason, one sentence.
+    pub why: Box<str>,
+}
+
+impl Unreadable {
+    /// Returns the requests of the other side that the message would have answered.
+    pub fn answered(&self) -> impl Iterator<Item = &Id> {
+        self.id.iter().filter(|_| self.is_answer).chain(&self.answers)
+    }
+
+    /// Returns the answers of a batch as a batch of their own, which is refused too and needs no answer.
+    #[must_use]
+    pub fn answers_alone(&self) -> Bytes {
+        let answer = |id: &Id| format!(r#"{{"id":{},"result":0}}"#, id.to_json());
+        Bytes::from(format!("[{}]", self.answers.iter().map(answer).collect::<Vec<_>>().join(",")))
+    }
+}
+
+/// The error code for text that is no JSON.
+pub const PARSE_ERROR: i64 = -32_700;
+/// The error code for a message that is no request.
+pub const INVALID_REQUEST: i64 = -32_600;
+/// The error code for a request with wrong parameters.
+pub const INVALID_PARAMS: i64 = -32_602;
+/// The error code for a request that failed internally.
+pub const INTERNAL_ERROR: i64 = -32_603;
+/// The error code for a request that the rules reject. It lies outside the range that JSON-RPC reserves.
+pub const REJECTED: i64 = -31_000;
+
+impl Message {
+    /// Reads a message.
+    ///
+    /// # Errors
+    /// If it is not one JSON object in UTF-8 of version 2.0, has a duplicate key anywhere, or is too large.
+    pub fn of(bytes: Bytes) -> Result<Self, Unreadable> {
+        let unreadable = |code, Guess { id, is_answer, .. }, why: String| {
+            let answers = Box::default();
+            Unreadable { code, id, is_answer, answers, why: why.into() }
+        };
+        if bytes.len() > MAX_BYTES {
+            let why = format!("a message has more than {MAX_BYTES} bytes");
+            return Err(unreadable(INVALID_REQUEST, Guess::default(), why));
+        }
+        let is_batch = |text: &str| text.trim_start().starts_with('[');
+        let text = std::str::from_utf8(&bytes).map_err(|error| {
+            let text = String::from_utf8_lossy(&bytes);
+            if is_batch(&text) {
+                return batch::refused(&text);
+            }
+            unreadable(PARSE_ERROR, Guess::of(&text), format!("a message is not UTF-8: {error}"))
+        })?;
+        if is_batch(text) {
+            return Err(batch::refused(text));
+        }
+        let members =
+            Members::of(text).map_err(|why| unreadable(PARSE_ERROR, Guess::of(text), format!("a message {why}")))?;
+        let has_id = members.get("id").map(|id| id.get() != "null");
+        let known = members.get("id").and_then(Id::of_raw);
+        let is_answer = members.get("method").is_none();
+        let refused = |why: &str| {
+            let guess = Guess { id: known.clone(), is_answer, has_outcome: false };
+            unreadable(INVALID_REQUEST, guess, why.to_owned())
+        };
+        // Checked only here: the message can now be told from others, so its sender learns which one was refused.
+        check(text).map_err(|why| refused(&format!("a message {why}")))?;
+        if let Some(why) = members.ambiguity(ENVELOPE) {
+            // No rule has judged an answer yet, so none of its text is repeated.
+            let why = if is_answer { "has keys that differ in case alone" } else { &why };
+            return Err(refused(&format!("a message {why}")));
+        }
+        let mended = members.mended();
+        let (members, bytes) = mended.map_or((members, bytes), |mended| (mended.clone(), mended.to_bytes()));
+        if members.text("jsonrpc").as_deref() != Some("2.0") {
+            return Err(refused("a message is not of JSON-RPC 2.0"));
+        }
+        let method = match members.get("method") {
+            None => None,
+            Some(_) => Some(members.text("method").ok_or_else(|| refused("the `method` of a message is not a text"))?),
+        };
+        let answers = ["result", "error"].iter().filter(|key| members.get(key).is_some()).count();
+        let kind = match (method, has_id, known.clone(), answers) {
+            (Some(method), None, _, 0) => Kind::Notification { method },
+            (Some(method), Some(_), Some(id), 0) => Kind::Request { id, method },
+            (Some(_), Some(_), None, 0) => {
+                return Err(refused(
+                    "the `id` of a request is neither a text nor a number, or is too large (1024 bytes, integers of 64 bits)",
+                ));
+            }
+            (Some(_), ..) => return Err(refused("a message is both a request and an answer")),
+            (None, Some(_), Some(id), 1) => Kind::Response { id },
+            (None, None | Some(false), None, 1) if members.get("error").is_some() => Kind::ErrorAboutNoRequest,
+            (None, ..) => return Err(refused("a message is neither a request nor one answer")),
+        };
+        Ok(Self { kind, members, bytes })
+    }
+
+    /// Returns the method of a request or a notification.
+    #[must_use]
+    pub fn method(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Request { method, .. } | Kind::Notification { method } => Some(method),
+            _ => None,
+        }
+    }
+
+    /// Returns the members of the parameters; none if there are no parameters.
+    ///
+    /// # Errors
+    /// If the parameters are no object.
+    pub fn params(&self) -> Result<Members, String> {
+        match self.members.get("params") {
+            Some(null) if null.get() == "null" => Ok(Members::default()),
+            _ => self.members.within("params"),
+        }
+    }
+
+    /// Returns the answer with this identifier, spelled as in its request.
+    #[must_use]
+    pub fn with_id(self, id: &Id) -> Self {
+        let is_as_asked = match (&self.kind, id) {
+            (Kind::Response { id: Id::Number(own) }, Id::Number(asked)) => own.spelling == asked.spelling,
+            (Kind::Response { id: Id::Text(own) }, Id::Text(asked)) => own == asked,
+            _ => false,
+        };
+        if is_as_asked {
+            return self;
+        }
+        let members = self.members.with("id", raw_text(id.to_json()));
+        Self { kind: Kind::Response { id: id.clone() }, bytes: members.to_bytes(), members }
+    }
+
+    /// Returns the message with other parameters.
+    #[must_use]
+    pub fn with_params(&self, params: &Members) -> Bytes {
+        self.members.with("params", params.to_raw()).to_bytes()
+    }
+
+    /// Returns the message with this result, or its original bytes if the result is unchanged.
+    #[must_use]
+    pub fn with_result_or_as_it_came(&self, result: &Members) -> Bytes {
+        let is_own = self.members.within("result").is_ok_and(|own| own.to_json() == result.to_json());
+        if is_own { self.bytes.clone() } else { self.with_result(result.to_raw()) }
+    }
+
+    /// Returns the message with this error, or its original bytes for `None`.
+    #[must_use]
+    pub fn with_error(&self, error: Option<Value>) -> Bytes {
+        error.map_or_else(|| self.bytes.clone(), |error| self.members.with("error", raw(&error)).to_bytes())
+    }
+
+    /// Returns the message with another result.
+    #[must_use]
+    pub fn with_result(&self, result: Box<RawValue>) -> Bytes {
+        self.members.with("result", result).to_bytes()
+    }
+}
+
+/// The members of an object, in order, each with its original bytes.
+#[derive(Clone, Debug, Default)]
+pub struct Members(Vec<(String, Box<RawValue>)>);
+
+impl Members {
+    /// Reads an object.
+    ///
+    /// # Errors
+    /// If it is another value, or has a duplicate key. The error is the end of a sentence.
+    pub fn of(text: &str) -> Result<Self, String> {
+        // The library's error would repeat a text that no rule has judged.
+        if !text.trim_start().starts_with('{') {
+            return Err("is not a JSON object".to_owned());
+        }
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let members = reader.deserialize_map(MembersVisitor).and_then(|members| reader.end().map(|()| members));
+        members.map_err(|error| format!("is not a JSON object: {error}"))
+    }
+
+    /// Returns the members corrected to JSON-RPC 2.0, if they deviate in an unambiguous way: the version is missing, or an answer has
+    /// a `null` beside its result or error. Returns `None` if nothing is to be corrected.
+    fn mended(&self) -> Option<Self> {
+        let is_null = |key| self.get(key).is_some_and(|value| value.get() == "null");
+        // Log entries of a server also have other members.
+        if self.get("jsonrpc").is_none() && self.keys().all(|key| ENVELOPE.contains(&key)) {
+            let versioned = self.with("jsonrpc", raw(&Value::from("2.0")));
+            return Some(versioned.mended().unwrap_or(versioned));
+        }
+        match (self.get("result"), self.get("error")) {
+            (Some(_), Some(_)) if is_null("error") => Some(self.without("error")),
+            (Some(_), Some(_)) if is_null("result") => Some(self.without("result")),
+            _ => None,
+        }
+    }
+
+    /// Returns a member as raw JSON.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&RawValue> {
+        self.0.iter().find(|(known, _)| known == key).map(|(_, value)| &**value)
+    }
+
+    /// Returns the value of a member, or `None` if it is missing or cannot be read (a number out of range, a lone surrogate).
+    #[must_use]
+    pub fn value(&self, key: &str) -> Option<Value> {
+        self.get(key).and_then(|raw| json::value(raw.get()).ok())
+    }
+
+    /// Returns the value of a member that is a text.
+    #[must_use]
+    pub fn text(&self, key: &str) -> Option<String> {
+        match self.value(key) {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns the members of a member that is an object; none if it is missing.
+    ///
+    /// # Errors
+    /// If the member is no object.
+    pub fn within(&self, key: &str) -> Result<Self, String> {
+        match self.get(key) {
+            None => Ok(Self::default()),
+            Some(raw) => Self::of(raw.get()).map_err(|why| format!("`{key}` {why}")),
+        }
+    }
+
+    /// Returns the keys, in order.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(key, _)| key.as_str())
+    }
+
+    /// Returns the reason why two readers could read different members, as the end of a sentence: two keys differ only in case, or a
+    /// key differs only in case from one that is `known`. Returns `None` if the members are clear.
+    #[must_use]
+    pub fn ambiguity(&self, known: &[&str]) -> Option<String> {
+        let mut others = self.keys().filter(|key| !known.contains(key)).peekable();
+        others.peek()?;
+        let mut seen: HashSet<String> = known.iter().map(|key| folded(key)).collect();
+        let mut unclear = others.filter(|key| !seen.insert(folded(key)));
+        unclear.next().map(|key| format!("has the key {:?}, which differs from another one in case alone", start(key)))
+    }
+
+    /// Returns the members with this one added, or replaced in its place.
+    #[must_use]
+    pub fn with(&self, key: &str, value: Box<RawValue>) -> Self {
+        let mut all = self.0.clone();
+        match all.iter_mut().find(|(known, _)| known == key) {
+            Some((_, place)) => *place = value,
+            None => all.push((key.to_owned(), value)),
+        }
+        Self(all)
+    }
+
+    /// Returns the members without this one.
+    #[must_use]
+    pub fn without(&self, key: &str) -> Self {
+        Self(self.0.iter().filter(|(known, _)| known != key).cloned().collect())
+    }
+
+    /// Returns the object as JSON. It is on one line if its members are.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let member = |(key, value): &(String, Box<RawValue>)| format!("{}:{}", Value::from(key.as_str()), value.get());
+        format!("{{{}}}", self.0.iter().map(member).collect::<Vec<_>>().join(","))
+    }
+
+    /// Returns the object as bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Bytes {
+        Bytes::from(self.to_json())
+    }
+
+    /// Returns the object as raw JSON.
+    #[must_use]
+    pub fn to_raw(&self) -> Box<RawValue> {
+        raw_text(self.to_json())
+    }
+
+    /// Reads the whole object.
+    ///
+    /// # Errors
+    /// If it cannot be read. The error is the end of a sentence.
+    pub fn to_value(&self) -> Result<Value, String> {
+        json::value(&self.to_json()).map_err(|why| format!("cannot be read: {why}"))
+    }
+}
+
+/// Returns a value as raw JSON.
+#[must_use]
+pub fn raw(value: &Value) -> Box<RawValue> {
+    raw_text(value.to_string())
+}
+
+/// Returns raw JSON from a text that this module has written, which therefore is one value.
+fn raw_text(text: String) -> Box<RawValue> {
+    RawValue::from_string(text).unwrap_or_default()
+}
+
+/// Returns an answer with an error.
+#[must_use]
+pub fn error(id: Option<&Id>, code: i64, why: &str) -> Bytes {
+    let id = id.map_or_else(|| "null".to_owned(), Id::to_json);
+    let why = Value::from(why);
+    Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":{why}}}}}"#))
+}
+
+/// Returns an answer with a result.
+#[must_use]
+pub fn result(id: &Id, result: &Value) -> Bytes {
+    Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
+}
+
+/// Replaces line breaks and carriage returns by spaces, so that the message is one line. Its value stays the same.
+#[must_use]
+pub fn on_one_line(bytes: Bytes) -> Bytes {
+    if !bytes.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
+        return bytes;
+    }
+    // A JSON text contains these bytes only between its tokens.
+    bytes.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect()
+}
+
+/// Number of keys up to which the keys of an object are compared with each other.
+const FEW: usize = 16;
+
+struct MembersVisitor;
+
+impl<'de> Visitor<'de> for MembersVisitor {
+    type Value = Members;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+        let mut members = Members::default();
+        let mut known = HashSet::new();
+        while let Some((key, value)) = map.next_entry::<String, Box<RawValue>>()? {
+            if members.0.len() >= MAX_VALUES {
+                return Err(A::Error::custom(format!("an object has more than {MAX_VALUES} keys")));
+            }
+            // Few keys are compared with each other, which is fastest. For many keys this would take quadratic time.
+            let is_twice = if members.0.len() < FEW {
+                members.get(&key).is_some()
+            } else {
+                if known.is_empty() {
+                    known.extend(members.0.iter().map(|(key, _)| key.clone()));
+                }
+                !known.insert(key.clone())
+            };
+            if is_twice {
+                return Err(A::Error::custom(if key == "id" { ID_TWICE } else { TWICE }));
+            }
+            members.0.push((key, value));
+        }
+        Ok(members)
+    }
+}
+
+/// The error for a duplicate key. It leaves out the key, which the model may read and no rule has judged. Line and column follow.
+const TWICE: &str = "a key occurs twice in one object";
+
+/// The error for a duplicate `id`.
+const ID_TWICE: &str = "the key \"id\" occurs twice in one object";
+
+/// Returns the beginning of a key, enough for a person to find it.
+fn start(key: &str) -> String {
+    key.chars().take(40).collect()
+}
+
+/// Checks that every reader reads the same values: no object has a duplicate key, or a key that the JSON library reserves. Also checks
+/// the number of values.
+fn check(text: &str) -> Result<(), String> {
+    let mut left = MAX_VALUES;
+    let text = json::with_long_numbers_as_texts(text);
+    let mut reader = serde_json::Deserializer::from_str(&text);
+    Check(&mut left).deserialize(&mut reader).map_err(|error| format!("cannot be passed on: {error}"))?;
+    Ok(())
+}
+
+/// Reads a value and keeps only the keys of the objects that are open.
+struct Check<'a>(&'a mut usize);
+
+impl<'de> DeserializeSeed<'de> for Check<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        let left = self.0.checked_sub(1);
+        *self.0 = left.ok_or_else(|| D::Error::custom(format!("it has more than {MAX_VALUES} values")))?;
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Check<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        while seq.next_element_seed(Check(&mut *self.0))?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut keys = HashSet::new();
+        while let Some(key) = map.next_key::<String>()? {
+            if json::is_reserved(&key) {
+                return Err(A::Error::custom("a key is one that the JSON library reserves for itself"));
+            }
+            map.next_value_seed(Check(&mut *self.0))?;
+            if !keys.insert(key) {
+                return Err(A::Error::custom(TWICE));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns true if a text is one JSON value.
+#[must_use]
+pub fn is_json(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Id, Kind, Message, Unreadable};
+    use bytes::Bytes;
+
+    fn read(text: &str) -> Result<Message, Unreadable> {
+        Message::of(Bytes::copy_from_slice(text.as_bytes()))
+    }
+
+    #[test]
+    fn a_message_is_a_request_a_notification_or_one_answer() {
+        let kind = |text: &str| read(text).unwrap().kind;
+        let (one, method) = (Id::from(1), "ping".to_owned());
+        assert_eq!(
+            kind(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#),
+            Kind::Request { id: one.clone(), method: method.clone() }
+        );
+        assert_eq!(kind(r#"{"jsonrpc":"2.0","method":"ping"}"#), Kind::Notification { method });
+        assert_eq!(kind(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), Kind::Response { id: one });
+        assert_eq!(kind(r#"{"jsonrpc":"2.0","id":"1","error":{}}"#), Kind::Response { id: Id::Text("1".into()) });
+        assert_eq!(kind(r#"{"jsonrpc":"2.0","id":null,"error":{}}"#), Kind::ErrorAboutNoRequest);
+    }
+
+    #[test]
+    fn an_object_of_many_keys_is_read_soon_or_refused() {
+        let of = |count: usize, last: &str| {
+            let keys: String = (0..count).map(|n| format!("\"k{n}\":0,")).collect();
+            read(&format!(r#"{{{keys}"{last}":0}}"#)).unwrap_err().to_string()
+        };
+        assert!(of(90_000, "k0").contains("twice") && of(90_000, "k89999").contains("twice"));
+        assert!(of(1_000_000, "k").contains("more than 100000"));
+    }
+
+    #[test]
+    fn what_two_readers_could_read_differently_is_refused() {
+        for (text, says) in [
+            (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, "batch"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}"#, "twice"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}"#, "twice"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":{"b":1,"b":2}}}"#, "twice"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}"#, "both"),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#, "neither"),
+            (r#"{"jsonrpc":"2.0","id":1}"#, "neither"),
+            (r#"{"jsonrpc":"2.0","id":null,"method":"tools/call"}"#, "neither a text nor a number"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":["tools/call"]}"#, "not a text"),
+            (r#"{"jsonrpc":"2.0","id":18446744073709551616,"method":"tools/call"}"#, "64 bits"),
+            (r#"{"jsonrpc":"2.0","id":[1],"method":"tools/call"}"#, "neither a text nor a number"),
+            (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, "2.0"),
+            (r#"{"jsonrpc":2.0,"id":1,"method":"ping"}"#, "2.0"),
+            (r#"{"jsonrpc":null,"id":1,"method":"ping"}"#, "2.0"),
+            (r#"{"level":30,"id":1,"method":"GET"}"#, "2.0"),
+            ("\u{feff}{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}", "JSON object"),
+            ("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\0\"}", "JSON object"),
+            ("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\0", "JSON object"),
+            (r#"{"jsonrpc":"2.0"} {}"#, "JSON object"),
+            ("nonsense", "JSON object"),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{"a":{"$serde_json::private::RawValue":"{}"}}}"#, "reserves"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"$serde_json::private::Number":"1"}}"#, "reserves"),
+        ] {
+            let refused = read(text).unwrap_err();
+            assert!(refused.why.contains(says), "{text}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_number_that_is_too_long_keeps_its_digits_and_rules_read_them_as_a_text() {
+        let long = "115792089237316195423570985008687907853269984665640564039457584007913129639935";
+        for number in [long, "-9223372036854775809", "1E400"] {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{{"n":{number},"z":1}}}}"#);
+            let message = read(&text).unwrap();
+            assert_eq!(message.bytes, text);
+            assert_eq!(message.params().unwrap().value("n"), Some(number.into()));
+        }
+        let refused = read(&format!(r#"{{"jsonrpc":"2.0","id":{long},"error":{{}}}}"#));
+        assert!(refused.is_err(), "nobody knows whose answer it is");
+    }
+
+    #[test]
+    fn what_each_reader_reads_alike_is_taken() {
+        for (text, read_as) in [
+            (r#"{"id":1,"method":"ping"}"#, r#"{"id":1,"method":"ping","jsonrpc":"2.0"}"#),
+            (r#"{"id":1,"result":{},"error":null}"#, r#"{"id":1,"result":{},"jsonrpc":"2.0"}"#),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"result":null,"error":{"code":1,"message":"x"}}"#,
+                r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}"#,
+            ),
+            (r#"{"jsonrpc":"2.0", "id":1.50,"method":"x"}"#, r#"{"jsonrpc":"2.0", "id":1.50,"method":"x"}"#),
+        ] {
+            assert_eq!(read(text).unwrap().bytes, read_as, "{text}");
+        }
+        let nothing = read(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":null}"#).unwrap();
+        assert_eq!(nothing.params().unwrap().keys().count(), 0);
+        assert!(read(r#"{"jsonrpc":"2.0","id":1,"method":"x","params":7}"#).unwrap().params().is_err());
+    }
+
+    #[test]
+    fn an_id_is_a_value_and_an_answer_has_it_as_its_request_wrote_it() {
+        let id = |text: &str| match read(&format!(r#"{{"jsonrpc":"2.0","id":{text},"method":"x"}}"#)).unwrap().kind {
+            Kind::Request { id, .. } => id,
+            other => panic!("{other:?}"),
+        };
+        for (one, other, is_same) in [
+            ("2", "2.0", true),
+            ("100", "1e2", true),
+            ("0", "-0", true),
+            ("1.5", "15e-1", true),
+            ("1", "\"1\"", false),
+            ("9007199254740993", "9007199254740992", false),
+            ("9007199254740993", "9007199254740993.0", false),
+            ("1.5", "1.25", false),
+        ] {
+            assert_eq!(id(one) == id(other), is_same, "{one} {other}");
+            assert_eq!((id(one).to_json(), id(other).to_json()), (one.to_owned(), other.to_owned()));
+        }
+        let answered = |answer: &str, request: &str| read(answer).unwrap().with_id(&id(request)).bytes;
+        let answer = r#"{"jsonrpc":"2.0","id":2.0,"result": [ 1 ]}"#;
+        assert_eq!(answered(answer, "2"), r#"{"jsonrpc":"2.0","id":2,"result":[ 1 ]}"#);
+        assert_eq!(answered(answer, "2.0"), answer, "it is as it came");
+        assert_eq!(answered(answer, "\"2\""), r#"{"jsonrpc":"2.0","id":"2","result":[ 1 ]}"#);
+    }
+
+    #[test]
+    fn a_message_that_is_not_utf_8_is_refused_by_its_id_where_that_can_be_read() {
+        let of = |bytes: &[u8]| {
+            let refused = Message::of(Bytes::copy_from_slice(bytes)).unwrap_err();
+            (refused.id, refused.is_answer)
+        };
+        let answer = b"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"text\":\"caf\xe9\"}}";
+        assert_eq!(of(answer), (Some(Id::from(7)), true));
+        assert_eq!(of(&answer[..answer.len() - 2]), (None, false), "half of a message");
+        assert_eq!(of(b"{\"id\":7,\"id\":8,\"result\":\"\xff\"}"), (None, false));
+    }
+
+    #[test]
+    fn an_identifier_that_is_too_long_is_refused() {
+        let of = |bytes: usize| read(&format!(r#"{{"jsonrpc":"2.0","id":"{}","method":"ping"}}"#, "x".repeat(bytes)));
+        assert!(of(super::MAX_ID).is_ok());
+        assert!(of(super::MAX_ID + 1).is_err_and(|refused| refused.id.is_none()));
+    }
+
+    #[test]
+    fn nothing_of_what_an_answer_says_is_repeated_in_why_it_is_refused() {
+        for text in [
+            r#"{"jsonrpc":"2.0","id":1,"result":{"sk-1":1,"sk-1":2}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{},"sk-1":1,"sk-1":2}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{},"sk-1":1,"SK-1":2}"#,
+            r#"{"jsonrpc":"sk-1","id":1,"result":{}}"#,
+            r#""sk-1""#,
+        ] {
+            let refused = read(text).unwrap_err();
+            assert!(!refused.why.to_lowercase().contains("sk-1"), "{text}: {refused}");
+        }
+        for text in ["\"sk-1\"", " [\"sk-1\"]", "sk-1"] {
+            assert_eq!(super::Members::of(text).unwrap_err(), "is not a JSON object");
+        }
+    }
+
+    #[test]
+    fn a_key_that_some_readers_take_for_another_one_is_refused() {
+        for text in [
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","PARAMS":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{},"re\u017fult":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","x":1,"X":2}"#,
+        ] {
+            let refused = read(text).unwrap_err();
+            assert!(refused.why.contains("in case alone") && refused.id == Some(Id::from(1)), "{text}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_message_of_which_only_both_ends_are_known_says_whose_it_is() {
+        let of = |head: &str, tail: &str| {
+            let refused = super::too_long(head.as_bytes(), tail.as_bytes());
+            (refused.id, refused.is_answer)
+        };
+        assert_eq!(of(r#"{"jsonrpc":"2.0","id": 7 ,"result":{"id":8,"#, "xxx\"}}"), (Some(Id::from(7)), true));
+        assert_eq!(
+            of(r#"{"result":{"id":8,"#, r#"xx"}],"jsonrpc":"2.0","id":"a"}"#),
+            (Some(Id::Text("a".into())), true)
+        );
+        assert_eq!(of(r#"{"method":"x","id":7,"params":["#, "]}"), (Some(Id::from(7)), false));
+        assert_eq!(of(r#"{"result":{"id":8,"#, r#""id":9}}"#), (Some(Id::from(9)), true), "only a guess");
+        assert_eq!(of("", ""), (None, true));
+    }
+
+    #[test]
+    fn a_message_that_can_be_told_apart_is_refused_by_its_id() {
+        let refused = read(r#"{"jsonrpc":"2.0","id":7,"method":"x","params":{"b":1,"b":2}}"#).unwrap_err();
+        assert_eq!((refused.id, refused.is_answer), (Some(Id::from(7)), false));
+        let refused = read(r#"{"jsonrpc":"2.0","id":7,"result":{"b":1,"b":2}}"#).unwrap_err();
+        assert_eq!((refused.id, refused.is_answer), (Some(Id::from(7)), true));
+    }
+
+    #[test]
+    fn many_small_values_are_counted_before_anything_is_made_of_them() {
+        let many = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"a":[{}0]}}}}"#, "0,".repeat(super::MAX_VALUES));
+        assert!(read(&many).unwrap_err().why.contains("values"));
+        let deep = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{}{}}}"#, "[".repeat(200), "]".repeat(200));
+        assert!(read(&deep).is_err());
+    }
+
+    #[test]
+    fn all_but_what_changes_keeps_its_bytes() {
+        let text = r#"{ "jsonrpc" : "2.0", "id": 1.0e0, "x": [ 1.50 ] }"#;
+        let members = super::Members::of(text).unwrap();
+        let changed = members.with("id", super::raw(&2.into()));
+        assert_eq!(changed.to_json(), r#"{"jsonrpc":"2.0","id":2,"x":[ 1.50 ]}"#);
+    }
+}

@@ -1,0 +1,19 @@
+//! Proxies between two programs that speak JSON-RPC: one for the Model Context Protocol, one for the Agent Client Protocol. The
+//! resident host settles their messages as events.
+//!
+//! Modules depend downwards: a module uses only modules above it in this list. `mcp` and `acp` do not use each other.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`server_name`] | the name of an MCP server |
+//! | [`jsonrpc`] | strict messages, their order, and the relay between two sides that speak lines |
+//! | [`mcp`] | the proxy in front of MCP servers |
+//! | [`acp`] | the proxy between an editor and an agent |
+
+#![deny(missing_docs)]
+#![cfg(unix)]
+
+pub mod acp;
+pub mod jsonrpc;
+pub mod mcp;
+pub mod server_name;

@@ -1,0 +1,40 @@
+//! The proxy in front of MCP servers. The resident host settles the messages as events.
+//!
+//! Messages that need no question to the rules pass byte for byte. The others are rebuilt from the value as plugins left it. The
+//! process is small: it loads no plugin.
+//!
+//! Source of the protocol: the specification of 2025-06-18, of 2025-11-25 and of 2026-07-28.
+//!
+//! Modules depend downwards: a module uses only modules above it in this list.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`operation`] | the requests about which rules are asked |
+//! | [`answer`] | converts the answers to them for plugins |
+//! | [`policy`] | the section `[mcp-proxy]` |
+//! | [`lock`] | the approved definitions of tools, and those that are held back |
+//! | [`listing`] | a listing of tools as the client gets it |
+//! | [`question`] | questions to the client's user |
+//! | [`subscription`] | subscriptions and their notifications |
+//! | [`judge`] | decides about each message |
+//! | [`stdio`] | the proxy between two sides that speak lines |
+//! | [`events`] | server-sent events |
+//! | [`mirrored`] | the headers that repeat parts of a request |
+//! | [`service`] | an HTTP service as a server that speaks lines |
+//! | [`headers`] | checks the origin and content type of HTTP requests |
+//! | [`listen`] | HTTP clients as clients that speak lines |
+
+pub mod answer;
+pub mod events;
+pub mod headers;
+pub mod judge;
+pub mod listen;
+pub mod listing;
+pub mod lock;
+pub mod mirrored;
+pub mod operation;
+pub mod policy;
+pub mod question;
+pub mod service;
+pub mod stdio;
+pub mod subscription;
