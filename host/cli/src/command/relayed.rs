@@ -3,7 +3,7 @@
 use crate::exit::{CliError, Exit};
 use crate::output::quoted;
 use anyhow::anyhow;
-use hookhost_processes::ProcessGroup;
+use hookhost_models::process::ProcessGroup;
 use hookhost_relay::name::ServerName;
 use hookhost_relay::relay::{Ended, Server};
 use hookhost_relay::streams::{self, Output, Until};

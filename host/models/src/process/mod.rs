@@ -1,14 +1,5 @@
-//! Child processes with all their descendants: each child has its own group, and is killed as a whole.
-//!
-//! The two modules use each other:
-//!
-//! | module | purpose |
-//! |---|---|
-//! | `descendants` | processes that have left their group |
-//! | `group` | a child process, and the group that it leads |
-
-#![deny(missing_docs)]
-#![cfg(unix)]
+//! Child processes with all their descendants: each child has its own group, and is killed as a whole. They are the
+//! programs of providers, tools, MCP servers and proxies.
 
 mod descendants;
 mod group;
