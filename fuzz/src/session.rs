@@ -1,8 +1,8 @@
 //! Files that people, other programs and repositories write: messages and metadata of a session, skills, instructions.
 
 use hookhost_agent::context::{Context, Sources};
-use hookhost_agent::message::{Message, unanswered};
 use hookhost_agent::session_store::SessionStore;
+use hookhost_models::message::{Message, unanswered};
 use std::path::Path;
 
 /// Writes the bytes as each of these files, then reads them.
@@ -31,7 +31,7 @@ pub fn session(bytes: &[u8]) {
     let conversation = resumed.session.conversation;
     for (index, message) in conversation.iter().enumerate() {
         if !matches!(message, Message::Tool { .. }) {
-            assert_eq!(unanswered(&conversation[..index]), Vec::<&hookhost_agent::message::ToolUse>::new());
+            assert_eq!(unanswered(&conversation[..index]), Vec::<&hookhost_models::message::ToolUse>::new());
         }
     }
     for message in &conversation {

@@ -1,6 +1,6 @@
 //! An agent loop that reports every step as an event to hookhost plugins and obeys their verdicts.
 //!
-//! An [`Agent`](agent::Agent) asks a [`Provider`](provider::Provider) for a model's answers and runs their tool calls
+//! An [`Agent`](agent::Agent) asks a [`Provider`](hookhost_models::Provider) for a model's answers and runs their tool calls
 //! with a [`Toolbox`](tool::Toolbox). Each transition, from the session's start to its end, is an event of the
 //! contract, and each verdict takes effect: a refusal becomes the call's result, a changed call runs as changed, and
 //! the model and the user see masked text only. The crate writes to no terminal: it passes events to a
@@ -9,8 +9,8 @@
 //!
 //! ```
 //! use hookhost_agent::agent::{Agent, AgentConfig, AgentEvent, Status};
-//! use hookhost_agent::provider::scripted::{Script, Scripted};
 //! use hookhost_agent::tool::Toolbox;
+//! use hookhost_models::{Script, Scripted};
 //! use std::sync::Arc;
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
@@ -49,9 +49,5 @@ pub mod config;
 pub mod context;
 mod counted;
 pub mod mcp;
-pub mod message;
-pub mod plugin_models;
-pub mod provider;
-pub mod sent;
 pub mod session_store;
 pub mod tool;

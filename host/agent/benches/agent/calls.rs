@@ -3,10 +3,10 @@
 use crate::subject::{Nothing, agent, host};
 use hookhost::Host;
 use hookhost_agent::agent::{AgentEvent, Status};
-use hookhost_agent::provider::anthropic::Anthropic;
-use hookhost_agent::provider::{Endpoint, Timeouts};
 use hookhost_bench_table::measure::{Compared, median, times_of};
 use hookhost_bench_table::table::{Row, Table};
+use hookhost_models::RemoteProvider;
+use hookhost_models::{Endpoint, Timeouts};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -76,7 +76,7 @@ async fn started(host: Host) -> Duration {
     let (begun, begins) = unbounded_channel();
     let server = tokio::spawn(serve(listener, begins));
     let endpoint = Endpoint::new("bench", &url, None, Timeouts::default()).unwrap();
-    let agent = agent(host, Arc::new(Anthropic::new(endpoint)), Nothing { begun: Some(begun) }, None);
+    let agent = agent(host, Arc::new(RemoteProvider::anthropic(endpoint)), Nothing { begun: Some(begun) }, None);
     let reporter = |_: &AgentEvent| {};
     let outcome = agent.run("Go.", &reporter, &Default::default()).await.unwrap();
     assert_eq!(outcome.status, Status::Success, "{:?}", outcome.reason);

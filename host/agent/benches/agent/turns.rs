@@ -3,11 +3,11 @@
 use crate::subject::{CallingProvider, Nothing, agent, host};
 use futures_util::StreamExt as _;
 use hookhost_agent::agent::{AgentEvent, Status};
-use hookhost_agent::message::Message;
-use hookhost_agent::provider::{Delta, Provider as _, Request};
 use hookhost_agent::tool::{Tool as _, ToolContext, Workspace};
 use hookhost_bench_table::measure::{Compared, median, times_of};
 use hookhost_bench_table::table::{Row, Table};
+use hookhost_models::message::Message;
+use hookhost_models::{Delta, Provider as _, Request};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};

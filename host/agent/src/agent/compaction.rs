@@ -5,10 +5,10 @@ use super::AgentEvent;
 use super::request::{Gated, Outgoing};
 use super::state::{Ended, Run};
 use super::wire_hooks::WholeResponse;
-use crate::message::{Author, Message, TokenUsage};
-use crate::provider::{Delta, ProviderError, Request};
 use futures_util::StreamExt as _;
 use hookhost::contract::{Compaction, EventKind, GateOutcome, TransformOutcome};
+use hookhost_models::message::{Author, Message, TokenUsage};
+use hookhost_models::{Delta, ProviderError, Request};
 use serde_json::{Value, json};
 
 /// Percentages of the context window: the size that triggers a summary, and the part that is kept unchanged.
@@ -105,13 +105,10 @@ impl Run<'_> {
 
     /// Asks the model for a summary of the older part; `None` if there is none.
     async fn summary(&mut self, older: &[Message], summarised: bool, window: u64) -> Result<Option<String>, Ended> {
-        let request = Request {
-            system_prompt: INSTRUCTIONS.into(),
-            messages: vec![Message::user(rendered(older, summarised, window))],
-            reminders: Vec::new(),
-            tools: Vec::new(),
-            ..self.request()
-        };
+        let config = &self.agent.config;
+        let messages = vec![Message::user(rendered(older, summarised, window))];
+        let mut request = Request::new(&self.own.model, messages, config.max_output_tokens.get());
+        request.system_prompt = INSTRUCTIONS.into();
         let text = match self.gate_request(request).await {
             Gated::Send(outgoing) => self.ask_aside(outgoing).await?,
             Gated::Responded { text, .. } => Some(text),

@@ -1,8 +1,8 @@
 //! Messages of a session: in memory for requests and plugins, and on disk before anything else happens.
 
-use crate::message::{Author, Message, ToolUse, unanswered};
 use crate::session_store::{Ending, Generation, SessionStoreError, SessionWriter};
 use hookhost::capability::{self, Reminder};
+use hookhost_models::message::{Author, Message, ToolUse, unanswered};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -229,11 +229,7 @@ mod tests {
     use serde_json::Value;
 
     fn content(text: &str, calls: &[(&str, Value)]) -> String {
-        let call = |(name, arguments): &(&str, Value)| ToolUse {
-            id: "1".into(),
-            name: (*name).into(),
-            arguments: arguments.clone(),
-        };
+        let call = |(name, arguments): &(&str, Value)| ToolUse::new("1", *name, arguments.clone());
         let message = Message::assistant(text, calls.iter().map(call).collect());
         Messages(Mutex::new(vec![message])).message(0).unwrap().content
     }

@@ -3,8 +3,8 @@
 use super::limits::Limits;
 use super::state::{Ended, Opened, Run, State};
 use super::{Agent, AgentError, Reporter, RunOutcome, Status};
-use crate::message::TokenUsage;
 use crate::session_store::SessionStore;
+use hookhost_models::message::TokenUsage;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;

@@ -3,10 +3,10 @@
 use super::request::Completion;
 use super::state::{Ended, Run, State, Step};
 use super::{AgentEvent, MAX_REVISIONS};
-use crate::message::{Author, Message, Thinking, Thoughts};
 use crate::session_store::Generation;
 use hookhost::contract::{Cause, EventKind, Rejection, TransformOutcome};
 use hookhost::{Piece, TextStream};
+use hookhost_models::message::{Author, Message, Thinking, Thoughts};
 use std::time::Duration;
 
 /// Time that plugins have to judge the last text of a run that ends.
@@ -18,7 +18,7 @@ impl Run<'_> {
         for Piece { text, rejection, .. } in pieces {
             if let Some(rejection) = rejection {
                 self.report_refusal(EventKind::StreamDelta, &rejection);
-                self.run_context.refused(&rejection);
+                self.run_context.end_if_rejection_ends(&rejection);
             }
             if !text.is_empty() {
                 self.report(&AgentEvent::Text { text });

@@ -3,8 +3,8 @@
 
 use super::state::Ended;
 use super::{AgentConfig, MAX_REJECTED_ANSWERS, MAX_REPEATED_REJECTIONS, Status};
-use crate::message::{TokenUsage, ToolUse};
 use hookhost::contract::{Rejection, Stop};
+use hookhost_models::message::{TokenUsage, ToolUse};
 use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

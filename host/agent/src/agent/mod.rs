@@ -30,13 +30,13 @@ pub use dialogue::Dialogue;
 pub use report::{AgentEvent, Recorded, Rejected, Reporter};
 
 use crate::context::{Context, SkillTool};
-use crate::message::TokenUsage;
-use crate::provider::{Provider, RetryPolicy, ToolDefinition, anthropic, openai};
 use crate::session_store::{SessionStore, SessionStoreError};
 use crate::tool::{Toolbox, ToolboxError, Workspace, WorkspaceError};
 use hookhost::Host;
 use hookhost::contract::{Rejection, ToolOrigin};
 use hookhost::session::SessionError;
+use hookhost_models::message::TokenUsage;
+use hookhost_models::{Provider, RetryPolicy, ToolDefinition, builtin};
 use limits::Limits;
 use models::Models;
 use serde::Serialize;
@@ -144,7 +144,7 @@ impl AgentConfig {
             interactive: false,
             sessions_dir: None,
             retry: RetryPolicy::default(),
-            hidden_variables: vec![anthropic::KEY_VARIABLE.into(), openai::KEY_VARIABLE.into()],
+            hidden_variables: builtin::key_variables(),
         }
     }
 

@@ -1,8 +1,8 @@
 //! Task queue of a session, with the progress of each plan.
 
 use super::MAX_TASKS;
-use crate::message::Author;
 use hookhost::contract::{Plan, PlanSummary, Task};
+use hookhost_models::message::Author;
 use std::collections::VecDeque;
 
 /// A task and its plan.

@@ -1,8 +1,8 @@
 //! Typed events of a run, for terminals, NDJSON output and tests. This module renders nothing.
 
 use super::Status;
-use crate::message::TokenUsage;
 use hookhost::contract::{EventKind, Refusal, Rejection, ToolOrigin};
+use hookhost_models::message::TokenUsage;
 use serde::Serialize;
 use serde_json::Value;
 use std::path::PathBuf;

@@ -4,11 +4,11 @@
 use super::state::{Ended, Run, State, Step};
 use super::tool_calls::AnswerCalls;
 use super::{AgentEvent, Status};
-use crate::message::{Message, Thinking, Thoughts, TokenUsage, ToolUse};
-use crate::provider::{DeltaStream, Provider, ProviderError, Request};
 use crate::session_store::Generation;
 use hookhost::TextStream;
 use hookhost::contract::{EventKind, GateOutcome, Inference, ModelRef, Response, Totals, Turn, Usage};
+use hookhost_models::message::{Message, Thinking, Thoughts, TokenUsage, ToolUse};
+use hookhost_models::{DeltaStream, Provider, ProviderError, Request};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ impl Outgoing {
             return Thoughts::default();
         }
         let ModelRef { provider, model, .. } = self.model();
-        Thoughts { provider, model, thinking }
+        Thoughts::new(provider, model, thinking)
     }
 
     /// Sends the request, with the body that plugins have seen if there is one.
@@ -48,11 +48,8 @@ impl Outgoing {
     pub(super) fn estimate(&self, text: &str, calls: &[ToolUse]) -> TokenUsage {
         let calls = calls.iter().map(|call| call.name.len() + call.arguments.to_string().len());
         let bytes = text.len() + calls.sum::<usize>();
-        TokenUsage {
-            input_tokens: self.request.estimated_tokens(),
-            cached_input_tokens: 0,
-            output_tokens: u64::try_from(bytes.div_ceil(4)).unwrap_or(u64::MAX),
-        }
+        let output = u64::try_from(bytes.div_ceil(4)).unwrap_or(u64::MAX);
+        TokenUsage::new(self.request.estimated_tokens(), output)
     }
 
     pub(super) fn broken(&self) -> ProviderError {
@@ -110,15 +107,11 @@ impl Run<'_> {
     /// Builds the next request from the conversation so far.
     pub(super) fn request(&self) -> Request {
         let config = &self.agent.config;
-        Request {
-            model: self.own.model.clone(),
-            system_prompt: config.system_prompt.clone(),
-            messages: self.conversation.messages(),
-            reminders: self.reminders(),
-            tools: self.tools.definitions().collect(),
-            max_output_tokens: config.max_output_tokens.get(),
-            temperature: None,
-        }
+        let mut request = Request::new(&self.own.model, self.conversation.messages(), config.max_output_tokens.get());
+        request.system_prompt.clone_from(&config.system_prompt);
+        request.reminders = self.reminders();
+        request.tools = self.tools.definitions().collect();
+        request
     }
 
     /// Begins a turn and builds its request. Plugins' changes apply to this request only, not to the conversation.

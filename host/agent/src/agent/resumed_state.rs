@@ -4,9 +4,9 @@ use super::conversation::Conversation;
 use super::state::Run;
 use super::{Agent, AgentEvent};
 use crate::context::Context;
-use crate::message::{Message, TokenUsage, ToolUse};
 use crate::session_store::{Header, INTERRUPTED, Resumed, SessionStore, SessionStoreError, StoredSession};
 use hookhost::capability::Reminder;
+use hookhost_models::message::{Message, TokenUsage, ToolUse};
 
 /// State of a resumed session; empty for a new one.
 #[derive(Debug, Default)]

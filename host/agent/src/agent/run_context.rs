@@ -3,9 +3,12 @@
 use super::AgentEvent;
 use super::queue::Queue;
 use super::state::Ended;
-use crate::message::TokenUsage;
-use hookhost::contract::{Rejection, ToolCall, ToolResult};
+use crate::tool::ToolOutput;
+use hookhost::contract::{EventKind, Rejection, ToolCall, ToolResult};
 use hookhost::session::Session;
+use hookhost_models::message::TokenUsage;
+use serde::Serialize;
+use serde_json::json;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::mpsc::UnboundedSender;
@@ -99,10 +102,24 @@ impl RunContext {
         std::mem::take(&mut *locked(&self.used))
     }
 
+    /// Reports that plugins rejected what a tool asked for, and returns the call's result.
+    pub(super) fn rejected(&self, event: EventKind, rejection: &Rejection) -> ToolOutput {
+        self.report(AgentEvent::Rejected { event, refusal: rejection.into() });
+        self.end_if_rejection_ends(rejection);
+        ToolOutput::error(rejection.to_string())
+    }
+
     /// Ends the session after the current call, if the rejection demands that.
-    pub(super) fn refused(&self, rejection: &Rejection) {
+    pub(super) fn end_if_rejection_ends(&self, rejection: &Rejection) {
         if rejection.ends.is_some() {
             self.end(Ended::rejected(rejection.clone()));
+        }
+    }
+
+    /// Reports a value that the plugins `by` have changed, if there are any.
+    pub(super) fn changed(&self, event: EventKind, by: Vec<String>, before: &impl Serialize, after: &impl Serialize) {
+        if !by.is_empty() {
+            self.report(AgentEvent::Changed { event, by, before: json!(before), after: json!(after) });
         }
     }
 

@@ -6,11 +6,11 @@ use super::request::{Completion, Cut, Outgoing};
 use super::state::{Ended, Run, State};
 use super::tool_calls::AnswerCalls;
 use super::wire_hooks::WholeResponse;
-use crate::message::{StopReason, Thinking, TokenUsage, ToolUse};
-use crate::provider::{Delta, DeltaStream, ProviderError};
 use futures_util::StreamExt as _;
 use hookhost::TextStream;
 use hookhost::contract::EventKind;
+use hookhost_models::message::{StopReason, Thinking, TokenUsage, ToolUse};
+use hookhost_models::{Delta, DeltaStream, ProviderError};
 use std::sync::Arc;
 
 /// The part of an answer that has arrived.
@@ -130,13 +130,11 @@ impl Run<'_> {
                         self.schedule(&mut incoming.calls, call, &incoming.offered);
                     }
                 }
-                Some(Ok(Delta::Thinking(thinking))) => {
+                Some(Ok(Delta::Thinking(mut thinking))) => {
                     self.show_reasoning(&thinking);
-                    incoming.thinking.push(Thinking {
-                        text_before: incoming.text().len(),
-                        calls_before: incoming.calls.uses.len() + incoming.held.len(),
-                        ..thinking
-                    });
+                    thinking.text_before = incoming.text().len();
+                    thinking.calls_before = incoming.calls.uses.len() + incoming.held.len();
+                    incoming.thinking.push(thinking);
                 }
                 Some(Ok(Delta::Usage(usage))) => incoming.used = Some(usage),
                 Some(Ok(Delta::Stop(reason))) => return End::Complete(reason),
@@ -230,7 +228,7 @@ mod tests {
     fn each_call_of_an_answer_gets_an_id_of_its_own() {
         let mut calls: Vec<ToolUse> = Vec::new();
         for id in ["a", "a", "", "a_2", ""] {
-            let call = ToolUse { id: id.into(), name: "bash".into(), arguments: json!({}) };
+            let call = ToolUse::new(id, "bash", json!({}));
             calls.push(distinct(call, &calls, &[]));
         }
         let ids: std::collections::HashSet<_> = calls.iter().map(|call| call.id.clone()).collect();

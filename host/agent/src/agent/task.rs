@@ -3,11 +3,11 @@
 use super::queue::Queued;
 use super::state::{Ended, Run, State, Step, TaskSoFar};
 use super::{AgentEvent, MAX_TASKS, Status};
-use crate::message::{Author, Message, ToolUse};
 use hookhost::contract::{
     Completion, EventKind, GateOutcome, ModelChoice, ModelRef, PlanSummary, Progress, Resolution, Task,
     TransformOutcome,
 };
+use hookhost_models::message::{Author, Message, ToolUse};
 use serde_json::json;
 
 impl Run<'_> {

@@ -4,8 +4,8 @@
 use super::AgentEvent;
 use super::request::Outgoing;
 use super::state::{Ended, Run};
-use crate::message::{Thinking, TokenUsage, ToolUse};
 use hookhost::contract::{EventKind, GateOutcome, Json, ModelRef, RawRequest, RawResponse, TransformOutcome};
+use hookhost_models::message::{Thinking, TokenUsage, ToolUse};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -6,10 +6,11 @@ use super::section::{Reached, ServerSection};
 use super::tool::Listed;
 use super::unanswered::Unanswered;
 use super::{MAX_TOOLS, McpError, answer};
-use crate::provider::{Timeouts, carries_a_key, http_client, is_in_the_clear};
 use crate::tool::ToolOutput;
 use hookhost::schema::Schema;
-use hookhost_processes::ProcessGroup;
+use hookhost_models::origin::{carries_a_key, is_in_the_clear};
+use hookhost_models::process::ProcessGroup;
+use hookhost_models::{Timeouts, http_client};
 use reqwest::Url;
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, Implementation, InitializeRequestParams, PaginatedRequestParams, Tool,

@@ -5,7 +5,7 @@
 //! block of thinking, is indented by one additional space, which reading removes.
 
 use super::front_matter::{unword, word};
-use crate::message::{Thinking, ThinkingKind, ToolUse};
+use hookhost_models::message::{Thinking, ThinkingKind, ToolUse};
 use serde_json::Value;
 
 const FENCE: &str = "```";
@@ -35,7 +35,7 @@ impl Body {
             format!("{THINKING} {}\n{text}\n{FENCE}", kind_and_signature(thinking))
         });
         let text = (!self.text.is_empty()).then(|| indented(&self.text, begins_block));
-        let calls = self.tool_calls.iter().map(|ToolUse { id, name, arguments }| {
+        let calls = self.tool_calls.iter().map(|ToolUse { id, name, arguments, .. }| {
             format!("{TOOL_CALL} {} {}\n{arguments}\n{FENCE}", word("id", id), word("name", name))
         });
         thinking.chain(text).chain(calls).collect::<Vec<_>>().join("\n\n")
@@ -75,7 +75,7 @@ impl Body {
                 Opening::ToolCall { id, name } => {
                     let arguments = arguments(&inside.join("\n"))
                         .map_err(|error| BodyError { line: index + 2, reason: format!("no JSON: {error}") })?;
-                    read.tool_calls.push(ToolUse { id, name, arguments });
+                    read.tool_calls.push(ToolUse::new(id, name, arguments));
                 }
             }
         }
@@ -202,7 +202,7 @@ mod tests {
             text().prop_map(Value::from),
         ];
         let name = || prop_oneof!["[a-zA-Z0-9_.%-]{1,12}", any::<String>()];
-        (name(), name(), arguments).prop_map(|(id, name, arguments)| ToolUse { id, name, arguments })
+        (name(), name(), arguments).prop_map(|(id, name, arguments)| ToolUse::new(id, name, arguments))
     }
 
     fn body() -> impl Strategy<Value = Body> {
@@ -239,7 +239,7 @@ mod tests {
         let body = Body {
             thinking: vec![
                 thinking(ThinkingKind::Thinking, "c2ln"),
-                Thinking { text: String::new(), ..thinking(ThinkingKind::RedactedThinking, "ZGF0") },
+                Thinking::new(ThinkingKind::RedactedThinking, "", "ZGF0"),
                 thinking(ThinkingKind::ReasoningContent, ""),
             ],
             text: "Done.".into(),
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_call_is_written_as_the_field_has_it() {
-        let call = ToolUse { id: "toolu_1".into(), name: "bash".into(), arguments: json!({ "command": "ls\n" }) };
+        let call = ToolUse::new("toolu_1", "bash", json!({ "command": "ls\n" }));
         let body = Body { thinking: Vec::new(), text: "I look.".into(), tool_calls: vec![call] };
         assert_eq!(body.write(), "I look.\n\n```tool_call id=toolu_1 name=bash\n{\"command\":\"ls\\n\"}\n```");
     }

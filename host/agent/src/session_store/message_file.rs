@@ -3,7 +3,7 @@
 use super::front_matter::Fields;
 use super::markdown::Body;
 use super::{Generation, timestamp};
-use crate::message::{Author, Message, Thinking, Thoughts, TokenUsage};
+use hookhost_models::message::{Author, Message, Thinking, Thoughts, TokenUsage};
 
 const DELIMITER: &str = "---\n";
 /// Key for the places of thinking, as `text/calls` per piece. It is absent if all thinking came first.
@@ -100,11 +100,8 @@ impl StoredMessage {
             provider,
             model: fields.word("model").unwrap_or_default(),
             stop: fields.word("stop").unwrap_or_default(),
-            usage: TokenUsage {
-                input_tokens: fields.number("tokens_in"),
-                cached_input_tokens: fields.number("tokens_cached"),
-                output_tokens: fields.number("tokens_out"),
-            },
+            usage: TokenUsage::new(fields.number("tokens_in"), fields.number("tokens_out"))
+                .cached(fields.number("tokens_cached")),
         });
         let message = match fields.get("role") {
             Some("user") => Message::User { text: body.to_owned(), author: author(&fields)? },
@@ -164,7 +161,7 @@ fn thoughts(thinking: Vec<Thinking>, generation: Option<&Generation>) -> Thought
     if thinking.is_empty() {
         return Thoughts::default();
     }
-    Thoughts { provider: of(|from| &from.provider), model: of(|from| &from.model), thinking }
+    Thoughts::new(of(|from| &from.provider), of(|from| &from.model), thinking)
 }
 
 #[cfg(test)]
@@ -189,7 +186,7 @@ mod tests {
             author in proptest::sample::select(&Author::ALL[..])
         ) {
             prop_assume!(!id.is_empty() && !provider.is_empty() && !model.is_empty());
-            let usage = TokenUsage { input_tokens: 3, cached_input_tokens: 2, output_tokens: u64::MAX };
+            let usage = TokenUsage::new(3, u64::MAX).cached(2);
             let answer = StoredMessage {
                 generation: Some(Generation { provider, model, stop: "end".into(), usage }),
                 ..stored(Message::assistant(text.clone(), Vec::new()))
@@ -209,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_file_is_as_people_and_the_fourth_seed_read_it() {
-        let usage = TokenUsage { input_tokens: 100, cached_input_tokens: 60, output_tokens: 10 };
+        let usage = TokenUsage::new(100, 10).cached(60);
         let (provider, model) = ("anthropic".into(), "claude-x".into());
         let generation = Some(Generation { provider, model, stop: "end".into(), usage });
         let answer = Message::assistant("Done.", Vec::new());

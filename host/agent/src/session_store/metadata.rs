@@ -2,7 +2,7 @@
 
 use super::front_matter::Fields;
 use super::{Ending, Header, timestamp};
-use crate::message::TokenUsage;
+use hookhost_models::message::TokenUsage;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
@@ -81,11 +81,8 @@ impl Metadata {
 
     /// Returns the counts at the last recorded end.
     pub(super) fn used(&self) -> Used {
-        let usage = TokenUsage {
-            input_tokens: self.0.number("tokens_in"),
-            cached_input_tokens: self.0.number("tokens_cached"),
-            output_tokens: self.0.number("tokens_out"),
-        };
+        let usage = TokenUsage::new(self.0.number("tokens_in"), self.0.number("tokens_out"))
+            .cached(self.0.number("tokens_cached"));
         let calls = |key: &str| u32::try_from(self.0.number(key)).unwrap_or(u32::MAX);
         Used { turns: calls("turns"), subagent_turns: calls("subagent_turns"), usage }
     }

@@ -30,9 +30,9 @@ pub use reader::{Damage, StoredSession, Summary};
 pub use repair::INTERRUPTED;
 pub use writer::SessionWriter;
 
-use crate::message::TokenUsage;
 use hookhost::capability::Reminder;
 use hookhost::files;
+use hookhost_models::message::TokenUsage;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -2,8 +2,8 @@
 
 use super::metadata::{self, Metadata, Used};
 use super::{Ending, Header, SessionStoreError, StoredMessage, message_file, messages_directory, millis};
-use crate::message::{Message, TokenUsage};
 use hookhost::files::{self, FileError, Guard, Links};
+use hookhost_models::message::{Message, TokenUsage};
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! A session is whole whenever the process that writes it dies, and whatever becomes of its files.
 
 use super::*;
-use crate::message::{Message, Thinking, ThinkingKind, Thoughts, ToolUse};
+use hookhost_models::message::{Message, Thinking, ThinkingKind, Thoughts, ToolUse};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, SystemTime};
@@ -12,7 +12,7 @@ fn header(id: &str) -> Header {
 }
 
 fn messages() -> Vec<Message> {
-    let call = ToolUse { id: "1".into(), name: "bash".into(), arguments: json!({ "command": "echo 'ä\n'" }) };
+    let call = ToolUse::new("1", "bash", json!({ "command": "echo 'ä\n'" }));
     vec![
         Message::user("two\nlines"),
         Message::assistant("", vec![call]),
@@ -22,13 +22,13 @@ fn messages() -> Vec<Message> {
 }
 
 fn generation(message: &Message) -> Option<Generation> {
-    let usage = TokenUsage { input_tokens: 3, cached_input_tokens: 1, output_tokens: 2 };
+    let usage = TokenUsage::new(3, 2).cached(1);
     let (provider, model, stop) = ("p".into(), "m".into(), "end".into());
     matches!(message, Message::Assistant { .. }).then_some(Generation { provider, model, stop, usage })
 }
 
 fn ending() -> Ending {
-    let usage = TokenUsage { input_tokens: 30, cached_input_tokens: 10, output_tokens: 20 };
+    let usage = TokenUsage::new(30, 20).cached(10);
     Ending { status: "success".into(), reason: None, turns: 2, subagent_turns: 3, usage }
 }
 
@@ -231,7 +231,7 @@ fn a_session_of_the_fourth_seeds_program_is_continued() {
     let store = SessionStore::new(directory.path());
     let Resumed { mut writer, session: read, notices, .. } = store.resume(&store.list().unwrap()[0].header.id).unwrap();
     assert_eq!(notices, Vec::<String>::new());
-    let call = ToolUse { id: "toolu_456".into(), name: "bash".into(), arguments: json!({ "command": "ls" }) };
+    let call = ToolUse::new("toolu_456", "bash", json!({ "command": "ls" }));
     assert_eq!(
         read.conversation,
         [
@@ -239,11 +239,11 @@ fn a_session_of_the_fourth_seeds_program_is_continued() {
             Message::Assistant {
                 text: "I look.".into(),
                 tool_calls: vec![call],
-                thoughts: Thoughts {
-                    provider: "anthropic".into(),
-                    model: "x".into(),
-                    thinking: vec![Thinking::new(ThinkingKind::Thinking, "Look first.", "sig123")],
-                },
+                thoughts: Thoughts::new(
+                    "anthropic",
+                    "x",
+                    vec![Thinking::new(ThinkingKind::Thinking, "Look first.", "sig123")]
+                ),
             },
             Message::Tool {
                 call_id: "toolu_456".into(),

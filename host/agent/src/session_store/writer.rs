@@ -3,9 +3,9 @@
 use super::message_file::{self, StoredMessage};
 use super::metadata::{self, Metadata};
 use super::{Ending, Generation, Header, SessionStoreError, messages_directory, now, reader, reminders};
-use crate::message::Message;
 use hookhost::capability::Reminder;
 use hookhost::files;
+use hookhost_models::message::Message;
 use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};

@@ -6,7 +6,7 @@
 use super::capped_output::CappedOutput;
 use super::{Tool, ToolContext, ToolError, ToolOutput};
 use async_trait::async_trait;
-use hookhost_processes::ProcessGroup;
+use hookhost_models::process::ProcessGroup;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fmt::Write as _;

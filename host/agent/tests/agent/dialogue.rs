@@ -2,8 +2,8 @@
 
 use crate::support::{Fake, Harness, SharedHost, USED, calls, on, results, says, stored};
 use hookhost_agent::agent::{Agent, AgentEvent, Dialogue, RunOutcome, Status};
-use hookhost_agent::message::Message;
 use hookhost_agent::session_store::{SessionStore, StoredSession};
+use hookhost_models::message::Message;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;

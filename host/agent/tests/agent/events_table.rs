@@ -12,7 +12,7 @@ use hookhost::session::SessionSpec;
 use hookhost::store::Log;
 use hookhost::{Config, Host};
 use hookhost_agent::agent::{AgentEvent, RunOutcome, Status};
-use hookhost_agent::message::Message;
+use hookhost_models::message::Message;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -120,7 +120,7 @@ fn near_its_limit(harness: &mut Harness) {
 fn as_it_is(_: &mut Harness) {}
 
 fn fails() -> Vec<Prepared> {
-    use hookhost_agent::provider::ProviderError;
+    use hookhost_models::ProviderError;
     vec![Err(ProviderError::Unauthorized { provider: "fake".into(), status: 401, variable: None }), says("Repaired.")]
 }
 

@@ -4,12 +4,11 @@ use crate::loopback::{Reply, Server, dialects};
 use crate::support::{Fake, Harness, Prepared, SharedHost, calls, on, results, says, stored};
 use hookhost_agent::agent::{Agent, AgentError, AgentEvent, RunOutcome, Status};
 use hookhost_agent::context::{Context, Sources};
-use hookhost_agent::message::Message;
-use hookhost_agent::provider::anthropic::Anthropic;
-use hookhost_agent::provider::openai::OpenAi;
-use hookhost_agent::provider::{Endpoint, Provider, Timeouts};
 use hookhost_agent::session_store::{INTERRUPTED, SessionStore};
 use hookhost_agent::tool::{Bash, Toolbox};
+use hookhost_models::RemoteProvider;
+use hookhost_models::message::Message;
+use hookhost_models::{Endpoint, Provider, Timeouts};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -152,7 +151,11 @@ async fn a_session_goes_from_one_provider_to_another_and_back() {
     let (anthropic, openai) = ("anthropic", "openai");
     let make = |name: &'static str, server: &Server| -> Arc<dyn Provider> {
         let endpoint = Endpoint::new(name, &server.url, None, Timeouts::default()).unwrap();
-        if name == anthropic { Arc::new(Anthropic::new(endpoint)) } else { Arc::new(OpenAi::new(endpoint)) }
+        if name == anthropic {
+            Arc::new(RemoteProvider::anthropic(endpoint))
+        } else {
+            Arc::new(RemoteProvider::openai(endpoint))
+        }
     };
     for (first, second) in [(anthropic, openai), (openai, anthropic)] {
         let [called, said] = if first == anthropic {

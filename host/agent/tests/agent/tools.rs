@@ -2,7 +2,7 @@
 
 use crate::support::{Fake, Harness, Prepared, SharedHost, calls, on, rejected_by_guard, results, says, stored};
 use hookhost_agent::agent::{AgentEvent, Status};
-use hookhost_agent::message::Message;
+use hookhost_models::message::Message;
 use serde_json::json;
 use std::sync::Arc;
 

@@ -3,10 +3,10 @@
 use crate::exit::{CliError, Exit};
 use crate::output::quoted;
 use anyhow::anyhow;
-use hookhost_processes::ProcessGroup;
+use hookhost_models::process::ProcessGroup;
+use hookhost_proxy::server_name::ServerName;
 use hookhost_proxy::jsonrpc::relay::{Ended, Server};
 use hookhost_proxy::jsonrpc::streams::{self, Output, Until};
-use hookhost_proxy::server_name::ServerName;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Stdio;

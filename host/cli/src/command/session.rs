@@ -10,10 +10,10 @@ use crate::output::{
     time::utc,
     truncate::{counted, cut, short},
 };
-use hookhost_agent::message::{Author, Message, ToolUse};
 use hookhost_agent::session_store::{
     Damage, Ending, Header, SessionStore, SessionStoreError, StoredMessage, StoredSession, Summary,
 };
+use hookhost_models::message::{Author, Message, ToolUse};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -49,7 +49,7 @@ const VARIANTS: usize = 28;
 fn samples() -> Vec<AgentEvent> {
     let text = || "x".to_owned();
     let call = || (text(), text());
-    let (by, usage) = (vec![text()], TokenUsage { input_tokens: 3, cached_input_tokens: 2, output_tokens: 1 });
+    let (by, usage) = (vec![text()], TokenUsage::new(3, 1).cached(2));
     let ((id, name), title) = (call(), Some(text()));
     vec![
         AgentEvent::SessionStarted {

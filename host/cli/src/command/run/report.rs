@@ -11,7 +11,7 @@ use crate::output::{
     truncate::{SHOWN, counted, cut, is_cut, short, tool, whole, words},
 };
 use hookhost_agent::agent::{AgentEvent, Rejected, Reporter, RunOutcome};
-use hookhost_agent::message::TokenUsage;
+use hookhost_models::message::TokenUsage;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt::Write as _;

@@ -34,12 +34,12 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
 }
 
 /// Returns true if a key for this URL could be read in transit: without TLS, to another machine.
-pub(crate) fn is_in_the_clear(url: &Url) -> bool {
+pub fn is_in_the_clear(url: &Url) -> bool {
     url.scheme() != "https" && !is_loopback(url)
 }
 
 /// Returns true if the URL itself contains a key.
-pub(crate) fn carries_a_key(url: &Url) -> bool {
+pub fn carries_a_key(url: &Url) -> bool {
     !url.username().is_empty() || url.password().is_some()
 }
 

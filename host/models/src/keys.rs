@@ -3,7 +3,7 @@
 //! Each key is stored with its server (scheme, host and port) and is never sent to another one, whatever the
 //! configuration says.
 
-use super::Origin;
+use crate::origin::Origin;
 use hookhost::files::{self, FileError, Guard, Links, Lock, NewFile, Refused};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Variants of a provider: files of `key=value` lines that name a protocol and its server, in the format of
 //! <https://github.com/wedow/harness> (`providers/NAME.conf`).
 
-use crate::config::{Kind, ModelLimits, ProviderSection};
+use crate::section::{ModelLimits, ProviderKind, ProviderSection};
 use std::num::NonZeroU32;
 
 /// Maximum size of a file, in bytes.
@@ -26,8 +26,8 @@ pub(crate) fn read(text: &str) -> Result<ProviderSection, String> {
         match key.trim() {
             "protocol" => {
                 section.kind = Some(match value.as_str() {
-                    "openai" => Kind::OpenAi,
-                    "anthropic" => Kind::Anthropic,
+                    "openai" => ProviderKind::OpenAi,
+                    "anthropic" => ProviderKind::Anthropic,
                     other => return Err(format!("speaks `{other}`: the protocols here are `openai` and `anthropic`")),
                 });
             }

@@ -1,7 +1,7 @@
 //! Failures of providers. Each message is one sentence that names the provider and the next step. No message holds a
 //! key.
 
-use super::scripted::ScriptError;
+use crate::script::ScriptError;
 use std::time::Duration;
 
 /// Reasons why a provider did not answer.

@@ -1,10 +1,11 @@
 //! The built-in providers, from `builtin.toml`.
 
-use crate::config::{Kind, ProviderSection};
+use crate::section::{ProviderKind, ProviderSection};
 use serde::Deserialize;
 
 /// Returns the built-in providers, in the order in which the first ready one is chosen.
-pub(crate) fn providers() -> Vec<(String, ProviderSection)> {
+#[must_use]
+pub fn providers() -> Vec<(String, ProviderSection)> {
     #[derive(Deserialize)]
     struct Table {
         provider: Vec<Row>,
@@ -21,16 +22,24 @@ pub(crate) fn providers() -> Vec<(String, ProviderSection)> {
 }
 
 /// Returns the built-in provider of this name, including `scripted`.
-pub(crate) fn provider(name: &str) -> Option<ProviderSection> {
+#[must_use]
+pub fn provider(name: &str) -> Option<ProviderSection> {
     if name == "scripted" {
-        return Some(ProviderSection { kind: Some(Kind::Scripted), ..ProviderSection::default() });
+        return Some(ProviderSection { kind: Some(ProviderKind::Scripted), ..ProviderSection::default() });
     }
     providers().into_iter().find(|(known, _)| known == name).map(|(_, section)| section)
 }
 
 /// Returns the names of the built-in providers, with `scripted` last.
-pub(crate) fn names() -> Vec<String> {
+#[must_use]
+pub fn names() -> Vec<String> {
     providers().into_iter().map(|(name, _)| name).chain(["scripted".to_owned()]).collect()
+}
+
+/// Returns the environment variables that hold keys of the built-in providers.
+#[must_use]
+pub fn key_variables() -> Vec<String> {
+    providers().into_iter().filter_map(|(_, section)| section.key_variable).collect()
 }
 
 #[cfg(test)]

@@ -1,30 +1,6 @@
-//! Sources of model answers behind one small trait. The loop knows nothing of HTTP or of any provider's dialect.
-//!
-//! [`anthropic`] and [`openai`] speak the two streaming protocols that most servers offer; [`scripted`] plays a script.
+//! A source of model answers behind one small trait. The agent loop knows nothing of HTTP or of any provider's dialect.
 
-pub mod anthropic;
-pub(crate) mod builtin;
-mod error;
-mod http;
-mod keys;
-pub mod openai;
-mod origin;
-pub(crate) mod probe;
-pub(crate) mod program;
-mod reasoning;
-mod retry;
-pub mod scripted;
-pub(crate) mod variant;
-
-pub use error::ProviderError;
-pub(crate) use http::client as http_client;
-pub use http::{Endpoint, Timeouts};
-pub use keys::{Keys, KeysError};
-pub use origin::Origin;
-pub(crate) use origin::{carries_a_key, is_in_the_clear};
-pub use program::{ProgramFacts, ProviderProgram};
-pub use retry::RetryPolicy;
-
+use crate::error::ProviderError;
 use crate::message::{Message, StopReason, Thinking, Thoughts, TokenUsage, ToolUse};
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
@@ -129,7 +105,7 @@ impl Request {
     }
 
     /// Removes thinking that did not come from this model of `provider`.
-    pub(crate) fn forget_thoughts_of_others(&mut self, provider: &str) {
+    pub fn forget_thoughts_of_others(&mut self, provider: &str) {
         for message in &mut self.messages {
             if let Message::Assistant { thoughts, .. } = message
                 && (thoughts.provider != provider || thoughts.model != self.model)

@@ -3,7 +3,7 @@
 //! The session has no terminal. So a program that the model chose, or that provides tools, cannot open `/dev/tty`: it
 //! can neither write to the terminal where a person is asked nor type there.
 
-use crate::descendants::{self, StillRunning};
+use super::descendants::{self, StillRunning};
 use rustix::process::{Pid, Signal, kill_process_group, setsid};
 use std::collections::BTreeSet;
 use std::io;
@@ -23,7 +23,7 @@ fn lock(groups: &'static Mutex<BTreeSet<i32>>) -> MutexGuard<'static, BTreeSet<i
 
 /// Kills everything that tools and MCP servers of this process have started and that still runs. For a program that
 /// exits by [`std::process::exit`], without dropping its agents and servers, and for the end of a program that has
-/// called [`adopt_orphans`](crate::adopt_orphans). In the latter case, every other descendant is killed as well; this
+/// called [`adopt_orphans`](super::adopt_orphans). In the latter case, every other descendant is killed as well; this
 /// waits for up to two seconds.
 ///
 /// # Errors

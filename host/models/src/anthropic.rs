@@ -10,78 +10,31 @@
 //! before it has changed, but reminders, plugins and summaries do change it. The request asks them to skip such
 //! thinking instead of refusing the request. <https://platform.claude.com/docs/en/build-with-claude/preserved-thinking>
 
-use super::http::{Decoder, Endpoint, said};
-use super::{Delta, DeltaStream, Provider, ProviderError, Request, Timeouts};
+use crate::endpoint::{Decoder, Endpoint, error_message};
+use crate::error::ProviderError;
 use crate::message::{Message, StopReason, Thinking, ThinkingKind, TokenUsage, ToolUse};
-use async_trait::async_trait;
+use crate::provider::{Delta, Request};
 use reqwest::header::HeaderName;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Default base URL of the API.
-pub const BASE_URL: &str = "https://api.anthropic.com/v1";
-/// Default environment variable of the key.
-pub const KEY_VARIABLE: &str = "ANTHROPIC_API_KEY";
 const VERSION: &str = "2023-06-01";
 /// Beta header of the API's own server that enables the field `block_binding`.
 const BINDING_CONTROLS: &str = "thinking-binding-controls-2026-08-01";
 
-/// A server that speaks the Anthropic Messages API.
-#[derive(Clone, Debug)]
-pub struct Anthropic {
-    endpoint: Endpoint,
+/// Returns the headers of a request with this body.
+pub(crate) fn headers(key: Option<&str>, body: &Value) -> Vec<(HeaderName, String)> {
+    let mut headers = vec![(HeaderName::from_static("anthropic-version"), VERSION.to_owned())];
+    if body.pointer("/thinking/block_binding").is_some() {
+        headers.push((HeaderName::from_static("anthropic-beta"), BINDING_CONTROLS.to_owned()));
+    }
+    headers.extend(key.map(|key| (HeaderName::from_static("x-api-key"), key.to_owned())));
+    headers
 }
 
-impl Anthropic {
-    /// Creates a provider at `endpoint`.
-    #[must_use]
-    pub fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint }
-    }
-
-    /// Creates a provider for Anthropic's own servers, with the key from [`KEY_VARIABLE`].
-    ///
-    /// # Errors
-    /// Returns an error if the variable is absent or empty.
-    pub fn from_env() -> Result<Self, ProviderError> {
-        Ok(Self::new(Endpoint::new("anthropic", BASE_URL, Some(KEY_VARIABLE), Timeouts::default())?))
-    }
-}
-
-#[async_trait]
-impl Provider for Anthropic {
-    fn name(&self) -> &str {
-        self.endpoint.provider()
-    }
-
-    fn notice(&self) -> Option<String> {
-        self.endpoint.notice()
-    }
-
-    async fn send(&self, request: Request) -> Result<DeltaStream, ProviderError> {
-        let body = self.body(&request);
-        self.send_body(request, body).await
-    }
-
-    fn body(&self, request: &Request) -> Value {
-        body(request, self.endpoint.host() == Some("api.anthropic.com"))
-    }
-
-    async fn send_body(&self, _: Request, body: Value) -> Result<DeltaStream, ProviderError> {
-        let mut headers = vec![(HeaderName::from_static("anthropic-version"), VERSION)];
-        if body.pointer("/thinking/block_binding").is_some() {
-            headers.push((HeaderName::from_static("anthropic-beta"), BINDING_CONTROLS));
-        }
-        if let Some(key) = self.endpoint.key() {
-            headers.push((HeaderName::from_static("x-api-key"), key));
-        }
-        self.endpoint.post("messages", &headers, &body, Events::new(self.endpoint.clone())).await
-    }
-}
-
-/// Builds the request body. `own` means that it goes to Anthropic's own server.
-fn body(request: &Request, own: bool) -> Value {
+/// Builds the request body for a server with this host name; `None` for a program.
+pub(crate) fn body(request: &Request, host: Option<&str>) -> Value {
     let mut body = json!({
         "model": request.model,
         "max_tokens": request.max_output_tokens,
@@ -105,7 +58,7 @@ fn body(request: &Request, own: bool) -> Value {
     }
     let has_thinking = |message: &Message| matches!(message, Message::Assistant { thoughts, .. } if thoughts.thinking.iter().any(|one| one.kind.is_signed()));
     // This is the mode of a model that thinks without being asked to.
-    if own && request.messages.iter().any(has_thinking) {
+    if host == Some("api.anthropic.com") && request.messages.iter().any(has_thinking) {
         let binding = json!({ "prefix_mismatch_behavior": "drop_block" });
         body["thinking"] = json!({ "type": "adaptive", "block_binding": binding });
     }
@@ -164,13 +117,13 @@ fn answer(text: &str, calls: &[ToolUse], thinking: &[Thinking]) -> Vec<Value> {
         let input = if call.arguments.is_object() { call.arguments.clone() } else { json!({}) };
         json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": input })
     };
-    let (mut text, mut calls, mut said, mut called) = (text, calls, 0, 0);
+    let (mut text, mut calls, mut bytes, mut called) = (text, calls, 0, 0);
     let mut blocks = Vec::new();
     for piece in thinking {
         // The positions may come from an edited file.
-        let (before, rest) = text.split_at(text.floor_char_boundary(piece.text_before.saturating_sub(said)));
+        let (before, rest) = text.split_at(text.floor_char_boundary(piece.text_before.saturating_sub(bytes)));
         let (calls_before, calls_rest) = calls.split_at(piece.calls_before.saturating_sub(called).min(calls.len()));
-        (said, called) = (said + before.len(), called + calls_before.len());
+        (bytes, called) = (bytes + before.len(), called + calls_before.len());
         (text, calls) = (rest, calls_rest);
         blocks.extend(text_block(before));
         blocks.extend(calls_before.iter().map(call));
@@ -342,7 +295,8 @@ impl OpenCall {
     }
 }
 
-struct Events {
+/// Decodes the events of one answer.
+pub(crate) struct Events {
     endpoint: Endpoint,
     usage: Usage,
     open: BTreeMap<u64, Open>,
@@ -350,7 +304,7 @@ struct Events {
 }
 
 impl Events {
-    fn new(endpoint: Endpoint) -> Self {
+    pub(crate) fn new(endpoint: Endpoint) -> Self {
         Self { endpoint, usage: Usage::default(), open: BTreeMap::new(), stop: None }
     }
 
@@ -361,8 +315,8 @@ impl Events {
             "api_error" => ProviderError::Server { provider, status: 500, retry_after: None },
             "rate_limit_error" => ProviderError::RateLimited { provider, retry_after: None },
             kind => {
-                let said = serde_json::from_str(data).ok().and_then(|body| said(&body)).unwrap_or_default();
-                let reason = self.endpoint.quoted(&format!("{kind}: {said}"));
+                let message = serde_json::from_str(data).ok().and_then(|body| error_message(&body)).unwrap_or_default();
+                let reason = self.endpoint.quoted(&format!("{kind}: {message}"));
                 ProviderError::BrokenStream { provider, reason }
             }
         }
@@ -499,14 +453,14 @@ mod tests {
     #[test]
     fn anthropics_own_server_is_asked_to_skip_thinking_after_something_else() {
         let thinking = || vec![Thinking::new(ThinkingKind::Thinking, "", "c2ln")];
-        let asked = |own: bool, thinking: Vec<Thinking>| {
+        let asked = |host: &str, thinking: Vec<Thinking>| {
             let answer = thoughtful("I look.", Vec::new(), thinking);
-            body(&request(vec![Message::user("go"), answer]), own).get("thinking").cloned()
+            body(&request(vec![Message::user("go"), answer]), Some(host)).get("thinking").cloned()
         };
         let expected = json!({ "type": "adaptive", "block_binding": { "prefix_mismatch_behavior": "drop_block" } });
-        assert_eq!(asked(true, thinking()), Some(expected));
+        assert_eq!(asked("api.anthropic.com", thinking()), Some(expected));
         // Models that do not think are told nothing, and others' servers know no such field.
-        assert_eq!((asked(true, Vec::new()), asked(false, thinking())), (None, None));
+        assert_eq!((asked("api.anthropic.com", Vec::new()), asked("localhost", thinking())), (None, None));
     }
 
     #[test]

@@ -3,11 +3,11 @@
 //! and `--env` ask it about itself. This is the provider protocol of <https://github.com/wedow/harness>, with one
 //! difference: a program runs only if its content has the configured digest.
 
-use super::ProviderError;
+use crate::error::ProviderError;
+use crate::process::ProcessGroup;
 use futures_util::stream::{self, BoxStream, StreamExt as _};
 use hookhost::config::Digest;
 use hookhost::files::{self, Guard, Links};
-use hookhost_processes::ProcessGroup;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ const MAX_OUTPUT: u64 = 64 * 1024;
 const CHUNK_SIZE: usize = 16 * 1024;
 
 /// Environment variables that every program gets. The configuration or the program itself names further ones.
-pub(crate) const COMMON_VARIABLES: [&str; 6] = ["PATH", "HOME", "USER", "LANG", "TMPDIR", "TZ"];
+pub const COMMON_VARIABLES: [&str; 6] = ["PATH", "HOME", "USER", "LANG", "TMPDIR", "TZ"];
 
 /// A program of the user that answers instead of a server.
 #[derive(Clone, Debug)]
@@ -46,9 +46,9 @@ pub struct ProviderProgram {
 /// A program's own description of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ProgramFacts {
+pub struct ProgramDescription {
     /// One line for people.
-    pub description: Option<String>,
+    pub summary: Option<String>,
     /// Defaults by name, such as `model`.
     pub defaults: BTreeMap<String, String>,
 }
@@ -70,7 +70,7 @@ impl ProviderProgram {
         if !self.file.is_absolute() {
             return Err(self.unusable("must be named by its full path"));
         }
-        pinned(&self.file, self.sha256, MAX_PROGRAM).map(drop).map_err(|why| self.unusable(&why))
+        read_pinned(&self.file, self.sha256, MAX_PROGRAM).map(drop).map_err(|why| self.unusable(&why))
     }
 
     /// Returns true if the program says that it can answer, for example that its credentials are present.
@@ -83,14 +83,14 @@ impl ProviderProgram {
     ///
     /// # Errors
     /// Returns the errors of [`Self::check`].
-    pub async fn facts(&self) -> Result<ProgramFacts, ProviderError> {
+    pub async fn describe(&self) -> Result<ProgramDescription, ProviderError> {
         self.check()?;
         let description = self.ask("--describe", &[]).await.unwrap_or_default();
-        let description = description.lines().next().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned);
+        let summary = description.lines().next().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned);
         let defaults = self.ask("--defaults", &[]).await.unwrap_or_default();
         let pair =
             |line: &str| line.split_once('=').map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()));
-        Ok(ProgramFacts { description, defaults: defaults.lines().filter_map(pair).collect() })
+        Ok(ProgramDescription { summary, defaults: defaults.lines().filter_map(pair).collect() })
     }
 
     /// Returns the environment variables that the program gets beside the common ones. It asks the program at most
@@ -112,7 +112,7 @@ impl ProviderProgram {
     ///
     /// # Errors
     /// Returns the errors of [`Self::check`], and an error if the program cannot be started or ends without an answer.
-    pub(super) async fn answer(
+    pub(crate) async fn answer(
         &self,
         body: String,
         idle: Duration,
@@ -151,7 +151,7 @@ impl ProviderProgram {
         }
     }
 
-    async fn start(&self, flag: &str, variables: &[String]) -> Result<Running, ProviderError> {
+    async fn start(&self, flag: &str, variables: &[String]) -> Result<RunningProgram, ProviderError> {
         self.check()?;
         let mut command = Command::new(&self.file);
         command.arg(flag).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).env_clear();
@@ -162,16 +162,16 @@ impl ProviderProgram {
         let (input, output, errors) = group.take_pipes();
         let errors = errors.map(|errors| {
             tokio::spawn(async move {
-                let mut said = Vec::new();
+                let mut text = Vec::new();
                 // The rest must be read too, since a full pipe would block the program.
                 let mut errors = errors;
-                let _ = (&mut errors).take(MAX_OUTPUT).read_to_end(&mut said).await;
+                let _ = (&mut errors).take(MAX_OUTPUT).read_to_end(&mut text).await;
                 let _ = tokio::io::copy(&mut errors, &mut tokio::io::sink()).await;
-                String::from_utf8_lossy(&said).into_owned()
+                String::from_utf8_lossy(&text).into_owned()
             })
         });
         let output = output.map(|output| Box::new(output) as Box<dyn AsyncRead + Send + Unpin>);
-        Ok(Running { group, input, output, errors })
+        Ok(RunningProgram { group, input, output, errors })
     }
 
     fn unusable(&self, why: &str) -> ProviderError {
@@ -181,14 +181,14 @@ impl ProviderProgram {
 }
 
 /// A running program.
-struct Running {
+struct RunningProgram {
     group: ProcessGroup,
     input: Option<tokio::process::ChildStdin>,
     output: Option<Box<dyn AsyncRead + Send + Unpin>>,
     errors: Option<tokio::task::JoinHandle<String>>,
 }
 
-impl Running {
+impl RunningProgram {
     /// Reads the next piece of the output; `None` at its end, if the program exits with 0.
     async fn read(&mut self, idle: Duration) -> io::Result<Option<Vec<u8>>> {
         let Some(output) = &mut self.output else { return Ok(None) };
@@ -206,14 +206,14 @@ impl Running {
         }
         // Processes that it started may keep the stream open.
         self.group.kill();
-        let said = match &mut self.errors {
+        let errors = match &mut self.errors {
             Some(errors) => {
                 tokio::time::timeout(FLAG_TIMEOUT, errors).await.ok().and_then(Result::ok).unwrap_or_default()
             }
             None => String::new(),
         };
-        let said = said.lines().rev().find(|line| !line.trim().is_empty()).map(|line| format!(": {}", line.trim()));
-        Err(io::Error::other(format!("ended with {status}{}", said.unwrap_or_default())))
+        let last = errors.lines().rev().find(|line| !line.trim().is_empty()).map(|line| format!(": {}", line.trim()));
+        Err(io::Error::other(format!("ended with {status}{}", last.unwrap_or_default())))
     }
 }
 
@@ -221,7 +221,7 @@ impl Running {
 ///
 /// # Errors
 /// Returns a clause about the file if it cannot be read, or if its digest is missing or different.
-pub(crate) fn pinned(file: &std::path::Path, sha256: Option<Digest>, most: u64) -> Result<Vec<u8>, String> {
+pub(crate) fn read_pinned(file: &std::path::Path, sha256: Option<Digest>, most: u64) -> Result<Vec<u8>, String> {
     let bytes = files::read(file, Guard::OnlyMineToWrite, Links::Followed, most).map_err(|error| error.to_string())?;
     let actual = Digest::of_bytes(&bytes);
     match sha256 {

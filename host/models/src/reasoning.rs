@@ -1,18 +1,18 @@
 //! Thinking in OpenAI's protocol, in the fields that other servers have added to it.
 
-use super::Delta;
 use crate::message::{Thinking, ThinkingKind, Thoughts};
+use crate::provider::Delta;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 /// Field of DeepSeek and others.
-pub(super) const CONTENT: &str = "reasoning_content";
+pub(crate) const CONTENT: &str = "reasoning_content";
 const REASONING: &str = "reasoning";
 const DETAILS: &str = "reasoning_details";
 
 /// Thinking fields of one chunk. Values of unexpected types belong to other servers and are ignored.
 #[derive(Default, Deserialize)]
-pub(super) struct Piece {
+pub(crate) struct ReasoningPiece {
     reasoning_content: Option<Value>,
     reasoning: Option<Value>,
     reasoning_details: Option<Value>,
@@ -20,14 +20,14 @@ pub(super) struct Piece {
 
 /// Thinking that has arrived and was not handed on.
 #[derive(Default)]
-pub(super) struct Reasoning {
+pub(crate) struct Reasoning {
     content: String,
     reasoning: String,
     details: Vec<Map<String, Value>>,
 }
 
 impl Reasoning {
-    pub(super) fn push(&mut self, piece: Piece) {
+    pub(crate) fn push(&mut self, piece: ReasoningPiece) {
         let text = |value: Option<Value>| if let Some(Value::String(text)) = value { text } else { String::new() };
         self.content.push_str(&text(piece.reasoning_content));
         self.reasoning.push_str(&text(piece.reasoning));
@@ -64,7 +64,7 @@ impl Reasoning {
     }
 
     /// Takes the thinking so far. If a server repeats it in several fields, only one of them is used.
-    pub(super) fn take(&mut self) -> Option<Delta> {
+    pub(crate) fn take(&mut self) -> Option<Delta> {
         let Self { content, reasoning, details } = std::mem::take(self);
         let (kind, text) = if !details.is_empty() {
             (ThinkingKind::ReasoningDetails, json!(details).to_string())
@@ -78,7 +78,7 @@ impl Reasoning {
 }
 
 /// Writes thinking into its message, in the fields in which it arrived.
-pub(super) fn write(message: &mut Value, thoughts: &Thoughts) {
+pub(crate) fn write(message: &mut Value, thoughts: &Thoughts) {
     let (mut content, mut reasoning, mut details) = (String::new(), String::new(), Vec::new());
     for Thinking { kind, text, .. } in &thoughts.thinking {
         match kind {

@@ -1,10 +1,13 @@
-//! Transport of both protocols: one request is answered by a stream of server-sent events, from a server or a program.
+//! The address of a provider: one request is answered by a stream of server-sent events, from a server or a program.
 //!
 //! This module turns failures into [`ProviderError`]s. It sends the key only to the endpoint that the key belongs to:
 //! it follows no redirects, and it masks the key in the server's messages.
 
-use super::origin::{carries_a_key, is_in_the_clear, is_loopback};
-use super::{Delta, DeltaStream, Keys, Origin, ProviderError, ProviderProgram};
+use crate::error::ProviderError;
+use crate::keys::Keys;
+use crate::origin::{Origin, carries_a_key, is_in_the_clear, is_loopback};
+use crate::program::ProviderProgram;
+use crate::provider::{Delta, DeltaStream};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use reqwest::{Client, Response, StatusCode, Url, header::HeaderMap, header::HeaderName, redirect};
@@ -15,11 +18,11 @@ use std::fmt;
 use std::time::Duration;
 
 /// Maximum length of an answer, in bytes on the wire.
-const ANSWER_LIMIT: usize = 32 * 1024 * 1024;
+const MAX_ANSWER: usize = 32 * 1024 * 1024;
 /// Maximum number of bytes read from an error's body.
-const ERROR_BODY_LIMIT: usize = 64 * 1024;
+const MAX_ERROR_BODY: usize = 64 * 1024;
 /// Maximum length of a server's words in a message, in characters.
-const REASON_LIMIT: usize = 300;
+const MAX_REASON: usize = 300;
 
 /// Time limits for a silent server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,7 +129,7 @@ impl Endpoint {
         if (key.is_some() || carries_a_key(&base)) && is_in_the_clear(&base) {
             return Err(ProviderError::KeyInTheClear { provider: provider.to_owned(), url: shown(&base) });
         }
-        let client = client(&base, timeouts).map_err(|error| unusable(root_cause(&error)))?;
+        let client = http_client(&base, timeouts).map_err(|error| unusable(root_cause(&error)))?;
         let server = Server { base, key, headers: HeaderMap::new(), client };
         Ok(Self { provider: provider.to_owned(), transport: Transport::Http(Box::new(server)) })
     }
@@ -171,7 +174,7 @@ impl Endpoint {
         Ok(self)
     }
 
-    pub(super) fn provider(&self) -> &str {
+    pub(crate) fn provider(&self) -> &str {
         &self.provider
     }
 
@@ -182,26 +185,26 @@ impl Endpoint {
         }
     }
 
-    pub(super) fn key(&self) -> Option<&str> {
+    pub(crate) fn key(&self) -> Option<&str> {
         self.server()?.key.as_ref().map(|key| key.value.as_str())
     }
 
-    pub(super) fn host(&self) -> Option<&str> {
+    pub(crate) fn host(&self) -> Option<&str> {
         self.server()?.base.host_str()
     }
 
     /// Returns a notice that a program answers, with its description; `None` for a server.
-    pub(super) fn notice(&self) -> Option<String> {
+    pub(crate) fn notice(&self) -> Option<String> {
         let Transport::Program { description, .. } = &self.transport else { return None };
         let description = description.as_ref().map(|line| format!(": {line}")).unwrap_or_default();
         Some(format!("{} is a program of yours{description}", self.provider))
     }
 
     /// Posts `body` to `path` below the base URL, or passes it to the program. Returns the pieces of the answer.
-    pub(super) async fn post<D: Decoder>(
+    pub(crate) async fn post<D: Decoder>(
         &self,
         path: &str,
-        headers: &[(HeaderName, &str)],
+        headers: &[(HeaderName, String)],
         body: &Value,
         decoder: D,
     ) -> Result<DeltaStream, ProviderError> {
@@ -221,7 +224,7 @@ impl Endpoint {
             .header("content-type", "application/json")
             .body(body.to_string());
         for (name, value) in headers {
-            request = request.header(name, *value);
+            request = request.header(name, value);
         }
         let response = request.send().await.map_err(|error| self.unreachable(server, &error))?;
         let response = self.accepted(response).await?;
@@ -278,14 +281,14 @@ impl Endpoint {
         let mut chunks = response.bytes_stream();
         while let Some(Ok(chunk)) = chunks.next().await {
             body.extend_from_slice(&chunk);
-            if body.len() > ERROR_BODY_LIMIT {
-                body.truncate(ERROR_BODY_LIMIT);
+            if body.len() > MAX_ERROR_BODY {
+                body.truncate(MAX_ERROR_BODY);
                 break;
             }
         }
-        let said = serde_json::from_slice::<Value>(&body).ok().and_then(|body| said(&body));
-        match said {
-            Some(said) => self.quoted(&said),
+        let message = serde_json::from_slice::<Value>(&body).ok().and_then(|body| error_message(&body));
+        match message {
+            Some(message) => self.quoted(&message),
             None if status == StatusCode::NOT_FOUND => {
                 "there is no such address or model; check base-url and model".into()
             }
@@ -294,13 +297,13 @@ impl Endpoint {
     }
 
     /// Shortens a server's words to one line and masks the key.
-    pub(super) fn quoted(&self, said: &str) -> String {
+    pub(crate) fn quoted(&self, words: &str) -> String {
         let masked = match self.key() {
-            Some(key) => said.replace(key, "[key]"),
-            None => said.to_owned(),
+            Some(key) => words.replace(key, "[key]"),
+            None => words.to_owned(),
         };
         let line: String = masked.split_whitespace().collect::<Vec<_>>().join(" ");
-        line.chars().filter(|character| !character.is_control()).take(REASON_LIMIT).collect()
+        line.chars().filter(|character| !character.is_control()).take(MAX_REASON).collect()
     }
 
     fn deltas<D, B>(&self, pieces: impl Stream<Item = std::io::Result<B>> + Send + 'static, decoder: D) -> DeltaStream
@@ -308,16 +311,16 @@ impl Endpoint {
         D: Decoder,
         B: Into<Bytes> + Send + 'static,
     {
-        let mut left = ANSWER_LIMIT;
+        let mut left = MAX_ANSWER;
         let bytes = pieces.map_ok(Into::into).and_then(move |chunk: Bytes| {
             let fits = left.checked_sub(chunk.len());
             left = fits.unwrap_or(0);
             std::future::ready(match fits {
                 Some(_) => Ok(chunk),
-                None => Err(std::io::Error::other(format!("it is longer than {ANSWER_LIMIT} bytes"))),
+                None => Err(std::io::Error::other(format!("it is longer than {MAX_ANSWER} bytes"))),
             })
         });
-        let reading = Reading {
+        let reading = AnswerReader {
             events: SseByteStream::new(bytes.boxed()),
             decoder,
             ready: VecDeque::new(),
@@ -348,7 +351,7 @@ fn kept_key(provider: &str, base: &Url, variable: &str, keys: &Keys) -> Result<S
 }
 
 /// Turns a protocol's events into deltas.
-pub(super) trait Decoder: Send + 'static {
+pub(crate) trait Decoder: Send + 'static {
     /// Decodes the data of one event. [`Delta::Stop`] ends the stream.
     fn event(&mut self, data: &str) -> Result<Vec<Delta>, ProviderError>;
 
@@ -357,7 +360,8 @@ pub(super) trait Decoder: Send + 'static {
     fn end(&mut self) -> Option<Vec<Delta>>;
 }
 
-struct Reading<D, B: futures_util::TryStream> {
+/// An answer that is being read.
+struct AnswerReader<D, B: futures_util::TryStream> {
     events: SseByteStream<B>,
     decoder: D,
     ready: VecDeque<Delta>,
@@ -365,7 +369,7 @@ struct Reading<D, B: futures_util::TryStream> {
     provider: String,
 }
 
-impl<D, B> Reading<D, B>
+impl<D, B> AnswerReader<D, B>
 where
     D: Decoder,
     SseByteStream<B>: Stream<Item = Result<Sse, sse_stream::Error>> + Unpin,
@@ -408,14 +412,17 @@ where
 }
 
 /// Returns the message of an error body. Both protocols write `{"error": {"message": "…"}}` or `{"error": "…"}`.
-pub(super) fn said(body: &Value) -> Option<String> {
+pub(crate) fn error_message(body: &Value) -> Option<String> {
     let error = body.get("error")?;
     error.get("message").unwrap_or(error).as_str().map(str::to_owned)
 }
 
 /// Creates a client that follows no redirects, since their targets would receive the key, and that uses no proxy for this
 /// machine.
-pub(crate) fn client(base: &Url, timeouts: Timeouts) -> Result<Client, reqwest::Error> {
+///
+/// # Errors
+/// Returns an error if TLS cannot be set up.
+pub fn http_client(base: &Url, timeouts: Timeouts) -> Result<Client, reqwest::Error> {
     // reqwest is built without a TLS provider. A provider that the program installed first stays.
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         let _ = rustls::crypto::ring::default_provider().install_default();

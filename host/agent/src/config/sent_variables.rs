@@ -1,8 +1,8 @@
 //! Lists the environment variables that a configuration sends to servers as keys.
 
-use crate::config::{AgentSection, ProviderSection};
+use super::AgentSection;
 use crate::mcp::McpSection;
-use crate::provider::{Origin, builtin};
+use hookhost_models::{Origin, ProviderSection, builtin};
 
 /// An environment variable whose value is sent to a server.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Asks a local server for its models.
 
-use super::{Timeouts, http_client};
+use crate::endpoint::{Timeouts, http_client};
 use reqwest::Url;
 use serde::Deserialize;
 use std::time::Duration;
@@ -11,7 +11,7 @@ const PROBE_TIMEOUT: Duration = Duration::from_millis(500);
 const MAX_LIST_BYTES: usize = 256 * 1024;
 
 /// Returns the models that a server of OpenAI's protocol lists; `None` if it does not answer in time.
-pub(crate) async fn models(base_url: &str) -> Option<Vec<String>> {
+pub async fn served_models(base_url: &str) -> Option<Vec<String>> {
     #[derive(Deserialize)]
     struct List {
         data: Vec<Model>,

@@ -1,6 +1,6 @@
 //! Policy for retries of failed requests. It depends only on the failure.
 
-use super::ProviderError;
+use crate::error::ProviderError;
 use std::time::Duration;
 
 /// Number of retries and waits between them. Only temporary failures are retried ([`ProviderError::is_transient`]).

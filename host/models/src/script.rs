@@ -19,17 +19,17 @@ pub struct Script {
 
 /// The answer to one request.
 #[derive(Clone, Debug)]
-pub(super) struct Turn {
-    pub(super) text: String,
-    pub(super) calls: Vec<Call>,
-    pub(super) usage: Option<TokenUsage>,
+pub(crate) struct Turn {
+    pub(crate) text: String,
+    pub(crate) calls: Vec<Call>,
+    pub(crate) usage: Option<TokenUsage>,
 }
 
 /// A tool call of a turn.
 #[derive(Clone, Debug)]
-pub(super) struct Call {
-    pub(super) tool: String,
-    pub(super) arguments: Value,
+pub(crate) struct Call {
+    pub(crate) tool: String,
+    pub(crate) arguments: Value,
 }
 
 /// Reasons why a script cannot be played.
@@ -154,7 +154,7 @@ impl Script {
     }
 
     /// Returns turn `number`, counted from 0.
-    pub(super) fn turn(&self, number: usize) -> Result<&Turn, ScriptError> {
+    pub(crate) fn turn(&self, number: usize) -> Result<&Turn, ScriptError> {
         let run_out = || ScriptError::RunOut { file: self.file.clone(), turns: self.turns.len() };
         self.turns.get(number).ok_or_else(run_out)
     }

@@ -15,7 +15,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 static ADOPTS: AtomicBool = AtomicBool::new(false);
 
-/// Makes this process the parent of its descendants that lose their own. Then [`kill_started`](crate::kill_started)
+/// Makes this process the parent of its descendants that lose their own. Then [`kill_started`](super::kill_started)
 /// also finds those that have left their process group (`setsid`, a daemon). Only for a program that starts processes
 /// through tools and MCP servers alone, because every descendant is then killed. Returns false and changes nothing on
 /// other systems than Linux, and if this process had children before it began (`server & exec hookhost …`), which it

@@ -1,7 +1,9 @@
 //! Models that plugins ask outside of the conversation: `[agent.plugin-models]`, for the grant `model`.
 
+use crate::error::ProviderError;
 use crate::message::Message;
-use crate::provider::{Delta, Provider, ProviderError, Request, RetryPolicy};
+use crate::provider::{Delta, Provider, Request};
+use crate::retry::RetryPolicy;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use hookhost::capability::{Model, ModelRequest};
@@ -18,12 +20,12 @@ const MAX_WAIT: Duration = Duration::from_secs(2);
 /// only message. Temporary failures are retried, unless the server asks to wait for more than two seconds.
 #[derive(Debug, Default)]
 pub struct PluginModels {
-    models: BTreeMap<String, Result<Known, String>>,
+    models: BTreeMap<String, Result<PluginModel, String>>,
     retry: RetryPolicy,
 }
 
 #[derive(Debug)]
-struct Known {
+struct PluginModel {
     provider: Arc<dyn Provider>,
     model: String,
     /// Maximum length of an answer in tokens, if known.
@@ -47,7 +49,7 @@ impl PluginModels {
         model: impl Into<String>,
         longest_answer: Option<u32>,
     ) -> Self {
-        let known = Known { provider, model: model.into(), longest_answer };
+        let known = PluginModel { provider, model: model.into(), longest_answer };
         self.models.insert(name.to_owned(), Ok(known));
         self
     }
@@ -69,19 +71,19 @@ impl PluginModels {
         }
     }
 
-    async fn ask(&self, name: &str, asked: ModelRequest) -> Result<String, String> {
+    async fn ask(&self, name: &str, question: ModelRequest) -> Result<String, String> {
         let Some(Ok(known)) = self.models.get(name) else { return Err(self.problem(name).unwrap_or_default()) };
-        if asked.max_output_tokens == 0 {
+        if question.max_output_tokens == 0 {
             return Err("an answer of no tokens was asked for: `max-output-tokens` is 0".into());
         }
         let request = Request {
             model: known.model.clone(),
-            system_prompt: asked.instructions,
-            messages: vec![Message::user(asked.input)],
+            system_prompt: question.instructions,
+            messages: vec![Message::user(question.input)],
             reminders: Vec::new(),
             tools: Vec::new(),
-            max_output_tokens: asked.max_output_tokens.min(known.longest_answer.unwrap_or(u32::MAX)),
-            temperature: asked.temperature,
+            max_output_tokens: question.max_output_tokens.min(known.longest_answer.unwrap_or(u32::MAX)),
+            temperature: question.temperature,
         };
         let mut failures = 0;
         loop {

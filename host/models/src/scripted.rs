@@ -13,19 +13,16 @@
 //! usage = { input-tokens = 900, output-tokens = 4 }    # optional: by default a quarter of the bytes
 //! ```
 
-mod script;
-
-pub use script::{Script, ScriptError};
-
-use super::{Delta, DeltaStream, Provider, ProviderError, Request};
+use crate::error::ProviderError;
 use crate::message::{StopReason, TokenUsage, ToolUse};
+use crate::provider::{Delta, DeltaStream, Provider, Request};
+use crate::script::{Script, Turn};
 use async_trait::async_trait;
 use futures_util::{StreamExt as _, stream};
-use script::Turn;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Number of characters per piece of text, as a model would send it.
-const PIECE: usize = 12;
+const CHUNK_SIZE: usize = 12;
 
 /// A provider that plays a [`Script`].
 #[derive(Debug)]
@@ -83,7 +80,7 @@ fn usage(turn: &Turn, request: &Request) -> TokenUsage {
 
 fn pieces(text: &str) -> Vec<String> {
     let characters: Vec<char> = text.chars().collect();
-    characters.chunks(PIECE).map(|piece| piece.iter().collect()).collect()
+    characters.chunks(CHUNK_SIZE).map(|piece| piece.iter().collect()).collect()
 }
 
 #[cfg(test)]

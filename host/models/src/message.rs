@@ -92,7 +92,8 @@ impl Message {
     }
 
     /// Returns true if a task begins with this message.
-    pub(crate) fn is_prompt(&self) -> bool {
+    #[must_use]
+    pub fn is_prompt(&self) -> bool {
         matches!(self, Self::User { author, .. } if *author != Author::Policy)
     }
 
@@ -113,7 +114,8 @@ impl Message {
     }
 
     /// Returns the size of text, calls and thinking, in bytes.
-    pub(crate) fn size(&self) -> usize {
+    #[must_use]
+    pub fn size(&self) -> usize {
         let Self::Assistant { text, tool_calls, thoughts } = self else { return self.text().len() };
         let calls = tool_calls.iter().map(|call| call.name.len() + call.arguments.to_string().len());
         let thinking = thoughts.thinking.iter().map(|thinking| thinking.text.len() + thinking.signature.len());
@@ -176,6 +178,12 @@ pub struct Thoughts {
 }
 
 impl Thoughts {
+    /// Creates the thinking of one answer.
+    #[must_use]
+    pub fn new(provider: impl Into<String>, model: impl Into<String>, thinking: Vec<Thinking>) -> Self {
+        Self { provider: provider.into(), model: model.into(), thinking }
+    }
+
     /// Returns true if there is no thinking.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -246,7 +254,7 @@ pub enum ThinkingKind {
 impl ThinkingKind {
     /// Returns true if the provider checks that the messages before it are unchanged.
     #[must_use]
-    pub(crate) fn is_signed(self) -> bool {
+    pub fn is_signed(self) -> bool {
         matches!(self, Self::Thinking | Self::RedactedThinking)
     }
 

@@ -10,80 +10,30 @@
 //! (<https://openrouter.ai/docs/guides/best-practices/reasoning-tokens>). Servers refuse unknown fields, so thinking
 //! goes back in the field in which it came.
 
-use super::http::{Decoder, Endpoint, said};
-use super::reasoning::{self, Reasoning};
-use super::{Delta, DeltaStream, Provider, ProviderError, Request, Timeouts};
+use crate::endpoint::{Decoder, Endpoint, error_message};
+use crate::error::ProviderError;
 use crate::message::{Message, StopReason, TokenUsage, ToolUse};
-use async_trait::async_trait;
-use reqwest::header::AUTHORIZATION;
+use crate::provider::{Delta, Request};
+use crate::reasoning::{self, Reasoning};
+use reqwest::header::{AUTHORIZATION, HeaderName};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// Default base URL of OpenAI's API.
-pub const BASE_URL: &str = "https://api.openai.com/v1";
-/// Default environment variable of the key.
-pub const KEY_VARIABLE: &str = "OPENAI_API_KEY";
-
-/// A server that speaks OpenAI's chat completions.
-#[derive(Clone, Debug)]
-pub struct OpenAi {
-    endpoint: Endpoint,
+/// Returns the headers of a request.
+pub(crate) fn headers(key: Option<&str>) -> Vec<(HeaderName, String)> {
+    key.map(|key| (AUTHORIZATION, format!("Bearer {key}"))).into_iter().collect()
 }
 
-impl OpenAi {
-    /// Creates a provider at `endpoint`.
-    #[must_use]
-    pub fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint }
-    }
-
-    /// Creates a provider for OpenAI's own servers, with the key from [`KEY_VARIABLE`].
-    ///
-    /// # Errors
-    /// Returns an error if the variable is absent or empty.
-    pub fn from_env() -> Result<Self, ProviderError> {
-        Ok(Self::new(Endpoint::new("openai", BASE_URL, Some(KEY_VARIABLE), Timeouts::default())?))
-    }
-}
-
-#[async_trait]
-impl Provider for OpenAi {
-    fn name(&self) -> &str {
-        self.endpoint.provider()
-    }
-
-    fn notice(&self) -> Option<String> {
-        self.endpoint.notice()
-    }
-
-    async fn send(&self, request: Request) -> Result<DeltaStream, ProviderError> {
-        let body = self.body(&request);
-        self.send_body(request, body).await
-    }
-
-    fn body(&self, request: &Request) -> Value {
-        let host = self.endpoint.host();
-        body(request, host == Some("api.openai.com"), host == Some("api.deepseek.com"))
-    }
-
-    async fn send_body(&self, request: Request, body: Value) -> Result<DeltaStream, ProviderError> {
-        let bearer = self.endpoint.key().map(|key| format!("Bearer {key}"));
-        let headers: Vec<_> = bearer.iter().map(|value| (AUTHORIZATION, value.as_str())).collect();
-        let chunks = Chunks::new(self.endpoint.clone(), request.messages.len());
-        self.endpoint.post("chat/completions", &headers, &body, chunks).await
-    }
-}
-
-/// Builds the request body. `openai` and `deepseek` mean that it goes to that company's own server.
-fn body(request: &Request, openai: bool, deepseek: bool) -> Value {
+/// Builds the request body for a server with this host name; `None` for a program.
+pub(crate) fn body(request: &Request, host: Option<&str>) -> Value {
     let mut body = json!({
         "model": request.model,
         "stream": true,
         "stream_options": { "include_usage": true },
-        "messages": messages(request, deepseek),
+        "messages": messages(request, host == Some("api.deepseek.com")),
     });
     // OpenAI's newer models refuse `max_tokens`, and many other servers know only that.
-    let limit = if openai { "max_completion_tokens" } else { "max_tokens" };
+    let limit = if host == Some("api.openai.com") { "max_completion_tokens" } else { "max_tokens" };
     body[limit] = json!(request.max_output_tokens);
     if let Some(temperature) = request.temperature {
         body["temperature"] = json!(temperature);
@@ -140,17 +90,17 @@ struct Chunk {
 
 #[derive(Deserialize)]
 struct Choice {
-    delta: Option<Piece>,
+    delta: Option<ChoiceDelta>,
     finish_reason: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
-struct Piece {
+struct ChoiceDelta {
     content: Option<String>,
     refusal: Option<String>,
     tool_calls: Option<Vec<CallPiece>>,
     #[serde(flatten)]
-    reasoning: reasoning::Piece,
+    reasoning: reasoning::ReasoningPiece,
 }
 
 #[derive(Deserialize)]
@@ -212,7 +162,8 @@ impl OpenCall {
     }
 }
 
-struct Chunks {
+/// Decodes the chunks of one answer.
+pub(crate) struct Chunks {
     endpoint: Endpoint,
     /// Makes identifiers unique in the conversation if the server sends none.
     salt: usize,
@@ -222,7 +173,7 @@ struct Chunks {
 }
 
 impl Chunks {
-    fn new(endpoint: Endpoint, salt: usize) -> Self {
+    pub(crate) fn new(endpoint: Endpoint, salt: usize) -> Self {
         Self { endpoint, salt, calls: Vec::new(), reasoning: Reasoning::default(), finish: None }
     }
 
@@ -284,10 +235,10 @@ impl Chunks {
     }
 
     fn failure(&self, body: &Value) -> ProviderError {
-        let said = said(body).unwrap_or_else(|| "it reported an error".into());
+        let message = error_message(body).unwrap_or_else(|| "it reported an error".into());
         ProviderError::BrokenStream {
             provider: self.endpoint.provider().to_owned(),
-            reason: self.endpoint.quoted(&said),
+            reason: self.endpoint.quoted(&message),
         }
     }
 }
@@ -344,6 +295,7 @@ fn stop_reason(word: String) -> StopReason {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::endpoint::Timeouts;
     use crate::message::{Thinking, ThinkingKind};
 
     fn chunks() -> Chunks {
