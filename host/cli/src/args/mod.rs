@@ -5,6 +5,7 @@ mod agents;
 mod log;
 mod mcp;
 mod resident;
+mod rule;
 mod session;
 
 pub(crate) use acp::AcpArgs;
@@ -12,6 +13,7 @@ pub(crate) use agents::{AgentsArgs, DoctorArgs, InstallArgs, UninstallArgs};
 pub(crate) use log::{AuditArgs, AuditCommand, FilterArgs, ReplayArgs, ShowArgs, TailArgs, VerifyArgs};
 pub(crate) use mcp::{ApproveToolsArgs, InterceptorArgs, McpArgs, McpCommand};
 pub(crate) use resident::{ApprovalsArgs, ApprovalsCommand, HookArgs, ServeArgs};
+pub(crate) use rule::{ExplainArgs, RuleArgs, RuleCommand};
 pub(crate) use session::{ListArgs, RemoveArgs, ResumeArgs, SessionArgs, SessionCommand, ShowSessionArgs};
 
 use crate::exit::CODES;
@@ -87,6 +89,7 @@ pub(crate) enum Command {
     Audit(AuditArgs),
     Replay(ReplayArgs),
     Cache(CacheArgs),
+    Rule(RuleArgs),
     /// A program `hookhost-NAME` of the user.
     #[command(external_subcommand)]
     External(Vec<OsString>),
