@@ -63,7 +63,7 @@ pub(crate) async fn run(args: &ReplayArgs) -> Result<Exit, CliError> {
             let verify = log.map_or_else(String::new, |log| format!(" --log {log}"));
             audit_log::unreadable(error)
                 .advise(format!("hookhost audit verify{verify}"))
-                .advise("hookhost replay --unverified, if it is to be replayed nevertheless")
+                .advise("hookhost replay --unverified, to replay it nevertheless")
         }
         error => audit_log::unreadable(error),
     })?;

@@ -130,7 +130,7 @@ fn claimed(args: &ServeArgs, place: &Place) -> Result<Option<Resident>, CliError
             Err(_) => false,
         };
         if !is_of_a_hook {
-            return Err(CliError::not_loaded(anyhow!("a resident host of yours is there already"))
+            return Err(CliError::not_loaded(anyhow!("your resident host runs already"))
                 .advise("hookhost serve --status")
                 .advise("hookhost serve --stop"));
         }

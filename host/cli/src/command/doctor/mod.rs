@@ -86,7 +86,7 @@ pub(super) fn diagnoses(places: &AgentPlaces, named: &[String]) -> Vec<(&'static
 fn left_out(places: &AgentPlaces) -> Option<Check> {
     let shown: Vec<_> = places.left_out.iter().map(|directory| format!("`{}`", directory.display())).collect();
     let says = format!(
-        "{} of the PATH are of this project or of the working directory: no program there is looked for or run",
+        "{} of the PATH belong to this project or the working directory: hookhost runs no program there",
         shown.join(", ")
     );
     (!shown.is_empty())

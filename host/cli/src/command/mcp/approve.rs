@@ -47,7 +47,7 @@ pub(crate) fn approve(args: &ApproveToolsArgs) -> Result<Exit, CliError> {
                 return Ok(Exit::Rejected);
             }
             None => {
-                return Err(CliError::usage("there is no terminal on which you could be asked")
+                return Err(CliError::usage("there is no terminal on which to ask you")
                     .advise(output::this_command_and("--yes")));
             }
         }
