@@ -56,7 +56,7 @@ impl Conversation {
         }
     }
 
-    /// Returns the session's directory, if it is stored.
+    /// Returns the session's file, if it is stored.
     pub(super) fn path(&self) -> Option<PathBuf> {
         self.path.clone()
     }

@@ -369,6 +369,6 @@ pub struct RunOutcome {
     pub subagent_turns: u32,
     /// Tokens used by the session, sub-agents included.
     pub usage: TokenUsage,
-    /// Directory of the stored session.
+    /// File of the stored session.
     pub transcript: Option<PathBuf>,
 }

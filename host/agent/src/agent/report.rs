@@ -52,7 +52,7 @@ pub enum AgentEvent {
         provider: String,
         /// Name of the model.
         model: String,
-        /// Directory of the stored session.
+        /// File of the stored session.
         transcript: Option<PathBuf>,
         /// Number of messages that the session already has; 0 for a new one.
         messages: usize,

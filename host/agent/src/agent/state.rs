@@ -9,7 +9,7 @@ use super::run_context::{LoopEvent, RunContext};
 use super::subagent::SpawnAgent;
 use super::submit_plan::SubmitPlan;
 use super::{Agent, AgentError, AgentEvent, Reporter, RunOutcome, Status};
-use crate::session_store::{Ending, Resumed, SessionStoreError};
+use crate::session_store::{Ending, ResumedSession, SessionStoreError};
 use crate::tool::{ToolContext, Toolbox, ToolboxError};
 use hookhost::contract::{EventKind, ModelRef, Rejection, Stop, ToolSpec, Turn, TurnSummary};
 use hookhost::session::{Session, SessionSpec};
@@ -180,7 +180,7 @@ impl Opened {
     ///
     /// # Errors
     /// Returns an error if the engine refuses the session, or if it cannot be stored.
-    pub(super) fn new(agent: &Agent, resumed: Option<Resumed>) -> Result<Self, AgentError> {
+    pub(super) fn new(agent: &Agent, resumed: Option<ResumedSession>) -> Result<Self, AgentError> {
         let Agent { host, models, config, workspace, .. } = agent;
         // These tools serve only for their definitions: each run creates its own ones with its run context.
         let tools = tools(agent, &Arc::new(RunContext::new(unbounded_channel().0)), &Arc::new(Limits::new(config)))?;
@@ -223,7 +223,7 @@ impl<'a> Run<'a> {
         reporter: &'a dyn Reporter,
         cancel: &CancellationToken,
         limits: Arc<Limits>,
-        resumed: Option<Resumed>,
+        resumed: Option<ResumedSession>,
     ) -> Result<Self, AgentError> {
         let opened = Opened::new(agent, resumed)?;
         Ok(Self::within(opened, agent, reporter, cancel, limits)?)

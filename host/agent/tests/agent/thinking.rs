@@ -125,11 +125,15 @@ async fn thinking_goes_back_signed_and_where_it_was_also_when_the_session_contin
     assert_eq!(answer(&server, 1)["content"], expected);
     assert_eq!(harness.shown(), "I look.Nothing.", "thinking is no part of the answer");
     assert_eq!(reasoning(&harness), ["I wonder what is here."], "what is encrypted or empty is not shown");
-    let file = outcome.transcript.as_ref().unwrap().join("messages/0002-assistant.md");
-    let file = std::fs::read_to_string(file).unwrap();
-    assert!(file.contains("\n```thinking signature=RXFRQkNrWUlBUmdD\nI wonder what is here.\n```\n"), "{file}");
-    assert!(file.contains("\n```thinking kind=redacted_thinking signature=RW13S0FoZ0JFZ3k=\n"), "{file}");
-    assert!(file.contains("\nthinking_behind: 0/0 0/0 7/1\n"), "{file}");
+    let stored = stored(&outcome);
+    let Message::Assistant { thoughts, .. } = &stored[1] else { panic!("{stored:?}") };
+    let pieces: Vec<_> = thoughts.thinking.iter().map(|one| (one.kind, one.signature.as_str())).collect();
+    assert_eq!(
+        pieces[..2],
+        [(ThinkingKind::Thinking, "RXFRQkNrWUlBUmdD"), (ThinkingKind::RedactedThinking, "RW13S0FoZ0JFZ3k=")]
+    );
+    let places: Vec<_> = thoughts.thinking.iter().map(|one| (one.text_before, one.calls_before)).collect();
+    assert_eq!(places, [(0, 0), (0, 0), (7, 1)]);
     resume(&harness, &outcome).await;
     assert_eq!(answer(&server, 2)["content"], expected);
 }
