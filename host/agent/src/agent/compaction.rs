@@ -8,7 +8,7 @@ use super::wire_hooks::WholeResponse;
 use crate::message::{Author, Message, TokenUsage};
 use crate::provider::{Delta, ProviderError, Request};
 use futures_util::StreamExt as _;
-use hookhost::contract::{Compaction, EventKind, GateOutcome, TransformOutcome};
+use hookhost::contract::{Compaction, Decision, EventKind, TransformOutcome};
 use serde_json::{Value, json};
 
 /// Percentages of the context window: the size that triggers a summary, and the part that is kept unchanged.
@@ -51,9 +51,9 @@ impl Run<'_> {
             return Err(self.interrupted());
         };
         let summary = match settled.outcome {
-            GateOutcome::Allowed { .. } => self.summary(&older, summarised, window).await?,
-            GateOutcome::Responded { response, .. } => Some(response),
-            GateOutcome::Rejected(rejection) => {
+            Decision::Allowed { .. } => self.summary(&older, summarised, window).await?,
+            Decision::Responded { response, .. } => Some(response),
+            Decision::Rejected(rejection) => {
                 self.report_refusal(EventKind::BeforeCompaction, &rejection);
                 if rejection.ends.is_some() {
                     return Err(Ended::rejected(rejection));

@@ -8,7 +8,7 @@ use crate::message::{Message, Thinking, Thoughts, TokenUsage, ToolUse};
 use crate::provider::{DeltaStream, Provider, ProviderError, Request};
 use crate::session_store::Generation;
 use hookhost::TextStream;
-use hookhost::contract::{EventKind, GateOutcome, Inference, ModelRef, Response, Totals, Turn, Usage};
+use hookhost::contract::{Decision, EventKind, Inference, ModelRef, Response, Totals, Turn, Usage};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -137,7 +137,7 @@ impl Run<'_> {
         let Some(settled) = self.unless_cancelled(self.session.turn_start(turn)).await else {
             return Ok(State::Ended(self.interrupted()));
         };
-        if let GateOutcome::Rejected(rejection) = settled.outcome {
+        if let Decision::Rejected(rejection) = settled.outcome {
             self.report_refusal(EventKind::TurnStart, &rejection);
             return self.refused_turn(Ended::rejected(rejection));
         }
@@ -190,7 +190,7 @@ impl Run<'_> {
             return Gated::Ended(self.interrupted());
         };
         match settled.outcome {
-            GateOutcome::Allowed { value } => {
+            Decision::Allowed { value } => {
                 let changed_by = &settled.record.changed_by;
                 if !changed_by.is_empty() {
                     let (before, after) = differences(&asked, &value);
@@ -209,8 +209,8 @@ impl Run<'_> {
                 request.forget_thoughts_of_others(provider.name());
                 Gated::Send(Outgoing { provider, request, body: None, failures: 0 })
             }
-            GateOutcome::Responded { response, by, .. } => Gated::Responded { text: response, by },
-            GateOutcome::Rejected(rejection) => {
+            Decision::Responded { response, by, .. } => Gated::Responded { text: response, by },
+            Decision::Rejected(rejection) => {
                 self.report_refusal(EventKind::BeforeInference, &rejection);
                 Gated::Ended(Ended::rejected(rejection))
             }
@@ -330,7 +330,7 @@ impl Run<'_> {
         let Some(settled) = self.unless_cancelled(self.session.token_usage(usage)).await else {
             return Some(self.interrupted());
         };
-        let GateOutcome::Rejected(rejection) = settled.outcome else { return None };
+        let Decision::Rejected(rejection) = settled.outcome else { return None };
         self.report_refusal(EventKind::TokenUsage, &rejection);
         Some(Ended::rejected(rejection))
     }

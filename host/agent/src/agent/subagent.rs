@@ -8,7 +8,7 @@ use super::{Agent, AgentEvent, Reporter, RunOutcome, Status};
 use crate::provider::ToolDefinition;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, parsed};
 use async_trait::async_trait;
-use hookhost::contract::{EventKind, GateOutcome, Subagent, SubagentSummary};
+use hookhost::contract::{Decision, EventKind, Subagent, SubagentSummary};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -89,8 +89,8 @@ impl Tool for SpawnAgent {
             settled = session.subagent_start(asked.clone()) => settled,
         };
         let prompt = match settled.outcome {
-            GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } => value.prompt,
-            GateOutcome::Rejected(rejection) => {
+            Decision::Allowed { value } | Decision::Responded { value, .. } => value.prompt,
+            Decision::Rejected(rejection) => {
                 run_context
                     .report(AgentEvent::Rejected { event: EventKind::SubagentStart, refusal: (&rejection).into() });
                 run_context.refused(&rejection);

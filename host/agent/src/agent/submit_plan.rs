@@ -6,7 +6,7 @@ use crate::counted::counted;
 use crate::provider::ToolDefinition;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, parsed};
 use async_trait::async_trait;
-use hookhost::contract::{EventKind, GateOutcome, Plan, Task};
+use hookhost::contract::{Decision, EventKind, Plan, Task};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -78,8 +78,8 @@ impl Tool for SubmitPlan {
         let proposed = Plan { title, tasks, clear_existing };
         let settled = session.plan_submit(proposed.clone()).await;
         let plan = match settled.outcome {
-            GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } => value,
-            GateOutcome::Rejected(rejection) => {
+            Decision::Allowed { value } | Decision::Responded { value, .. } => value,
+            Decision::Rejected(rejection) => {
                 run_context.report(AgentEvent::Rejected { event: EventKind::PlanSubmit, refusal: (&rejection).into() });
                 run_context.refused(&rejection);
                 return Ok(failed(rejection.to_string()));

@@ -5,7 +5,7 @@ use super::AgentEvent;
 use super::request::Outgoing;
 use super::state::{Ended, Run};
 use crate::message::{Thinking, TokenUsage, ToolUse};
-use hookhost::contract::{EventKind, GateOutcome, Json, ModelRef, RawRequest, RawResponse, TransformOutcome};
+use hookhost::contract::{Decision, EventKind, Json, ModelRef, RawRequest, RawResponse, TransformOutcome};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -40,7 +40,7 @@ impl Run<'_> {
             return Err(self.interrupted());
         };
         match settled.outcome {
-            GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } => {
+            Decision::Allowed { value } | Decision::Responded { value, .. } => {
                 let after: Value = value.body.read().unwrap_or_default();
                 let by = settled.record.changed_by;
                 if !by.is_empty() {
@@ -50,7 +50,7 @@ impl Run<'_> {
                 outgoing.body = Some(after);
                 Ok(())
             }
-            GateOutcome::Rejected(rejection) => {
+            Decision::Rejected(rejection) => {
                 self.report_refusal(EventKind::RequestSend, &rejection);
                 Err(Ended::rejected(rejection))
             }
