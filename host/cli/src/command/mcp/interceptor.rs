@@ -11,7 +11,7 @@ use hookhost_adapters::json;
 use hookhost_relay::lines::{self, Line};
 use hookhost_relay::name::ServerName;
 use hookhost_relay::streams;
-use hookhost_server::interceptor::Interceptors;
+use hookhost_standards::interceptor::Interceptors;
 use serde_json::Value;
 use std::io;
 use tokio::io::{AsyncWriteExt as _, BufReader};
