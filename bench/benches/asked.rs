@@ -9,7 +9,7 @@
 
 use hookhost::config::{Digest, Entry, Settings};
 use hookhost::contract::{Action, Refusal, ToolCall, ToolOrigin};
-use hookhost::{Config, GateOutcome, Host, Rule, Session, SessionSpec};
+use hookhost::{Config, Decision, Host, Rule, Session, SessionSpec};
 use no_force_push::NoForcePush;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -32,9 +32,9 @@ fn main() {
 fn answer(runtime: &Runtime, session: &Session, command: &str, events: u64) -> Value {
     let call = session.tool_call("call-1", "bash", &json!({ "command": command }), ToolOrigin::Builtin);
     let is_rejected = || match runtime.block_on(session.before_tool_call(call.clone())).outcome {
-        GateOutcome::Allowed { .. } => false,
-        GateOutcome::Rejected(_) => true,
-        GateOutcome::Responded { .. } => panic!("the rule does not respond"),
+        Decision::Allowed { .. } => false,
+        Decision::Rejected(_) => true,
+        Decision::Responded { .. } => panic!("the rule does not respond"),
     };
     let rejected = is_rejected();
     let began = Instant::now();

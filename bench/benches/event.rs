@@ -15,7 +15,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use hookhost::config::Entry;
 use hookhost::contract;
 use hookhost::contract::{Action, Refusal, ToolCall, ToolCallVerdict};
-use hookhost::{Config, GateOutcome, Host, Rule};
+use hookhost::{Config, Decision, Host, Rule};
 use no_force_push::NoForcePush;
 use subject::{Bare, call, component, entry, session_of};
 use tokio::runtime::Runtime;
@@ -35,7 +35,7 @@ fn one_event(criterion: &mut Criterion) {
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
                 let outcome = runtime.block_on(session.before_tool_call(event.clone())).outcome;
-                assert!(matches!(outcome, GateOutcome::Allowed { .. }));
+                assert!(matches!(outcome, Decision::Allowed { .. }));
             });
         });
     }
@@ -66,7 +66,7 @@ fn one_rule(criterion: &mut Criterion) {
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
                 let outcome = runtime.block_on(session.before_tool_call(event.clone())).outcome;
-                assert!(matches!(outcome, GateOutcome::Allowed { .. }));
+                assert!(matches!(outcome, Decision::Allowed { .. }));
             });
         });
     }

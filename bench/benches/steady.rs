@@ -17,7 +17,7 @@ mod subject;
 mod wire;
 
 use at_once::{AtOnce, SESSIONS};
-use hookhost::GateOutcome;
+use hookhost::Decision;
 use hookhost::config::Entry;
 use hookhost::contract;
 use std::path::Path;
@@ -67,7 +67,7 @@ fn main() {
                 }
                 _ => {
                     let outcome = session.before_tool_call(event.clone()).await.outcome;
-                    assert!(matches!(outcome, GateOutcome::Allowed { .. }));
+                    assert!(matches!(outcome, Decision::Allowed { .. }));
                 }
             }
         }

@@ -8,7 +8,7 @@
 
 use hookhost::config::{Digest, Entry, Settings};
 use hookhost::contract::ToolOrigin;
-use hookhost::{Config, Engine, GateOutcome, Host, PreparedCall, Session, SessionSpec};
+use hookhost::{Config, Decision, Engine, Host, PreparedCall, Session, SessionSpec};
 use hookhost_bench_table::measure::{compare_batches, spoken};
 use hookhost_bench_table::memory::{address_space_gib, resident_mib};
 use hookhost_bench_table::table::{Row, Table};
@@ -152,9 +152,9 @@ fn serve(tenants: usize, distinct: usize, cache: &Path) {
     // Checks that each tenant is under its own rules, and runs all of their code once.
     for (tenant, session) in sessions.iter().enumerate() {
         let settle = |path: &str| runtime.block_on(session.before_tool_call(write(session, path))).outcome;
-        assert!(matches!(settle(&protected(tenant % distinct, "x")), GateOutcome::Rejected(_)));
+        assert!(matches!(settle(&protected(tenant % distinct, "x")), Decision::Rejected(_)));
         let others = protected((tenant + 1) % distinct, "x");
-        assert!(distinct == 1 || matches!(settle(&others), GateOutcome::Allowed { .. }));
+        assert!(distinct == 1 || matches!(settle(&others), Decision::Allowed { .. }));
     }
     let files = std::fs::read_dir("/proc/self/fd").unwrap().count();
     let figures = json!({
@@ -175,7 +175,7 @@ fn serve(tenants: usize, distinct: usize, cache: &Path) {
             let began = Instant::now();
             let outcome = runtime.block_on(session.before_tool_call(call)).outcome;
             time += began.elapsed();
-            assert!(matches!(outcome, GateOutcome::Allowed { .. }));
+            assert!(matches!(outcome, Decision::Allowed { .. }));
         }
         println!("{}", time.as_nanos());
     }

@@ -5,7 +5,7 @@ use crate::limits::{Appended, Moved};
 use crate::plugins::host;
 use crate::subject::{self, Bare, call};
 use hookhost::contract::{Action, ResultSource, ToolCall, ToolCallVerdict, ToolOrigin, ToolResult};
-use hookhost::{GateOutcome, Host, PreparedCall, Session, SessionSpec, TransformOutcome};
+use hookhost::{Decision, Host, PreparedCall, Session, SessionSpec, TransformOutcome};
 use hookhost_bench_table::measure::{compare, compare_batches, spoken};
 use hookhost_bench_table::table::{Row, Table};
 use serde_json::value::RawValue;
@@ -155,7 +155,7 @@ fn of_a_proxied_call(table: &mut Table, runtime: &Runtime, session: &Session) {
 
 fn allowed(runtime: &Runtime, session: &Session, event: &PreparedCall) {
     let outcome = runtime.block_on(session.before_tool_call(event.clone())).outcome;
-    assert!(matches!(outcome, GateOutcome::Allowed { .. }));
+    assert!(matches!(outcome, Decision::Allowed { .. }));
 }
 
 /// The same rule without a sandbox.

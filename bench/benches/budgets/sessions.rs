@@ -2,7 +2,7 @@
 
 use crate::plugins::host;
 use crate::subject::call;
-use hookhost::{GateOutcome, SessionSpec};
+use hookhost::{Decision, SessionSpec};
 use hookhost_bench_table::memory::resident_mib;
 use hookhost_bench_table::table::{Row, Table};
 use std::path::Path;
@@ -24,7 +24,7 @@ pub(crate) fn rows(table: &mut Table, events: usize) {
     for round in 1..=rounds {
         for session in &sessions {
             let outcome = runtime.block_on(session.before_tool_call(event.clone())).outcome;
-            assert!(matches!(outcome, GateOutcome::Allowed { .. }));
+            assert!(matches!(outcome, Decision::Allowed { .. }));
         }
         if round % (rounds / 10) == 0 {
             resident.push(resident_mib());

@@ -3,7 +3,7 @@
 use crate::plugins::component_called;
 use hookhost::config::{Digest, Entry, Settings};
 use hookhost::contract::ToolOrigin;
-use hookhost::{Config, GateOutcome, Host, PreparedCall, Session, SessionSpec};
+use hookhost::{Config, Decision, Host, PreparedCall, Session, SessionSpec};
 use hookhost_bench_table::measure::{compare, spoken};
 use hookhost_bench_table::table::{Row, Table};
 use hookhost_guest::prelude::{Plugin as _, ToolCallVerdict};
@@ -89,7 +89,7 @@ fn page_faults() -> Option<u64> {
 
 fn allowed(runtime: &Runtime, session: &Session, call: &PreparedCall) {
     let outcome = runtime.block_on(session.before_tool_call(call.clone())).outcome;
-    assert!(matches!(outcome, GateOutcome::Allowed { .. }));
+    assert!(matches!(outcome, Decision::Allowed { .. }));
 }
 
 fn session(runtime: &Runtime, path: &Path, config: &Value) -> Session {

@@ -5,7 +5,7 @@ use crate::plugins::Copies;
 use crate::subject::{call, component};
 use hookhost::config::{Entry, Settings};
 use hookhost::contract::ToolOrigin;
-use hookhost::{Config, GateOutcome, Host, PreparedCall, Session, SessionSpec};
+use hookhost::{Config, Decision, Host, PreparedCall, Session, SessionSpec};
 use hookhost_bench_table::measure::{Times, in_turns};
 use hookhost_bench_table::plot::{Line, Point};
 use serde_json::json;
@@ -51,7 +51,7 @@ impl Place {
 
     pub(crate) fn allow(&self, session: &Session, event: &PreparedCall) {
         let outcome = self.runtime.block_on(session.before_tool_call(event.clone())).outcome;
-        assert!(matches!(outcome, GateOutcome::Allowed { .. }));
+        assert!(matches!(outcome, Decision::Allowed { .. }));
     }
 }
 

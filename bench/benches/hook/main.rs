@@ -333,7 +333,7 @@ impl Home {
         self.ask("git status");
     }
 
-    fn serve(&self, words: &[&str]) -> Resident<'_> {
+    fn serve(&self, words: &[&str]) -> ResidentHost<'_> {
         let mut command = self.command(&self.hookhost);
         let mut child = command.arg("serve").args(words).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
@@ -345,7 +345,7 @@ impl Home {
         while !place.socket().exists() {
             thread::yield_now();
         }
-        Resident { home: self, child, address }
+        ResidentHost { home: self, child, address }
     }
 
     fn stop(&self) {
@@ -358,14 +358,14 @@ impl Home {
 }
 
 /// A resident host. Dropping the value ends it.
-struct Resident<'a> {
+struct ResidentHost<'a> {
     home: &'a Home,
     child: Child,
     /// Its HTTP address, if it serves HTTP; otherwise its socket.
     address: String,
 }
 
-impl Drop for Resident<'_> {
+impl Drop for ResidentHost<'_> {
     fn drop(&mut self) {
         self.home.stop();
         self.child.wait().unwrap();

@@ -2,7 +2,7 @@
 
 use crate::subject::{call, component, entry};
 use hookhost::config::Settings;
-use hookhost::{Config, GateOutcome, Host, PreparedCall, Session, SessionSpec};
+use hookhost::{Config, Decision, Host, PreparedCall, Session, SessionSpec};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -51,7 +51,7 @@ impl AtOnce {
                     let (session, event) = &*session;
                     for _ in 0..each {
                         let outcome = session.before_tool_call(event.clone()).await.outcome;
-                        assert!(matches!(outcome, GateOutcome::Allowed { .. }));
+                        assert!(matches!(outcome, Decision::Allowed { .. }));
                     }
                 });
             }

@@ -4,15 +4,15 @@ use crate::{configuration, loading};
 use hookhost::command::{ProjectFile, TrustStore};
 use hookhost::config::{Config, FILE_NAME};
 use hookhost_client::place::Place;
-use hookhost_resident::{Configurations, Found, users_file};
+use hookhost_resident::{ConfigurationSource, FoundConfiguration, users_file};
 use std::path::{Path, PathBuf};
 
 /// Finds the user's own file and the approved ones of the project.
 #[derive(Debug)]
 pub(crate) struct UserConfigurations;
 
-impl Configurations for UserConfigurations {
-    fn find(&self, directory: &Path, loaded: Option<&Config>) -> Result<Found, String> {
+impl ConfigurationSource for UserConfigurations {
+    fn find(&self, directory: &Path, loaded: Option<&Config>) -> Result<FoundConfiguration, String> {
         let found = configuration::find(None, directory).map_err(|stop| stop.message())?;
         if let Some(loaded) = loaded {
             loading::keeps_all_files(&found, loaded).map_err(|stop| stop.message())?;
@@ -22,7 +22,7 @@ impl Configurations for UserConfigurations {
         let changes = found.changes.iter().map(configuration::changed);
         let inert = found.inert.iter().map(configuration::inert);
         let notes = changes.chain(inert).map(|note| format!("hookhost: {note}")).collect();
-        Ok(Found::new(found.config).notes(notes))
+        Ok(FoundConfiguration::new(found.config).notes(notes))
     }
 
     fn files(&self, directory: &Path, loaded: Option<&Config>) -> Vec<PathBuf> {

@@ -1,7 +1,8 @@
 //! A connection to the resident host: one request and its responses, or many messages and their responses.
 
+use crate::deadlines::WaitCallback;
 use crate::proxies;
-use crate::settle::{Settler, Waits};
+use crate::settler::Settler;
 use hookhost_agents::directories::DIRECTORY_VARIABLES;
 use hookhost_agents::{Message, by_name};
 use hookhost_client::connection::{is_trusted, peer};
@@ -23,28 +24,28 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
 /// Time that a request may take to arrive.
-const FOR_A_REQUEST: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Interval of `waiting` frames while a message is under way. The hook ends a host that sends none.
+/// Interval of `waiting` frames while a message is pending. The hook ends a host that sends none.
 const WAITING_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Maximum number of messages under way on one connection.
-const MAX_UNDER_WAY: usize = 4096;
+/// Maximum number of pending messages of one connection.
+const MAX_PENDING: usize = 4096;
 
 /// Maximum number of bytes of these messages together, if there is more than one.
-const MAX_BYTES_UNDER_WAY: usize = 64 * 1024 * 1024;
+const MAX_PENDING_BYTES: usize = 64 * 1024 * 1024;
 
 /// Maximum number of response bytes that the other side has not read yet. Beyond it, its next message is not read.
 const MAX_UNREAD: usize = 1 << 20;
 
 /// Minimum free capacity at each read, in bytes.
-const PIECE: usize = 8 * 1024;
+const CHUNK_SIZE: usize = 8 * 1024;
 
 /// Maximum capacity that a connection keeps between two messages, in bytes.
-const MAX_KEPT: usize = 64 * 1024;
+const MAX_KEPT_CAPACITY: usize = 64 * 1024;
 
 /// The state that all connections share.
-pub(crate) struct Shared {
+pub(crate) struct HostState {
     pub(crate) settler: Arc<Settler>,
     /// The directories of hookhost's files by this process's own environment.
     pub(crate) directories: Vec<(String, String)>,
@@ -53,64 +54,66 @@ pub(crate) struct Shared {
     /// The address of the HTTP endpoint, if there is one.
     pub(crate) http_address: Option<std::net::SocketAddr>,
     /// Notified when the process must end.
-    pub(crate) told: Notify,
-    pub(crate) at_work: AtomicUsize,
-    pub(crate) done: Notify,
+    pub(crate) stop_requested: Notify,
+    /// Number of connections and messages that are being served.
+    pub(crate) active: AtomicUsize,
+    /// Notified when `active` falls.
+    pub(crate) message_done: Notify,
     /// Set when the process ends: kept connections then take no further message.
     pub(crate) ending: watch::Sender<bool>,
     /// Notified when the place is free for another resident host.
-    pub(crate) ended: Notify,
+    pub(crate) place_freed: Notify,
 }
 
 /// Counts one served connection, or one message of a kept connection, while it exists.
-struct AtWork(Arc<Shared>);
+struct ActiveGuard(Arc<HostState>);
 
-impl AtWork {
-    fn begin(shared: &Arc<Shared>) -> Self {
-        shared.at_work.fetch_add(1, Ordering::AcqRel);
+impl ActiveGuard {
+    fn begin(shared: &Arc<HostState>) -> Self {
+        shared.active.fetch_add(1, Ordering::AcqRel);
         Self(Arc::clone(shared))
     }
 }
 
-impl Drop for AtWork {
+impl Drop for ActiveGuard {
     fn drop(&mut self) {
-        self.0.at_work.fetch_sub(1, Ordering::AcqRel);
-        self.0.done.notify_one();
+        self.0.active.fetch_sub(1, Ordering::AcqRel);
+        self.0.message_done.notify_one();
     }
 }
 
 /// Serves a connection on its own task.
-pub(crate) fn serve_soon(shared: &Arc<Shared>, stream: UnixStream) {
-    let at_work = AtWork::begin(shared);
+pub(crate) fn serve(shared: &Arc<HostState>, stream: UnixStream) {
+    let active = ActiveGuard::begin(shared);
     tokio::spawn(async move {
-        if let Err(error) = converse(at_work, stream).await {
+        if let Err(error) = converse(active, stream).await {
             tracing::debug!(%error, "a hook has gone before it had its answer");
         }
     });
 }
 
 /// Serves one connection: one request and its responses, or many messages.
-async fn converse(at_work: AtWork, stream: UnixStream) -> io::Result<()> {
-    let shared = Arc::clone(&at_work.0);
+async fn converse(active: ActiveGuard, stream: UnixStream) -> io::Result<()> {
+    let shared = Arc::clone(&active.0);
     if !is_trusted(peer(&stream)?) {
         tracing::warn!("a process of another user has connected, and gets no answer");
         return Ok(());
     }
     let (input, mut output) = stream.into_split();
     let mut input = Input { stream: input, bytes: Vec::new() };
-    let body = match tokio::time::timeout(FOR_A_REQUEST, input.frame()).await {
+    let body = match tokio::time::timeout(REQUEST_TIMEOUT, input.frame()).await {
         Ok(body) => body?,
         Err(_) => return Ok(()),
     };
     match Request::from_body(&body) {
-        Err(error) => say(&mut output, &Response::Refused(error.to_string())).await,
+        Err(error) => send(&mut output, &Response::Refused(error.to_string())).await,
         Ok(Request::Stop) => {
-            let ended = shared.ended.notified();
+            let ended = shared.place_freed.notified();
             tokio::pin!(ended);
             ended.as_mut().enable();
-            // The end of the host waits for all connections at work, and this connection waits for that end.
-            drop(at_work);
-            shared.told.notify_one();
+            // The end of the host waits for all active connections, and this connection waits for that end.
+            drop(active);
+            shared.stop_requested.notify_one();
             // The connection closes after this, which tells the sender that the host has ended.
             ended.await;
             Ok(())
@@ -123,40 +126,45 @@ async fn converse(at_work: AtWork, stream: UnixStream) -> io::Result<()> {
                 status["http"] = address.to_string().into();
             }
             let status = status.to_string();
-            say(&mut output, &Response::Status(status)).await
+            send(&mut output, &Response::Status(status)).await
         }
         Ok(Request::Hook(request)) => hook(&shared, input, output, &request).await,
         Ok(Request::Keep) => {
-            // A kept connection counts as at work only while one of its messages is.
-            drop(at_work);
+            // A kept connection counts as active only while one of its messages is pending.
+            drop(active);
             keep(&shared, input, output).await
         }
     }
 }
 
 /// Settles the message of one hook.
-async fn hook(shared: &Shared, mut input: Input, mut output: OwnedWriteHalf, request: &HookRequest) -> io::Result<()> {
-    let (send, mut waits) = mpsc::unbounded_channel();
-    let waits_for = |seconds| _ = send.send(seconds);
+async fn hook(
+    shared: &HostState,
+    mut input: Input,
+    mut output: OwnedWriteHalf,
+    request: &HookRequest,
+) -> io::Result<()> {
+    let (sender, mut waits) = mpsc::unbounded_channel();
+    let on_wait = |seconds| _ = sender.send(seconds);
     let gone = async {
         // A hook sends nothing after its request. Any result means that it has gone or breaks the protocol.
         let _ = input.stream.read(&mut [0]).await;
     };
-    let mut settled = pin!(settled(shared, request, &waits_for, gone));
+    let mut settled = pin!(respond(shared, request, &on_wait, gone));
     let mut interval = waiting_interval();
     loop {
         tokio::select! {
             biased;
             // A failed write is ignored: the read above notices when the hook has gone.
             Some(seconds) = waits.recv() => {
-                let _ = say(&mut output, &Response::Waiting { seconds }).await;
+                let _ = send(&mut output, &Response::Waiting { seconds }).await;
             }
             response = &mut settled => return match response {
-                Some(response) => say(&mut output, &response).await,
+                Some(response) => send(&mut output, &response).await,
                 None => Ok(()),
             },
             _ = interval.tick() => {
-                let _ = say(&mut output, &Response::Waiting { seconds: 0 }).await;
+                let _ = send(&mut output, &Response::Waiting { seconds: 0 }).await;
             }
         }
     }
@@ -170,38 +178,39 @@ fn waiting_interval() -> Interval {
 }
 
 /// A message that is being settled: its response, unless the sender no longer waits, and the channel to the other side.
-type Settling = Pin<Box<dyn Future<Output = (Option<Said>, mpsc::UnboundedSender<Said>)> + Send>>;
+type MessageFuture =
+    Pin<Box<dyn Future<Output = (Option<OutgoingFrame>, mpsc::UnboundedSender<OutgoingFrame>)> + Send>>;
 
 /// Settles the messages of a kept connection concurrently, until the other side closes it or this process ends.
-async fn keep(shared: &Arc<Shared>, mut input: Input, output: OwnedWriteHalf) -> io::Result<()> {
-    let (send, mut said) = mpsc::unbounded_channel();
+async fn keep(shared: &Arc<HostState>, mut input: Input, output: OwnedWriteHalf) -> io::Result<()> {
+    let (sender, mut outgoing) = mpsc::unbounded_channel();
     // `Some` as long as messages are taken.
-    let mut send = Some(send);
-    let mut output = Output { stream: output, bytes: Vec::new(), written: 0, at_work: Vec::new() };
-    let under_way = UnderWay::default();
+    let mut sender = Some(sender);
+    let mut output = Output { stream: output, bytes: Vec::new(), written: 0, active: Vec::new() };
+    let pending = PendingMessages::default();
     // Cancels all messages when this function ends, whatever the cause.
-    let _nobody_waits = NobodyWaits(&under_way);
+    let _cancel = CancelOnDrop(&pending);
     let mut ending = shared.ending.subscribe();
     // A message that arrives alone is settled on this task. Handing it to another task and its response back takes longer than most
     // events.
-    let mut here: Option<Settling> = None;
+    let mut inline: Option<MessageFuture> = None;
     let mut interval = waiting_interval();
     loop {
-        let is_read = send.is_some() && output.unread() < MAX_UNREAD;
-        let is_at_work = !under_way.all().by_number.is_empty();
+        let is_read = sender.is_some() && output.unread() < MAX_UNREAD;
+        let is_active = !pending.all().by_number.is_empty();
         let body = tokio::select! {
             biased;
-            settled = settled_here(&mut here), if here.is_some() => {
-                here = None;
+            settled = poll_inline(&mut inline), if inline.is_some() => {
+                inline = None;
                 // Frames that announced a long wait must precede the response.
-                while let Ok(earlier) = said.try_recv() {
+                while let Ok(earlier) = outgoing.try_recv() {
                     output.add(earlier);
                 }
-                settled.into_iter().for_each(|said| output.add(said));
+                settled.into_iter().for_each(|outgoing| output.add(outgoing));
                 continue;
             }
-            Some(said) = said.recv() => {
-                output.add(said);
+            Some(outgoing) = outgoing.recv() => {
+                output.add(outgoing);
                 continue;
             }
             written = output.write(), if output.unread() > 0 => {
@@ -210,61 +219,63 @@ async fn keep(shared: &Arc<Shared>, mut input: Input, output: OwnedWriteHalf) ->
                 continue;
             }
             // Messages sent from now on are for the next resident host.
-            _ = ending.wait_for(|ending| *ending), if send.is_some() => {
-                send = None;
+            _ = ending.wait_for(|ending| *ending), if sender.is_some() => {
+                sender = None;
                 continue;
             }
             body = input.frame(), if is_read => body,
-            _ = interval.tick(), if is_at_work && output.unread() < MAX_UNREAD => {
-                for number in under_way.all().by_number.keys() {
+            _ = interval.tick(), if is_active && output.unread() < MAX_UNREAD => {
+                for number in pending.all().by_number.keys() {
                     let frame = Response::Waiting { seconds: 0 }.to_numbered_frame(*number);
-                    output.add(Said { frame, at_work: None });
+                    output.add(OutgoingFrame { frame, active: None });
                 }
                 continue;
             }
             else => return Ok(()),
         };
         let numbered = body.map_err(drop).and_then(|body| Numbered::from_body(&body).map_err(drop));
-        match (numbered, &send) {
-            (Ok(Numbered::Hook { number, request }), Some(send)) => {
-                let at_work = AtWork::begin(shared);
-                if !is_at_work {
+        match (numbered, &sender) {
+            (Ok(Numbered::Hook { number, request }), Some(sender)) => {
+                let active = ActiveGuard::begin(shared);
+                if !is_active {
                     interval.reset();
                 }
-                let Some(gone) = under_way.begin(number, request.message.len()) else {
-                    let most = MAX_BYTES_UNDER_WAY / 1024 / 1024;
-                    let why = format!("{MAX_UNDER_WAY} messages, or {most} MiB, are under way, and no more are taken");
+                let Some(gone) = pending.begin(number, request.message.len()) else {
+                    let most = MAX_PENDING_BYTES / 1024 / 1024;
+                    let why = format!("{MAX_PENDING} messages, or {most} MiB, are under way, and no more are taken");
                     let frame = Response::Refused(why).to_numbered_frame(number);
-                    output.add(Said { frame, at_work: Some(at_work) });
+                    output.add(OutgoingFrame { frame, active: Some(active) });
                     continue;
                 };
-                let (shared, send, under_way) = (Arc::clone(shared), send.clone(), under_way.clone());
+                let (shared, sender, pending) = (Arc::clone(shared), sender.clone(), pending.clone());
                 let message = Box::pin(async move {
-                    let waits = |seconds| {
+                    let on_wait = |seconds| {
                         let frame = Response::Waiting { seconds }.to_numbered_frame(number);
-                        let _ = send.send(Said { frame, at_work: None });
+                        let _ = sender.send(OutgoingFrame { frame, active: None });
                     };
-                    let response = settled(&shared, &request, &waits, gone).await;
-                    under_way.end(number);
-                    let said =
-                        |response: Response| Said { frame: response.to_numbered_frame(number), at_work: Some(at_work) };
-                    (response.map(said), send)
+                    let response = respond(&shared, &request, &on_wait, gone).await;
+                    pending.end(number);
+                    let outgoing = |response: Response| OutgoingFrame {
+                        frame: response.to_numbered_frame(number),
+                        active: Some(active),
+                    };
+                    (response.map(outgoing), sender)
                 });
-                if here.is_none() {
-                    here = Some(message);
+                if inline.is_none() {
+                    inline = Some(message);
                 } else {
                     tokio::spawn(async move {
-                        if let (Some(said), send) = message.await {
-                            let _ = send.send(said);
+                        if let (Some(outgoing), sender) = message.await {
+                            let _ = sender.send(outgoing);
                         }
                     });
                 }
             }
-            (Ok(Numbered::Gone { number }), _) => under_way.end(number),
+            (Ok(Numbered::Gone { number }), _) => pending.end(number),
             // The other side has gone, or breaks the protocol.
             (Err(()), _) | (Ok(Numbered::Hook { .. }), None) => {
-                under_way.clear();
-                send = None;
+                pending.clear();
+                sender = None;
             }
         }
     }
@@ -272,42 +283,42 @@ async fn keep(shared: &Arc<Shared>, mut input: Input, output: OwnedWriteHalf) ->
 
 /// Returns the response of the message that the connection's own task settles. If settling panics, there is no response, as on a
 /// separate task, and other messages continue.
-async fn settled_here(here: &mut Option<Settling>) -> Option<Said> {
-    let Some(message) = here else { return std::future::pending().await };
+async fn poll_inline(message: &mut Option<MessageFuture>) -> Option<OutgoingFrame> {
+    let Some(message) = message else { return std::future::pending().await };
     let polled = poll_fn(|context| {
         let poll = || message.as_mut().poll(context);
-        catch_unwind(AssertUnwindSafe(poll)).map_or(Poll::Ready(None), |polled| polled.map(|(said, _)| said))
+        catch_unwind(AssertUnwindSafe(poll)).map_or(Poll::Ready(None), |polled| polled.map(|(outgoing, _)| outgoing))
     });
     polled.await
 }
 
 /// Cancels all messages of a connection when it is dropped.
-struct NobodyWaits<'a>(&'a UnderWay);
+struct CancelOnDrop<'a>(&'a PendingMessages);
 
-impl Drop for NobodyWaits<'_> {
+impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         self.0.clear();
     }
 }
 
-/// The messages of one connection that are under way, by their numbers. Removing a message cancels it.
+/// The pending messages of one connection, by their numbers. Removing a message cancels it.
 #[derive(Clone, Default)]
-struct UnderWay(Arc<Mutex<Messages>>);
+struct PendingMessages(Arc<Mutex<PendingState>>);
 
 #[derive(Default)]
-struct Messages {
+struct PendingState {
     /// The cancel handle and the length of each message.
     by_number: HashMap<u64, (oneshot::Sender<()>, usize)>,
     bytes: usize,
 }
 
-impl UnderWay {
+impl PendingMessages {
     /// Adds a message of this length. The returned future ends when the sender no longer waits. Returns `None` if too many messages
-    /// are under way, or the number is taken.
+    /// are pending, or the number is taken.
     fn begin(&self, number: u64, length: usize) -> Option<impl Future<Output = ()> + use<>> {
         let mut all = self.all();
-        let has_room = all.by_number.is_empty() || all.bytes.saturating_add(length) <= MAX_BYTES_UNDER_WAY;
-        if !has_room || all.by_number.len() >= MAX_UNDER_WAY || all.by_number.contains_key(&number) {
+        let has_room = all.by_number.is_empty() || all.bytes.saturating_add(length) <= MAX_PENDING_BYTES;
+        if !has_room || all.by_number.len() >= MAX_PENDING || all.by_number.contains_key(&number) {
             return None;
         }
         let (waits, gone) = oneshot::channel();
@@ -326,19 +337,19 @@ impl UnderWay {
     }
 
     fn clear(&self) {
-        *self.all() = Messages::default();
+        *self.all() = PendingState::default();
     }
 
-    fn all(&self) -> MutexGuard<'_, Messages> {
+    fn all(&self) -> MutexGuard<'_, PendingState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A frame to the other side.
-struct Said {
+struct OutgoingFrame {
     frame: Vec<u8>,
-    /// The message that this frame answers. It counts as under way until the frame is written.
-    at_work: Option<AtWork>,
+    /// The message that this frame answers. It counts as active until the frame is written.
+    active: Option<ActiveGuard>,
 }
 
 /// The write half of a kept connection, with its buffer.
@@ -349,7 +360,7 @@ struct Output {
     /// Number of bytes in `bytes` that are written.
     written: usize,
     /// The messages that these frames answer.
-    at_work: Vec<AtWork>,
+    active: Vec<ActiveGuard>,
 }
 
 impl Output {
@@ -358,9 +369,9 @@ impl Output {
         self.bytes.len() - self.written
     }
 
-    fn add(&mut self, said: Said) {
-        self.bytes.extend(said.frame);
-        self.at_work.extend(said.at_work);
+    fn add(&mut self, outgoing: OutgoingFrame) {
+        self.bytes.extend(outgoing.frame);
+        self.active.extend(outgoing.active);
     }
 
     /// Writes as many bytes as the other side takes. Cancel-safe.
@@ -372,9 +383,9 @@ impl Output {
         self.written += written;
         if self.written == self.bytes.len() {
             self.bytes.clear();
-            self.bytes.shrink_to(MAX_KEPT);
+            self.bytes.shrink_to(MAX_KEPT_CAPACITY);
             self.written = 0;
-            self.at_work.clear();
+            self.active.clear();
         }
         Ok(())
     }
@@ -391,7 +402,7 @@ impl Input {
     /// Reads the body of the next frame. Cancel-safe.
     async fn frame(&mut self) -> io::Result<Vec<u8>> {
         loop {
-            let mut missing = PIECE;
+            let mut missing = CHUNK_SIZE;
             if let Some((length, rest)) = self.bytes.split_first_chunk::<4>() {
                 let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
                 if length > MAX_FRAME {
@@ -405,7 +416,7 @@ impl Input {
                     return Ok(body);
                 }
                 // The buffer at most doubles per read: a false length reserves nothing.
-                missing = (length - rest.len()).min(self.bytes.len()).max(PIECE);
+                missing = (length - rest.len()).min(self.bytes.len()).max(CHUNK_SIZE);
             }
             self.bytes.reserve(missing);
             if self.stream.read_buf(&mut self.bytes).await? == 0 {
@@ -416,10 +427,10 @@ impl Input {
 }
 
 /// Settles a message and returns the response. Returns `None` if `gone` ends first; the event is then dropped.
-async fn settled(
-    shared: &Shared,
+async fn respond(
+    shared: &HostState,
     request: &HookRequest,
-    waits: Waits<'_>,
+    on_wait: WaitCallback<'_>,
     gone: impl Future<Output = ()>,
 ) -> Option<Response> {
     let HookRequest { agent, point, directory, variables, message } = request;
@@ -436,7 +447,7 @@ async fn settled(
     sent.variables = variables;
     let reply = tokio::select! {
         biased;
-        reply = shared.settler.reply(adapter, &sent, waits) => reply,
+        reply = shared.settler.reply(adapter, &sent, on_wait) => reply,
         () = gone => return None,
     };
     let (exit, stdout, stderr) = (reply.exit, reply.stdout.into_bytes(), reply.stderr.into_bytes());
@@ -451,25 +462,25 @@ fn is_elsewhere(variables: &[(String, String)], own: &[(String, String)]) -> boo
     !theirs.map(as_paths).eq(own.iter().map(as_paths))
 }
 
-async fn say(stream: &mut OwnedWriteHalf, response: &Response) -> io::Result<()> {
+async fn send(stream: &mut OwnedWriteHalf, response: &Response) -> io::Result<()> {
     stream.write_all(&response.to_frame()).await?;
     stream.flush().await
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_BYTES_UNDER_WAY, UnderWay};
+    use super::{MAX_PENDING_BYTES, PendingMessages};
 
     #[test]
-    fn the_messages_of_a_connection_that_are_under_way_have_a_bound_in_bytes() {
-        let under_way = UnderWay::default();
-        let large = MAX_BYTES_UNDER_WAY / 2 + 1;
-        assert!(under_way.begin(1, large).is_some());
-        assert!(under_way.begin(2, large).is_none());
-        under_way.end(1);
-        assert!(under_way.begin(2, large).is_some() && under_way.begin(3, 1).is_some());
-        under_way.clear();
+    fn pending_messages_have_a_bound_in_bytes() {
+        let pending = PendingMessages::default();
+        let large = MAX_PENDING_BYTES / 2 + 1;
+        assert!(pending.begin(1, large).is_some());
+        assert!(pending.begin(2, large).is_none());
+        pending.end(1);
+        assert!(pending.begin(2, large).is_some() && pending.begin(3, 1).is_some());
+        pending.clear();
         // One alone always has room.
-        assert!(under_way.begin(4, 2 * MAX_BYTES_UNDER_WAY).is_some());
+        assert!(pending.begin(4, 2 * MAX_PENDING_BYTES).is_some());
     }
 }

@@ -1,5 +1,5 @@
-//! HTTP: hooks of agents that can post them, gateways, and the endpoints of MCP and of the Agent Control Standard. Every request
-//! except `GET /health` must bring the token. A request to `/acs` is signed instead, if a secret is configured.
+//! HTTP: hooks of agents that can post them, gateways, the MCP endpoint, and endpoints of other crates ([`Endpoint`]). Every request
+//! except `GET /health` must bring the token, unless its endpoint authenticates requests itself.
 //!
 //! | request | what it is |
 //! |---|---|
@@ -7,19 +7,20 @@
 //! | `POST /litellm/beta/litellm_basic_guardrail_api`, also without `/litellm` | LiteLLM's guardrail |
 //! | `POST /agentgateway/request`, `POST /agentgateway/response` | agentgateway's webhook |
 //! | `POST /mcp` | the MCP endpoint, with the tool `hook` |
-//! | `POST /acs` | a Guardian of the Agent Control Standard |
+//! | `POST` to the path of an [`Endpoint`] | the endpoint's answer |
 //! | `GET /health` | answers if the host runs |
 //!
-//! The host waits for a person as long as the agent's hook waits, or for less if the header `Hookhost-Within` says so.
+//! The host waits for a person as long as the agent's hook waits, or for less if the header `Hookhost-ClientTimeout` says so.
 //!
-//! Pages in a browser send the header `Origin`. Requests with two of them, or from a page of another machine, are refused. `/acs`
-//! refuses all of them, since its requests need no token.
+//! Pages in a browser send the header `Origin`. Requests with two of them, or from a page of another machine, are refused. An
+//! [`Endpoint`] gets no request of a page, since its requests may need no token.
 //!
 //! Clients that do not know the token share connections of their own, so that they cannot block those that do.
 
-use crate::acs::Acs;
+use crate::deadlines::ClientTimeout;
 use crate::mcp;
-use crate::settle::{Settler, Within, body_of};
+use crate::reply_body::reply_body;
+use crate::settler::Settler;
 use hookhost_agents::json::{MAX_BYTES, value};
 use hookhost_agents::{Message, by_name};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
@@ -35,7 +36,8 @@ use sha2::{Digest as _, Sha256};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -43,27 +45,27 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, Semaphore};
 
 /// The header in which a client says how many seconds it waits for the answer.
-const WITHIN: &str = "hookhost-within";
+const TIMEOUT_HEADER: &str = "hookhost-within";
 
-/// Time that a client may take to send the head of its first request, since clients without the token share the connections. Later
+/// Time that a client may take to send the head of its first request: clients without the token share the connections. Later
 /// requests may come at any time: closing a connection in use would look like a failed hook.
-const FOR_A_HEAD: Duration = Duration::from_secs(2);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Maximum length of a signed request without the token, in bytes. The host must read it before it can verify the signature.
-const MAX_SIGNED: usize = 1024 * 1024;
+/// Maximum length of a request without the token, in bytes. The host must read it before its endpoint can authenticate it.
+const MAX_BYTES_WITHOUT_TOKEN: usize = 1024 * 1024;
 
 /// Time that a client may take to send the body.
-const FOR_A_BODY: Duration = Duration::from_secs(10);
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Maximum number of simultaneous connections that have not brought the token. Beyond it, the oldest one is closed: each takes a file
 /// descriptor, and the hooks' socket needs some too.
-const MAX_STRANGERS: usize = 128;
+const MAX_UNAUTHENTICATED: usize = 128;
 
 /// Minimum time before such a connection is closed. A client that knows the token sends its request at once.
-const MIN_FOR_A_HEAD: Duration = Duration::from_millis(25);
+const MIN_HEAD_TIME: Duration = Duration::from_millis(25);
 
 /// Maximum number of connections that brought the token and are kept between requests.
-const MAX_KNOWN: usize = 128;
+const MAX_KEPT_ALIVE: usize = 128;
 
 /// The secret that each request brings.
 #[derive(Clone)]
@@ -76,9 +78,9 @@ impl Token {
         Self(Sha256::digest(secret).into())
     }
 
-    /// Returns true if `said` is the token. Compares digests, so that the time reveals nothing about the secret.
-    fn is(&self, said: &str) -> bool {
-        Self::new(said).0 == self.0
+    /// Returns true if `secret` is the token's. Compares digests, so that the time reveals nothing about the secret.
+    fn is(&self, secret: &str) -> bool {
+        Self::new(secret).0 == self.0
     }
 }
 
@@ -88,38 +90,64 @@ impl std::fmt::Debug for Token {
     }
 }
 
+/// An endpoint of another crate, such as that of a draft standard. It answers `POST` requests to its path with JSON.
+pub trait Endpoint: Send + Sync {
+    /// Returns the path, such as `acs`, without slashes.
+    fn path(&self) -> &'static str;
+
+    /// Returns true if the endpoint authenticates requests itself. They then need no token, and may have up to 1 MiB.
+    fn authenticates(&self) -> bool;
+
+    /// Answers a request. `home` is the directory of messages that name none, and `timeout` the time that the client waits. Anybody can
+    /// send a request to an endpoint that authenticates requests itself.
+    fn answer<'a>(
+        &'a self,
+        settler: &'a Settler,
+        body: &'a [u8],
+        home: &'a Path,
+        timeout: ClientTimeout,
+    ) -> Pin<Box<dyn Future<Output = String> + Send + 'a>>;
+
+    /// Records that a request could not be read. `has_token` is true if the request has brought the token.
+    fn note_unread(&self, settler: &Settler, home: &Path, has_token: bool, why: &str);
+}
+
+/// The endpoints of other crates, which are served beside the paths of this module.
+pub type Endpoints = Vec<Arc<dyn Endpoint>>;
+
 /// The state that all connections share.
-struct Served {
+struct HttpService {
     settler: Arc<Settler>,
     token: Token,
-    acs: Acs,
+    endpoints: Endpoints,
     /// The directory of messages that name none.
     home: PathBuf,
     /// Permits for connections that have brought the token.
-    known: Arc<Semaphore>,
+    kept_alive: Arc<Semaphore>,
 }
 
 /// A connection.
 #[derive(Debug)]
 struct Connection {
     accepted: Instant,
-    has_asked: AtomicBool,
-    /// True if the connection is never closed to make room: it has brought the token, or its request is being answered.
-    stays: AtomicBool,
-    makes_room: Notify,
+    has_sent_request: AtomicBool,
+    /// True if the connection must not be closed to make room: it has brought the token, or its request is being answered.
+    is_kept_open: AtomicBool,
+    /// Notified when the connection must make room.
+    must_close: Notify,
 }
 
 /// The connections that can be closed to make room, the oldest first.
 #[derive(Debug, Default)]
-struct Strangers(Mutex<VecDeque<Weak<Connection>>>);
+struct UnauthenticatedConnections(Mutex<VecDeque<Weak<Connection>>>);
 
-impl Strangers {
-    fn accepted(&self) -> Arc<Connection> {
+impl UnauthenticatedConnections {
+    fn accept(&self) -> Arc<Connection> {
         let connection = Arc::new(Connection {
             accepted: Instant::now(),
-            has_asked: AtomicBool::new(false),
-            stays: AtomicBool::new(false),
-            makes_room: Notify::new(),
+            has_sent_request: AtomicBool::new(false),
+            is_kept_open: AtomicBool::new(false),
+            must_close: Notify::new(),
         });
         self.all().push_back(Arc::downgrade(&connection));
         connection
@@ -135,22 +163,22 @@ impl Strangers {
     /// Closes the oldest connection if there is no room.
     ///
     /// # Errors
-    /// The time for which the oldest connection still stays.
+    /// The time until the oldest connection may be closed.
     fn make_room(&self) -> Result<(), Duration> {
         let mut all = self.all();
         all.retain(|connection| {
-            connection.upgrade().is_some_and(|connection| !connection.stays.load(Ordering::Relaxed))
+            connection.upgrade().is_some_and(|connection| !connection.is_kept_open.load(Ordering::Relaxed))
         });
-        if all.len() < MAX_STRANGERS {
+        if all.len() < MAX_UNAUTHENTICATED {
             return Ok(());
         }
         let oldest = all.front().and_then(Weak::upgrade);
         if let Some(oldest) = oldest {
-            let stays = MIN_FOR_A_HEAD.saturating_sub(oldest.accepted.elapsed());
-            if !stays.is_zero() {
-                return Err(stays);
+            let remaining = MIN_HEAD_TIME.saturating_sub(oldest.accepted.elapsed());
+            if !remaining.is_zero() {
+                return Err(remaining);
             }
-            oldest.makes_room.notify_one();
+            oldest.must_close.notify_one();
         }
         all.pop_front();
         Ok(())
@@ -163,22 +191,22 @@ impl Strangers {
 
 impl Connection {
     /// Waits until the connection must end: it has sent no request in time, or must make room for others.
-    async fn has_to_end(&self) {
-        let never_asks = async {
-            tokio::time::sleep(FOR_A_HEAD).await;
-            if self.has_asked.load(Ordering::Relaxed) {
+    async fn closed(&self) {
+        let sends_nothing = async {
+            tokio::time::sleep(HEAD_TIMEOUT).await;
+            if self.has_sent_request.load(Ordering::Relaxed) {
                 std::future::pending::<()>().await;
             }
         };
-        let makes_room = async {
-            self.makes_room.notified().await;
-            if self.stays.load(Ordering::Relaxed) {
+        let must_close = async {
+            self.must_close.notified().await;
+            if self.is_kept_open.load(Ordering::Relaxed) {
                 std::future::pending::<()>().await;
             }
         };
         tokio::select! {
-            () = never_asks => {}
-            () = makes_room => {}
+            () = sends_nothing => {}
+            () = must_close => {}
         }
     }
 }
@@ -189,18 +217,18 @@ pub async fn serve(
     listener: TcpListener,
     settler: Arc<Settler>,
     token: Token,
-    acs: Acs,
+    endpoints: Endpoints,
     home: PathBuf,
     stop: impl Future<Output = ()>,
 ) {
-    let known = Arc::new(Semaphore::new(MAX_KNOWN));
-    let served = Arc::new(Served { settler, token, acs, home, known });
-    let strangers = Strangers::default();
+    let kept_alive = Arc::new(Semaphore::new(MAX_KEPT_ALIVE));
+    let service = Arc::new(HttpService { settler, token, endpoints, home, kept_alive });
+    let unauthenticated = UnauthenticatedConnections::default();
     let open = GracefulShutdown::new();
     tokio::pin!(stop);
     loop {
         let accepted = async {
-            strangers.room().await;
+            unauthenticated.room().await;
             listener.accept().await
         };
         let stream = tokio::select! {
@@ -216,24 +244,25 @@ pub async fn serve(
         };
         // Answers are small, and the agent waits for them.
         let _ = stream.set_nodelay(true);
-        let connection = strangers.accepted();
-        let service = service_fn({
-            let (served, connection) = (Arc::clone(&served), Arc::clone(&connection));
-            let place = Arc::new(OnceLock::new());
+        let connection = unauthenticated.accept();
+        let handler = service_fn({
+            let (service, connection) = (Arc::clone(&service), Arc::clone(&connection));
+            let permit = Arc::new(OnceLock::new());
             move |request| {
-                connection.has_asked.store(true, Ordering::Relaxed);
-                let (served, connection, place) = (Arc::clone(&served), Arc::clone(&connection), Arc::clone(&place));
+                connection.has_sent_request.store(true, Ordering::Relaxed);
+                let (service, connection, permit) =
+                    (Arc::clone(&service), Arc::clone(&connection), Arc::clone(&permit));
                 async move {
-                    let answer = respond(&served, &connection, request).await;
-                    let is_kept = connection.stays.load(Ordering::Relaxed)
-                        && place.get_or_init(|| Arc::clone(&served.known).try_acquire_owned().ok()).is_some();
+                    let answer = respond(&service, &connection, request).await;
+                    let is_kept = connection.is_kept_open.load(Ordering::Relaxed)
+                        && permit.get_or_init(|| Arc::clone(&service.kept_alive).try_acquire_owned().ok()).is_some();
                     Ok::<_, Infallible>(if is_kept { answer } else { last(answer) })
                 }
             }
         });
         let mut server = http1::Builder::new();
         server.header_read_timeout(None);
-        let answered = open.watch(server.serve_connection(TokioIo::new(stream), service));
+        let answered = open.watch(server.serve_connection(TokioIo::new(stream), handler));
         tokio::spawn(async move {
             tokio::select! {
                 // The request of a connection that must end may have arrived meanwhile.
@@ -241,7 +270,7 @@ pub async fn serve(
                 ended = answered => if let Err(error) = ended {
                     tracing::debug!(%error, "a connection ended early");
                 },
-                () = connection.has_to_end() => {}
+                () = connection.closed() => {}
             }
         });
     }
@@ -251,21 +280,24 @@ pub async fn serve(
 
 type Answer = Response<Full<Bytes>>;
 
-async fn respond(served: &Served, connection: &Connection, request: Request<Incoming>) -> Answer {
+async fn respond(service: &HttpService, connection: &Connection, request: Request<Incoming>) -> Answer {
     let path = request.uri().path().to_owned();
     if request.method() == Method::GET && path == "/health" {
         return last(text(StatusCode::OK, "hookhost is there\n"));
     }
-    let route = Route::of(&path);
-    let is_acs = matches!(route, Some(Route::Acs));
+    let route = Route::of(&path, &service.endpoints);
+    let endpoint = match &route {
+        Some(Route::Endpoint(endpoint)) => Some(endpoint),
+        _ => None,
+    };
     let origins: Vec<_> = request.headers().get_all(ORIGIN).iter().collect();
-    if origins.len() > 1 || origins.iter().any(|origin| is_acs || !is_of_this_machine(origin)) {
+    if origins.len() > 1 || origins.iter().any(|origin| endpoint.is_some() || !is_of_this_machine(origin)) {
         return last(text(StatusCode::FORBIDDEN, "hookhost answers no page of a browser\n"));
     }
-    let is_known = is_known(served, &request);
-    connection.stays.store(is_known, Ordering::Relaxed);
-    let may_ask = is_known || (is_acs && served.acs.is_signed());
-    if !may_ask {
+    let has_token = has_token(service, &request);
+    connection.is_kept_open.store(has_token, Ordering::Relaxed);
+    let is_permitted = has_token || endpoint.is_some_and(|endpoint| endpoint.authenticates());
+    if !is_permitted {
         let mut answer =
             text(StatusCode::UNAUTHORIZED, "the token is missing or wrong: `hookhost serve --http` says where it is\n");
         answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -277,52 +309,52 @@ async fn respond(served: &Served, connection: &Connection, request: Request<Inco
     if request.method() != Method::POST {
         return last(text(StatusCode::METHOD_NOT_ALLOWED, "this path takes POST\n"));
     }
-    let within = within(&request);
-    let most = if is_known { MAX_BYTES } else { MAX_SIGNED };
+    let timeout = timeout(&request);
+    let most = if has_token { MAX_BYTES } else { MAX_BYTES_WITHOUT_TOKEN };
     let body = Limited::new(request.into_body(), most).collect();
-    let body = match tokio::time::timeout(FOR_A_BODY, body).await {
+    let body = match tokio::time::timeout(BODY_TIMEOUT, body).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
             Err(format!("its message is larger than {} MiB", most / 1024 / 1024))
         }
         Ok(Err(error)) => Err(format!("its message did not come: {error}")),
-        Err(_) => Err(format!("its message did not come within {} s", FOR_A_BODY.as_secs())),
+        Err(_) => Err(format!("its message did not come within {} s", BODY_TIMEOUT.as_secs())),
     };
     // From here on, a person may take time to answer.
-    connection.stays.store(true, Ordering::Relaxed);
+    connection.is_kept_open.store(true, Ordering::Relaxed);
     match (route, body) {
-        (Route::Hook { agent, point }, body) => hook(served, agent, point, body, within).await,
-        (Route::Mcp, Ok(body)) => model_context(served, &body, within).await,
+        (Route::Hook { agent, point }, body) => hook(service, agent, point, body, timeout).await,
+        (Route::Mcp, Ok(body)) => model_context(service, &body, timeout).await,
         (Route::Mcp, Err(why)) => {
-            served.settler.note_unread("mcp", &served.home, &why);
+            service.settler.note_unread("mcp", &service.home, &why);
             text(StatusCode::BAD_REQUEST, &format!("{why}\n"))
         }
-        (Route::Acs, Ok(body)) => {
-            let answer = json(served.acs.answer(&served.settler, &body, &served.home, within).await);
-            if is_known { answer } else { last(answer) }
+        (Route::Endpoint(endpoint), Ok(body)) => {
+            let answer = json(endpoint.answer(&service.settler, &body, &service.home, timeout).await);
+            if has_token { answer } else { last(answer) }
         }
-        (Route::Acs, Err(why)) => {
-            served.acs.note(&served.settler, &served.home, is_known, &why);
+        (Route::Endpoint(endpoint), Err(why)) => {
+            endpoint.note_unread(&service.settler, &service.home, has_token, &why);
             last(text(StatusCode::BAD_REQUEST, &format!("{why}\n")))
         }
     }
 }
 
 /// Returns the time that the client waits, if its header says so.
-fn within(request: &Request<Incoming>) -> Within {
-    let mut values = request.headers().get_all(WITHIN).into_iter();
+fn timeout(request: &Request<Incoming>) -> ClientTimeout {
+    let mut values = request.headers().get_all(TIMEOUT_HEADER).into_iter();
     let Some(value) = values.next() else { return Ok(None) };
     let seconds = value.to_str().ok().and_then(|value| value.trim().parse::<u32>().ok()).filter(|&seconds| seconds > 0);
     let seconds = seconds.filter(|_| values.next().is_none());
-    let seconds = seconds.ok_or("the header Hookhost-Within is no number of seconds")?;
+    let seconds = seconds.ok_or("the header Hookhost-ClientTimeout is no number of seconds")?;
     Ok(Some(Duration::from_secs(seconds.into())))
 }
 
-/// Returns true if the client knows the token.
-fn is_known(served: &Served, request: &Request<Incoming>) -> bool {
+/// Returns true if the request has brought the token.
+fn has_token(service: &HttpService, request: &Request<Incoming>) -> bool {
     let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
     let bearer = header(AUTHORIZATION.as_str()).and_then(|value| value.strip_prefix("Bearer "));
-    bearer.or_else(|| header("x-api-key")).is_some_and(|said| served.token.is(said.trim()))
+    bearer.or_else(|| header("x-api-key")).is_some_and(|secret| service.token.is(secret.trim()))
 }
 
 /// Returns true if a page is of this machine, such as MCP's inspector.
@@ -337,11 +369,11 @@ fn is_of_this_machine(origin: &HeaderValue) -> bool {
 enum Route<'a> {
     Hook { agent: &'a str, point: Option<&'a str> },
     Mcp,
-    Acs,
+    Endpoint(&'a dyn Endpoint),
 }
 
 impl<'a> Route<'a> {
-    fn of(path: &'a str) -> Option<Self> {
+    fn of(path: &'a str, endpoints: &'a Endpoints) -> Option<Self> {
         let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
         Some(match parts.as_slice() {
             ["hooks", agent] => Self::Hook { agent, point: None },
@@ -353,49 +385,49 @@ impl<'a> Route<'a> {
                 Self::Hook { agent: "agentgateway", point: Some(point) }
             }
             ["mcp"] => Self::Mcp,
-            ["acs"] => Self::Acs,
+            [path] => Self::Endpoint(&**endpoints.iter().find(|endpoint| endpoint.path() == *path)?),
             _ => return None,
         })
     }
 }
 
 async fn hook(
-    served: &Served,
+    service: &HttpService,
     agent: &str,
     point: Option<&str>,
     body: Result<Bytes, String>,
-    within: Within,
+    timeout: ClientTimeout,
 ) -> Answer {
     let Some(adapter) = by_name(agent) else {
         return text(StatusCode::NOT_FOUND, &format!("hookhost knows no agent {agent:?}\n"));
     };
-    let reply = match (body, within) {
-        (Ok(body), Ok(within)) => {
-            let mut message = Message::new(&body, &served.home);
+    let reply = match (body, timeout) {
+        (Ok(body), Ok(timeout)) => {
+            let mut message = Message::new(&body, &service.home);
             message.point = point;
-            message.within = within;
-            served.settler.reply(adapter, &message, &|_| {}).await
+            message.within = timeout;
+            service.settler.reply(adapter, &message, &|_| {}).await
         }
-        (Err(why), _) => served.settler.unread(adapter, point, &served.home, &why),
-        (_, Err(why)) => served.settler.unread(adapter, point, &served.home, why),
+        (Err(why), _) => service.settler.reply_to_unread(adapter, point, &service.home, &why),
+        (_, Err(why)) => service.settler.reply_to_unread(adapter, point, &service.home, why),
     };
-    match body_of(adapter, reply) {
+    match reply_body(adapter, reply) {
         Ok(body) => json(body),
         // This agent understands only exit codes. It must read this answer as a failed hook.
         Err(why) => text(StatusCode::INTERNAL_SERVER_ERROR, &why),
     }
 }
 
-async fn model_context(served: &Served, body: &[u8], within: Within) -> Answer {
+async fn model_context(service: &HttpService, body: &[u8], timeout: ClientTimeout) -> Answer {
     let said = std::str::from_utf8(body).map_err(|_| "the message is not UTF-8".to_owned());
     let request = match said.and_then(value) {
         Ok(request) => request,
         Err(why) => {
-            served.settler.note_unread("mcp", &served.home, &format!("its message cannot be read: {why}"));
+            service.settler.note_unread("mcp", &service.home, &format!("its message cannot be read: {why}"));
             return json(mcp::error(&Value::Null, -32700, &why).to_string());
         }
     };
-    match mcp::answer(&served.settler, &request, &served.home, within).await {
+    match mcp::answer(&service.settler, &request, &service.home, timeout).await {
         Some(answer) => json(answer.to_string()),
         None => text(StatusCode::ACCEPTED, ""),
     }

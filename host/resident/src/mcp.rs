@@ -4,7 +4,9 @@
 //! The endpoint speaks the methods that a client needs to call a tool (`initialize`, `ping`, `tools/list`, `tools/call`), without
 //! sessions and without streams: each request has its answer in the body. Source: the specification of 2025-06-18 and of 2025-11-25.
 
-use crate::settle::{Settler, Within, body_of};
+use crate::deadlines::ClientTimeout;
+use crate::reply_body::reply_body;
+use crate::settler::Settler;
 use hookhost::contract::action::arguments::twin;
 use hookhost_agents::{Message, by_name};
 use serde_json::{Map, Value, json};
@@ -20,7 +22,7 @@ const TOOL: &str = "hook";
 const JSON_IN_TEXTS: &[&str] = &["tool_input", "tool_response"];
 
 /// Answers a request. Returns `None` for a notification.
-pub(crate) async fn answer(settler: &Settler, request: &Value, home: &Path, within: Within) -> Option<Value> {
+pub(crate) async fn answer(settler: &Settler, request: &Value, home: &Path, timeout: ClientTimeout) -> Option<Value> {
     let Some(object) = request.as_object() else {
         return Some(error(&Value::Null, -32600, "a request is one JSON object; batches are not taken"));
     };
@@ -37,7 +39,7 @@ pub(crate) async fn answer(settler: &Settler, request: &Value, home: &Path, with
         "initialize" => result(id, &initialize(parameters)),
         "ping" => result(id, &json!({})),
         "tools/list" => result(id, &json!({ "tools": [tool()] })),
-        "tools/call" => match call(settler, parameters, home, within).await {
+        "tools/call" => match call(settler, parameters, home, timeout).await {
             Ok(answer) => result(id, &answer),
             Err(why) => error(id, -32602, &why),
         },
@@ -84,7 +86,7 @@ async fn call(
     settler: &Settler,
     parameters: Option<&Map<String, Value>>,
     home: &Path,
-    within: Within,
+    timeout: ClientTimeout,
 ) -> Result<Value, String> {
     let parameters = parameters.ok_or("`params` is missing")?;
     let name = parameters.get("name").and_then(Value::as_str).unwrap_or_default();
@@ -98,14 +100,14 @@ async fn call(
     let message = message(&arguments)?;
     let mut sent = Message::new(&message, home);
     sent.point = text("point");
-    let reply = match within {
-        Ok(within) => {
-            sent.within = within;
+    let reply = match timeout {
+        Ok(timeout) => {
+            sent.within = timeout;
             settler.reply(adapter, &sent, &|_| {}).await
         }
-        Err(why) => settler.unread(adapter, sent.point, home, why),
+        Err(why) => settler.reply_to_unread(adapter, sent.point, home, why),
     };
-    let (said, is_error) = match body_of(adapter, reply) {
+    let (said, is_error) = match reply_body(adapter, reply) {
         Ok(said) => (said, false),
         Err(why) => (why, true),
     };

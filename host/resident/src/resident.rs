@@ -4,11 +4,10 @@
 //! The host ends if nobody has used it for a while, if it is told to, if another version replaces its program, or if its socket is
 //! gone. Before it ends, it settles the events under way and those that arrive meanwhile.
 
-use crate::acs::Acs;
-use crate::connection::{Shared, serve_soon};
-use crate::http::{self, Token};
-use crate::settle::Settler;
-use crate::successor::Watch;
+use crate::connection::{HostState, serve};
+use crate::http::{self, Endpoints, Token};
+use crate::settler::Settler;
+use crate::successor::ProgramWatch;
 use data_encoding::HEXLOWER;
 use hookhost_client::connection::{is_trusted, short};
 use hookhost_client::place::{self, MAX_SOCKET_PATH, Place};
@@ -27,16 +26,16 @@ use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::Instant;
 
 /// Time for which the host, at its end, waits for the events under way.
-const FOR_THE_LAST: Duration = Duration::from_secs(28);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(28);
 
 /// Time that the events still under way then have to get their rejection.
-const FOR_ITS_NO: Duration = Duration::from_secs(2);
+const REJECTION_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Poll interval for events under way while the host ends.
-const END_INTERVAL: Duration = Duration::from_millis(5);
+const DRAIN_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Poll interval for reasons to end.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The reason why a process cannot be the resident host.
 #[derive(Debug, thiserror::Error)]
@@ -63,7 +62,7 @@ pub enum ResidentError {
 /// The reason why a resident host has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Ended {
+pub enum EndReason {
     /// Nobody has used it for a while.
     Idle,
     /// It was told to end.
@@ -75,29 +74,27 @@ pub enum Ended {
 }
 
 /// The lock of the resident host, and its socket.
-#[derive(Debug)]
-pub struct Resident {
+pub struct ResidentHost {
     place: Place,
     listener: UnixListener,
     socket_path: PathBuf,
     /// Device and inode of the socket's file.
     socket: (u64, u64),
-    successor: Option<Watch>,
+    successor: Option<ProgramWatch>,
     is_on_demand: bool,
-    http: Option<Http>,
+    http: Option<HttpSettings>,
     _lock: File,
 }
 
 /// The settings of the HTTP endpoint.
-#[derive(Debug)]
-struct Http {
+struct HttpSettings {
     listener: TcpListener,
     token: Token,
-    acs: Acs,
+    endpoints: Endpoints,
     home: PathBuf,
 }
 
-impl Resident {
+impl ResidentHost {
     /// Claims the place: creates its directory, takes its lock and listens. Returns `None` if another resident host runs.
     ///
     /// # Errors
@@ -133,7 +130,7 @@ impl Resident {
             listener,
             socket_path,
             socket,
-            successor: Watch::new(),
+            successor: ProgramWatch::new(),
             is_on_demand: false,
             http: None,
             _lock: lock,
@@ -146,10 +143,10 @@ impl Resident {
         Self { is_on_demand: true, ..self }
     }
 
-    /// Also serves HTTP. `home` is the directory of messages that name none.
+    /// Also serves HTTP, with these endpoints of other crates. `home` is the directory of messages that name none.
     #[must_use]
-    pub fn with_http(self, listener: TcpListener, token: Token, acs: Acs, home: PathBuf) -> Self {
-        Self { http: Some(Http { listener, token, acs, home }), ..self }
+    pub fn with_http(self, listener: TcpListener, token: Token, endpoints: Endpoints, home: PathBuf) -> Self {
+        Self { http: Some(HttpSettings { listener, token, endpoints, home }), ..self }
     }
 
     /// Serves until there is a reason to end: `stop`, or `idle` time without use (`None`: for ever), or others.
@@ -161,39 +158,39 @@ impl Resident {
         settler: Arc<Settler>,
         idle: Option<Duration>,
         stop: impl Future<Output = ()>,
-    ) -> io::Result<Ended> {
+    ) -> io::Result<EndReason> {
         self.listener.set_nonblocking(true)?;
         let listener = tokio::net::UnixListener::from_std(self.listener.try_clone()?)?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(HostState {
             directories: place::directories().variables(),
             is_on_demand: self.is_on_demand,
             socket: self.socket_path.clone(),
             http_address: self.http.as_ref().and_then(|http| http.listener.local_addr().ok()),
             settler,
-            told: Notify::new(),
-            at_work: AtomicUsize::new(0),
-            done: Notify::new(),
+            stop_requested: Notify::new(),
+            active: AtomicUsize::new(0),
+            message_done: Notify::new(),
             ending: watch::Sender::new(false),
-            ended: Notify::new(),
+            place_freed: Notify::new(),
         });
-        let http = self.http.take().map(|Http { listener, token, acs, home }| {
+        let http = self.http.take().map(|HttpSettings { listener, token, endpoints, home }| {
             let (stop, stopped) = oneshot::channel::<()>();
             let stopped = async { drop(stopped.await) };
-            let served = http::serve(listener, Arc::clone(&shared.settler), token, acs, home, stopped);
+            let served = http::serve(listener, Arc::clone(&shared.settler), token, endpoints, home, stopped);
             (Some(stop), tokio::spawn(served))
         });
-        self.take_unanswered(&shared.settler).await;
-        let mut look = tokio::time::interval(LOOK_INTERVAL);
-        let is_idle = || shared.at_work.load(Ordering::Acquire) == 0 && !shared.settler.idle().is_zero();
+        self.record_unanswered(&shared.settler).await;
+        let mut check = tokio::time::interval(CHECK_INTERVAL);
+        let is_idle = || shared.active.load(Ordering::Acquire) == 0 && !shared.settler.idle().is_zero();
         let mut ended = None;
-        let limit = tokio::time::sleep(FOR_THE_LAST);
+        let limit = tokio::time::sleep(DRAIN_TIMEOUT);
         tokio::pin!(stop, limit);
         // Events that arrive while others are under way are settled too: the next host starts only when this one has ended.
         while ended.is_none() || !is_idle() {
             let reason = tokio::select! {
                 accepted = listener.accept() => {
                     match accepted {
-                        Ok((stream, _)) => serve_soon(&shared, stream),
+                        Ok((stream, _)) => serve(&shared, stream),
                         // Typically too many files are open; some will be closed.
                         Err(error) => {
                             tracing::warn!(%error, "a connection could not be accepted");
@@ -202,70 +199,70 @@ impl Resident {
                     }
                     None
                 }
-                _ = look.tick(), if ended.is_none() => {
-                    self.take_unanswered(&shared.settler).await;
+                _ = check.tick(), if ended.is_none() => {
+                    self.record_unanswered(&shared.settler).await;
                     self.reason_to_end(shared.settler.idle(), idle).await
                 }
-                () = shared.told.notified() => Some(Ended::Stopped),
-                () = &mut stop, if ended != Some(Ended::Stopped) => Some(Ended::Stopped),
-                () = tokio::time::sleep(END_INTERVAL), if ended.is_some() => None,
+                () = shared.stop_requested.notified() => Some(EndReason::Stopped),
+                () = &mut stop, if ended != Some(EndReason::Stopped) => Some(EndReason::Stopped),
+                () = tokio::time::sleep(DRAIN_INTERVAL), if ended.is_some() => None,
                 () = &mut limit, if ended.is_some() => break,
             };
             if let Some(reason) = reason {
                 if ended.is_none() {
-                    limit.as_mut().reset(Instant::now() + FOR_THE_LAST);
+                    limit.as_mut().reset(Instant::now() + DRAIN_TIMEOUT);
                 }
                 ended = Some(reason);
             }
         }
-        let ended = ended.unwrap_or(Ended::Stopped);
-        if ended != Ended::SocketGone {
+        let ended = ended.unwrap_or(EndReason::Stopped);
+        if ended != EndReason::SocketGone {
             let _ = fs::remove_file(&self.socket_path);
             let _ = fs::remove_file(self.place.socket_name());
         }
         while let Ok(Ok((stream, _))) = tokio::time::timeout(Duration::ZERO, listener.accept()).await {
-            serve_soon(&shared, stream);
+            serve(&shared, stream);
         }
         shared.ending.send_replace(true);
         // Settles the connections just accepted, if they finish at once. Those that wait for a person get a rejection.
         let settled_soon = async {
             while !is_idle() {
-                tokio::time::sleep(END_INTERVAL).await;
+                tokio::time::sleep(DRAIN_INTERVAL).await;
             }
         };
-        let _ = tokio::time::timeout(FOR_ITS_NO, settled_soon).await;
+        let _ = tokio::time::timeout(REJECTION_TIMEOUT, settled_soon).await;
         // Events still under way get a rejection.
-        shared.settler.end();
+        shared.settler.shut_down();
         let last = async {
             if let Some((stop, served)) = http {
                 drop(stop);
                 let _ = served.await;
             }
-            while shared.at_work.load(Ordering::Acquire) > 0 {
-                shared.done.notified().await;
+            while shared.active.load(Ordering::Acquire) > 0 {
+                shared.message_done.notified().await;
             }
         };
-        let _ = tokio::time::timeout(FOR_ITS_NO, last).await;
+        let _ = tokio::time::timeout(REJECTION_TIMEOUT, last).await;
         // Frees the place before any client is told so.
         drop(self);
-        shared.ended.notify_waiters();
+        shared.place_freed.notify_waiters();
         Ok(ended)
     }
 
-    async fn reason_to_end(&mut self, unused: Duration, idle: Option<Duration>) -> Option<Ended> {
+    async fn reason_to_end(&mut self, unused: Duration, idle: Option<Duration>) -> Option<EndReason> {
         if identity(&self.socket_path) != Some(self.socket) {
-            return Some(Ended::SocketGone);
+            return Some(EndReason::SocketGone);
         }
         if let Some(successor) = &mut self.successor
-            && successor.look().await
+            && successor.poll().await
         {
-            return Some(Ended::Replaced);
+            return Some(EndReason::Replaced);
         }
-        idle.is_some_and(|idle| unused >= idle).then_some(Ended::Idle)
+        idle.is_some_and(|idle| unused >= idle).then_some(EndReason::Idle)
     }
 
     /// Records the calls that no resident host answered.
-    async fn take_unanswered(&self, settler: &Settler) {
+    async fn record_unanswered(&self, settler: &Settler) {
         let noted = match Noted::take(&self.place) {
             Ok(Some(noted)) => noted,
             Ok(None) => return,
@@ -279,6 +276,12 @@ impl Resident {
         if let Err(why) = recorded {
             tracing::warn!(why, "the calls that nobody answered are recorded once more");
         }
+    }
+}
+
+impl std::fmt::Debug for ResidentHost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ResidentHost").field("socket", &self.socket_path).finish_non_exhaustive()
     }
 }
 

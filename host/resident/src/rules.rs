@@ -14,19 +14,19 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 /// Beginning of the note that changed rules cannot be loaded.
-pub const NOT_TAKEN_UP: &str = "changed rules are not taken up";
+pub const RELOAD_FAILED: &str = "changed rules are not taken up";
 
 /// Maximum number of directories whose rules are kept. The least recently used one is dropped.
 const MAX_DIRECTORIES: usize = 256;
 
-/// Finds the configuration of a directory.
-pub trait Configurations: Send + Sync {
+/// A source of the configuration of each directory.
+pub trait ConfigurationSource: Send + Sync {
     /// Returns the active configuration of `directory`. `loaded` is the previous one: if one of its files is no longer active, that is
     /// an error, since a program that the agent runs could have removed it.
     ///
     /// # Errors
     /// One sentence, with the next step.
-    fn find(&self, directory: &Path, loaded: Option<&Config>) -> Result<Found, String>;
+    fn find(&self, directory: &Path, loaded: Option<&Config>) -> Result<FoundConfiguration, String>;
 
     /// Returns the files that determine the configuration of `directory`, even those that do not exist.
     fn files(&self, directory: &Path, loaded: Option<&Config>) -> Vec<PathBuf>;
@@ -37,17 +37,17 @@ pub trait Configurations: Send + Sync {
     }
 }
 
-/// A configuration that was found.
+/// A configuration that was found, with notes for the user.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Found {
+pub struct FoundConfiguration {
     /// The active configuration.
     pub config: Config,
     /// Notes for the user, a sentence each: about files that are not active, or that differ from their approved content.
     pub notes: Vec<String>,
 }
 
-impl Found {
+impl FoundConfiguration {
     /// Creates a result without notes.
     #[must_use]
     pub fn new(config: Config) -> Self {
@@ -84,30 +84,31 @@ pub struct DirectoryRules {
 /// The rules of all directories.
 pub struct RulesByDirectory {
     loader: Arc<Loader>,
-    known: Mutex<HashMap<PathBuf, Arc<Known>>>,
-    looks: Mutex<HashMap<Directories, Weak<Look>>>,
+    entries: Mutex<HashMap<PathBuf, Arc<DirectoryEntry>>>,
+    /// The checks that have not begun, by the directories of the sessions.
+    checks: Mutex<HashMap<Directories, Weak<FileCheck>>>,
     uses: AtomicU64,
 }
 
 /// Loads rules.
 struct Loader {
     host: Host,
-    configurations: Arc<dyn Configurations>,
+    configurations: Arc<dyn ConfigurationSource>,
     revisions: AtomicU64,
 }
 
-/// A directory whose rules an event has asked for.
-struct Known {
+/// A directory for which an event has needed the rules.
+struct DirectoryEntry {
     directory: PathBuf,
     loader: Arc<Loader>,
     used: AtomicU64,
     /// The last loaded rules. Events read them without waiting; only the holder of `state` replaces them.
-    current: Mutex<Option<Arc<Current>>>,
-    state: tokio::sync::Mutex<State>,
+    current: Mutex<Option<Arc<LoadedRules>>>,
+    state: tokio::sync::Mutex<LoadState>,
 }
 
 #[derive(Default)]
-struct State {
+struct LoadState {
     config: Option<Config>,
     loaded: Option<DirectoryRules>,
 }
@@ -123,54 +124,54 @@ pub struct Directories {
 
 /// A check of the files of a session's directory. Events that ask before it begins share it.
 #[derive(Default)]
-struct Look {
+struct FileCheck {
     /// The directory of the rules, and its last loaded rules if they are still current.
-    found: OnceLock<(PathBuf, Option<Arc<Current>>)>,
+    result: OnceLock<(PathBuf, Option<Arc<LoadedRules>>)>,
 }
 
 /// The rules of a directory, and the state of its files at the time of loading.
-struct Current {
+struct LoadedRules {
     stamps: Vec<(PathBuf, Stamp)>,
     /// The rules, or the reason why there are none.
     rules: Result<DirectoryRules, String>,
 }
 
-impl Current {
+impl LoadedRules {
     /// Returns true if the files are unchanged.
-    fn counts(&self) -> bool {
+    fn is_current(&self) -> bool {
         !self.stamps.is_empty() && self.stamps.iter().all(|(path, stamp)| stamp_of(path) == *stamp)
     }
 }
 
-impl Known {
-    fn current(&self) -> MutexGuard<'_, Option<Arc<Current>>> {
+impl DirectoryEntry {
+    fn current(&self) -> MutexGuard<'_, Option<Arc<LoadedRules>>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the last loaded rules if they are still current.
-    fn counting(&self) -> Option<Arc<Current>> {
+    fn up_to_date(&self) -> Option<Arc<LoadedRules>> {
         let current = self.current().clone();
-        current.filter(|current| current.counts())
+        current.filter(|current| current.is_current())
     }
 
     /// Returns the current rules. Waits for a load in progress.
     async fn rules(&self) -> Result<DirectoryRules, String> {
-        if let Some(current) = self.counting() {
+        if let Some(current) = self.up_to_date() {
             return current.rules.clone();
         }
         let mut state = self.state.lock().await;
         // Another event may have loaded them meanwhile.
-        if let Some(current) = self.counting() {
+        if let Some(current) = self.up_to_date() {
             return current.rules.clone();
         }
         let (stamps, rules) = self.loader.load(&self.directory, &mut state).await;
-        *self.current() = Some(Arc::new(Current { stamps, rules: rules.clone() }));
+        *self.current() = Some(Arc::new(LoadedRules { stamps, rules: rules.clone() }));
         rules
     }
 }
 
 /// Rules are refreshed before a person's yes is judged, so that it is judged under the current ones.
-impl RuleSource for Known {
+impl RuleSource for DirectoryEntry {
     fn refresh(&self) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
         Box::pin(async move { self.rules().await.map(drop) })
     }
@@ -201,9 +202,9 @@ type Stamp = Option<(u64, u64, u64, [i64; 4])>;
 impl RulesByDirectory {
     /// Creates an empty table.
     #[must_use]
-    pub fn new(host: Host, configurations: Arc<dyn Configurations>) -> Self {
+    pub fn new(host: Host, configurations: Arc<dyn ConfigurationSource>) -> Self {
         let loader = Arc::new(Loader { host, configurations, revisions: AtomicU64::new(0) });
-        Self { loader, known: Mutex::default(), looks: Mutex::default(), uses: AtomicU64::new(0) }
+        Self { loader, entries: Mutex::default(), checks: Mutex::default(), uses: AtomicU64::new(0) }
     }
 
     /// Returns the current rules for a session that names these directories. If `has_others`, other events may ask at the same time.
@@ -215,14 +216,14 @@ impl RulesByDirectory {
         if !has_others {
             return self.of(&named.of_rules()).await;
         }
-        let look = self.look(&named);
+        let check = self.next_check(&named);
         // Lets the tasks that are ready ask too.
         tokio::task::yield_now().await;
-        let (directory, current) = look.found.get_or_init(|| {
+        let (directory, current) = check.result.get_or_init(|| {
             // An event that asks from here on needs another check.
-            self.looks().remove(&named);
+            self.checks().remove(&named);
             let directory = named.of_rules();
-            let current = self.known(&directory).counting();
+            let current = self.entry(&directory).up_to_date();
             (directory, current)
         });
         match current {
@@ -231,23 +232,23 @@ impl RulesByDirectory {
         }
     }
 
-    /// Returns the next check of these directories' files.
-    fn look(&self, named: &Directories) -> Arc<Look> {
-        let mut looks = self.looks();
-        if let Some(look) = looks.get(named).and_then(Weak::upgrade) {
-            return look;
+    /// Returns the next check of these directories' files, which has not begun.
+    fn next_check(&self, named: &Directories) -> Arc<FileCheck> {
+        let mut checks = self.checks();
+        if let Some(check) = checks.get(named).and_then(Weak::upgrade) {
+            return check;
         }
         // Removes the checks of events that were cancelled.
-        if looks.len() >= MAX_DIRECTORIES && looks.len().is_power_of_two() {
-            looks.retain(|_, look| look.strong_count() > 0);
+        if checks.len() >= MAX_DIRECTORIES && checks.len().is_power_of_two() {
+            checks.retain(|_, check| check.strong_count() > 0);
         }
-        let look = Arc::default();
-        looks.insert(named.clone(), Arc::downgrade(&look));
-        look
+        let check = Arc::default();
+        checks.insert(named.clone(), Arc::downgrade(&check));
+        check
     }
 
-    fn looks(&self) -> MutexGuard<'_, HashMap<Directories, Weak<Look>>> {
-        self.looks.lock().unwrap_or_else(PoisonError::into_inner)
+    fn checks(&self) -> MutexGuard<'_, HashMap<Directories, Weak<FileCheck>>> {
+        self.checks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the current rules of `directory`. If changed rules cannot be loaded, the rules before stay, and the notes give the
@@ -256,27 +257,27 @@ impl RulesByDirectory {
     /// # Errors
     /// One sentence, if no rules of the directory could ever be loaded.
     pub async fn of(&self, directory: &Path) -> Result<DirectoryRules, String> {
-        let known = self.known(directory);
-        let rules = known.rules().await?;
-        rules.rules.follow(&known);
+        let entry = self.entry(directory);
+        let rules = entry.rules().await?;
+        rules.rules.follow(&entry);
         Ok(rules)
     }
 
-    /// Returns the number of known directories.
+    /// Returns the number of directories whose rules are kept.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Returns true if no directory is known.
+    /// Returns true if the rules of no directory are kept.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    fn known(&self, directory: &Path) -> Arc<Known> {
+    fn entry(&self, directory: &Path) -> Arc<DirectoryEntry> {
         let now = self.uses.fetch_add(1, Ordering::Relaxed);
-        let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = all.get(directory) {
             known.used.store(now, Ordering::Relaxed);
             return Arc::clone(known);
@@ -287,7 +288,7 @@ impl RulesByDirectory {
                 all.remove(&oldest);
             }
         }
-        let known = Arc::new(Known {
+        let known = Arc::new(DirectoryEntry {
             directory: directory.to_owned(),
             loader: Arc::clone(&self.loader),
             used: AtomicU64::new(now),
@@ -308,13 +309,13 @@ impl Loader {
     async fn load(
         &self,
         directory: &Path,
-        state: &mut State,
+        state: &mut LoadState,
     ) -> (Vec<(PathBuf, Stamp)>, Result<DirectoryRules, String>) {
         // Before the files are read: a change from here on is noticed at the next event.
         let before = stamps(self.configurations.files(directory, state.config.as_ref()));
         let found = self.configurations.find(directory, state.config.as_ref());
         let loaded = match found {
-            Ok(found) => self.take_up(found, state).await,
+            Ok(found) => self.apply(found, state).await,
             Err(why) => Err(why),
         };
         let now = self.configurations.files(directory, state.config.as_ref());
@@ -327,7 +328,7 @@ impl Loader {
             tracing::warn!(directory = %directory.display(), why, "changed rules are not taken up");
             match &mut state.loaded {
                 Some(kept) => {
-                    kept.notes = [format!("{NOT_TAKEN_UP}, those that were loaded stay: {why}")].into();
+                    kept.notes = [format!("{RELOAD_FAILED}, those that were loaded stay: {why}")].into();
                 }
                 None => problem = why,
             }
@@ -335,7 +336,7 @@ impl Loader {
         (stamped, state.loaded.clone().ok_or(problem))
     }
 
-    async fn take_up(&self, found: Found, state: &mut State) -> Result<(), String> {
+    async fn apply(&self, found: FoundConfiguration, state: &mut LoadState) -> Result<(), String> {
         // Revision 0 is the canary's.
         let revision = self.revisions.fetch_add(1, Ordering::Relaxed) + 1;
         let loaded = match &state.loaded {
@@ -347,7 +348,7 @@ impl Loader {
         };
         let (rules, number) = loaded.map_err(|error| error.to_string())?;
         let mut notes = found.notes;
-        notes.extend(state.config.as_ref().and_then(|before| no_longer_asked(before, &found.config)));
+        notes.extend(state.config.as_ref().and_then(|before| removed_plugins(before, &found.config)));
         let digest = found.config.digest().to_string().into();
         let project_files = found.config.project_files().into();
         let longest = found.config.enabled().map(|entry| entry.limits.deadline(&entry.grants)).sum();
@@ -364,8 +365,8 @@ impl std::fmt::Debug for RulesByDirectory {
     }
 }
 
-/// Returns a note about the plugins that a changed configuration no longer has. To empty a file is as good as to remove it.
-fn no_longer_asked(before: &Config, now: &Config) -> Option<String> {
+/// Returns a note about the plugins that a changed configuration no longer has. Emptying a file has the effect of removing it.
+fn removed_plugins(before: &Config, now: &Config) -> Option<String> {
     let gone = before.enabled().filter(|entry| now.enabled().all(|other| other.name != entry.name));
     let gone: Vec<&str> = gone.map(|entry| entry.name.as_str()).collect();
     let is_last = now.enabled().next().is_none();
@@ -402,10 +403,10 @@ mod tests {
         found: AtomicUsize,
     }
 
-    impl Configurations for OneFile {
-        fn find(&self, _: &Path, _: Option<&Config>) -> Result<Found, String> {
+    impl ConfigurationSource for OneFile {
+        fn find(&self, _: &Path, _: Option<&Config>) -> Result<FoundConfiguration, String> {
             self.found.fetch_add(1, Ordering::Relaxed);
-            Ok(Found::new(Config::empty()))
+            Ok(FoundConfiguration::new(Config::empty()))
         }
 
         fn files(&self, _: &Path, _: Option<&Config>) -> Vec<PathBuf> {
@@ -418,21 +419,21 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let one = Arc::new(OneFile { file: directory.path().join("file"), found: AtomicUsize::new(0) });
         let host = Host::builder(Config::empty()).build().await.unwrap();
-        let rules = Arc::new(RulesByDirectory::new(host, Arc::clone(&one) as Arc<dyn Configurations>));
+        let rules = Arc::new(RulesByDirectory::new(host, Arc::clone(&one) as Arc<dyn ConfigurationSource>));
         let named = Directories { cwd: directory.path().into(), workspace: directory.path().into() };
         (directory, one, rules, named)
     }
 
     #[tokio::test]
-    async fn events_that_ask_at_once_share_a_look_and_who_asks_later_has_another() {
+    async fn concurrent_events_share_a_check_and_later_ones_have_another() {
         let (_directory, _, rules, named) = rules().await;
-        let first = rules.look(&named);
-        assert!(Arc::ptr_eq(&first, &rules.look(&named)));
+        let first = rules.next_check(&named);
+        assert!(Arc::ptr_eq(&first, &rules.next_check(&named)));
         let elsewhere = Directories { cwd: "/".into(), workspace: "/".into() };
-        assert!(!Arc::ptr_eq(&first, &rules.look(&elsewhere)));
+        assert!(!Arc::ptr_eq(&first, &rules.next_check(&elsewhere)));
         rules.of_session(named.clone(), true).await.unwrap();
-        assert!(first.found.get().is_some());
-        assert!(!Arc::ptr_eq(&first, &rules.look(&named)));
+        assert!(first.result.get().is_some());
+        assert!(!Arc::ptr_eq(&first, &rules.next_check(&named)));
     }
 
     #[tokio::test]
@@ -454,13 +455,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn looks_of_events_that_were_given_up_do_not_pile_up() {
+    async fn checks_of_cancelled_events_do_not_pile_up() {
         let (_directory, _, rules, _) = rules().await;
         for number in 0..10 * MAX_DIRECTORIES {
             let path = PathBuf::from(format!("/{number}"));
-            drop(rules.look(&Directories { cwd: path.clone(), workspace: path }));
+            drop(rules.next_check(&Directories { cwd: path.clone(), workspace: path }));
         }
-        assert!(rules.looks().len() <= MAX_DIRECTORIES);
+        assert!(rules.checks().len() <= MAX_DIRECTORIES);
     }
 
     #[test]

@@ -20,16 +20,16 @@ use tokio::sync::OnceCell;
 const MAX_HANDLES: usize = 1000;
 
 /// Time for which an unused handle is kept.
-const MAX_IDLE: Duration = Duration::from_secs(3600);
+const HANDLE_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// Number of latest calls of a session whose arguments are remembered until they have run; at most twice this number.
-const MAX_REMEMBERED: usize = 256;
+const MAX_CALLS: usize = 256;
 
-/// Maximum number of remembered texts per session that were already said.
-const MAX_SAID: usize = 1024;
+/// Maximum number of remembered texts per session that were already mentioned.
+const MAX_MENTIONS: usize = 1024;
 
 /// Maximum size of the tasks, and of the notices, that wait for the agent or its user, in bytes.
-const MAX_OWED: usize = 1024 * 1024;
+const MAX_DEFERRED: usize = 1024 * 1024;
 
 /// Maximum number of times in a row that plugins can keep an agent from stopping. A plugin that always has a task would never let it end.
 pub const MAX_CONTINUED: u32 = 8;
@@ -39,24 +39,24 @@ const MAX_ID: usize = 256;
 
 /// All sessions of this process.
 #[derive(Debug, Default)]
-pub struct Sessions {
-    handles: Mutex<HashMap<Key, Arc<Handle>>>,
+pub struct SessionTable {
+    handles: Mutex<HashMap<HandleKey, Arc<SessionHandle>>>,
 }
 
 /// Identifier, directory, workspace and rule set. A session that changes its directory or its rule set gets another handle of the same
 /// session.
-type Key = (String, PathBuf, PathBuf, u64);
+type HandleKey = (String, PathBuf, PathBuf, u64);
 
 /// A handle of a session.
 #[derive(Debug)]
-pub struct Handle {
+pub struct SessionHandle {
     /// The engine's handle.
     pub session: Session,
     /// Set once `session-start` was settled, in this process or an earlier one.
     pub(crate) started: OnceCell<()>,
     used: Mutex<Instant>,
     /// Shared by all handles of the session, since a session stays the same when its agent changes the directory.
-    memory: Arc<Mutex<Memory>>,
+    memory: Arc<Mutex<SessionMemory>>,
     /// The identifier of the session at the root of its tree.
     root: String,
     /// The project files that have been active, each with the root of its project; shared by all handles of the tree. The engine's
@@ -67,31 +67,31 @@ pub struct Handle {
 /// The resident host's memory of a session between two calls. It is bounded in bytes: of an agent's texts and arguments it keeps only
 /// digests.
 #[derive(Debug, Default)]
-struct Memory {
+struct SessionMemory {
     /// The allowed arguments of calls that have not run yet, by the number of the call: the latest calls, and the calls before them.
     allowed: [HashMap<[u8; 32], [u8; 32]>; 2],
     /// Tasks of plugins that the agent could not take yet.
-    owed: Vec<Task>,
+    deferred_tasks: Vec<Task>,
     /// Notices for the user that could not be delivered yet.
-    notices: Vec<String>,
+    deferred_notices: Vec<String>,
     /// Digests of texts that the model or the user has read.
-    said: HashSet<[u8; 32]>,
+    mentioned: HashSet<[u8; 32]>,
     /// Number of times in a row that the agent was kept from stopping.
-    continued: u32,
+    continuations: u32,
 }
 
-impl Sessions {
+impl SessionTable {
     /// Returns the handle of an agent's session. Opens one if there is none.
     ///
     /// # Errors
     /// If the engine cannot open the session: its directory is not an absolute path.
-    pub fn of(
+    pub fn handle(
         &self,
         host: &Host,
         agent: &str,
         named: &AgentSession,
         rules: &DirectoryRules,
-    ) -> Result<Arc<Handle>, SessionError> {
+    ) -> Result<Arc<SessionHandle>, SessionError> {
         let (top, id) = identifiers(agent, named);
         let key = (id.clone(), named.cwd.clone(), named.workspace.clone(), rules.number);
         let mut handles = self.handles();
@@ -111,7 +111,7 @@ impl Sessions {
         let (used, memory) = (Mutex::new(Instant::now()), memory.unwrap_or_default());
         let of_tree = handles.values().find(|handle| handle.root == top);
         let project_files = of_tree.map(|handle| Arc::clone(&handle.project_files)).unwrap_or_default();
-        let handle = Handle { session, started: OnceCell::new(), used, memory, root: top, project_files };
+        let handle = SessionHandle { session, started: OnceCell::new(), used, memory, root: top, project_files };
         let handle = Arc::new(handle);
         drop_unused(&mut handles);
         handles.insert(key, Arc::clone(&handle));
@@ -135,13 +135,13 @@ impl Sessions {
         self.len() == 0
     }
 
-    fn handles(&self) -> MutexGuard<'_, HashMap<Key, Arc<Handle>>> {
+    fn handles(&self) -> MutexGuard<'_, HashMap<HandleKey, Arc<SessionHandle>>> {
         self.handles.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn drop_unused(handles: &mut HashMap<Key, Arc<Handle>>) {
-    handles.retain(|_, handle| handle.used().elapsed() < MAX_IDLE);
+fn drop_unused(handles: &mut HashMap<HandleKey, Arc<SessionHandle>>) {
+    handles.retain(|_, handle| handle.used().elapsed() < HANDLE_TIMEOUT);
     if handles.len() >= MAX_HANDLES
         && let Some(oldest) = handles.iter().min_by_key(|(_, handle)| *handle.used()).map(|(key, _)| key.clone())
     {
@@ -192,18 +192,18 @@ fn is_elsewhere(file: &Path, project: &Path, root: &Path, named: &AgentSession, 
 }
 
 /// Returns a digest of arguments, independent of the order of their members.
-fn of_arguments(arguments: &Value) -> [u8; 32] {
+fn arguments_digest(arguments: &Value) -> [u8; 32] {
     let mut sorted = arguments.clone();
     sorted.sort_all_objects();
     digest(&[&sorted.to_string()])
 }
 
-impl Handle {
+impl SessionHandle {
     fn used(&self) -> MutexGuard<'_, Instant> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn memory(&self) -> MutexGuard<'_, Memory> {
+    fn memory(&self) -> MutexGuard<'_, SessionMemory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -214,21 +214,21 @@ impl Handle {
     }
 
     /// Remembers the arguments with which a call may run.
-    pub(crate) fn remember(&self, call: &str, arguments: &Value) {
+    pub(crate) fn remember_arguments(&self, call: &str, arguments: &Value) {
         let call = digest(&[call]);
         let [latest, before] = &mut self.memory().allowed;
         before.remove(&call);
-        if latest.len() >= MAX_REMEMBERED && !latest.contains_key(&call) {
+        if latest.len() >= MAX_CALLS && !latest.contains_key(&call) {
             *before = std::mem::take(latest);
         }
-        latest.insert(call, of_arguments(arguments));
+        latest.insert(call, arguments_digest(arguments));
     }
 
     /// Returns true if a call has run with other arguments than were allowed; false if those are not known any more.
-    pub(crate) fn ran_otherwise(&self, call: &str, arguments: &Value) -> bool {
+    pub(crate) fn has_other_arguments(&self, call: &str, arguments: &Value) -> bool {
         let call = digest(&[call]);
         let allowed = self.memory().allowed.iter_mut().find_map(|calls| calls.remove(&call));
-        allowed.is_some_and(|allowed| allowed != of_arguments(arguments))
+        allowed.is_some_and(|allowed| allowed != arguments_digest(arguments))
     }
 
     /// Notes the project files that are active for an event in these directories. A file that was approved and active stays active in
@@ -236,7 +236,7 @@ impl Handle {
     ///
     /// # Errors
     /// One sentence, if a file is no longer active without the user's decision: its project was moved, or a link leads elsewhere.
-    pub(crate) fn keeps_project_files(
+    pub(crate) fn check_project_files(
         &self,
         named: &AgentSession,
         counting: &[PathBuf],
@@ -282,73 +282,73 @@ impl Handle {
         }
     }
 
-    /// Returns true if a text is said for the first time since the last prompt.
-    pub(crate) fn is_said_first(&self, text: &str) -> bool {
+    /// Returns true if a text is mentioned for the first time since the last prompt.
+    pub(crate) fn is_first_mention(&self, text: &str) -> bool {
         let mut memory = self.memory();
-        if memory.said.len() >= MAX_SAID {
+        if memory.mentioned.len() >= MAX_MENTIONS {
             // Some agents report no prompts, so the texts must not be kept for ever.
-            memory.said.clear();
+            memory.mentioned.clear();
         }
-        memory.said.insert(digest(&[text]))
+        memory.mentioned.insert(digest(&[text]))
     }
 
     /// Notes that the user has sent a prompt.
-    pub(crate) fn prompted(&self) {
+    pub(crate) fn note_prompt(&self) {
         let mut memory = self.memory();
-        memory.said.clear();
-        memory.continued = 0;
+        memory.mentioned.clear();
+        memory.continuations = 0;
     }
 
-    /// Keeps tasks until the agent can take some. The user gets a notice of tasks for which there is no room.
-    pub(crate) fn owe(&self, tasks: Vec<Task>) {
+    /// Defers tasks until the agent can take some. The user gets a notice of tasks for which there is no room.
+    pub(crate) fn defer_tasks(&self, tasks: Vec<Task>) {
         let length = |task: &Task| task.prompt.len() + task.title.as_ref().map_or(0, String::len);
         let mut left_out = 0;
         for task in tasks {
-            let owed = &mut self.memory().owed;
-            let bytes: usize = owed.iter().map(length).sum();
-            if owed.len() < MAX_REMEMBERED && bytes + length(&task) <= MAX_OWED {
-                owed.push(task);
+            let deferred = &mut self.memory().deferred_tasks;
+            let bytes: usize = deferred.iter().map(length).sum();
+            if deferred.len() < MAX_CALLS && bytes + length(&task) <= MAX_DEFERRED {
+                deferred.push(task);
             } else {
                 left_out += 1;
             }
         }
         if left_out > 0 {
-            self.owe_notice(format!(
+            self.defer_notice(format!(
                 "{left_out} tasks of plugins are left out: the agent has not taken those before them"
             ));
         }
     }
 
-    /// Takes the kept tasks.
-    pub(crate) fn owed(&self) -> Vec<Task> {
-        std::mem::take(&mut self.memory().owed)
+    /// Takes the deferred tasks.
+    pub(crate) fn take_deferred_tasks(&self) -> Vec<Task> {
+        std::mem::take(&mut self.memory().deferred_tasks)
     }
 
-    /// Keeps a text until the user can be told something.
-    pub(crate) fn owe_notice(&self, text: String) {
-        let notices = &mut self.memory().notices;
+    /// Defers a notice until the user can be told something.
+    pub(crate) fn defer_notice(&self, text: String) {
+        let notices = &mut self.memory().deferred_notices;
         let bytes: usize = notices.iter().map(String::len).sum();
-        if notices.len() < MAX_REMEMBERED && bytes + text.len() <= MAX_OWED {
+        if notices.len() < MAX_CALLS && bytes + text.len() <= MAX_DEFERRED {
             notices.push(text);
         }
     }
 
-    /// Takes the kept texts.
-    pub(crate) fn owed_notices(&self) -> Vec<String> {
-        std::mem::take(&mut self.memory().notices)
+    /// Takes the deferred notices.
+    pub(crate) fn take_deferred_notices(&self) -> Vec<String> {
+        std::mem::take(&mut self.memory().deferred_notices)
     }
 
     /// Counts that the agent is kept from stopping. Returns false if it must be let go.
     pub(crate) fn may_continue(&self) -> bool {
         let mut memory = self.memory();
-        memory.continued += 1;
-        memory.continued <= MAX_CONTINUED
+        memory.continuations += 1;
+        memory.continuations <= MAX_CONTINUED
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Handle, Memory, identifier, of_arguments};
+    use super::{SessionHandle, SessionMemory, arguments_digest, identifier};
     use hookhost::{Config, Host, SessionSpec};
     use hookhost_agents::AgentSession;
     use serde_json::json;
@@ -361,28 +361,28 @@ mod tests {
     async fn a_project_whose_rules_a_session_cannot_remember_is_denied() {
         let host = Host::builder(Config::empty()).build().await.unwrap();
         let session = host.open_session(SessionSpec::new("codex", Path::new("/work"))).unwrap();
-        let handle = Handle {
+        let handle = SessionHandle {
             session,
             started: OnceCell::new(),
             used: Mutex::new(Instant::now()),
-            memory: Arc::<Mutex<Memory>>::default(),
+            memory: Arc::<Mutex<SessionMemory>>::default(),
             root: String::new(),
             project_files: Arc::default(),
         };
         let named = AgentSession::new(Some("1".into()), "/work".into());
         let mut files: Vec<PathBuf> = (0..256).map(|number| format!("/work/{number}/hookhost.toml").into()).collect();
-        handle.keeps_project_files(&named, &files, |_| false).unwrap();
+        handle.check_project_files(&named, &files, |_| false).unwrap();
         files.push("/work/257/hookhost.toml".into());
-        let why = handle.keeps_project_files(&named, &files, |_| false).unwrap_err();
+        let why = handle.check_project_files(&named, &files, |_| false).unwrap_err();
         assert!(why.contains("256 projects") && why.ends_with("begin a new session"), "{why}");
     }
 
     #[test]
     fn arguments_are_the_same_in_whatever_order_their_members_are() {
         let text = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
-        let one = of_arguments(&text(r#"{"a":1,"b":{"c":2,"d":3}}"#));
-        assert_eq!(one, of_arguments(&text(r#"{"b":{"d":3,"c":2},"a":1}"#)));
-        assert_ne!(one, of_arguments(&json!({ "a": 1 })));
+        let one = arguments_digest(&text(r#"{"a":1,"b":{"c":2,"d":3}}"#));
+        assert_eq!(one, arguments_digest(&text(r#"{"b":{"d":3,"c":2},"a":1}"#)));
+        assert_ne!(one, arguments_digest(&json!({ "a": 1 })));
     }
 
     #[test]

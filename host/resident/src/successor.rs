@@ -9,36 +9,36 @@ use tokio::process::Command;
 use tokio::task::JoinHandle;
 
 /// Time that a new version has to print its version.
-const TIMEOUT: Duration = Duration::from_secs(10);
+const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Beginning of the output of `hookhost --version`.
-const SAYS: &[u8] = b"hookhost ";
+const VERSION_PREFIX: &[u8] = b"hookhost ";
 
 /// Inode, size and modification time of a file, which tell if it has changed.
 type Version = (u64, u64, i64, i64);
 
 /// Watches the file of this program.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct ProgramWatch {
     program: PathBuf,
     own: Version,
-    /// The version that the last look found.
+    /// The version that the last poll found.
     last: Version,
     /// A version that does not run, and so cannot be the successor.
     broken: Option<Version>,
-    trial: Option<(Version, JoinHandle<Trial>)>,
+    trial: Option<(Version, JoinHandle<TrialResult>)>,
 }
 
 /// The result of a trial run of a new version.
 #[derive(Debug)]
-enum Trial {
+enum TrialResult {
     Runs,
     Broken(String),
     /// The file is still being written.
     Later,
 }
 
-impl Watch {
+impl ProgramWatch {
     /// Watches the program of this process. Returns `None` if the system does not name its file.
     pub(crate) fn new() -> Option<Self> {
         let program = std::env::current_exe().ok()?;
@@ -46,14 +46,14 @@ impl Watch {
         Some(Self { program, own, last: own, broken: None, trial: None })
     }
 
-    /// Returns true if another version is there and runs. Call it periodically: a file is tried once two looks find it unchanged.
-    pub(crate) async fn look(&mut self) -> bool {
+    /// Returns true if another version is there and runs. Call it periodically: a file is run_trial once two polls find it unchanged.
+    pub(crate) async fn poll(&mut self) -> bool {
         let Some(now) = version_of(&self.program) else { return false };
         let is_settled = std::mem::replace(&mut self.last, now) == now;
         if let Some((version, trial)) = self.trial.take_if(|(_, trial)| trial.is_finished()) {
             match trial.await {
-                Ok(Trial::Runs) if version == now => return true,
-                Ok(Trial::Broken(why)) => {
+                Ok(TrialResult::Runs) if version == now => return true,
+                Ok(TrialResult::Broken(why)) => {
                     let program = self.program.display();
                     tracing::warn!(
                         why,
@@ -65,26 +65,28 @@ impl Watch {
             }
         }
         if is_settled && now != self.own && self.broken != Some(now) && self.trial.is_none() {
-            self.trial = Some((now, tokio::spawn(tried(self.program.clone()))));
+            self.trial = Some((now, tokio::spawn(run_trial(self.program.clone()))));
         }
         false
     }
 }
 
 /// Runs a program with `--version` and checks that it says that it is hookhost.
-async fn tried(program: PathBuf) -> Trial {
+async fn run_trial(program: PathBuf) -> TrialResult {
     let mut command = Command::new(program);
     command.arg("--version").stdin(Stdio::null()).kill_on_drop(true);
-    let ended = match tokio::time::timeout(TIMEOUT, command.output()).await {
+    let ended = match tokio::time::timeout(VERSION_TIMEOUT, command.output()).await {
         Ok(Ok(ended)) => ended,
-        Ok(Err(error)) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => return Trial::Later,
-        Ok(Err(error)) => return Trial::Broken(error.to_string()),
-        Err(_) => return Trial::Broken(format!("it did not say its version within {} s", TIMEOUT.as_secs())),
+        Ok(Err(error)) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => return TrialResult::Later,
+        Ok(Err(error)) => return TrialResult::Broken(error.to_string()),
+        Err(_) => {
+            return TrialResult::Broken(format!("it did not say its version within {} s", VERSION_TIMEOUT.as_secs()));
+        }
     };
-    if ended.status.success() && ended.stdout.starts_with(SAYS) {
-        Trial::Runs
+    if ended.status.success() && ended.stdout.starts_with(VERSION_PREFIX) {
+        TrialResult::Runs
     } else {
-        Trial::Broken(format!("`--version` does not say that it is hookhost ({})", ended.status))
+        TrialResult::Broken(format!("`--version` does not say that it is hookhost ({})", ended.status))
     }
 }
 
@@ -95,7 +97,7 @@ fn version_of(program: &Path) -> Option<Version> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Trial, tried};
+    use super::{TrialResult, run_trial};
     use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt as _;
 
@@ -108,12 +110,12 @@ mod tests {
         {
             std::fs::write(&file, text).unwrap();
             std::fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
-            let trial = tried(file.clone()).await;
-            assert!(matches!(trial, Trial::Broken(_)), "{text:?}: {trial:?}");
+            let trial = run_trial(file.clone()).await;
+            assert!(matches!(trial, TrialResult::Broken(_)), "{text:?}: {trial:?}");
         }
         std::fs::write(&file, "#!/bin/sh\necho hookhost 1").unwrap();
         std::fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
-        assert!(matches!(tried(file).await, Trial::Runs));
-        assert!(matches!(tried(directory.path().to_owned()).await, Trial::Broken(_)));
+        assert!(matches!(run_trial(file).await, TrialResult::Runs));
+        assert!(matches!(run_trial(directory.path().to_owned()).await, TrialResult::Broken(_)));
     }
 }

@@ -1,14 +1,14 @@
 //! Summarises the older part of a conversation that nears the model's context window. The model or a plugin writes the
 //! summary, which replaces the older part in requests. The transcript on disk and the one that plugins read stay whole.
 
+use hookhost_models::{Delta, ProviderError, Request};
+use hookhost_models::message::{Author, Message, TokenUsage};
 use super::AgentEvent;
 use super::request::{Gated, Outgoing};
 use super::state::{Ended, Run};
 use super::wire_hooks::WholeResponse;
 use futures_util::StreamExt as _;
-use hookhost::contract::{Compaction, EventKind, GateOutcome, TransformOutcome};
-use hookhost_models::message::{Author, Message, TokenUsage};
-use hookhost_models::{Delta, ProviderError, Request};
+use hookhost::contract::{Compaction, Decision, EventKind, TransformOutcome};
 use serde_json::{Value, json};
 
 /// Percentages of the context window: the size that triggers a summary, and the part that is kept unchanged.
@@ -51,9 +51,9 @@ impl Run<'_> {
             return Err(self.interrupted());
         };
         let summary = match settled.outcome {
-            GateOutcome::Allowed { .. } => self.summary(&older, summarised, window).await?,
-            GateOutcome::Responded { response, .. } => Some(response),
-            GateOutcome::Rejected(rejection) => {
+            Decision::Allowed { .. } => self.summary(&older, summarised, window).await?,
+            Decision::Responded { response, .. } => Some(response),
+            Decision::Rejected(rejection) => {
                 self.report_refusal(EventKind::BeforeCompaction, &rejection);
                 if rejection.ends.is_some() {
                     return Err(Ended::rejected(rejection));

@@ -1,14 +1,14 @@
 //! Requests to the model: builds them, lets plugins change them, sends them and counts their tokens. `stream` reads the
 //! answers.
 
+use hookhost_models::{DeltaStream, Provider, ProviderError, Request};
+use hookhost_models::message::{Message, Thinking, Thoughts, TokenUsage, ToolUse};
 use super::state::{Ended, Run, State, Step};
 use super::tool_calls::AnswerCalls;
 use super::{AgentEvent, Status};
 use crate::session_store::Generation;
 use hookhost::TextStream;
-use hookhost::contract::{EventKind, GateOutcome, Inference, ModelRef, Response, Totals, Turn, Usage};
-use hookhost_models::message::{Message, Thinking, Thoughts, TokenUsage, ToolUse};
-use hookhost_models::{DeltaStream, Provider, ProviderError, Request};
+use hookhost::contract::{Decision, EventKind, Inference, ModelRef, Response, Totals, Turn, Usage};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -130,7 +130,7 @@ impl Run<'_> {
         let Some(settled) = self.unless_cancelled(self.session.turn_start(turn)).await else {
             return Ok(State::Ended(self.interrupted()));
         };
-        if let GateOutcome::Rejected(rejection) = settled.outcome {
+        if let Decision::Rejected(rejection) = settled.outcome {
             self.report_refusal(EventKind::TurnStart, &rejection);
             return self.refused_turn(Ended::rejected(rejection));
         }
@@ -183,7 +183,7 @@ impl Run<'_> {
             return Gated::Ended(self.interrupted());
         };
         match settled.outcome {
-            GateOutcome::Allowed { value } => {
+            Decision::Allowed { value } => {
                 let changed_by = &settled.record.changed_by;
                 if !changed_by.is_empty() {
                     let (before, after) = differences(&asked, &value);
@@ -202,8 +202,8 @@ impl Run<'_> {
                 request.forget_thoughts_of_others(provider.name());
                 Gated::Send(Outgoing { provider, request, body: None, failures: 0 })
             }
-            GateOutcome::Responded { response, by, .. } => Gated::Responded { text: response, by },
-            GateOutcome::Rejected(rejection) => {
+            Decision::Responded { response, by, .. } => Gated::Responded { text: response, by },
+            Decision::Rejected(rejection) => {
                 self.report_refusal(EventKind::BeforeInference, &rejection);
                 Gated::Ended(Ended::rejected(rejection))
             }
@@ -323,7 +323,7 @@ impl Run<'_> {
         let Some(settled) = self.unless_cancelled(self.session.token_usage(usage)).await else {
             return Some(self.interrupted());
         };
-        let GateOutcome::Rejected(rejection) = settled.outcome else { return None };
+        let Decision::Rejected(rejection) = settled.outcome else { return None };
         self.report_refusal(EventKind::TokenUsage, &rejection);
         Some(Ended::rejected(rejection))
     }

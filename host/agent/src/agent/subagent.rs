@@ -1,14 +1,14 @@
 //! The tool `agent`: runs a task in a sub-agent with its own context, under the same plugins. The sub-agent's session
 //! names its parent and is one level deeper. Its tokens count for both sessions, and it ends with its parent.
 
+use hookhost_models::ToolDefinition;
 use super::limits::{Limits, Spawn};
 use super::run_context::RunContext;
 use super::state::Run;
 use super::{Agent, AgentEvent, Reporter, RunOutcome, Status};
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, parsed};
 use async_trait::async_trait;
-use hookhost::contract::{EventKind, GateOutcome, Subagent, SubagentSummary};
-use hookhost_models::ToolDefinition;
+use hookhost::contract::{Decision, EventKind, Subagent, SubagentSummary};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -93,8 +93,8 @@ impl Tool for SpawnAgent {
             settled = session.subagent_start(asked.clone()) => settled,
         };
         let prompt = match settled.outcome {
-            GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } => value.prompt,
-            GateOutcome::Rejected(rejection) => return Ok(run_context.rejected(EventKind::SubagentStart, &rejection)),
+            Decision::Allowed { value } | Decision::Responded { value, .. } => value.prompt,
+            Decision::Rejected(rejection) => return Ok(run_context.rejected(EventKind::SubagentStart, &rejection)),
         };
         run_context.changed(EventKind::SubagentStart, settled.record.changed_by, &asked.prompt, &prompt);
         let _running = tokio::select! {

@@ -1,12 +1,12 @@
 //! The tool `submit_plan`: the model splits its work into tasks, which join the queue once `plan-submit` allows them.
 
+use hookhost_models::ToolDefinition;
 use super::run_context::RunContext;
 use super::{AgentEvent, MAX_TASKS};
 use crate::counted::counted;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, parsed};
 use async_trait::async_trait;
-use hookhost::contract::{EventKind, GateOutcome, Plan, Task};
-use hookhost_models::ToolDefinition;
+use hookhost::contract::{Decision, EventKind, Plan, Task};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -78,8 +78,8 @@ impl Tool for SubmitPlan {
         let proposed = Plan { title, tasks, clear_existing };
         let settled = session.plan_submit(proposed.clone()).await;
         let plan = match settled.outcome {
-            GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } => value,
-            GateOutcome::Rejected(rejection) => return Ok(run_context.rejected(EventKind::PlanSubmit, &rejection)),
+            Decision::Allowed { value } | Decision::Responded { value, .. } => value,
+            Decision::Rejected(rejection) => return Ok(run_context.rejected(EventKind::PlanSubmit, &rejection)),
         };
         run_context.changed(EventKind::PlanSubmit, settled.record.changed_by, &proposed, &plan);
         if let Some(failed) = unfit(&plan.tasks) {

@@ -4,8 +4,7 @@ use super::queue::Queued;
 use super::state::{Ended, Run, State, Step, TaskSoFar};
 use super::{AgentEvent, MAX_TASKS, Status};
 use hookhost::contract::{
-    Completion, EventKind, GateOutcome, ModelChoice, ModelRef, PlanSummary, Progress, Resolution, Task,
-    TransformOutcome,
+    Completion, Decision, EventKind, ModelChoice, ModelRef, PlanSummary, Progress, Resolution, Task, TransformOutcome,
 };
 use hookhost_models::message::{Author, Message, ToolUse};
 use serde_json::json;
@@ -60,7 +59,7 @@ impl Run<'_> {
             return Err(self.interrupted());
         };
         match settled.outcome {
-            GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } => {
+            Decision::Allowed { value } | Decision::Responded { value, .. } => {
                 let by = settled.record.changed_by;
                 if !by.is_empty() {
                     let (before, after) = (json!(chosen), json!(value.chosen));
@@ -70,7 +69,7 @@ impl Run<'_> {
                 self.own = ModelRef::new(provider, model);
                 Ok(())
             }
-            GateOutcome::Rejected(rejection) => {
+            Decision::Rejected(rejection) => {
                 self.report_refusal(EventKind::ProviderResolve, &rejection);
                 Err(Ended::rejected(rejection))
             }
@@ -133,7 +132,7 @@ impl Run<'_> {
             return Ok(State::Ended(self.interrupted()));
         };
         let task = match settled.outcome {
-            GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } => {
+            Decision::Allowed { value } | Decision::Responded { value, .. } => {
                 let by = settled.record.changed_by;
                 if !by.is_empty() {
                     let (before, after) = (json!(task), json!(value));
@@ -141,7 +140,7 @@ impl Run<'_> {
                 }
                 value
             }
-            GateOutcome::Rejected(rejection) => {
+            Decision::Rejected(rejection) => {
                 self.report_refusal(EventKind::TaskStart, &rejection);
                 return Ok(State::Ended(Ended::rejected(rejection)));
             }

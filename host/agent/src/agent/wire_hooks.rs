@@ -1,11 +1,12 @@
 //! Passes request bodies to `request-send` and whole answers to `response-receive`, but only if a plugin subscribes.
 //! Each request holds the whole conversation, so logging all of them would grow with the square of the session.
 
+use hookhost_models::message::{Thinking, TokenUsage, ToolUse};
 use super::AgentEvent;
 use super::request::Outgoing;
 use super::state::{Ended, Run};
-use hookhost::contract::{EventKind, GateOutcome, Json, ModelRef, RawRequest, RawResponse, TransformOutcome};
-use hookhost_models::message::{Thinking, TokenUsage, ToolUse};
+use crate::message::{Thinking, TokenUsage, ToolUse};
+use hookhost::contract::{Decision, EventKind, Json, ModelRef, RawRequest, RawResponse, TransformOutcome};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -40,7 +41,7 @@ impl Run<'_> {
             return Err(self.interrupted());
         };
         match settled.outcome {
-            GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } => {
+            Decision::Allowed { value } | Decision::Responded { value, .. } => {
                 let after: Value = value.body.read().unwrap_or_default();
                 let by = settled.record.changed_by;
                 if !by.is_empty() {
@@ -50,7 +51,7 @@ impl Run<'_> {
                 outgoing.body = Some(after);
                 Ok(())
             }
-            GateOutcome::Rejected(rejection) => {
+            Decision::Rejected(rejection) => {
                 self.report_refusal(EventKind::RequestSend, &rejection);
                 Err(Ended::rejected(rejection))
             }

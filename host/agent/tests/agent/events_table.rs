@@ -7,7 +7,7 @@ use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::audit::Record;
 use hookhost::capability::{Model, ModelRequest};
 use hookhost::config::{ActionKind, AskRule, Settings};
-use hookhost::contract::{Custom, EventKind, GateOutcome, Shape, Stop};
+use hookhost::contract::{Custom, Decision, EventKind, Shape, Stop};
 use hookhost::session::SessionSpec;
 use hookhost::store::Log;
 use hookhost::{Config, Host};
@@ -750,9 +750,9 @@ async fn a_program_is_told_what_plugins_make_of_its_own_event() {
         let event = Custom { name: "deploy".into(), payload: json!({ "a": 1 }).into() };
         let outcome = session.custom_event(event.clone()).await.outcome;
         match (row.answer, outcome) {
-            ("allow", GateOutcome::Allowed { value }) => assert_eq!(value, event),
-            ("modify", GateOutcome::Allowed { value }) => assert_eq!(value.payload, "{\"b\":2}"),
-            ("escalate" | "reject", GateOutcome::Rejected(_)) => {}
+            ("allow", Decision::Allowed { value }) => assert_eq!(value, event),
+            ("modify", Decision::Allowed { value }) => assert_eq!(value.payload, "{\"b\":2}"),
+            ("escalate" | "reject", Decision::Rejected(_)) => {}
             (answer, outcome) => panic!("{answer}: {outcome:?}"),
         }
     }

@@ -12,7 +12,8 @@ use hookhost_client::connection::{Connection, ConnectionError, Deadline};
 use hookhost_client::place::Place;
 use hookhost_client::{hook, start};
 use hookhost_resident::http::Token;
-use hookhost_resident::{Acs, Ended, Resident, Settler};
+use hookhost_resident::{EndReason, ResidentHost, Settler};
+use hookhost_standards::Acs;
 use hookhost_standards::acs::signature::Secret;
 use listenfd::ListenFd;
 use rand::{TryRng as _, rngs::SysRng};
@@ -104,10 +105,10 @@ async fn serve_or_tell(args: &ServeArgs) -> Result<Served, CliError> {
 
 /// Claims the right to be the resident host; `None` if another host has it. A host that a hook has started gives it up for one that
 /// the user starts.
-fn claimed(args: &ServeArgs, place: &Place) -> Result<Option<Resident>, CliError> {
+fn claimed(args: &ServeArgs, place: &Place) -> Result<Option<ResidentHost>, CliError> {
     let began = Instant::now();
     loop {
-        if let Some(resident) = Resident::claim(place).map_err(CliError::not_loaded)? {
+        if let Some(resident) = ResidentHost::claim(place).map_err(CliError::not_loaded)? {
             return Ok(Some(if args.on_demand { resident.on_demand() } else { resident }));
         }
         if args.on_demand {
@@ -138,7 +139,7 @@ fn claimed(args: &ServeArgs, place: &Place) -> Result<Option<Resident>, CliError
     }
 }
 
-async fn serve(args: &ServeArgs, place: &Place, resident: Resident) -> Result<Served, CliError> {
+async fn serve(args: &ServeArgs, place: &Place, resident: ResidentHost) -> Result<Served, CliError> {
     // Only the user's own file: a project's file counts in its own directory.
     let own = configuration::places()?.config;
     let config = match configuration::find(None, &own) {
@@ -152,7 +153,7 @@ async fn serve(args: &ServeArgs, place: &Place, resident: Resident) -> Result<Se
     };
     let host = loading::shared_host(config).await?;
     let settler = Arc::new(Settler::new(host.clone(), Arc::new(UserConfigurations)));
-    settler.take_up_outcomes().await.map_err(|error| audit_log::unusable(&error))?;
+    settler.load_outcomes().await.map_err(|error| audit_log::unusable(&error))?;
     let cancel = CancellationToken::new();
     let _watch = interrupt::watch(cancel.clone(), Some(host.clone()))?;
     if !args.on_demand {
@@ -168,13 +169,13 @@ async fn serve(args: &ServeArgs, place: &Place, resident: Resident) -> Result<Se
     drop(settler);
     let done = audit_log::finish(&host, Ok(Exit::Done)).await;
     // If it was asked to end meanwhile, it ends.
-    if ended == Ended::Replaced && !cancel.is_cancelled() {
+    if ended == EndReason::Replaced && !cancel.is_cancelled() {
         return Ok(Served { exit: done?, successor: Some(Successor { listener }) });
     }
     if !args.on_demand {
         output::note(match ended {
-            Ended::Idle => "ended: no agent has asked for a while\n",
-            Ended::SocketGone => "ended: the socket was removed\n",
+            EndReason::Idle => "ended: no agent has asked for a while\n",
+            EndReason::SocketGone => "ended: the socket was removed\n",
             _ => "ended\n",
         });
     }
@@ -213,10 +214,10 @@ impl Successor {
 
 /// Adds HTTP to the resident host. Also returns the listener, for a new version of the program.
 fn with_http(
-    resident: Resident,
+    resident: ResidentHost,
     address: SocketAddr,
     acs: Option<Secret>,
-) -> Result<(Resident, Option<std::net::TcpListener>), CliError> {
+) -> Result<(ResidentHost, Option<std::net::TcpListener>), CliError> {
     let cannot =
         |error| CliError::not_loaded(anyhow!("hookhost cannot listen at {address}: {error}; name another --http"));
     let listener = match inherited(address) {
@@ -234,7 +235,7 @@ fn with_http(
         ));
     }
     let served = listener.try_clone().and_then(TcpListener::from_std).map_err(cannot)?;
-    Ok((resident.with_http(served, Token::new(&secret), Acs::new(acs), home), Some(listener)))
+    Ok((resident.with_http(served, Token::new(&secret), vec![Arc::new(Acs::new(acs))], home), Some(listener)))
 }
 
 /// Returns the listener for this address that this process inherited from its previous version or from a service manager

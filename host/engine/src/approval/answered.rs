@@ -1,6 +1,6 @@
 //! The outcome of a question: an answer, or the reason why there is none.
 
-use super::{Approval, ApprovalRequest, Approver, Decision};
+use super::{Approval, ApprovalAnswer, ApprovalRequest, Approver};
 use crate::callback::{self, Panicked, Waiters};
 use crate::contract::{AnswerKind, Answered};
 use crate::sandbox::with_deadline;
@@ -27,10 +27,10 @@ fn bounded(mut reason: String) -> String {
 pub(crate) fn answered(approval: Approval) -> Answered {
     let said_no = |reason: Option<String>| reason.map_or_else(|| "the user said no".to_owned(), bounded);
     let Approval { decision, by, via } = approval;
-    let for_session = decision == Decision::YesForSession;
+    let for_session = decision == ApprovalAnswer::YesForSession;
     let (kind, reason) = match decision {
-        Decision::Yes | Decision::YesForSession => (AnswerKind::Approved, None),
-        Decision::No(reason) => (AnswerKind::Denied, Some(said_no(reason))),
+        ApprovalAnswer::Yes | ApprovalAnswer::YesForSession => (AnswerKind::Approved, None),
+        ApprovalAnswer::No(reason) => (AnswerKind::Denied, Some(said_no(reason))),
     };
     let mut answered = Answered::new(kind, reason);
     answered.for_session = for_session;
@@ -48,7 +48,7 @@ pub(crate) async fn until_expired(
     let began = Instant::now();
     // An approver that blocks the thread also delays the timer.
     let in_time = with_deadline(left, answer).await.filter(|_| began.elapsed() < left);
-    in_time.unwrap_or_else(|| no(AnswerKind::TooLate, format!("nobody answered within {deadline:?}")))
+    in_time.unwrap_or_else(|| no(AnswerKind::TooLate, format!("nobody answered within {deadline:.0?}")))
 }
 
 /// The recorded answer if the process that asked is gone.

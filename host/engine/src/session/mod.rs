@@ -28,6 +28,7 @@
 //! | `payload` | payloads as JSON |
 //! | `dispatched` | the shape of each event |
 //! | `turn` | an event in its turn |
+//! | `typed` | the events as types, settled as far as that can be done without a person |
 //! | `events` | the typed methods, one per event |
 //! | `stream` | text of the model that is checked as it arrives |
 //! | `tools` | the tools of plugins |
@@ -59,19 +60,21 @@ mod state;
 mod stream;
 mod tools;
 mod turn;
+mod typed;
 
 pub use checked::AllowedCall;
 pub use clock::Clock;
-pub use dispatch::{Begun, Pending};
+pub use dispatch::{OpenDecision, OpenOutcome, PendingApproval};
 pub use handle::Session;
 pub use notice::{Notice, NoticeKind};
 pub use options::DispatchOptions;
 pub use prepared::PreparedCall;
-pub use settled::Settled;
+pub use settled::RecordedOutcome;
 pub use shared_questions::QuestionGone;
 pub use spec::{SessionError, SessionSpec};
 pub use stream::{FinalText, Piece, TextStream};
 pub use tools::{PluginTools, ToolCallError};
+pub use typed::EventType;
 
 pub(crate) use clock::{SystemClock, now};
 pub(crate) use observer_queue::ObserverTasks;

@@ -1,7 +1,7 @@
 //! The result of an event, for the embedder.
 
 use crate::audit::{ApprovalRecord, EventRecord};
-use crate::contract::OutcomeKind;
+use crate::contract::{Decision, OutcomeKind};
 use serde::Serialize;
 
 /// An outcome, and the record of how it came about.
@@ -28,7 +28,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, Serialize)]
 #[must_use]
 #[non_exhaustive]
-pub struct Settled<O> {
+pub struct RecordedOutcome<O> {
     /// The outcome, which the agent has to follow.
     pub outcome: O,
     /// The plugins that were asked, with the answer of each. If they were asked again after a yes, those of the last time.
@@ -41,16 +41,27 @@ pub struct Settled<O> {
     pub earlier: Vec<(EventRecord, ApprovalRecord)>,
 }
 
-impl<O> Settled<O> {
+impl<O> RecordedOutcome<O> {
     /// The final outcome in one word: after the answer, if the event was escalated.
     #[must_use]
     pub fn kind(&self) -> OutcomeKind {
         self.answer.as_ref().map_or(self.record.outcome, |answer| answer.outcome)
     }
 
-    /// The same with another outcome.
-    pub(super) fn map<P>(self, map: impl FnOnce(O) -> P) -> Settled<P> {
+    /// Returns the same with another outcome.
+    pub(super) fn map<P>(self, map: impl FnOnce(O) -> P) -> RecordedOutcome<P> {
         let Self { outcome, record, answer, earlier } = self;
-        Settled { outcome: map(outcome), record, answer, earlier }
+        RecordedOutcome { outcome: map(outcome), record, answer, earlier }
+    }
+}
+
+impl<V, R, P> RecordedOutcome<Decision<V, R, P>> {
+    /// Separates a final outcome from one that a person has to decide.
+    ///
+    /// # Errors
+    /// The pending approval.
+    pub fn into_final(self) -> Result<RecordedOutcome<Decision<V, R>>, P> {
+        let Self { outcome, record, answer, earlier } = self;
+        Ok(RecordedOutcome { outcome: outcome.into_final()?, record, answer, earlier })
     }
 }

@@ -5,7 +5,6 @@ use hookhost::approval::Approval;
 use hookhost::audit::DeliveryKind;
 use hookhost::contract::{Escalation, Refusal, ToolCall};
 use hookhost::native::Rule;
-use hookhost_resident::Acs;
 use hookhost_resident::http::{Token, serve};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -14,10 +13,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-pub(crate) const SECRET: &str = "0123456789abcdef0123456789abcdef";
+const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
 /// Sends one request, and returns the status and the body.
-pub(crate) async fn post(address: std::net::SocketAddr, path: &str, token: &str, body: &str) -> (u16, String) {
+async fn post(address: std::net::SocketAddr, path: &str, token: &str, body: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!(
         "POST {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
@@ -37,7 +36,7 @@ async fn serving(lab: &Lab) -> (std::net::SocketAddr, oneshot::Sender<()>, JoinH
     let (stop, stopped) = oneshot::channel();
     let stopped = async { drop(stopped.await) };
     let (settler, home) = (Arc::clone(&lab.settler), "/work".into());
-    let served = tokio::spawn(serve(listener, settler, Token::new(SECRET), Acs::new(None), home, stopped));
+    let served = tokio::spawn(serve(listener, settler, Token::new(SECRET), Vec::new(), home, stopped));
     (address, stop, served)
 }
 
@@ -48,7 +47,7 @@ async fn started() -> (Lab, std::net::SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (home, never) = ("/work".into(), std::future::pending());
-    tokio::spawn(serve(listener, Arc::clone(&lab.settler), Token::new(SECRET), Acs::new(None), home, never));
+    tokio::spawn(serve(listener, Arc::clone(&lab.settler), Token::new(SECRET), Vec::new(), home, never));
     (lab, address)
 }
 

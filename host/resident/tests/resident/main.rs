@@ -3,9 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
-mod acs;
 mod http;
-mod interceptor;
 mod resident;
 mod rules;
 mod settling;

@@ -8,7 +8,7 @@ use hookhost_client::frame::{HookRequest, Numbered, Request, Response};
 use hookhost_client::hook;
 use hookhost_client::place::Place;
 use hookhost_client::unanswered::Unanswered;
-use hookhost_resident::{Ended, Resident};
+use hookhost_resident::{EndReason, ResidentHost};
 use serde_json::Value;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -29,14 +29,14 @@ fn rule() -> Rule {
 struct Running {
     lab: Lab,
     place: Place,
-    ended: JoinHandle<std::io::Result<Ended>>,
+    ended: JoinHandle<std::io::Result<EndReason>>,
 }
 
 impl Running {
     async fn new(idle: Option<Duration>) -> Self {
         let lab = Lab::new(rule()).await;
         let place = Place::below(lab.directory.path());
-        let resident = Resident::claim(&place).unwrap().unwrap();
+        let resident = ResidentHost::claim(&place).unwrap().unwrap();
         let settler = Arc::clone(&lab.settler);
         let ended = tokio::spawn(async move { resident.serve(settler, idle, std::future::pending()).await });
         Self { lab, place, ended }
@@ -80,7 +80,7 @@ fn said(response: Response) -> Value {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_user_has_one_resident_host_and_it_ends_when_it_is_told_to() {
     let running = Running::new(None).await;
-    assert!(Resident::claim(&running.place).unwrap().is_none());
+    assert!(ResidentHost::claim(&running.place).unwrap().is_none());
     let response = running.ask(bash("PreToolUse", "1", "echo denied")).await.unwrap();
     assert_eq!(decision(&said(response)), "deny");
     let place = running.place.clone();
@@ -89,20 +89,20 @@ async fn a_user_has_one_resident_host_and_it_ends_when_it_is_told_to() {
     assert_eq!(status["rules"]["plugins"][0]["name"], "rule");
     let place = running.place.clone();
     spawn_blocking(move || hook::stop(&place, LONG)).await.unwrap().unwrap();
-    assert_eq!(running.ended.await.unwrap().unwrap(), Ended::Stopped);
+    assert_eq!(running.ended.await.unwrap().unwrap(), EndReason::Stopped);
     assert!(matches!(ask(&running.place, &bash("PreToolUse", "2", "ls")), Err(ConnectionError::NotThere(_))));
     // Its lock is free, and another one can take its place.
-    assert!(Resident::claim(&running.place).unwrap().is_some());
+    assert!(ResidentHost::claim(&running.place).unwrap().is_some());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_ends_when_nobody_uses_it_and_when_its_socket_is_gone() {
     let running = Running::new(Some(Duration::from_millis(1))).await;
-    assert_eq!(running.ended.await.unwrap().unwrap(), Ended::Idle);
+    assert_eq!(running.ended.await.unwrap().unwrap(), EndReason::Idle);
     assert!(!running.place.socket().exists());
     let running = Running::new(None).await;
     std::fs::remove_file(running.place.socket()).unwrap();
-    assert_eq!(running.ended.await.unwrap().unwrap(), Ended::SocketGone);
+    assert_eq!(running.ended.await.unwrap().unwrap(), EndReason::SocketGone);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -275,10 +275,10 @@ async fn what_nobody_answered_is_recorded_when_a_resident_host_is_there_again() 
     let place = Place::below(directory.path());
     Unanswered::now("claude-code", "PreToolUse", "no resident host answered", false).note(&place).unwrap();
     let lab = Lab::new(rule()).await;
-    let resident = Resident::claim(&place).unwrap().unwrap();
+    let resident = ResidentHost::claim(&place).unwrap().unwrap();
     let settler = Arc::clone(&lab.settler);
     let idle = Some(Duration::from_millis(1));
-    assert_eq!(resident.serve(settler, idle, std::future::pending()).await.unwrap(), Ended::Idle);
+    assert_eq!(resident.serve(settler, idle, std::future::pending()).await.unwrap(), EndReason::Idle);
     let [delivery] = lab.deliveries().await.try_into().unwrap();
     assert!(delivery.note.contains("no resident host answered") && delivery.note.contains("it was told no"));
 }

@@ -6,7 +6,7 @@ use hookhost::contract::{Refusal, ToolCall};
 use hookhost::native::Rule;
 use hookhost::{Config, Host};
 use hookhost_agents::{Message, by_name};
-use hookhost_resident::{Configurations, Found, Settler};
+use hookhost_resident::{ConfigurationSource, FoundConfiguration, Settler};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -59,15 +59,15 @@ async fn the_user_is_told_of_plugins_that_a_changed_configuration_has_no_more() 
 #[derive(Default)]
 struct Projects(Mutex<BTreeSet<PathBuf>>);
 
-impl Configurations for Projects {
-    fn find(&self, directory: &Path, _: Option<&Config>) -> Result<Found, String> {
+impl ConfigurationSource for Projects {
+    fn find(&self, directory: &Path, _: Option<&Config>) -> Result<FoundConfiguration, String> {
         let approved = self.0.lock().unwrap();
         let files = self.files(directory, None);
         let Some(file) = files.iter().find(|file| approved.contains(*file)) else {
-            return Ok(Found::new(Config::empty()));
+            return Ok(FoundConfiguration::new(Config::empty()));
         };
         let config = Config::parse("[[ask]]\ntools = [\"Bash\"]\n", &Source::new(file, Layer::Project), &[]);
-        config.map(Found::new).map_err(|error| error.to_string())
+        config.map(FoundConfiguration::new).map_err(|error| error.to_string())
     }
 
     fn files(&self, directory: &Path, _: Option<&Config>) -> Vec<PathBuf> {
@@ -103,7 +103,7 @@ impl Moves {
     /// As a process has it that begins now.
     async fn settler(root: &Path, projects: &Arc<Projects>) -> Settler {
         let host = Host::builder(Config::empty()).without_cache().store(root.join("hookhost.db"));
-        Settler::new(host.build().await.unwrap(), Arc::clone(projects) as Arc<dyn Configurations>)
+        Settler::new(host.build().await.unwrap(), Arc::clone(projects) as Arc<dyn ConfigurationSource>)
     }
 
     /// The decision about a call in this directory of the project in that one, and why.

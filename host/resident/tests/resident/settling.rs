@@ -10,7 +10,7 @@ use hookhost::contract::{
 };
 use hookhost::native::Rule;
 use hookhost_agents::{Message, by_name, canary};
-use hookhost_resident::{Configurations, Settler};
+use hookhost_resident::{ConfigurationSource, Settler};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
@@ -253,9 +253,9 @@ async fn a_report_that_is_repeated_is_recorded_and_one_after_a_run_with_changed_
 /// Returns the settler of the resident host that comes after others.
 async fn next_host(lab: &Lab) -> Settler {
     lab.settler.host().flush().await.unwrap();
-    let configurations = Arc::clone(&lab.configuration) as Arc<dyn Configurations>;
+    let configurations = Arc::clone(&lab.configuration) as Arc<dyn ConfigurationSource>;
     let settler = Settler::new(lab.settler.host().clone(), configurations);
-    settler.take_up_outcomes().await.unwrap();
+    settler.load_outcomes().await.unwrap();
     settler
 }
 

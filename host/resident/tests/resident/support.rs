@@ -5,7 +5,7 @@ use hookhost::config::{Entry, Settings};
 use hookhost::native::Rule;
 use hookhost::{Config, Host};
 use hookhost_agents::{Message, Reply, by_name};
-use hookhost_resident::{Configurations, Found, Settler};
+use hookhost_resident::{ConfigurationSource, FoundConfiguration, Settler};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -16,9 +16,9 @@ pub(crate) struct OneConfiguration {
     pub(crate) file: PathBuf,
 }
 
-impl Configurations for OneConfiguration {
-    fn find(&self, _: &Path, _: Option<&Config>) -> Result<Found, String> {
-        self.config.lock().unwrap().clone().map(Found::new)
+impl ConfigurationSource for OneConfiguration {
+    fn find(&self, _: &Path, _: Option<&Config>) -> Result<FoundConfiguration, String> {
+        self.config.lock().unwrap().clone().map(FoundConfiguration::new)
     }
 
     fn files(&self, _: &Path, _: Option<&Config>) -> Vec<PathBuf> {
@@ -51,7 +51,7 @@ impl Lab {
         let file = directory.path().join("hookhost.toml");
         std::fs::write(&file, "1").unwrap();
         let configuration = Arc::new(OneConfiguration { config: Mutex::new(Ok(of_rule(rule))), file });
-        let settler = Arc::new(Settler::new(host, Arc::clone(&configuration) as Arc<dyn Configurations>));
+        let settler = Arc::new(Settler::new(host, Arc::clone(&configuration) as Arc<dyn ConfigurationSource>));
         Self { settler, log, configuration, directory }
     }
 

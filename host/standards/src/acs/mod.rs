@@ -13,14 +13,17 @@ mod envelope;
 mod sessions;
 pub mod signature;
 
-use crate::settle::{Settler, Within};
 use envelope::{Refusal, Request};
 use hookhost_agents::{Adapter, Message, by_name, json};
+use hookhost_resident::Settler;
+use hookhost_resident::deadlines::ClientTimeout;
+use hookhost_resident::http::Endpoint;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sessions::Sessions;
 use signature::Secret;
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -60,13 +63,13 @@ impl Acs {
     }
 
     /// Returns true if requests are authenticated by their signatures.
-    pub(crate) fn is_signed(&self) -> bool {
+    fn is_signed(&self) -> bool {
         self.secret.is_some()
     }
 
-    /// Answers a request with a response in JSON. `within` is the time that the agent waits.
-    pub(crate) async fn answer(&self, settler: &Settler, body: &[u8], home: &Path, within: Within) -> String {
-        let (response, session) = match self.response(settler, body, home, within).await {
+    /// Answers a request with a response in JSON. `timeout` is the time that the agent waits.
+    async fn respond(&self, settler: &Settler, body: &[u8], home: &Path, timeout: ClientTimeout) -> String {
+        let (response, session) = match self.response(settler, body, home, timeout).await {
             // Anybody can ping: a signed answer to a ping could be passed off as a signed decision.
             Ok((request, result)) if request.method == PING => (request.response(result), None),
             Ok((request, result)) => (request.response(result), request.session),
@@ -81,7 +84,7 @@ impl Acs {
     }
 
     /// Records that a request was not settled. Counts strangers' requests instead of recording each, so that they cannot fill the log.
-    pub(crate) fn note(&self, settler: &Settler, home: &Path, is_known: bool, why: &str) {
+    fn note(&self, settler: &Settler, home: &Path, is_known: bool, why: &str) {
         if is_known {
             settler.note_unread("acs", home, why);
             return;
@@ -102,7 +105,7 @@ impl Acs {
         settler: &Settler,
         body: &[u8],
         home: &Path,
-        within: Within,
+        timeout: ClientTimeout,
     ) -> Result<(Request, Value), Refused> {
         let is_known = !self.is_signed();
         let refused = |refusal| Refused { refusal, id: Value::Null, session: None, is_known };
@@ -111,7 +114,7 @@ impl Acs {
         let is_ping = envelope["method"] == PING;
         if is_known || is_ping {
             let request = Request::of(envelope).map_err(refused)?;
-            let result = if is_ping { Ok(pong(&request)) } else { self.result(settler, &request, home, within).await };
+            let result = if is_ping { Ok(pong(&request)) } else { self.result(settler, &request, home, timeout).await };
             return match result {
                 Ok(result) => Ok((request, result)),
                 Err(refusal) => Err(Refused { refusal, id: request.id, session: request.session, is_known }),
@@ -120,7 +123,7 @@ impl Acs {
         self.verify(&mut envelope).map_err(refused)?;
         let refused = |refusal| Refused { refusal, id: Value::Null, session: None, is_known: true };
         let request = Request::of(envelope).map_err(refused)?;
-        match self.result(settler, &request, home, within).await {
+        match self.result(settler, &request, home, timeout).await {
             Ok(result) => Ok((request, result)),
             Err(refusal) => Err(Refused { refusal, id: request.id, session: request.session, is_known: true }),
         }
@@ -147,7 +150,7 @@ impl Acs {
         settler: &Settler,
         request: &Request,
         home: &Path,
-        within: Within,
+        timeout: ClientTimeout,
     ) -> Result<Value, Refusal> {
         let session = request.session()?;
         if session.len() > MAX_SESSION_ID {
@@ -160,7 +163,7 @@ impl Acs {
             return Err(Refusal::out_of_window(SKEW));
         }
         self.sessions.see(session, request.request_id()?, now + SKEW + SKEW)?;
-        if request.method == HELLO { self.hello(request) } else { self.step(settler, request, home, within).await }
+        if request.method == HELLO { self.hello(request) } else { self.step(settler, request, home, timeout).await }
     }
 
     /// Begins a session: negotiates the version, the methods and the transport.
@@ -207,7 +210,13 @@ impl Acs {
     }
 
     /// Settles a hook, like the hook of any agent.
-    async fn step(&self, settler: &Settler, request: &Request, home: &Path, within: Within) -> Result<Value, Refusal> {
+    async fn step(
+        &self,
+        settler: &Settler,
+        request: &Request,
+        home: &Path,
+        timeout: ClientTimeout,
+    ) -> Result<Value, Refusal> {
         let adapter = adapter();
         if adapter.agent().point(&request.method).is_none() {
             return Err(Refusal::method(&request.method));
@@ -217,12 +226,12 @@ impl Acs {
         let params = request.params.to_string();
         let mut message = Message::new(params.as_bytes(), home);
         message.point = Some(&request.method);
-        let reply = match within {
-            Ok(within) => {
-                message.within = within;
+        let reply = match timeout {
+            Ok(timeout) => {
+                message.within = timeout;
                 settler.reply(adapter, &message, &|_| {}).await
             }
-            Err(why) => settler.unread(adapter, Some(&request.method), home, why),
+            Err(why) => settler.reply_to_unread(adapter, Some(&request.method), home, why),
         };
         let decided = json::object(reply.stdout.as_bytes()).map(Value::Object);
         let mut result = decided
@@ -247,6 +256,30 @@ impl Acs {
             (Some(secret), Some(session)) => secret.sign(response, session),
             _ => response,
         }
+    }
+}
+
+impl Endpoint for Acs {
+    fn path(&self) -> &'static str {
+        "acs"
+    }
+
+    fn authenticates(&self) -> bool {
+        self.is_signed()
+    }
+
+    fn answer<'a>(
+        &'a self,
+        settler: &'a Settler,
+        body: &'a [u8],
+        home: &'a Path,
+        timeout: ClientTimeout,
+    ) -> Pin<Box<dyn Future<Output = String> + Send + 'a>> {
+        Box::pin(self.respond(settler, body, home, timeout))
+    }
+
+    fn note_unread(&self, settler: &Settler, home: &Path, has_token: bool, why: &str) {
+        self.note(settler, home, has_token, why);
     }
 }
 

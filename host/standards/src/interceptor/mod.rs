@@ -6,24 +6,20 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`exposed`] | a named interceptor: its type, its events, and its rules |
-//! | `payload` | converts a payload to an event, and an outcome to a payload |
+//! | [`named`] | a named interceptor: its type, its events, and its rules |
+//! | `payload` | settles the event of a payload |
 //! | `execute` | runs several interceptors in the order of the draft |
 
 mod execute;
-pub mod exposed;
+pub mod named;
 mod payload;
 
-use crate::call_key::digest;
-use crate::events::{Said, said};
-use crate::once::json_length;
-use exposed::{Exposed, Kind, Phase};
 use hookhost::audit::DeliveryKind;
-use hookhost::contract::{Cause, Rejection};
-use hookhost::session::DispatchOptions;
 use hookhost::{Host, Session, SessionSpec};
-use payload::Asked;
+use named::{InterceptorKind, NamedInterceptor, Phase};
+use payload::InterceptedEvent;
 use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,7 +33,7 @@ const NO_SESSION: &str = "mcp";
 
 /// The error code for an interceptor that took longer than the invoker waits, from the extension's repository. A later draft uses
 /// -32603 here, with the same reason.
-const TOO_LATE: i32 = -32_000;
+const TIMEOUT_CODE: i32 = -32_000;
 
 /// The reason in that error.
 const TIMEOUT: &str = "timeout";
@@ -46,16 +42,16 @@ const TIMEOUT: &str = "timeout";
 const MAX_SESSIONS: usize = 1000;
 
 /// Maximum number of payloads per session that were settled under one name and not yet asked under the other.
-const MAX_SETTLED: usize = 64;
+const MAX_CACHED: usize = 64;
 
 /// Maximum size of their outcomes, in bytes. A payload with a larger outcome is settled again for the other name.
-const MAX_SETTLED_BYTES: usize = 256 * 1024;
+const MAX_CACHED_BYTES: usize = 256 * 1024;
 
 /// The outcome of a payload.
 #[derive(Clone, Debug)]
-enum Outcome {
-    Passes,
-    Becomes(Value),
+enum PayloadOutcome {
+    Unchanged,
+    Changed(Value),
     Denied {
         why: String,
         by: Vec<String>,
@@ -65,44 +61,44 @@ enum Outcome {
     Failed(String),
 }
 
-impl Outcome {
-    /// Returns the size that counts towards [`MAX_SETTLED_BYTES`], in bytes.
-    fn weight(&self) -> usize {
+impl PayloadOutcome {
+    /// Returns the size that counts towards [`MAX_CACHED_BYTES`], in bytes.
+    fn size(&self) -> usize {
         match self {
-            Self::Passes => 0,
-            Self::Becomes(value) => json_length(value),
+            Self::Unchanged => 0,
+            Self::Changed(value) => value.to_string().len(),
             Self::Denied { why, by, code } => why.len() + by.iter().chain(code).map(String::len).sum::<usize>(),
             Self::Failed(why) => why.len(),
         }
     }
 }
 
-/// One or more chains, served as interceptors.
+/// One or more chains, served as interceptor.
 #[derive(Debug)]
 pub struct Interceptors {
     host: Host,
     workspace: PathBuf,
     /// The MCP server of the messages, as rules name it.
     server: String,
-    exposed: Vec<Exposed>,
-    sessions: Mutex<HashMap<(String, usize), Arc<Served>>>,
+    interceptors: Vec<NamedInterceptor>,
+    sessions: Mutex<HashMap<(String, usize), Arc<InterceptorSession>>>,
 }
 
 /// A session, and payloads settled under one name for the other.
 #[derive(Debug)]
-struct Served {
+struct InterceptorSession {
     session: Session,
-    settled: Mutex<Vec<Settled>>,
+    cached: Mutex<Vec<CachedPayload>>,
 }
 
 /// A settled payload.
 #[derive(Debug)]
-struct Settled {
+struct CachedPayload {
     /// Digest of the payload.
     key: [u8; 32],
     /// The index of the name that was asked. Its next question is about another message.
     by: usize,
-    outcome: Outcome,
+    outcome: PayloadOutcome,
 }
 
 impl Interceptors {
@@ -110,13 +106,18 @@ impl Interceptors {
     /// rules know.
     #[must_use]
     pub fn new(host: Host, workspace: impl Into<PathBuf>, server: impl Into<String>) -> Self {
-        Self::of(host, workspace, server, vec![Exposed::change(), Exposed::check()])
+        Self::of(host, workspace, server, vec![NamedInterceptor::change(), NamedInterceptor::check()])
     }
 
     /// Serves these interceptors in place of the two.
     #[must_use]
-    pub fn of(host: Host, workspace: impl Into<PathBuf>, server: impl Into<String>, exposed: Vec<Exposed>) -> Self {
-        Self { host, workspace: workspace.into(), server: server.into(), exposed, sessions: Mutex::default() }
+    pub fn of(
+        host: Host,
+        workspace: impl Into<PathBuf>,
+        server: impl Into<String>,
+        interceptors: Vec<NamedInterceptor>,
+    ) -> Self {
+        Self { host, workspace: workspace.into(), server: server.into(), interceptors, sessions: Mutex::default() }
     }
 
     /// Answers a request. Returns `None` for a notification.
@@ -125,7 +126,7 @@ impl Interceptors {
         let Some(id) = request.get("id").filter(|id| !id.is_null()) else {
             let is_request = method.is_empty();
             return is_request
-                .then(|| Fault::new(-32600, "a request is one JSON object with `method`").to_json(&Value::Null));
+                .then(|| RpcError::new(-32600, "a request is one JSON object with `method`").to_json(&Value::Null));
         };
         let none = Map::new();
         let params = request.get("params").and_then(Value::as_object).unwrap_or(&none);
@@ -135,7 +136,7 @@ impl Interceptors {
             "interceptors/list" => self.list(params),
             "interceptor/invoke" => self.invoke(params).await,
             "interceptor/executeChain" => self.execute(params).await,
-            other => Err(Fault::new(-32601, format!("there is no method `{other}` here"))),
+            other => Err(RpcError::new(-32601, format!("there is no method `{other}` here"))),
         };
         Some(match result {
             Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
@@ -145,7 +146,8 @@ impl Interceptors {
 
     fn initialize(&self, params: &Map<String, Value>) -> Value {
         let version = params.get("protocolVersion").cloned().unwrap_or_else(|| json!("2025-11-25"));
-        let events: Vec<&str> = self.exposed.iter().flat_map(|exposed| &exposed.events).map(String::as_str).collect();
+        let events: Vec<&str> =
+            self.interceptors.iter().flat_map(|interceptor| &interceptor.events).map(String::as_str).collect();
         json!({
             "protocolVersion": version,
             "capabilities": {
@@ -157,41 +159,44 @@ impl Interceptors {
         })
     }
 
-    fn list(&self, params: &Map<String, Value>) -> Result<Value, Fault> {
+    fn list(&self, params: &Map<String, Value>) -> Result<Value, RpcError> {
         let event = params.get("event").and_then(Value::as_str);
         if event.is_some_and(|event| event.contains('*')) {
-            return Err(Fault::new(-32602, "`event` is the name of one event: leave it out to list all interceptors"));
+            return Err(RpcError::new(
+                -32602,
+                "`event` is the name of one event: leave it out to list all interceptors",
+            ));
         }
-        let listed = self.exposed.iter().filter(|exposed| event.is_none_or(|event| exposed.hooks(event)));
-        Ok(json!({ "interceptors": listed.map(Exposed::descriptor).collect::<Vec<_>>() }))
+        let listed = self.interceptors.iter().filter(|interceptor| event.is_none_or(|event| interceptor.hooks(event)));
+        Ok(json!({ "interceptors": listed.map(NamedInterceptor::descriptor).collect::<Vec<_>>() }))
     }
 
-    async fn invoke(&self, params: &Map<String, Value>) -> Result<Value, Fault> {
+    async fn invoke(&self, params: &Map<String, Value>) -> Result<Value, RpcError> {
         let name = params.get("name").and_then(Value::as_str).unwrap_or_default();
-        let index = self.exposed.iter().position(|exposed| exposed.name == name);
-        let index = index.ok_or_else(|| Fault::no_such(&json!(name)))?;
+        let index = self.interceptors.iter().position(|interceptor| interceptor.name == name);
+        let index = index.ok_or_else(|| RpcError::no_such(&json!(name)))?;
         let message = Intercepted::of(params)?;
         self.check_hook(index, &message)?;
         self.run(index, &message).await
     }
 
     /// Checks that an interceptor handles the event and the phase of a message.
-    fn check_hook(&self, index: usize, message: &Intercepted) -> Result<(), Fault> {
-        let exposed = &self.exposed[index];
-        if exposed.hooks(&message.event) && exposed.phases.contains(&message.phase) {
+    fn check_hook(&self, index: usize, message: &Intercepted) -> Result<(), RpcError> {
+        let interceptor = &self.interceptors[index];
+        if interceptor.hooks(&message.event) && interceptor.phases.contains(&message.phase) {
             return Ok(());
         }
-        let why = format!("{} is not for {} in the phase {}", exposed.name, message.event, message.phase.name());
+        let why = format!("{} is not for {} in the phase {}", interceptor.name, message.event, message.phase.name());
         let data = json!({
-            "name": exposed.name, "event": message.event, "phase": message.phase.name(),
-            "advertisedHooks": exposed.descriptor()["hooks"],
+            "name": interceptor.name, "event": message.event, "phase": message.phase.name(),
+            "advertisedHooks": interceptor.descriptor()["hooks"],
         });
-        Err(Fault { data: Some(data), ..Fault::new(-32602, why) }.of(exposed))
+        Err(RpcError { data: Some(data), ..RpcError::new(-32602, why) }.of(interceptor))
     }
 
     /// Runs one interceptor and returns its result.
-    async fn run(&self, index: usize, message: &Intercepted) -> Result<Value, Fault> {
-        let exposed = &self.exposed[index];
+    async fn run(&self, index: usize, message: &Intercepted) -> Result<Value, RpcError> {
+        let interceptor = &self.interceptors[index];
         let began = Instant::now();
         let outcome = self.outcome(index, message);
         let outcome = match message.limit {
@@ -204,132 +209,106 @@ impl Interceptors {
             }
         };
         let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-        let mut result = match exposed.kind {
-            Kind::Validation => validation(outcome, message.phase),
-            Kind::Mutation => mutation(outcome, &message.payload),
+        let mut result = match interceptor.kind {
+            InterceptorKind::Validation => validation(outcome, message.phase),
+            InterceptorKind::Mutation => mutation(outcome, &message.payload),
         }
-        .map_err(|fault| fault.of(exposed))?;
-        result["interceptor"] = json!(exposed.name);
-        result["type"] = json!(exposed.kind.name());
+        .map_err(|fault| fault.of(interceptor))?;
+        result["interceptor"] = json!(interceptor.name);
+        result["type"] = json!(interceptor.kind.name());
         result["phase"] = json!(message.phase.name());
         result["durationMs"] = json!(micros.div_ceil(1000));
         Ok(result)
     }
 
     /// Returns the error for plugins that took longer than the invoker waits. The event was dropped, so this function records it.
-    fn too_late(&self, index: usize, message: &Intercepted, limit: Limit) -> Fault {
-        let (name, phase) = (&self.exposed[index].name, message.phase.name());
-        if let Ok(served) = self.served(index, message) {
+    fn too_late(&self, index: usize, message: &Intercepted, limit: TimeLimit) -> RpcError {
+        let (name, phase) = (&self.interceptors[index].name, message.phase.name());
+        if let Ok(session) = self.session(index, message) {
             let point = format!("{}/{phase}", message.event);
-            let why = format!("the {:?} that the invoker waits were over before {name} had an answer", limit.said);
-            served.session.note_delivery(None, &point, DeliveryKind::Unanswered, &why);
+            let why = format!("the {:?} that the invoker waits were over before {name} had an answer", limit.stated);
+            session.session.note_delivery(None, &point, DeliveryKind::Unanswered, &why);
         }
-        let millis = u64::try_from(limit.said.as_millis()).unwrap_or(u64::MAX);
+        let millis = u64::try_from(limit.stated.as_millis()).unwrap_or(u64::MAX);
         let data = json!({ "interceptor": name, "reason": TIMEOUT, "timeoutMs": millis, "phase": phase });
-        Fault { data: Some(data), ..Fault::new(TOO_LATE, "Interceptor execution timeout") }
+        RpcError { data: Some(data), ..RpcError::new(TIMEOUT_CODE, "Interceptor execution timeout") }
     }
 
-    async fn outcome(&self, index: usize, message: &Intercepted) -> Outcome {
-        let served = match self.served(index, message) {
-            Ok(served) => served,
-            Err(why) => return Outcome::Failed(why),
+    async fn outcome(&self, index: usize, message: &Intercepted) -> PayloadOutcome {
+        let session = match self.session(index, message) {
+            Ok(session) => session,
+            Err(why) => return PayloadOutcome::Failed(why),
         };
-        let key_of = |payload: &Value| digest(&[&json!([message.event, message.phase.name(), payload]).to_string()]);
+        let key_of = |payload: &Value| -> [u8; 32] {
+            Sha256::digest(json!([message.event, message.phase.name(), payload]).to_string()).into()
+        };
         let key = key_of(&message.payload);
-        if let Some(outcome) = served.take(&key, index) {
+        if let Some(outcome) = session.take(&key, index) {
             return outcome;
         }
-        let outcome = self.settle(&served.session, message).await;
+        let outcome = self.settle(&session.session, message).await;
         // The other name will be asked about this payload: in a request about the changed payload, otherwise about the same one.
-        if self.exposed.iter().filter(|exposed| exposed.shares(&self.exposed[index])).count() > 1 {
+        if self.interceptors.iter().filter(|interceptor| interceptor.shares(&self.interceptors[index])).count() > 1 {
             let (key, kept) = match (&outcome, message.phase) {
-                (Outcome::Becomes(after), Phase::Request) => (key_of(after), Outcome::Passes),
+                (PayloadOutcome::Changed(after), Phase::Request) => (key_of(after), PayloadOutcome::Unchanged),
                 _ => (key, outcome.clone()),
             };
-            served.keep(Settled { key, by: index, outcome: kept });
+            session.keep(CachedPayload { key, by: index, outcome: kept });
         }
         outcome
     }
 
-    async fn settle(&self, session: &Session, message: &Intercepted) -> Outcome {
-        let asked = match Asked::of(message, &self.server) {
-            Ok(asked) => asked,
-            Err(why) => return Outcome::Failed(why),
-        };
-        let mut options = DispatchOptions::default();
-        options.raw = serde_json::to_string(&message.payload).ok().and_then(|raw| raw.parse().ok());
-        // A question counts as a rejection at once: the client cannot ask a person, and its other requests wait.
-        let settled = match session.dispatch_event(asked.kind(), asked.parameters(), options).await {
-            Ok(settled) => settled,
-            Err(error) => return Outcome::Failed(format!("the event is not valid: {error}")),
-        };
-        match said(asked.kind(), settled.outcome) {
-            Ok(Said::Value(value)) => asked.after(&value, &message.payload),
-            Ok(Said::No(rejection)) => denied(&rejection),
-            Ok(Said::Responded { by, .. }) => Outcome::Denied {
-                why: "a plugin answers in the server's place, and an interceptor cannot".to_owned(),
-                by: vec![by],
-                code: None,
-            },
-            Ok(Said::Tasks(_) | Said::Nothing) => Outcome::Passes,
-            Err(why) => Outcome::Failed(why),
+    async fn settle(&self, session: &Session, message: &Intercepted) -> PayloadOutcome {
+        match InterceptedEvent::new(message, &self.server) {
+            Ok(event) => event.settle(session, &message.payload, &self.server).await,
+            Err(why) => PayloadOutcome::Failed(why),
         }
     }
 
     /// Returns the session of a message under the rules of a name. Names that share rules share the session.
-    fn served(&self, index: usize, message: &Intercepted) -> Result<Arc<Served>, String> {
-        let exposed = &self.exposed[index];
-        let first = self.exposed.iter().position(|other| other.shares(exposed)).unwrap_or(index);
+    fn session(&self, index: usize, message: &Intercepted) -> Result<Arc<InterceptorSession>, String> {
+        let interceptor = &self.interceptors[index];
+        let first = self.interceptors.iter().position(|other| other.shares(interceptor)).unwrap_or(index);
         let key = (message.session.clone(), first);
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(served) = sessions.get(&key) {
-            return Ok(Arc::clone(served));
+        if let Some(session) = sessions.get(&key) {
+            return Ok(Arc::clone(session));
         }
         if sessions.len() >= MAX_SESSIONS {
             sessions.clear();
         }
         let mut spec = SessionSpec::new("mcp-interceptor", &self.workspace).id(format!("{}.{first}", message.session));
-        spec.rules.clone_from(&exposed.rules);
+        spec.rules.clone_from(&interceptor.rules);
         let session = self.host.open_session(spec).map_err(|error| error.to_string())?;
-        let served = Arc::new(Served { session, settled: Mutex::default() });
-        sessions.insert(key, Arc::clone(&served));
-        Ok(served)
+        let session = Arc::new(InterceptorSession { session, cached: Mutex::default() });
+        sessions.insert(key, Arc::clone(&session));
+        Ok(session)
     }
 }
 
-impl Served {
+impl InterceptorSession {
     /// Removes and returns the outcome of this payload that was settled under another name.
-    fn take(&self, key: &[u8; 32], index: usize) -> Option<Outcome> {
-        let mut settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = settled.iter().position(|settled| settled.key == *key && settled.by != index)?;
-        Some(settled.remove(at).outcome)
+    fn take(&self, key: &[u8; 32], index: usize) -> Option<PayloadOutcome> {
+        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = cached.iter().position(|payload| payload.key == *key && payload.by != index)?;
+        Some(cached.remove(at).outcome)
     }
 
-    fn keep(&self, new: Settled) {
-        let mut settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
-        settled.retain(|old| old.key != new.key);
-        settled.push(new);
-        while settled.len() > MAX_SETTLED
-            || settled.iter().map(|settled| settled.outcome.weight()).sum::<usize>() > MAX_SETTLED_BYTES
+    fn keep(&self, new: CachedPayload) {
+        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        cached.retain(|old| old.key != new.key);
+        cached.push(new);
+        while cached.len() > MAX_CACHED
+            || cached.iter().map(|payload| payload.outcome.size()).sum::<usize>() > MAX_CACHED_BYTES
         {
-            settled.remove(0);
+            cached.remove(0);
         }
-    }
-}
-
-fn denied(rejection: &Rejection) -> Outcome {
-    match rejection.cause {
-        Cause::Verdict | Cause::Disagreement | Cause::NotApproved | Cause::TooManyQuestions => {
-            let Rejection { by, refusal, .. } = rejection.clone();
-            Outcome::Denied { why: refusal.reason, by, code: refusal.code }
-        }
-        _ => Outcome::Failed(rejection.to_string()),
     }
 }
 
 /// Returns a validator's result. A validator changes nothing: an unmade change in a request counts as a rejection, since plugins do
 /// not allow the original payload. A response is changed afterwards, so it only gets a warning.
-fn validation(outcome: Outcome, phase: Phase) -> Result<Value, Fault> {
+fn validation(outcome: PayloadOutcome, phase: Phase) -> Result<Value, RpcError> {
     let says = |severity: &str, message: String| {
         json!({
             "valid": severity != "error",
@@ -338,32 +317,32 @@ fn validation(outcome: Outcome, phase: Phase) -> Result<Value, Fault> {
         })
     };
     Ok(match outcome {
-        Outcome::Passes => json!({ "valid": true }),
-        Outcome::Becomes(_) => {
+        PayloadOutcome::Unchanged => json!({ "valid": true }),
+        PayloadOutcome::Changed(_) => {
             let severity = if phase == Phase::Request { "error" } else { "warn" };
             says(severity, "a plugin changes this: have the mutator of this server change it".to_owned())
         }
-        Outcome::Denied { why, by, code } => {
+        PayloadOutcome::Denied { why, by, code } => {
             let mut result = says("error", why);
             result["info"] = json!({ "by": by, "code": code });
             result
         }
-        Outcome::Failed(why) => return Err(Fault::new(-32603, why)),
+        PayloadOutcome::Failed(why) => return Err(RpcError::new(-32603, why)),
     })
 }
 
-fn mutation(outcome: Outcome, payload: &Value) -> Result<Value, Fault> {
+fn mutation(outcome: PayloadOutcome, payload: &Value) -> Result<Value, RpcError> {
     match outcome {
-        Outcome::Passes => Ok(json!({ "modified": false, "payload": payload })),
-        Outcome::Becomes(after) => Ok(json!({ "modified": true, "payload": after })),
+        PayloadOutcome::Unchanged => Ok(json!({ "modified": false, "payload": payload })),
+        PayloadOutcome::Changed(after) => Ok(json!({ "modified": true, "payload": after })),
         // The draft has no rejection by a mutator, so this is a failure.
-        Outcome::Denied { why, by, code } => {
-            let mut fault = Fault::new(-32603, why);
+        PayloadOutcome::Denied { why, by, code } => {
+            let mut fault = RpcError::new(-32603, why);
             fault.data = Some(json!({ "by": by, "code": code }));
             fault.is_verdict = true;
             Err(fault)
         }
-        Outcome::Failed(why) => Err(Fault::new(-32603, why)),
+        PayloadOutcome::Failed(why) => Err(RpcError::new(-32603, why)),
     }
 }
 
@@ -375,36 +354,36 @@ struct Intercepted {
     payload: Value,
     session: String,
     /// The time limit of the interceptor or of the whole chain.
-    limit: Option<Limit>,
+    limit: Option<TimeLimit>,
 }
 
 /// The time that the invoker waits.
 #[derive(Clone, Copy, Debug)]
-struct Limit {
+struct TimeLimit {
     /// The duration that the invoker sent.
-    said: Duration,
+    stated: Duration,
     /// The end of that time.
     until: Instant,
 }
 
 impl Intercepted {
-    fn of(params: &Map<String, Value>) -> Result<Self, Fault> {
+    fn of(params: &Map<String, Value>) -> Result<Self, RpcError> {
         let text = |key: &str| params.get(key).and_then(Value::as_str);
-        let event = text("event").ok_or_else(|| Fault::new(-32602, "`event` is missing"))?;
+        let event = text("event").ok_or_else(|| RpcError::new(-32602, "`event` is missing"))?;
         let phase = text("phase").and_then(Phase::from_name);
-        let phase = phase.ok_or_else(|| Fault::new(-32602, "`phase` is neither `request` nor `response`"))?;
-        let payload = params.get("payload").cloned().ok_or_else(|| Fault::new(-32602, "`payload` is missing"))?;
+        let phase = phase.ok_or_else(|| RpcError::new(-32602, "`phase` is neither `request` nor `response`"))?;
+        let payload = params.get("payload").cloned().ok_or_else(|| RpcError::new(-32602, "`payload` is missing"))?;
         let session = params.get("context").and_then(|context| context.get("sessionId")).and_then(Value::as_str);
         let session = session.filter(|session| !session.is_empty()).unwrap_or(NO_SESSION).to_owned();
         let limit = match params.get("timeoutMs") {
             None | Some(Value::Null) => None,
-            Some(said) => {
-                let millis = said.as_u64().filter(|millis| *millis > 0);
-                let said = Duration::from_millis(millis.ok_or_else(|| {
-                    Fault::new(-32602, "`timeoutMs` is a whole number of milliseconds, and more than 0")
+            Some(stated) => {
+                let millis = stated.as_u64().filter(|millis| *millis > 0);
+                let stated = Duration::from_millis(millis.ok_or_else(|| {
+                    RpcError::new(-32602, "`timeoutMs` is a whole number of milliseconds, and more than 0")
                 })?);
                 // A time that the clock cannot represent is no limit.
-                Instant::now().checked_add(said).map(|until| Limit { said, until })
+                Instant::now().checked_add(stated).map(|until| TimeLimit { stated, until })
             }
         };
         Ok(Self { event: event.to_owned(), phase, payload, session, limit })
@@ -413,7 +392,7 @@ impl Intercepted {
 
 /// An error of JSON-RPC.
 #[derive(Debug)]
-struct Fault {
+struct RpcError {
     code: i32,
     message: String,
     data: Option<Value>,
@@ -421,7 +400,7 @@ struct Fault {
     is_verdict: bool,
 }
 
-impl Fault {
+impl RpcError {
     fn new(code: i32, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None, is_verdict: false }
     }
@@ -433,9 +412,9 @@ impl Fault {
     }
 
     /// Adds the interceptor's name and the reason to the data.
-    fn of(mut self, exposed: &Exposed) -> Self {
+    fn of(mut self, interceptor: &NamedInterceptor) -> Self {
         let data = self.data.get_or_insert_with(|| json!({}));
-        data["interceptor"] = json!(exposed.name);
+        data["interceptor"] = json!(interceptor.name);
         data["reason"] = json!(self.message);
         self
     }

@@ -1,109 +1,142 @@
 //! Converts payloads of MCP to events. A request's payload is its `params`, alone or within the whole request.
 
-use super::exposed::Phase;
-use super::{Intercepted, Outcome};
-use crate::events;
+use super::named::Phase;
+use super::{Intercepted, PayloadOutcome};
 use hookhost::contract::action::arguments::folded;
-use hookhost::contract::{EventKind, Json, ToolResult};
-use hookhost_agents::{AgentSession, HookCall, HookEvent, ToolUse};
+use hookhost::contract::{
+    Cause, Custom, Decision, Json, Rejection, ResultSource, ToolOrigin, ToolOutcome, ToolResult, TransformOutcome,
+};
+use hookhost::event_types::{AfterToolCall, CustomEvent};
+use hookhost::session::DispatchOptions;
+use hookhost::{OpenOutcome, Session};
 use serde_json::{Map, Value, json};
 
-/// The event for a payload.
-pub(super) struct Asked {
-    call: HookCall,
-    shape: Shape,
+/// The event of an intercepted payload.
+pub(super) enum InterceptedEvent {
+    /// A call before it is sent. `key` is the member of the parameters that has the arguments; all parameters are the arguments if it is
+    /// `None`.
+    ToolCall { name: String, arguments: Value, key: Option<&'static str> },
+    /// The result of a call.
+    ToolResult { name: String, result: ToolResult },
+    /// A payload without a counterpart.
+    Custom { name: String },
 }
 
-/// The part of the payload that an outcome changes.
-enum Shape {
-    /// The arguments of a call: the member `key` of the parameters, or all parameters.
-    Arguments { key: Option<&'static str> },
-    /// The content of a result.
-    Result,
-    /// The payload itself.
-    Custom,
-}
-
-impl Asked {
+impl InterceptedEvent {
+    /// Reads the event of a payload.
+    ///
     /// # Errors
     /// If the payload is not one of this event.
-    pub(super) fn of(message: &Intercepted, server: &str) -> Result<Self, String> {
+    pub(super) fn new(message: &Intercepted, server: &str) -> Result<Self, String> {
         let parameters = parameters(message)?;
-        let (event, shape) = match (message.event.as_str(), message.phase) {
+        Ok(match (message.event.as_str(), message.phase) {
             ("tools/call", Phase::Request) => {
                 let name = parameters.get("name").and_then(Value::as_str).ok_or("`name` is missing")?;
-                (
-                    before(&format!("mcp__{server}__{name}"), arguments(parameters)?, server),
-                    Shape::Arguments { key: Some("arguments") },
-                )
+                let name = format!("mcp__{server}__{name}");
+                Self::ToolCall { name, arguments: arguments(parameters)?, key: Some("arguments") }
             }
-            ("prompts/get", Phase::Request) => {
-                (before("prompts/get", parameters.clone(), server), Shape::Arguments { key: None })
-            }
-            ("resources/read", Phase::Request) => {
-                (before("resources/read", parameters.clone(), server), Shape::Arguments { key: None })
+            (name @ ("prompts/get" | "resources/read"), Phase::Request) => {
+                Self::ToolCall { name: name.to_owned(), arguments: parameters.clone(), key: None }
             }
             (name @ ("tools/call" | "prompts/get" | "resources/read"), Phase::Response) => {
-                let call = ToolUse::new(None, name, json!({})).of_server(server);
-                (HookEvent::AfterToolCall { call, result: result(&message.payload)? }, Shape::Result)
+                Self::ToolResult { name: name.to_owned(), result: result(&message.payload)? }
             }
-            _ => (HookEvent::Custom { payload: message.payload.clone() }, Shape::Custom),
-        };
-        let point = format!("{}/{}", message.event, message.phase.name());
-        let session = AgentSession::new(None, "/".into());
-        Ok(Self { call: HookCall::new(point, session, event, Json::from(json!({}))), shape })
+            (event, phase) => Self::Custom { name: format!("mcp/{event}/{}", phase.name()) },
+        })
     }
 
-    pub(super) fn kind(&self) -> EventKind {
-        self.call.event.kind()
-    }
-
-    pub(super) fn parameters(&self) -> Value {
-        events::payload("mcp", &self.call, 0)
-    }
-
-    /// Returns the outcome for the payload, given the value that the rules allowed.
-    pub(super) fn after(&self, value: &Value, payload: &Value) -> Outcome {
-        let mut after = payload.clone();
-        match &self.shape {
-            Shape::Arguments { key } => {
-                let HookEvent::BeforeToolCall(tool) = &self.call.event else { return Outcome::Passes };
-                if value["arguments"] == tool.arguments {
-                    return Outcome::Passes;
-                }
-                let parameters = match after.get("method") {
-                    Some(_) => &mut after["params"],
-                    None => &mut after,
+    /// Settles the event. A question counts as a rejection at once: the client cannot ask a person, and its other requests wait.
+    pub(super) async fn settle(self, session: &Session, payload: &Value, server: &str) -> PayloadOutcome {
+        let raw = Json::from(payload);
+        let mut options = DispatchOptions::default();
+        options.raw = Some(raw.clone());
+        let origin = ToolOrigin::Mcp(server.to_owned());
+        match self {
+            Self::ToolCall { name, arguments, key } => {
+                let call = session.tool_call("", &name, &arguments, origin).raw(raw);
+                let call = match allowed(session.begin_before_tool_call(call).await).await {
+                    Ok(call) => call,
+                    Err(outcome) => return outcome,
                 };
-                match key {
-                    Some(key) => parameters[*key] = value["arguments"].clone(),
-                    None => *parameters = value["arguments"].clone(),
+                match call.arguments.read::<Value>() {
+                    Ok(changed) if changed == arguments => PayloadOutcome::Unchanged,
+                    Ok(changed) => PayloadOutcome::Changed(with_arguments(payload, key, changed)),
+                    Err(error) => PayloadOutcome::Failed(format!("the arguments cannot be read: {error}")),
                 }
             }
-            Shape::Result => {
-                let HookEvent::AfterToolCall { result: before, .. } = &self.call.event else { return Outcome::Passes };
-                match serde_json::from_value::<ToolResult>(value.clone()) {
-                    Ok(result) if result == *before => return Outcome::Passes,
-                    Ok(result) => match replaced(&mut after, &result) {
-                        Ok(()) => {}
-                        Err(why) => return Outcome::Denied { why, by: Vec::new(), code: None },
-                    },
-                    Err(error) => return Outcome::Failed(format!("the result cannot be read: {error}")),
+            Self::ToolResult { name, result } => {
+                let call = session.tool_call("", &name, &json!({}), origin).into_call();
+                let outcome = ToolOutcome { call, tool_result: result.clone(), source: ResultSource::Tool };
+                match session.begin::<AfterToolCall>(outcome, options).await.outcome {
+                    TransformOutcome::Passed { value } if value == result => PayloadOutcome::Unchanged,
+                    TransformOutcome::Passed { value } => {
+                        let mut changed = payload.clone();
+                        match replace(&mut changed, &value) {
+                            Ok(()) => PayloadOutcome::Changed(changed),
+                            Err(why) => PayloadOutcome::Denied { why, by: Vec::new(), code: None },
+                        }
+                    }
+                    TransformOutcome::Withheld(rejection) => denied(&rejection),
                 }
             }
-            Shape::Custom => {
-                if value["payload"] == *payload {
-                    return Outcome::Passes;
+            Self::Custom { name } => {
+                let custom = Custom { name, payload: Json::from(payload) };
+                let custom = match allowed(session.begin::<CustomEvent>(custom, options).await).await {
+                    Ok(custom) => custom,
+                    Err(outcome) => return outcome,
+                };
+                match custom.payload.read::<Value>() {
+                    Ok(changed) if changed == *payload => PayloadOutcome::Unchanged,
+                    Ok(changed) => PayloadOutcome::Changed(changed),
+                    Err(error) => PayloadOutcome::Failed(format!("the payload cannot be read: {error}")),
                 }
-                after = value["payload"].clone();
             }
         }
-        Outcome::Becomes(after)
     }
 }
 
-fn before(name: &str, arguments: Value, server: &str) -> HookEvent {
-    HookEvent::BeforeToolCall(ToolUse::new(None, name, arguments).of_server(server))
+/// Returns the allowed value.
+///
+/// # Errors
+/// The outcome if the value is not allowed.
+async fn allowed<V: 'static, R: 'static>(open: OpenOutcome<V, R>) -> Result<V, PayloadOutcome> {
+    let settled = match open.into_final() {
+        Ok(settled) => settled,
+        Err(pending) => pending.reject_unattended().await,
+    };
+    match settled.outcome {
+        Decision::Allowed { value } => Ok(value),
+        Decision::Responded { by, .. } => Err(PayloadOutcome::Denied {
+            why: "a plugin answers in the server's place, and an interceptor cannot".to_owned(),
+            by: vec![by],
+            code: None,
+        }),
+        Decision::Rejected(rejection) => Err(denied(&rejection)),
+    }
+}
+
+fn denied(rejection: &Rejection) -> PayloadOutcome {
+    match rejection.cause {
+        Cause::Verdict | Cause::Disagreement | Cause::NotApproved | Cause::TooManyQuestions => {
+            let Rejection { by, refusal, .. } = rejection.clone();
+            PayloadOutcome::Denied { why: refusal.reason, by, code: refusal.code }
+        }
+        _ => PayloadOutcome::Failed(rejection.to_string()),
+    }
+}
+
+/// Returns a payload with other arguments.
+fn with_arguments(payload: &Value, key: Option<&str>, arguments: Value) -> Value {
+    let mut payload = payload.clone();
+    let parameters = match payload.get("method") {
+        Some(_) => &mut payload["params"],
+        None => &mut payload,
+    };
+    match key {
+        Some(key) => parameters[key] = arguments,
+        None => *parameters = arguments,
+    }
+    payload
 }
 
 fn arguments(parameters: &Value) -> Result<Value, String> {
@@ -153,28 +186,28 @@ fn is_known(event: &str) -> bool {
 }
 
 /// Returns the JSON pointers of the texts in a result: in its parts, their embedded resources, and messages.
-fn places(payload: &Value) -> Vec<String> {
-    let mut places = Vec::new();
+fn text_pointers(payload: &Value) -> Vec<String> {
+    let mut pointers = Vec::new();
     for list in ["content", "contents", "messages"] {
         let parts = payload.get(list).and_then(Value::as_array).into_iter().flatten().enumerate();
         for (at, part) in parts {
             for inside in ["/text", "/resource/text", "/content/text", "/content/resource/text"] {
                 if part.pointer(inside).is_some_and(Value::is_string) {
-                    places.push(format!("/{list}/{at}{inside}"));
+                    pointers.push(format!("/{list}/{at}{inside}"));
                 }
             }
         }
     }
-    places
+    pointers
 }
 
 /// Returns true if `text` contains each string, number and boolean of a value.
-fn is_said(value: &Value, text: &str) -> bool {
+fn contains_all(value: &Value, text: &str) -> bool {
     match value {
         Value::Null => true,
         Value::String(said) => text.contains(said.as_str()),
-        Value::Array(list) => list.iter().all(|value| is_said(value, text)),
-        Value::Object(object) => object.values().all(|value| is_said(value, text)),
+        Value::Array(list) => list.iter().all(|value| contains_all(value, text)),
+        Value::Object(object) => object.values().all(|value| contains_all(value, text)),
         said => text.contains(&said.to_string()),
     }
 }
@@ -192,10 +225,10 @@ fn result(payload: &Value) -> Result<ToolResult, String> {
     if payload.get("isError").is_some_and(|is_error| !is_error.is_boolean()) {
         return Err("the result's `isError` is neither true nor false".to_owned());
     }
-    let places = places(payload);
-    let texts: Vec<&str> = places.iter().filter_map(|place| payload.pointer(place)?.as_str()).collect();
+    let pointers = text_pointers(payload);
+    let texts: Vec<&str> = pointers.iter().filter_map(|pointer| payload.pointer(pointer)?.as_str()).collect();
     let mut text = texts.join("\n");
-    if let Some(structured) = payload.get("structuredContent").filter(|structured| !is_said(structured, &text)) {
+    if let Some(structured) = payload.get("structuredContent").filter(|structured| !contains_all(structured, &text)) {
         text = [text, structured.to_string()].join("\n");
     }
     Ok(ToolResult {
@@ -207,18 +240,18 @@ fn result(payload: &Value) -> Result<ToolResult, String> {
 
 /// Replaces a result in the payload: the new text takes the place of the first text, the other texts become empty, and the structured
 /// content is removed. A whole result from a plugin replaces the payload as it is.
-fn replaced(payload: &mut Value, result: &ToolResult) -> Result<(), String> {
+fn replace(payload: &mut Value, result: &ToolResult) -> Result<(), String> {
     let raw: Option<Value> = result.raw.as_ref().and_then(|raw| raw.read().ok());
     if let Some(raw) = raw.filter(|raw| raw != payload && raw.is_object()) {
         *payload = raw;
         return Ok(());
     }
-    let places = places(payload);
-    if places.is_empty() {
+    let pointers = text_pointers(payload);
+    if pointers.is_empty() {
         return Err("a plugin gave a text where the result has none".to_owned());
     }
-    for (order, place) in places.iter().enumerate() {
-        if let Some(text) = payload.pointer_mut(place) {
+    for (order, pointer) in pointers.iter().enumerate() {
+        if let Some(text) = payload.pointer_mut(pointer) {
             *text = json!(if order == 0 { result.text.as_str() } else { "" });
         }
     }

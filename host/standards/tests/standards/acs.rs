@@ -1,15 +1,14 @@
 //! `POST /acs`: a Guardian of the Agent Control Standard, asked as an Observed Agent asks it.
 
-use crate::http::{SECRET, post};
-use crate::support::Lab;
+use crate::support::{Lab, SECRET, post};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hkdf::Hkdf;
 use hmac::{Hmac, Mac as _};
 use hookhost::contract::{Refusal, ToolCall, ToolCallVerdict};
 use hookhost::native::Rule;
-use hookhost_resident::Acs;
 use hookhost_resident::http::{Token, serve};
+use hookhost_standards::Acs;
 use hookhost_standards::acs::signature::Secret;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -47,7 +46,7 @@ impl Agent {
         let address = listener.local_addr().unwrap();
         let acs = Acs::new(key.map(|key| Secret::new(key).unwrap()));
         let (home, never) = ("/work".into(), std::future::pending());
-        tokio::spawn(serve(listener, Arc::clone(&lab.settler), Token::new(SECRET), acs, home, never));
+        tokio::spawn(serve(listener, Arc::clone(&lab.settler), Token::new(SECRET), vec![Arc::new(acs)], home, never));
         let token = if key.is_some() { "" } else { SECRET };
         Self { lab, address, key, token }
     }
@@ -193,8 +192,7 @@ async fn what_was_sent_before_the_guardian_began_is_refused() {
 async fn what_cannot_be_settled_is_denied_and_what_is_no_request_is_an_error() {
     let agent = Agent::new(None).await;
     assert_eq!(agent.hello().await["result"]["profiles_accepted"], json!([]), "nothing is signed");
-    *agent.lab.configuration.config.lock().unwrap() = Err("hookhost.toml:1:1: it is broken".to_owned());
-    std::fs::write(&agent.lab.configuration.file, "22").unwrap();
+    agent.lab.break_configuration();
     let unsettled = &agent.ask("steps/toolCallRequest", &call("ls")).await["result"];
     assert_eq!((&unsettled["decision"], &unsettled["reason_codes"]), (&json!("deny"), &json!(["evaluation_failed"])));
     let without_tool = &agent.ask("steps/toolCallRequest", &json!({ "arguments": {} })).await["result"];

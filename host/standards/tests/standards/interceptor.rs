@@ -9,7 +9,7 @@ use hookhost::contract::{
 use hookhost::native::Rule;
 use hookhost::{Config, Host};
 use hookhost_standards::interceptor::Interceptors;
-use hookhost_standards::interceptor::exposed::{Exposed, Kind, Phase};
+use hookhost_standards::interceptor::named::{InterceptorKind, NamedInterceptor, Phase};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -144,7 +144,8 @@ async fn a_change_that_was_not_made_and_a_denied_change_are_a_no() {
 #[tokio::test]
 async fn an_error_says_whose_it_is_and_why() {
     let (host, _) = host(rule()).await;
-    let only_requests = Exposed { phases: vec![Phase::Request], ..Exposed::new("only", Kind::Mutation) };
+    let only_requests =
+        NamedInterceptor { phases: vec![Phase::Request], ..NamedInterceptor::new("only", InterceptorKind::Mutation) };
     let interceptors = Interceptors::of(host, "/work", "files", vec![only_requests]);
     let denied = invoke(&interceptors, "only", "request", call("denied")).await;
     let data = json!({ "interceptor": "only", "reason": "it is denied", "by": ["rule"], "code": "test.denied" });
@@ -206,13 +207,13 @@ async fn a_later_interceptor_of_a_chain_says_what_the_invoker_waits_and_not_the_
         ToolCallVerdict::Allow
     });
     let (host, _log) = host(rule()).await;
-    let quick = Exposed::new("quick", Kind::Validation);
+    let quick = NamedInterceptor::new("quick", InterceptorKind::Validation);
     // The plugin itself may take longer than the invoker waits.
     let mut entry = Entry::from_rule("slow", slow);
     entry.limits.deadline = Some(Duration::from_secs(60));
     let rules = Config::from_entries(vec![entry], Settings::default()).unwrap();
     let rules = host.load_rules(&rules).await.unwrap();
-    let slow = Exposed { rules: Some(rules), ..Exposed::new("slow", Kind::Validation) };
+    let slow = NamedInterceptor { rules: Some(rules), ..NamedInterceptor::new("slow", InterceptorKind::Validation) };
     let interceptors = Interceptors::of(host, "/work", "files", vec![quick, slow]);
     let whole = json!({ "event": "tools/call", "phase": "request", "payload": call("b"), "timeoutMs": 1000 });
     let chain = ask(&interceptors, "interceptor/executeChain", whole).await["result"].clone();
@@ -313,7 +314,7 @@ async fn a_no_counts_where_a_failure_would_not_and_a_question_is_a_no_at_once() 
         false => ToolCallVerdict::Reject(Refusal::new("it is denied")),
     });
     let (host, _log) = host(ask_or_deny).await;
-    let mut open = Exposed::new("open", Kind::Mutation);
+    let mut open = NamedInterceptor::new("open", InterceptorKind::Mutation);
     open.fail_open = true;
     let interceptors = Interceptors::of(host, "/work", "files", vec![open]);
     for path in ["denied", "asked"] {
@@ -379,8 +380,8 @@ async fn of_fixture(fixture: &Value) -> Option<Interceptors> {
     for described in fixture["interceptors"].as_array().unwrap() {
         let text = |key: &str| described[key].as_str().unwrap_or_default();
         let rules = host.load_rules(&of_rule(rule_of(behaviour(text("behavior"))?))).await.unwrap();
-        let kind = if text("type") == "mutation" { Kind::Mutation } else { Kind::Validation };
-        let mut exposed = Exposed::new(text("name"), kind);
+        let kind = if text("type") == "mutation" { InterceptorKind::Mutation } else { InterceptorKind::Validation };
+        let mut exposed = NamedInterceptor::new(text("name"), kind);
         exposed.events = described["events"].as_array().unwrap().iter().map(|e| e.as_str().unwrap().into()).collect();
         exposed.phases =
             Phase::from_name(text("phases")).map_or(vec![Phase::Request, Phase::Response], |one| vec![one]);

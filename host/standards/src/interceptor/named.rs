@@ -8,14 +8,14 @@ const ALL: &str = "*";
 
 /// The type of an interceptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum InterceptorKind {
     /// Decides if a payload may pass.
     Validation,
     /// Returns another payload.
     Mutation,
 }
 
-impl Kind {
+impl InterceptorKind {
     /// Returns the draft's name of this type.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -54,11 +54,11 @@ impl Phase {
 
 /// A named interceptor.
 #[derive(Clone, Debug)]
-pub struct Exposed {
+pub struct NamedInterceptor {
     /// The name, unique among those that are served together.
     pub name: String,
     /// The type of the interceptor.
-    pub kind: Kind,
+    pub kind: InterceptorKind,
     /// The events that it handles; `*` for all.
     pub events: Vec<String>,
     /// The directions that it handles.
@@ -72,10 +72,10 @@ pub struct Exposed {
     pub rules: Option<RuleSet>,
 }
 
-impl Exposed {
+impl NamedInterceptor {
     /// Creates an interceptor for all events and both directions, under the host's rules.
     #[must_use]
-    pub fn new(name: impl Into<String>, kind: Kind) -> Self {
+    pub fn new(name: impl Into<String>, kind: InterceptorKind) -> Self {
         Self {
             name: name.into(),
             kind,
@@ -88,11 +88,11 @@ impl Exposed {
     }
 
     pub(super) fn change() -> Self {
-        Self::new("hookhost/change", Kind::Mutation)
+        Self::new("hookhost/change", InterceptorKind::Mutation)
     }
 
     pub(super) fn check() -> Self {
-        Self::new("hookhost/check", Kind::Validation)
+        Self::new("hookhost/check", InterceptorKind::Validation)
     }
 
     /// Returns true if the interceptor handles an event.
