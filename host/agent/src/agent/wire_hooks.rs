@@ -5,7 +5,6 @@ use hookhost_models::message::{Thinking, TokenUsage, ToolUse};
 use super::AgentEvent;
 use super::request::Outgoing;
 use super::state::{Ended, Run};
-use crate::message::{Thinking, TokenUsage, ToolUse};
 use hookhost::contract::{Decision, EventKind, Json, ModelRef, RawRequest, RawResponse, TransformOutcome};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
