@@ -2,8 +2,8 @@
 //! names its parent and is one level deeper. Its tokens count for both sessions, and it ends with its parent.
 
 use super::limits::{Limits, Spawn};
+use super::run::Run;
 use super::run_context::RunContext;
-use super::state::Run;
 use super::{Agent, AgentEvent, Reporter, RunOutcome, Status};
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, parsed};
 use async_trait::async_trait;
