@@ -42,9 +42,10 @@ fn the_rule_of_the_readme_causes_the_refusal_that_it_shows() {
     let sessions = fs::read_dir(user.path("state/sessions")).expect("the sessions");
     let sessions: Vec<_> = sessions.map(|entry| fs::read_to_string(entry.expect("a session").path())).collect();
     let [Ok(session)] = sessions.as_slice() else { panic!("{sessions:?}") };
-    let records = session.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("a record"));
-    let texts: Vec<_> = records.map(|record| record["message"]["text"].as_str().unwrap_or_default().to_owned()).collect();
-    assert!(texts[3].contains(read.trim_end()), "{texts:?}");
+    let records = session.lines().map(|line| serde_json::from_str::<Value>(line).expect("a record"));
+    let result = records.map(|record| record["message"].clone()).find(|message| message["role"] == "tool");
+    let result = result.expect("the call's result");
+    assert!(result["text"].as_str().is_some_and(|text| text.contains(read.trim_end())), "{result}");
 }
 
 #[test]

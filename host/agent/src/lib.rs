@@ -7,6 +7,18 @@
 //! [`Reporter`](agent::Reporter). A [`Dialogue`](agent::Dialogue) keeps one session open from prompt to prompt. The
 //! crate needs Unix, since it kills tools as process groups, and a tokio runtime with all drivers.
 //!
+//! Data flows down this list and never back up:
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `plural` | counts with the right plural |
+//! | [`tool`] | the tools of the agent, and the checks of their arguments |
+//! | [`context`] | instructions and skills: what the model is told beside the system prompt |
+//! | [`mcp`] | the tools of MCP servers |
+//! | [`session_store`] | sessions on disk |
+//! | [`agent`] | the loop: requests, answers, calls, tasks, sub-agents |
+//! | [`config`] | the section `[agent]`: provider, model, limits, hidden variables |
+//!
 //! ```
 //! use hookhost_agent::agent::{Agent, AgentConfig, AgentEvent, Status};
 //! use hookhost_agent::tool::Toolbox;
@@ -47,7 +59,7 @@
 pub mod agent;
 pub mod config;
 pub mod context;
-mod counted;
 pub mod mcp;
+mod plural;
 pub mod session_store;
 pub mod tool;

@@ -19,15 +19,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-const VERSION: &str = "2023-06-01";
+const API_VERSION: &str = "2023-06-01";
 /// Beta header of the API's own server that enables the field `block_binding`.
-const BINDING_CONTROLS: &str = "thinking-binding-controls-2026-08-01";
+const THINKING_BETA: &str = "thinking-binding-controls-2026-08-01";
 
 /// Returns the headers of a request with this body.
 pub(crate) fn headers(key: Option<&str>, body: &Value) -> Vec<(HeaderName, String)> {
-    let mut headers = vec![(HeaderName::from_static("anthropic-version"), VERSION.to_owned())];
+    let mut headers = vec![(HeaderName::from_static("anthropic-version"), API_VERSION.to_owned())];
     if body.pointer("/thinking/block_binding").is_some() {
-        headers.push((HeaderName::from_static("anthropic-beta"), BINDING_CONTROLS.to_owned()));
+        headers.push((HeaderName::from_static("anthropic-beta"), THINKING_BETA.to_owned()));
     }
     headers.extend(key.map(|key| (HeaderName::from_static("x-api-key"), key.to_owned())));
     headers
@@ -147,7 +147,7 @@ fn thinking_block(Thinking { kind, text, signature, .. }: &Thinking) -> Option<V
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Event {
     MessageStart {
-        message: Start,
+        message: MessageStart,
     },
     ContentBlockStart {
         index: u64,
@@ -161,7 +161,7 @@ enum Event {
         index: u64,
     },
     MessageDelta {
-        delta: End,
+        delta: MessageEnd,
         #[serde(default)]
         usage: Usage,
     },
@@ -175,7 +175,7 @@ enum Event {
 }
 
 #[derive(Deserialize)]
-struct Start {
+struct MessageStart {
     #[serde(default)]
     usage: Usage,
 }
@@ -226,7 +226,7 @@ enum BlockDelta {
 }
 
 #[derive(Deserialize)]
-struct End {
+struct MessageEnd {
     stop_reason: Option<String>,
 }
 
@@ -266,12 +266,12 @@ impl Usage {
 }
 
 /// A block that has begun but not ended.
-enum Open {
+enum OpenBlock {
     Call(OpenCall),
     Thinking(Thinking),
 }
 
-impl Open {
+impl OpenBlock {
     fn finish(self) -> Delta {
         match self {
             Self::Call(call) => call.finish(),
@@ -299,7 +299,7 @@ impl OpenCall {
 pub(crate) struct Events {
     endpoint: Endpoint,
     usage: Usage,
-    open: BTreeMap<u64, Open>,
+    open: BTreeMap<u64, OpenBlock>,
     stop: Option<StopReason>,
 }
 
@@ -335,11 +335,11 @@ impl Decoder for Events {
                 vec![Delta::Usage(self.usage.total())]
             }
             Event::ContentBlockStart { index, content_block: Block::ToolUse { id, name, input } } => {
-                self.open.insert(index, Open::Call(OpenCall { id, name, input, json: String::new() }));
+                self.open.insert(index, OpenBlock::Call(OpenCall { id, name, input, json: String::new() }));
                 Vec::new()
             }
             Event::ContentBlockStart { index, content_block: Block::Thinking { thinking: text, signature } } => {
-                self.open.insert(index, Open::Thinking(Thinking::new(ThinkingKind::Thinking, text, signature)));
+                self.open.insert(index, OpenBlock::Thinking(Thinking::new(ThinkingKind::Thinking, text, signature)));
                 Vec::new()
             }
             Event::ContentBlockStart { content_block: Block::RedactedThinking { data: signature }, .. } => {
@@ -355,20 +355,20 @@ impl Decoder for Events {
             }
             Event::ContentBlockDelta { index, delta } => {
                 match (self.open.get_mut(&index), delta) {
-                    (Some(Open::Call(call)), BlockDelta::InputJsonDelta { partial_json }) => {
+                    (Some(OpenBlock::Call(call)), BlockDelta::InputJsonDelta { partial_json }) => {
                         call.json.push_str(&partial_json);
                     }
-                    (Some(Open::Thinking(open)), BlockDelta::ThinkingDelta { thinking }) => {
+                    (Some(OpenBlock::Thinking(open)), BlockDelta::ThinkingDelta { thinking }) => {
                         open.text.push_str(&thinking);
                     }
-                    (Some(Open::Thinking(open)), BlockDelta::SignatureDelta { signature }) => {
+                    (Some(OpenBlock::Thinking(open)), BlockDelta::SignatureDelta { signature }) => {
                         open.signature.push_str(&signature);
                     }
                     _ => {}
                 }
                 Vec::new()
             }
-            Event::ContentBlockStop { index } => self.open.remove(&index).map(Open::finish).into_iter().collect(),
+            Event::ContentBlockStop { index } => self.open.remove(&index).map(OpenBlock::finish).into_iter().collect(),
             Event::MessageDelta { delta, usage } => {
                 self.usage.update(&usage);
                 self.stop = delta.stop_reason.map(stop_reason).or(self.stop.take());
@@ -378,7 +378,7 @@ impl Decoder for Events {
                 // The limit on output tokens has cut a call whose block is still open. It is kept as it is, so that the
                 // model learns its outcome. Cut thinking is dropped, since it has no signature.
                 let open = std::mem::take(&mut self.open).into_values();
-                let cut = open.filter(|open| matches!(open, Open::Call(_))).map(Open::finish);
+                let cut = open.filter(|open| matches!(open, OpenBlock::Call(_))).map(OpenBlock::finish);
                 cut.chain([Delta::Stop(self.stop.take().unwrap_or(StopReason::EndTurn))]).collect()
             }
             Event::Error { error } => return Err(self.failure(&error, data)),

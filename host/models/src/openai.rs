@@ -149,7 +149,7 @@ struct OpenCall {
     name: String,
     arguments: String,
     /// True if the call was handed on, since another call had begun and its arguments were complete.
-    is_out: bool,
+    is_handed_on: bool,
 }
 
 impl OpenCall {
@@ -193,7 +193,7 @@ impl Chunks {
         let call = &mut self.calls[place];
         if let Some(function) = piece.function {
             let arguments = function.arguments.unwrap_or_default();
-            if call.is_out {
+            if call.is_handed_on {
                 // The call may be running already.
                 return if arguments.trim().is_empty() { Ok(()) } else { Err(self.continued_too_late()) };
             }
@@ -210,11 +210,11 @@ impl Chunks {
         let Some((_, earlier)) = self.calls.split_last_mut() else { return Vec::new() };
         let mut complete = Vec::new();
         let reasoning = &mut self.reasoning;
-        for call in earlier.iter_mut().skip_while(|call| call.is_out) {
+        for call in earlier.iter_mut().skip_while(|call| call.is_handed_on) {
             if !call.is_whole() {
                 break;
             }
-            call.is_out = true;
+            call.is_handed_on = true;
             // Thinking before a call is handed on with it, in case the answer breaks off later.
             complete.extend(reasoning.take());
             let whole = OpenCall { id: call.id.clone(), name: call.name.clone(), ..OpenCall::default() };
@@ -230,7 +230,7 @@ impl Chunks {
 
     fn stop(&mut self, reason: StopReason) -> Vec<Delta> {
         let calls = std::mem::take(&mut self.calls).into_iter();
-        let calls = calls.filter(|call| !call.is_out).map(OpenCall::finish);
+        let calls = calls.filter(|call| !call.is_handed_on).map(OpenCall::finish);
         self.reasoning.take().into_iter().chain(calls).chain([Delta::Stop(reason)]).collect()
     }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Maximum wait before a retry. A plugin that waits longer may reach its deadline, and then never learns the reason.
-const MAX_WAIT: Duration = Duration::from_secs(2);
+const MAX_RETRY_WAIT: Duration = Duration::from_secs(2);
 
 /// Models by the names in grants, for [`HostBuilder::model`](hookhost::HostBuilder::model).
 ///
@@ -36,7 +36,7 @@ impl PluginModels {
     /// Creates an empty set of models.
     #[must_use]
     pub fn new(retry: RetryPolicy) -> Self {
-        let longest_wait = retry.longest_wait.min(MAX_WAIT);
+        let longest_wait = retry.longest_wait.min(MAX_RETRY_WAIT);
         Self { models: BTreeMap::new(), retry: RetryPolicy { longest_wait, ..retry } }
     }
 

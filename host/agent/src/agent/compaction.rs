@@ -4,8 +4,9 @@
 use hookhost_models::{Delta, ProviderError, Request};
 use hookhost_models::message::{Author, Message, TokenUsage};
 use super::AgentEvent;
-use super::request::{Gated, Outgoing};
-use super::state::{Ended, Run};
+use super::request::{GatedRequest, OutgoingRequest};
+use super::run::Run;
+use super::state::TaskEnd;
 use super::wire_hooks::WholeResponse;
 use futures_util::StreamExt as _;
 use hookhost::contract::{Compaction, Decision, EventKind, TransformOutcome};
@@ -31,7 +32,7 @@ impl Run<'_> {
     ///
     /// # Errors
     /// Returns the end of the task if a plugin, a limit or a cancellation ends it.
-    pub(super) async fn compact(&mut self) -> Result<(), Ended> {
+    pub(super) async fn compact(&mut self) -> Result<(), TaskEnd> {
         let Some(window) = self.agent.config.context_window else { return Ok(()) };
         let window = window.get();
         let size = self.request().estimated_tokens().max(self.context_tokens);
@@ -56,7 +57,7 @@ impl Run<'_> {
             Decision::Rejected(rejection) => {
                 self.report_refusal(EventKind::BeforeCompaction, &rejection);
                 if rejection.ends.is_some() {
-                    return Err(Ended::rejected(rejection));
+                    return Err(TaskEnd::rejected(rejection));
                 }
                 None
             }
@@ -84,7 +85,7 @@ impl Run<'_> {
             }
             TransformOutcome::Withheld(rejection) => {
                 self.report_refusal(EventKind::AfterCompaction, &rejection);
-                if rejection.ends.is_some() { Err(Ended::rejected(rejection)) } else { Ok(()) }
+                if rejection.ends.is_some() { Err(TaskEnd::rejected(rejection)) } else { Ok(()) }
             }
         }
     }
@@ -104,22 +105,22 @@ impl Run<'_> {
     }
 
     /// Asks the model for a summary of the older part; `None` if there is none.
-    async fn summary(&mut self, older: &[Message], summarised: bool, window: u64) -> Result<Option<String>, Ended> {
+    async fn summary(&mut self, older: &[Message], summarised: bool, window: u64) -> Result<Option<String>, TaskEnd> {
         let config = &self.agent.config;
         let messages = vec![Message::user(rendered(older, summarised, window))];
         let mut request = Request::new(&self.own.model, messages, config.max_output_tokens.get());
         request.system_prompt = INSTRUCTIONS.into();
         let text = match self.gate_request(request).await {
-            Gated::Send(outgoing) => self.ask_aside(outgoing).await?,
-            Gated::Responded { text, .. } => Some(text),
-            Gated::Ended(ended) if ended.stop.is_some() => return Err(ended),
-            Gated::Ended(_) => None,
+            GatedRequest::Send(outgoing) => self.ask_aside(outgoing).await?,
+            GatedRequest::Responded { text, .. } => Some(text),
+            GatedRequest::Ended(ended) if ended.stop.is_some() => return Err(ended),
+            GatedRequest::Ended(_) => None,
         };
         Ok(text)
     }
 
     /// Asks the model outside of the conversation. The answer is not shown and does not count as a turn.
-    async fn ask_aside(&mut self, mut outgoing: Outgoing) -> Result<Option<String>, Ended> {
+    async fn ask_aside(&mut self, mut outgoing: OutgoingRequest) -> Result<Option<String>, TaskEnd> {
         match self.gate_body(&mut outgoing).await {
             Ok(()) => {}
             Err(ended) if ended.stop.is_some() => return Err(ended),
@@ -167,7 +168,10 @@ impl Run<'_> {
     }
 
     /// Reads the whole text of an answer; `None` if the run was cancelled.
-    async fn read_aside(&self, outgoing: &Outgoing) -> Option<Result<(String, Option<TokenUsage>), ProviderError>> {
+    async fn read_aside(
+        &self,
+        outgoing: &OutgoingRequest,
+    ) -> Option<Result<(String, Option<TokenUsage>), ProviderError>> {
         let mut stream = match self.unless_cancelled(outgoing.submit()).await? {
             Ok(stream) => stream,
             Err(error) => return Some(Err(error)),

@@ -22,7 +22,7 @@ const CALLS: &str = "[calls ";
 #[derive(Debug)]
 pub(super) struct Conversation {
     messages: Arc<Messages>,
-    compacted: Option<Compacted>,
+    compacted: Option<SummarisedPart>,
     writer: Option<SessionWriter>,
     path: Option<PathBuf>,
     /// Reminders as last written.
@@ -31,7 +31,7 @@ pub(super) struct Conversation {
 
 /// A summary that replaces the older part of the conversation in requests.
 #[derive(Debug)]
-struct Compacted {
+struct SummarisedPart {
     head: Vec<Message>,
     /// Index of the first message after the summary.
     from: usize,
@@ -95,7 +95,7 @@ impl Conversation {
     pub(super) fn messages(&self) -> Vec<Message> {
         let messages = self.messages.lock();
         match &self.compacted {
-            Some(Compacted { head, from, until }) => {
+            Some(SummarisedPart { head, from, until }) => {
                 let kept = messages[*from..*until].iter().cloned().map(without_signed_thinking);
                 head.iter().cloned().chain(kept).chain(messages[*until..].iter().cloned()).collect()
             }
@@ -118,7 +118,7 @@ impl Conversation {
     pub(super) fn older(&self, cut: usize) -> (Vec<Message>, bool) {
         let messages = self.messages.lock();
         let (head, from) = match &self.compacted {
-            Some(Compacted { head, from, .. }) => (head.as_slice(), *from),
+            Some(SummarisedPart { head, from, .. }) => (head.as_slice(), *from),
             None => (&[][..], 0),
         };
         (head.iter().chain(&messages[from..cut]).cloned().collect(), !head.is_empty())
@@ -134,7 +134,7 @@ impl Conversation {
         }
         let until = messages.len();
         drop(messages);
-        self.compacted = Some(Compacted { head, from: cut, until });
+        self.compacted = Some(SummarisedPart { head, from: cut, until });
     }
 
     pub(super) fn push(&mut self, message: Message) -> Result<(), SessionStoreError> {

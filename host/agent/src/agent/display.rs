@@ -1,7 +1,8 @@
 //! Shows text as the engine's stream releases it, and finalises the text of a task.
 
 use super::request::Completion;
-use super::state::{Ended, Run, State, Step};
+use super::run::Run;
+use super::state::{State, Step, TaskEnd};
 use super::{AgentEvent, MAX_REVISIONS};
 use crate::session_store::Generation;
 use hookhost::contract::{Cause, EventKind, Rejection, TransformOutcome};
@@ -10,7 +11,7 @@ use hookhost_models::message::{Author, Message, Thinking, Thoughts};
 use std::time::Duration;
 
 /// Time that plugins have to judge the last text of a run that ends.
-pub(super) const GRACE: Duration = Duration::from_secs(2);
+pub(super) const LAST_TEXT_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Run<'_> {
     /// Shows text that the stream released, and reports its rejections.
@@ -58,7 +59,7 @@ impl Run<'_> {
                     return self.revise(last.text, generation, &rejection);
                 }
                 // A caller that reads only the status must not take the note for an answer.
-                Some(Ended::rejected(rejection))
+                Some(TaskEnd::rejected(rejection))
             }
         };
         // Thinking may contain text that a plugin has removed.
@@ -69,7 +70,7 @@ impl Run<'_> {
         self.text = last.shown;
         self.report(&AgentEvent::Answer { text: self.text.clone() });
         let stop = stop.or_else(|| self.run_context.take_stop());
-        Ok(State::Ended(stop.unwrap_or_else(Ended::success)))
+        Ok(State::Ended(stop.unwrap_or_else(TaskEnd::success)))
     }
 
     /// Returns true if the task continues after a refusal of its turn or final text: a plugin's verdict allows a retry,
@@ -109,7 +110,7 @@ impl Run<'_> {
 
     /// Shows held text of an answer with tool calls, as plugins leave it. Returns the end of the task if a plugin ends
     /// it. The conversation keeps the original text, since the calls and the thinking belong to it.
-    pub(super) async fn show_beside_calls(&self, stream: &mut TextStream) -> Option<Ended> {
+    pub(super) async fn show_beside_calls(&self, stream: &mut TextStream) -> Option<TaskEnd> {
         if stream.text().is_empty() || !stream.is_held() {
             return None;
         }
@@ -124,7 +125,7 @@ impl Run<'_> {
             }
             TransformOutcome::Withheld(rejection) => {
                 self.report_refusal(EventKind::FinalizeContent, &rejection);
-                rejection.ends.is_some().then(|| Ended::rejected(rejection))
+                rejection.ends.is_some().then(|| TaskEnd::rejected(rejection))
             }
         };
         self.show(last.pieces);

@@ -12,10 +12,12 @@ mod dialogue;
 mod display;
 mod limits;
 mod models;
+mod open_session;
 mod queue;
 mod report;
 mod request;
 mod resumed_state;
+mod run;
 mod run_context;
 mod state;
 mod stream;
@@ -27,7 +29,7 @@ mod tool_scheduler;
 mod wire_hooks;
 
 pub use dialogue::Dialogue;
-pub use report::{AgentEvent, Recorded, Rejected, Reporter};
+pub use report::{AgentEvent, RecordingReporter, RejectionReport, Reporter};
 
 use crate::context::{Context, SkillTool};
 use crate::session_store::{SessionStore, SessionStoreError};
@@ -251,7 +253,7 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> Result<RunOutcome, AgentError> {
         let limits = Arc::new(Limits::new(&self.config));
-        Ok(state::Run::open(self, reporter, cancel, limits, None)?.finish(Some(prompt)).await)
+        Ok(run::Run::open(self, reporter, cancel, limits, None)?.finish(Some(prompt)).await)
     }
 
     /// Continues a session of [`AgentConfig::sessions_dir`] under its identifier. The model gets its conversation, and
@@ -274,7 +276,7 @@ impl Agent {
             return Err(AgentError::NoPrompt { id: session.to_owned() });
         }
         let limits = Arc::new(Limits::new(&self.config));
-        Ok(state::Run::open(self, reporter, cancel, limits, Some(resumed))?.finish(prompt).await)
+        Ok(run::Run::open(self, reporter, cancel, limits, Some(resumed))?.finish(prompt).await)
     }
 }
 

@@ -1,9 +1,8 @@
 //! Requests to the model: builds them, lets plugins change them, sends them and counts their tokens. `stream` reads the
 //! answers.
 
-use hookhost_models::{DeltaStream, Provider, ProviderError, Request};
-use hookhost_models::message::{Message, Thinking, Thoughts, TokenUsage, ToolUse};
-use super::state::{Ended, Run, State, Step};
+use super::run::Run;
+use super::state::{State, Step, TaskEnd};
 use super::tool_calls::AnswerCalls;
 use super::{AgentEvent, Status};
 use crate::session_store::Generation;
@@ -13,7 +12,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// A request that is being sent.
-pub(super) struct Outgoing {
+pub(super) struct OutgoingRequest {
     pub(super) provider: Arc<dyn Provider>,
     pub(super) request: Request,
     /// Body after the plugins' changes, if a plugin subscribes to `request-send`.
@@ -22,7 +21,7 @@ pub(super) struct Outgoing {
     pub(super) failures: u32,
 }
 
-impl Outgoing {
+impl OutgoingRequest {
     pub(super) fn model(&self) -> ModelRef {
         ModelRef::new(self.provider.name(), &self.request.model)
     }
@@ -73,13 +72,13 @@ impl Completion {
 }
 
 /// Result of asking plugins about a request.
-pub(super) enum Gated {
+pub(super) enum GatedRequest {
     /// The request may be sent in this form.
-    Send(Outgoing),
+    Send(OutgoingRequest),
     /// A plugin answered instead of the model.
     Responded { text: String, by: String },
     /// The request is not sent.
-    Ended(Ended),
+    Ended(TaskEnd),
 }
 
 /// An answer, complete or cut off.
@@ -92,15 +91,15 @@ pub(super) struct Completion {
     /// Tokens of the model call; `None` if a plugin answered.
     pub(super) used: Option<(ModelRef, TokenUsage)>,
     /// Reason why the answer is incomplete.
-    pub(super) cut: Option<Cut>,
+    pub(super) cut: Option<Interruption>,
 }
 
 /// Reasons why an answer with calls under way is incomplete.
-pub(super) enum Cut {
+pub(super) enum Interruption {
     /// The stream broke off. The model is asked again, with the results of the calls.
     Broken(ProviderError),
     /// The task ends.
-    Ended(Ended),
+    Ended(TaskEnd),
 }
 
 impl Run<'_> {
@@ -120,7 +119,7 @@ impl Run<'_> {
         let config = &self.agent.config;
         if self.task.turns >= config.max_turns.get() {
             let reason = format!("the task has used all of its {} model calls", config.max_turns);
-            return Ok(State::Ended(Ended { status: Status::MaxTurns, ..Ended::error(reason) }));
+            return Ok(State::Ended(TaskEnd { status: Status::MaxTurns, ..TaskEnd::error(reason) }));
         }
         if let Some(ended) = self.limits.used_up() {
             return Ok(State::Ended(ended));
@@ -132,7 +131,7 @@ impl Run<'_> {
         };
         if let Decision::Rejected(rejection) = settled.outcome {
             self.report_refusal(EventKind::TurnStart, &rejection);
-            return self.refused_turn(Ended::rejected(rejection));
+            return self.refused_turn(TaskEnd::rejected(rejection));
         }
         self.begin_turn();
         if let Err(ended) = self.compact().await {
@@ -140,12 +139,12 @@ impl Run<'_> {
         }
         self.tell_too_large();
         match self.gate_request(self.request()).await {
-            Gated::Send(mut outgoing) => {
+            GatedRequest::Send(mut outgoing) => {
                 // Plugins may have added reminders while they judged this request.
                 outgoing.request.reminders = self.reminders();
                 Ok(State::Send(outgoing))
             }
-            Gated::Responded { text, by } => {
+            GatedRequest::Responded { text, by } => {
                 self.report(&AgentEvent::Answered { by });
                 let mut stream = self.session.stream();
                 self.show(stream.push(&text).await);
@@ -156,12 +155,12 @@ impl Run<'_> {
                 let (thoughts, calls, stop_reason) = (Thoughts::default(), AnswerCalls::default(), "plugin".into());
                 Ok(State::Answered(Completion { stream, thoughts, calls, stop_reason, used: None, cut: None }))
             }
-            Gated::Ended(ended) => self.refused_turn(ended),
+            GatedRequest::Ended(ended) => self.refused_turn(ended),
         }
     }
 
     /// Adds the reason to the conversation and continues, if the refusal allows a retry. Otherwise it ends the task.
-    fn refused_turn(&mut self, ended: Ended) -> Step {
+    fn refused_turn(&mut self, ended: TaskEnd) -> Step {
         match &ended.rejection {
             Some(rejection) if self.may_try_again(rejection) => self.continue_after(rejection),
             _ => Ok(State::Ended(ended)),
@@ -169,7 +168,7 @@ impl Run<'_> {
     }
 
     /// Asks plugins about a request.
-    pub(super) async fn gate_request(&self, mut request: Request) -> Gated {
+    pub(super) async fn gate_request(&self, mut request: Request) -> GatedRequest {
         let asked = Inference {
             provider: self.own.provider.clone(),
             model: request.model.clone(),
@@ -180,7 +179,7 @@ impl Run<'_> {
             used: self.totals(),
         };
         let Some(settled) = self.unless_cancelled(self.session.before_inference(asked.clone())).await else {
-            return Gated::Ended(self.interrupted());
+            return GatedRequest::Ended(self.interrupted());
         };
         match settled.outcome {
             Decision::Allowed { value } => {
@@ -191,7 +190,10 @@ impl Run<'_> {
                     self.report(&AgentEvent::Changed { event, by, before, after });
                 }
                 let Some(provider) = self.agent.models.provider(&value.provider).cloned() else {
-                    return Gated::Ended(Ended::error(format!("there is no provider named {}", value.provider)));
+                    return GatedRequest::Ended(TaskEnd::error(format!(
+                        "there is no provider named {}",
+                        value.provider
+                    )));
                 };
                 if let Some(prompt) = last_prompt(&mut request.messages) {
                     prompt.clone_from(&value.prompt);
@@ -200,18 +202,18 @@ impl Run<'_> {
                 request.model = value.model;
                 request.system_prompt = value.system_prompt;
                 request.forget_thoughts_of_others(provider.name());
-                Gated::Send(Outgoing { provider, request, body: None, failures: 0 })
+                GatedRequest::Send(OutgoingRequest { provider, request, body: None, failures: 0 })
             }
-            Decision::Responded { response, by, .. } => Gated::Responded { text: response, by },
+            Decision::Responded { response, by, .. } => GatedRequest::Responded { text: response, by },
             Decision::Rejected(rejection) => {
                 self.report_refusal(EventKind::BeforeInference, &rejection);
-                Gated::Ended(Ended::rejected(rejection))
+                GatedRequest::Ended(TaskEnd::rejected(rejection))
             }
         }
     }
 
     /// Sends the request; `failed` retries it after temporary failures.
-    pub(super) async fn send(&mut self, mut outgoing: Outgoing) -> State {
+    pub(super) async fn send(&mut self, mut outgoing: OutgoingRequest) -> State {
         if outgoing.failures == 0 {
             if let Err(ended) = self.gate_body(&mut outgoing).await {
                 return State::Ended(ended);
@@ -232,7 +234,7 @@ impl Run<'_> {
         }
     }
 
-    pub(super) async fn failed(&self, mut outgoing: Outgoing, error: &ProviderError) -> State {
+    pub(super) async fn failed(&self, mut outgoing: OutgoingRequest, error: &ProviderError) -> State {
         outgoing.failures = outgoing.failures.saturating_add(1);
         match self.wait_out(outgoing.failures, error).await {
             Ok(()) => State::Send(outgoing),
@@ -244,11 +246,11 @@ impl Run<'_> {
     ///
     /// # Errors
     /// Returns the end of the task if there is no further attempt, or if the run is cancelled.
-    async fn wait_out(&self, failures: u32, error: &ProviderError) -> Result<(), Ended> {
+    async fn wait_out(&self, failures: u32, error: &ProviderError) -> Result<(), TaskEnd> {
         let Some(wait) = self.agent.config.retry.wait(failures, error) else {
             let is_broken = matches!(error, ProviderError::BrokenStream { .. });
             let advice = if is_broken { ": run the prompt again" } else { "" };
-            return Err(Ended::error(format!("{error}{advice}")));
+            return Err(TaskEnd::error(format!("{error}{advice}")));
         };
         self.report(&AgentEvent::Retrying { error: error.to_string(), wait });
         self.unless_cancelled(tokio::time::sleep(wait)).await.ok_or_else(|| self.interrupted())
@@ -275,14 +277,14 @@ impl Run<'_> {
         self.conversation.keep_reminders(self.session.kept_reminders())?;
         let mut broken = None;
         match answer.cut.take() {
-            Some(Cut::Ended(ended)) => {
+            Some(Interruption::Ended(ended)) => {
                 let bytes = answer.stream.held_bytes();
                 if bytes > 0 {
                     self.report(&AgentEvent::TextHeld { bytes });
                 }
                 return self.stop(answer.calls, ended).await;
             }
-            Some(Cut::Broken(error)) => broken = Some(error),
+            Some(Interruption::Broken(error)) => broken = Some(error),
             None => {}
         }
         if !answer.calls.uses.is_empty()
@@ -316,7 +318,7 @@ impl Run<'_> {
     }
 
     /// Asks plugins about the tokens of a model call. Returns the end of the task if a plugin rejects them.
-    pub(super) async fn gate_usage(&self, model: ModelRef, used: TokenUsage) -> Option<Ended> {
+    pub(super) async fn gate_usage(&self, model: ModelRef, used: TokenUsage) -> Option<TaskEnd> {
         let ModelRef { provider, model: name, .. } = model.clone();
         self.report(&AgentEvent::Usage { provider, model: name, call: used, session: self.usage });
         let usage = self.contract_usage(&model, used);
@@ -325,7 +327,7 @@ impl Run<'_> {
         };
         let Decision::Rejected(rejection) = settled.outcome else { return None };
         self.report_refusal(EventKind::TokenUsage, &rejection);
-        Some(Ended::rejected(rejection))
+        Some(TaskEnd::rejected(rejection))
     }
 
     /// Counts the tokens of a model call.

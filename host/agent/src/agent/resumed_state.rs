@@ -1,7 +1,7 @@
 //! State at the beginning of a run: the resumed conversation, its tokens, and the files that the model gets.
 
 use super::conversation::Conversation;
-use super::state::Run;
+use super::run::Run;
 use super::{Agent, AgentEvent};
 use crate::context::Context;
 use crate::session_store::{Header, INTERRUPTED, ResumedSession, SessionStore, SessionStoreError, StoredSession};

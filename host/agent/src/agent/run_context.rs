@@ -2,7 +2,7 @@
 
 use super::AgentEvent;
 use super::queue::Queue;
-use super::state::Ended;
+use super::state::TaskEnd;
 use crate::tool::ToolOutput;
 use hookhost::contract::{EventKind, Rejection, ToolCall, ToolResult};
 use hookhost::session::Session;
@@ -34,7 +34,7 @@ pub(super) enum CallStatus {
     /// The arguments are not a JSON object, so plugins cannot judge the call.
     Malformed,
     /// The call was rejected. Contains the end of the task if the rejection ends it.
-    Refused(Rejection, Option<Box<Ended>>),
+    Refused(Rejection, Option<Box<TaskEnd>>),
     /// A plugin gave the result.
     Responded(ToolCall, ToolResult),
     /// The call has run.
@@ -54,7 +54,7 @@ pub(super) struct RunContext {
     /// Tokens and model calls of sub-agents that are not yet counted in the session.
     used: Mutex<(TokenUsage, u32)>,
     /// End of the session, if a tool or a shown text requires it.
-    stop: Mutex<Option<Ended>>,
+    stop: Mutex<Option<TaskEnd>>,
     subagents: AtomicU32,
 }
 
@@ -112,7 +112,7 @@ impl RunContext {
     /// Ends the session after the current call, if the rejection demands that.
     pub(super) fn end_if_rejection_ends(&self, rejection: &Rejection) {
         if rejection.ends.is_some() {
-            self.end(Ended::rejected(rejection.clone()));
+            self.end(TaskEnd::rejected(rejection.clone()));
         }
     }
 
@@ -124,7 +124,7 @@ impl RunContext {
     }
 
     /// Ends the session after the current call.
-    pub(super) fn end(&self, ended: Ended) {
+    pub(super) fn end(&self, ended: TaskEnd) {
         locked(&self.stop).get_or_insert(ended);
     }
 
@@ -133,7 +133,7 @@ impl RunContext {
         locked(&self.stop).is_some()
     }
 
-    pub(super) fn take_stop(&self) -> Option<Ended> {
+    pub(super) fn take_stop(&self) -> Option<TaskEnd> {
         locked(&self.stop).take()
     }
 

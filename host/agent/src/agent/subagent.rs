@@ -3,8 +3,8 @@
 
 use hookhost_models::ToolDefinition;
 use super::limits::{Limits, Spawn};
+use super::run::Run;
 use super::run_context::RunContext;
-use super::state::Run;
 use super::{Agent, AgentEvent, Reporter, RunOutcome, Status};
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, parsed};
 use async_trait::async_trait;

@@ -3,7 +3,7 @@
 use hookhost_models::ToolDefinition;
 use super::run_context::RunContext;
 use super::{AgentEvent, MAX_TASKS};
-use crate::counted::counted;
+use crate::plural::counted;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, parsed};
 use async_trait::async_trait;
 use hookhost::contract::{Decision, EventKind, Plan, Task};

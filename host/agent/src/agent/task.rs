@@ -1,7 +1,8 @@
 //! Begins and ends the session's tasks.
 
-use super::queue::Queued;
-use super::state::{Ended, Run, State, Step, TaskSoFar};
+use super::queue::QueuedTask;
+use super::run::{Run, TaskProgress};
+use super::state::{State, Step, TaskEnd};
 use super::{AgentEvent, MAX_TASKS, Status};
 use hookhost::contract::{
     Completion, Decision, EventKind, ModelChoice, ModelRef, PlanSummary, Progress, Resolution, Task, TransformOutcome,
@@ -50,7 +51,7 @@ impl Run<'_> {
     }
 
     /// Chooses the session's model.
-    async fn resolve(&mut self) -> Result<(), Ended> {
+    async fn resolve(&mut self) -> Result<(), TaskEnd> {
         let choice = |ModelRef { provider, model, .. }: ModelRef| ModelChoice { provider, model };
         let chosen = choice(self.own.clone());
         let candidates = self.agent.models.refs().into_iter().map(choice).collect();
@@ -71,7 +72,7 @@ impl Run<'_> {
             }
             Decision::Rejected(rejection) => {
                 self.report_refusal(EventKind::ProviderResolve, &rejection);
-                Err(Ended::rejected(rejection))
+                Err(TaskEnd::rejected(rejection))
             }
         }
     }
@@ -121,8 +122,8 @@ impl Run<'_> {
     }
 
     /// Begins a task and submits its prompt. A withheld prompt reaches neither the model nor the transcript.
-    pub(super) async fn submit(&mut self, Queued { task, plan, author }: Queued) -> Step {
-        self.task = TaskSoFar { plan, ..TaskSoFar::default() };
+    pub(super) async fn submit(&mut self, QueuedTask { task, plan, author }: QueuedTask) -> Step {
+        self.task = TaskProgress { plan, ..TaskProgress::default() };
         // Tasks that the model planned do not reset the count of refusals.
         if self.agent.config.depth == 0 && author != Author::Model {
             self.limits.begin_task();
@@ -142,7 +143,7 @@ impl Run<'_> {
             }
             Decision::Rejected(rejection) => {
                 self.report_refusal(EventKind::TaskStart, &rejection);
-                return Ok(State::Ended(Ended::rejected(rejection)));
+                return Ok(State::Ended(TaskEnd::rejected(rejection)));
             }
         };
         let Some(settled) = self.unless_cancelled(self.session.prompt_submit(task.prompt.clone())).await else {
@@ -157,7 +158,7 @@ impl Run<'_> {
             }
             TransformOutcome::Withheld(rejection) => {
                 self.report_refusal(EventKind::PromptSubmit, &rejection);
-                Ok(State::Ended(Ended::rejected(rejection)))
+                Ok(State::Ended(TaskEnd::rejected(rejection)))
             }
         }
     }
@@ -169,7 +170,7 @@ impl Run<'_> {
     }
 
     /// Ends a task. It gives every open call a result, tells plugins the outcome, and queues the tasks that they add.
-    pub(super) async fn ended(&mut self, ended: Ended) -> Step {
+    pub(super) async fn ended(&mut self, ended: TaskEnd) -> Step {
         self.limits.halt(&ended);
         let reason = ended.reason.as_deref().unwrap_or("the task has ended");
         let text = match ended.status {

@@ -6,7 +6,7 @@
 use super::AgentEvent;
 use super::limits::Limits;
 use super::run_context::{CallStatus, LoopEvent, RunContext};
-use super::state::Ended;
+use super::state::TaskEnd;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, Toolbox};
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Fuse, FusedFuture as _};
@@ -35,16 +35,16 @@ pub(super) struct ToolScheduler {
 }
 
 /// A value with the index of its call in the answer.
-type Placed<T> = (usize, T);
+type Indexed<T> = (usize, T);
 
 /// Progress of the calls.
 #[derive(Default)]
 struct Schedule {
-    unasked: VecDeque<Placed<ToolUse>>,
+    unasked: VecDeque<Indexed<ToolUse>>,
     /// Allowed calls that wait for `before-tools`.
-    allowed: Vec<Placed<(ToolUse, ToolCall)>>,
+    allowed: Vec<Indexed<(ToolUse, ToolCall)>>,
     /// Allowed calls that wait for their turn to run.
-    waiting: VecDeque<Placed<ToolCall>>,
+    waiting: VecDeque<Indexed<ToolCall>>,
     running: JoinSet<(usize, CallStatus)>,
     /// True if the running call must run alone.
     alone: bool,
@@ -58,7 +58,7 @@ impl ToolScheduler {
     pub(super) async fn run(self, mut feed: UnboundedReceiver<ToolUse>) {
         let (mut open, mut fed) = (true, 0);
         let mut calls = Schedule::default();
-        let mut asking: Fuse<BoxFuture<'static, Placed<(ToolUse, Result<ToolCall, CallStatus>)>>> = Fuse::terminated();
+        let mut asking: Fuse<BoxFuture<'static, Indexed<(ToolUse, Result<ToolCall, CallStatus>)>>> = Fuse::terminated();
         loop {
             if asking.is_terminated()
                 && !calls.stopped
@@ -119,7 +119,7 @@ impl ToolScheduler {
     }
 
     /// Asks plugins about one call.
-    async fn asked(self, place: usize, call: ToolUse) -> Placed<(ToolUse, Result<ToolCall, CallStatus>)> {
+    async fn asked(self, place: usize, call: ToolUse) -> Indexed<(ToolUse, Result<ToolCall, CallStatus>)> {
         let decided = self.decide(&call).await;
         (place, (call, decided))
     }
@@ -186,7 +186,7 @@ impl ToolScheduler {
             refusal: (&rejection).into(),
         });
         if rejection.ends.is_some() {
-            return CallStatus::Refused(rejection.clone(), Some(Box::new(Ended::rejected(rejection))));
+            return CallStatus::Refused(rejection.clone(), Some(Box::new(TaskEnd::rejected(rejection))));
         }
         let ended = self.limits.count_refusal(call, &rejection);
         CallStatus::Refused(rejection, ended.map(Box::new))

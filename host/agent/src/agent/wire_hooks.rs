@@ -1,11 +1,12 @@
 //! Passes request bodies to `request-send` and whole answers to `response-receive`, but only if a plugin subscribes.
 //! Each request holds the whole conversation, so logging all of them would grow with the square of the session.
 
-use hookhost_models::message::{Thinking, TokenUsage, ToolUse};
 use super::AgentEvent;
-use super::request::Outgoing;
-use super::state::{Ended, Run};
-use hookhost::contract::{Decision, EventKind, Json, ModelRef, RawRequest, RawResponse, TransformOutcome};
+use super::request::OutgoingRequest;
+use super::run::Run;
+use super::state::TaskEnd;
+use hookhost::contract::{EventKind, Decision, Json, ModelRef, RawRequest, RawResponse, TransformOutcome};
+use hookhost_models::message::{Thinking, TokenUsage, ToolUse};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -29,7 +30,7 @@ impl Run<'_> {
     ///
     /// # Errors
     /// Returns the end of the task if the request must not be sent.
-    pub(super) async fn gate_body(&self, outgoing: &mut Outgoing) -> Result<(), Ended> {
+    pub(super) async fn gate_body(&self, outgoing: &mut OutgoingRequest) -> Result<(), TaskEnd> {
         if !self.agent.host.has_subscriber(EventKind::RequestSend) {
             return Ok(());
         }
@@ -52,7 +53,7 @@ impl Run<'_> {
             }
             Decision::Rejected(rejection) => {
                 self.report_refusal(EventKind::RequestSend, &rejection);
-                Err(Ended::rejected(rejection))
+                Err(TaskEnd::rejected(rejection))
             }
         }
     }
@@ -63,9 +64,9 @@ impl Run<'_> {
     /// Returns the end of the task if the answer must not be used.
     pub(super) async fn receive_whole(
         &self,
-        outgoing: &Outgoing,
+        outgoing: &OutgoingRequest,
         whole: WholeResponse,
-    ) -> Result<WholeResponse, Ended> {
+    ) -> Result<WholeResponse, TaskEnd> {
         if !self.agent.host.has_subscriber(EventKind::ResponseReceive) {
             return Ok(whole);
         }
@@ -79,11 +80,11 @@ impl Run<'_> {
             // The original is not reported, since a plugin may have changed it to hide it.
             TransformOutcome::Passed { value } => value.body.read().map_err(|error| {
                 let by = settled.record.changed_by.join(", ");
-                Ended::error(format!("the answer of the model is no longer valid as {by} changed it: {error}"))
+                TaskEnd::error(format!("the answer of the model is no longer valid as {by} changed it: {error}"))
             }),
             TransformOutcome::Withheld(rejection) => {
                 self.report_refusal(EventKind::ResponseReceive, &rejection);
-                Err(Ended::rejected(rejection))
+                Err(TaskEnd::rejected(rejection))
             }
         }
     }

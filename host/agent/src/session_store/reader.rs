@@ -85,7 +85,7 @@ impl StoredSession {
         let (mut messages, mut reminders, mut damaged) = (Vec::<StoredMessage>::new(), Vec::new(), Vec::new());
         let (mut length, mut is_unterminated) = (0, false);
         // The first message has the number 1.
-        let (mut last, mut missing) = (0, Vec::new());
+        let (mut last, mut missing) = (0_u64, Vec::new());
         for_each_line(path, |line| {
             match line.record() {
                 Ok(None) => {}
@@ -238,7 +238,8 @@ impl Line<'_> {
         serde_json::from_slice(self.bytes).map(Some).map_err(|error| {
             let text = error.to_string();
             // serde counts lines within this line.
-            let reason = text.split_once(" at line 1 ").map_or(text.clone(), |(fault, place)| format!("{fault} at {place}"));
+            let reason =
+                text.split_once(" at line 1 ").map_or(text.clone(), |(fault, place)| format!("{fault} at {place}"));
             LineError { reason, is_cut: error.is_eof() && !self.is_terminated }
         })
     }

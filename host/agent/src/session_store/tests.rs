@@ -139,7 +139,10 @@ fn a_session_that_a_program_without_a_lock_has_changed_is_not_written_over() {
 fn a_damaged_line_is_reported_by_its_number_and_the_others_are_read() {
     for (damage, reason) in [
         ("nothing that was here before", "expected ident at column 2"),
-        ("{\"message\":{\"number\":2,\"role\":\"robot\"}}", "unknown variant `robot`, expected one of `user`, `assistant`, `tool`"),
+        (
+            "{\"message\":{\"number\":2,\"role\":\"robot\"}}",
+            "unknown variant `robot`, expected one of `user`, `assistant`, `tool`",
+        ),
         ("{\"message\":{\"number\":2,", "EOF while parsing a value at column 23"),
         ("{\"song\":{}}", "unknown variant `song`"),
     ] {

@@ -213,8 +213,11 @@ fn whole(session: &StoredSession) -> Value {
     object["subagent-turns"] = json!(session.subagent_turns);
     object["usage"] = json!(session.usage);
     object["messages"] = session.messages.iter().map(message).collect();
-    object["damaged"] =
-        session.damaged.iter().map(|DamagedLine { line, reason, .. }| json!({ "line": line, "reason": reason })).collect();
+    object["damaged"] = session
+        .damaged
+        .iter()
+        .map(|DamagedLine { line, reason, .. }| json!({ "line": line, "reason": reason }))
+        .collect();
     object["missing"] = json!(session.missing);
     object
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Timeout for the end of killed processes.
-const ENDED_WITHIN: Duration = Duration::from_secs(2);
+const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Poll interval for the end of killed processes.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
@@ -76,8 +76,8 @@ pub(super) fn kill_adopted() -> Result<(), StillRunning> {
     if !ADOPTS.load(Ordering::Relaxed) {
         return Ok(());
     }
-    let until = Instant::now() + ENDED_WITHIN;
-    while let Left::Something = reap_all() {
+    let until = Instant::now() + KILL_TIMEOUT;
+    while let Children::Some = reap_all() {
         // Only direct children are killed: their ids cannot be reused before this process waits for them. The children
         // of a killed process become children of this one.
         let left = children();
@@ -93,18 +93,18 @@ pub(super) fn kill_adopted() -> Result<(), StillRunning> {
     Ok(())
 }
 
-enum Left {
-    Nothing,
-    Something,
+enum Children {
+    None,
+    Some,
 }
 
 /// Takes the exit status of every child that has ended.
-fn reap_all() -> Left {
+fn reap_all() -> Children {
     loop {
         match wait(WaitOptions::NOHANG) {
             Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
-            Ok(None) => return Left::Something,
-            Err(_) => return Left::Nothing,
+            Ok(None) => return Children::Some,
+            Err(_) => return Children::None,
         }
     }
 }

@@ -4,8 +4,8 @@ use super::*;
 use serde_json::json;
 use std::collections::BTreeSet;
 
-fn refused() -> Rejected {
-    Rejected { by: vec!["guard".into()], cause: "rejected", reason: "no".into(), code: Some("x.y".into()) }
+fn refused() -> RejectionReport {
+    RejectionReport { by: vec!["guard".into()], cause: "rejected", reason: "no".into(), code: Some("x.y".into()) }
 }
 
 /// The place of a variant. A new variant does not compile until it is listed here, and then the
