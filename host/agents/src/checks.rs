@@ -9,8 +9,8 @@ use hookhost_contract::EventKind;
 use hookhost_contract::action::ActionMap;
 use serde_json::{Map, Value};
 
-/// Keys that occur in messages about a tool call, for all agents.
-const CALLS: &[&str] = &[
+/// KeysVisitor that occur in messages about a tool call, for all agents.
+const CALL_KEYS: &[&str] = &[
     "tool_name",
     "toolName",
     "tool_input",
@@ -24,7 +24,7 @@ const CALLS: &[&str] = &[
 
 /// Returns true if a message contains a tool call, also in the format of another agent.
 pub(crate) fn has_call(fields: &Fields) -> bool {
-    CALLS.iter().any(|key| fields.get(key).is_some_and(|value| !value.is_null()))
+    CALL_KEYS.iter().any(|key| fields.get(key).is_some_and(|value| !value.is_null()))
 }
 
 /// Returns the error for a tool call at a hook point that has none. The reply is that of the agent's hook point before
@@ -53,9 +53,9 @@ pub(crate) fn check(
     }
     let point = call.point.clone();
     let at = |unreadable: Unreadable| unreadable.at(&point);
-    let doubts = fields.doubts();
+    let ambiguities = fields.ambiguities();
     let is_one_result = matches!(call.event, HookEvent::AfterToolCall { .. }) && call.further.is_empty();
-    if let Some(why) = &doubts.unclear {
+    if let Some(why) = &ambiguities.unclear {
         if !is_one_result {
             return Err(at(Unreadable::new(why)));
         }
@@ -64,7 +64,7 @@ pub(crate) fn check(
     for event in std::iter::once(&mut call.event).chain(call.further.iter_mut().map(|further| &mut further.event)) {
         match event {
             HookEvent::BeforeToolCall(tool) | HookEvent::PermissionRequest(tool) => {
-                if let Some(why) = &doubts.half {
+                if let Some(why) = &ambiguities.invalid_character {
                     return Err(at(Unreadable::new(why)));
                 }
                 complete(agent, tool).map_err(at)?;

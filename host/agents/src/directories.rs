@@ -47,21 +47,25 @@ pub struct Contradiction {
 }
 
 /// The flag and the variables of one directory.
-struct Kind {
+struct DirectoryKind {
     flag: &'static str,
     variable: &'static str,
     /// The variable of the XDG Base Directory Specification, and its default below the home directory.
     base: Option<(&'static str, &'static str)>,
 }
 
-const KINDS: [Kind; 4] = [
-    Kind { flag: "--config-dir", variable: "HOOKHOST_CONFIG_DIR", base: Some(("XDG_CONFIG_HOME", ".config")) },
-    Kind { flag: "--state-dir", variable: "HOOKHOST_STATE_DIR", base: Some(("XDG_STATE_HOME", ".local/state")) },
-    Kind { flag: "--cache-dir", variable: "HOOKHOST_CACHE_DIR", base: Some(("XDG_CACHE_HOME", ".cache")) },
-    Kind { flag: "--home", variable: "HOME", base: None },
+const DIRECTORY_KINDS: [DirectoryKind; 4] = [
+    DirectoryKind { flag: "--config-dir", variable: "HOOKHOST_CONFIG_DIR", base: Some(("XDG_CONFIG_HOME", ".config")) },
+    DirectoryKind {
+        flag: "--state-dir",
+        variable: "HOOKHOST_STATE_DIR",
+        base: Some(("XDG_STATE_HOME", ".local/state")),
+    },
+    DirectoryKind { flag: "--cache-dir", variable: "HOOKHOST_CACHE_DIR", base: Some(("XDG_CACHE_HOME", ".cache")) },
+    DirectoryKind { flag: "--home", variable: "HOME", base: None },
 ];
 
-impl Kind {
+impl DirectoryKind {
     /// Returns the directory that an environment sets, and the variable that decides it.
     fn of_environment(&self, environment: Environment<'_>) -> Option<(PathBuf, &'static str)> {
         let path = |name: &str| environment(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -82,7 +86,7 @@ impl Directories {
     #[must_use]
     pub fn of_environment(environment: Environment<'_>) -> Self {
         let [config, state, cache, home] =
-            KINDS.map(|kind| kind.of_environment(environment).map(|(directory, _)| directory));
+            DIRECTORY_KINDS.map(|kind| kind.of_environment(environment).map(|(directory, _)| directory));
         Self { config, state, cache, home }
     }
 
@@ -109,7 +113,7 @@ impl Directories {
     /// Reads a flag of a hook's command line. Returns false if `word` is no directory flag or its path is relative.
     pub fn take_flag(&mut self, word: &str) -> bool {
         let Self { config, state, cache, home } = self;
-        let mut directories = KINDS.iter().zip([config, state, cache, home]);
+        let mut directories = DIRECTORY_KINDS.iter().zip([config, state, cache, home]);
         let Some((flag, path)) = word.split_once('=').filter(|(_, path)| Path::new(path).is_absolute()) else {
             return false;
         };
@@ -140,19 +144,19 @@ impl Directories {
         })
     }
 
-    fn known(&self) -> impl Iterator<Item = (&'static Kind, &Path)> {
+    fn known(&self) -> impl Iterator<Item = (&'static DirectoryKind, &Path)> {
         let all = [&self.config, &self.state, &self.cache, &self.home];
-        KINDS.iter().zip(all).filter_map(|(kind, directory)| Some((kind, directory.as_deref()?)))
+        DIRECTORY_KINDS.iter().zip(all).filter_map(|(kind, directory)| Some((kind, directory.as_deref()?)))
     }
 
-    fn texts(&self) -> impl Iterator<Item = (&'static Kind, &str)> {
+    fn texts(&self) -> impl Iterator<Item = (&'static DirectoryKind, &str)> {
         self.known().filter_map(|(kind, directory)| Some((kind, directory.to_str()?)))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{DIRECTORY_VARIABLES, Directories, KINDS};
+    use super::{DIRECTORY_KINDS, DIRECTORY_VARIABLES, Directories};
     use std::ffi::OsString;
     use std::path::{Path, PathBuf};
 
@@ -212,11 +216,12 @@ mod tests {
 
     #[test]
     fn the_list_of_variables_has_each_that_leads_to_a_directory() {
-        let all = KINDS.iter().flat_map(|kind| [Some(kind.variable), kind.base.map(|(variable, _)| variable)]);
+        let all =
+            DIRECTORY_KINDS.iter().flat_map(|kind| [Some(kind.variable), kind.base.map(|(variable, _)| variable)]);
         assert!(all.flatten().all(|variable| DIRECTORY_VARIABLES.contains(&variable)));
         assert_eq!(
             DIRECTORY_VARIABLES.len(),
-            KINDS.iter().map(|kind| 1 + usize::from(kind.base.is_some())).sum::<usize>()
+            DIRECTORY_KINDS.iter().map(|kind| 1 + usize::from(kind.base.is_some())).sum::<usize>()
         );
     }
 }

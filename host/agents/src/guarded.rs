@@ -33,12 +33,12 @@ pub struct Guarded {
     /// Packages that are run by name, such as `claude-code` in `npx @anthropic-ai/claude-code`.
     pub packages: &'static [&'static str],
     /// Ways to start the agent without its hooks, or with others.
-    pub unhooked: &'static [Unhooked],
+    pub unhooked: &'static [HookBypass],
 }
 
 /// A way to start an agent without its hooks, or with other hooks than those in its usual files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unhooked {
+pub enum HookBypass {
     /// An option, with or without a value.
     Option(&'static str),
     /// The first operands.
@@ -125,7 +125,7 @@ static ALL: &[Guarded] = &[
         files: &[".amp/plugins/**", ".amp/settings*.json*"],
         in_home: &[".config/amp/plugins/**", ".config/amp/settings*.json*"],
         variables: &[("AMP_SETTINGS_FILE", "")],
-        unhooked: &[Unhooked::Option("--settings-file")],
+        unhooked: &[HookBypass::Option("--settings-file")],
         ..NOTHING
     },
     Guarded {
@@ -150,12 +150,12 @@ static ALL: &[Guarded] = &[
         variables: &[("CLAUDE_CONFIG_DIR", "~/.claude"), ("CLAUDE_CODE_SIMPLE", ""), ("CLAUDE_CODE_SAFE_MODE", "")],
         packages: &["claude-code"],
         unhooked: &[
-            Unhooked::Option("--bare"),
-            Unhooked::Option("--safe-mode"),
-            Unhooked::Option("--setting-sources"),
-            Unhooked::Word(r#"^(--settings=)?\s*\{[^}]*"disableAllHooks"\s*:\s*true"#),
+            HookBypass::Option("--bare"),
+            HookBypass::Option("--safe-mode"),
+            HookBypass::Option("--setting-sources"),
+            HookBypass::Word(r#"^(--settings=)?\s*\{[^}]*"disableAllHooks"\s*:\s*true"#),
             // The output of a process substitution is unknown.
-            Unhooked::Words(r" --settings[ =]/(dev/fd|proc/[^/ ]+/fd)/"),
+            HookBypass::Words(r" --settings[ =]/(dev/fd|proc/[^/ ]+/fd)/"),
         ],
         ..NOTHING
     },
@@ -180,11 +180,11 @@ static ALL: &[Guarded] = &[
         ],
         variables: &[("CODEX_HOME", "~/.codex")],
         unhooked: &[
-            Unhooked::Option("--dangerously-bypass-hook-trust"),
-            Unhooked::Option("--ignore-user-config"),
-            Unhooked::Operands("features disable hooks"),
-            Unhooked::Words(r#" --disable[ =](codex_)?hooks\b"#),
-            Unhooked::Words(r#"(^| |=)['"]?features\.(codex_)?hooks\s*=\s*['"]?false"#),
+            HookBypass::Option("--dangerously-bypass-hook-trust"),
+            HookBypass::Option("--ignore-user-config"),
+            HookBypass::Operands("features disable hooks"),
+            HookBypass::Words(r#" --disable[ =](codex_)?hooks\b"#),
+            HookBypass::Words(r#"(^| |=)['"]?features\.(codex_)?hooks\s*=\s*['"]?false"#),
         ],
         ..NOTHING
     },
@@ -200,7 +200,7 @@ static ALL: &[Guarded] = &[
             "C:/ProgramData/GitHub/Copilot/**",
         ],
         variables: &[("COPILOT_HOME", "~/.copilot")],
-        unhooked: &[Unhooked::Option("--config-dir")],
+        unhooked: &[HookBypass::Option("--config-dir")],
         ..NOTHING
     },
     Guarded {
@@ -279,7 +279,7 @@ static ALL: &[Guarded] = &[
             ("OPENCODE_CONFIG_CONTENT", ""),
         ],
         packages: &["opencode-ai"],
-        unhooked: &[Unhooked::Option("--pure")],
+        unhooked: &[HookBypass::Option("--pure")],
         ..NOTHING
     },
     Guarded { owner: "openhands", source: "https://docs.openhands.dev", files: &[".openhands/hooks.json"], ..NOTHING },
@@ -289,7 +289,7 @@ static ALL: &[Guarded] = &[
         files: &[".pi/agent/extensions/**", ".pi/agent/settings.json", ".pi/extensions/**", ".pi/settings.json"],
         variables: &[("PI_CODING_AGENT_DIR", "~/.pi/agent")],
         packages: &["pi-coding-agent"],
-        unhooked: &[Unhooked::Option("--no-extensions"), Unhooked::Option("-ne")],
+        unhooked: &[HookBypass::Option("--no-extensions"), HookBypass::Option("-ne")],
         ..NOTHING
     },
     Guarded {

@@ -13,7 +13,7 @@ use std::fmt;
 /// Maximum size of a message, in bytes: 16 MiB.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// Keys with which the JSON library marks values of its own. A reader that knows these keys takes the object for
+/// KeysVisitor with which the JSON library marks values of its own. A reader that knows these keys takes the object for
 /// another value.
 const RESERVED_KEYS: &[&str] = &["$serde_json::private::RawValue", "$serde_json::private::Number"];
 
@@ -22,7 +22,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Objects within a message whose keys describe the message. A key that occurs twice in them is an error, because
 /// nobody can tell which value counts.
-const ENVELOPES: &[&str] = &["hookhost", "metadata"];
+const ENVELOPE_KEYS: &[&str] = &["hookhost", "metadata"];
 
 /// Depth below which a tolerant reader keeps a value as its JSON text.
 const MAX_DEPTH: usize = 100;
@@ -62,16 +62,16 @@ pub fn exact(text: &str) -> Result<Value, String> {
 /// Returns a valid JSON text with each number that does not fit an `i64`, `u64` or `f64` turned into a string.
 #[must_use]
 pub fn with_long_numbers_as_texts(text: &str) -> Cow<'_, str> {
-    if has_long_number(text) { Cow::Owned(Rewritten::of(text, false).text) } else { Cow::Borrowed(text) }
+    if has_long_number(text) { Cow::Owned(RewrittenJson::of(text, false).text) } else { Cow::Borrowed(text) }
 }
 
 /// The ambiguous parts of a message: readers could read them differently.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Doubts {
+pub(crate) struct Ambiguities {
     /// True if a number was read as a string.
     pub(crate) has_long_numbers: bool,
     /// The reason if some bytes or escapes are no characters. Each was read as U+FFFD.
-    pub(crate) half: Option<String>,
+    pub(crate) invalid_character: Option<String>,
     /// The reason if two readers could read different values.
     pub(crate) unclear: Option<String>,
 }
@@ -95,9 +95,9 @@ fn into_object(value: Value) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// Reads a value, and returns true beside it if a number was read as a string. With `doubts`, an ambiguous part is read
+/// Reads a value, and returns true beside it if a number was read as a string. With `ambiguities`, an ambiguous part is read
 /// in one way and noted there.
-fn read(text: &str, mut doubts: Option<&mut Doubts>) -> Result<(Value, bool), String> {
+fn read(text: &str, mut ambiguities: Option<&mut Ambiguities>) -> Result<(Value, bool), String> {
     let strict = parse(text, &mut None);
     if let Ok(value) = strict
         && !has_long_number(text)
@@ -106,29 +106,29 @@ fn read(text: &str, mut doubts: Option<&mut Doubts>) -> Result<(Value, bool), St
     }
     // An invalid text could become valid JSON when it is rewritten.
     serde_json::from_str::<IgnoredAny>(text).map_err(|error| format!("the message is not valid JSON: {error}"))?;
-    let rewritten = Rewritten::of(text, doubts.is_some());
-    if let Some(doubts) = doubts.as_deref_mut() {
-        if rewritten.has_halves {
-            doubts.half = Some(HALF.to_owned());
+    let rewritten = RewrittenJson::of(text, ambiguities.is_some());
+    if let Some(ambiguities) = ambiguities.as_deref_mut() {
+        if rewritten.has_half_characters {
+            ambiguities.invalid_character = Some(HALF_CHARACTER.to_owned());
         }
         if rewritten.is_deep {
-            doubts.unclear = Some(format!("a value in it nests more than {MAX_DEPTH} levels deep"));
+            ambiguities.unclear = Some(format!("a value in it nests more than {MAX_DEPTH} levels deep"));
         }
     }
-    let value = parse(&rewritten.text, &mut doubts).map_err(|why| {
-        let is_half = Rewritten::of(text, true).has_halves;
-        if is_half { HALF.to_owned() } else { why.to_string() }
+    let value = parse(&rewritten.text, &mut ambiguities).map_err(|why| {
+        let is_half = RewrittenJson::of(text, true).has_half_characters;
+        if is_half { HALF_CHARACTER.to_owned() } else { why.to_string() }
     })?;
     Ok((value, rewritten.has_long_numbers))
 }
 
 /// The error for an escape such as `\ud83d` without its other half.
-const HALF: &str =
+const HALF_CHARACTER: &str =
     "a text in the message has half of a character in it (an escape such as \\ud83d without its other half)";
 
-fn parse(text: &str, doubts: &mut Option<&mut Doubts>) -> Result<Value, serde_json::Error> {
+fn parse(text: &str, ambiguities: &mut Option<&mut Ambiguities>) -> Result<Value, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_str(text);
-    let value = Reader { doubts, is_envelope: true }.deserialize(&mut reader)?;
+    let value = ValueReader { ambiguities, is_envelope: true }.deserialize(&mut reader)?;
     reader.end().map(|()| value)
 }
 
@@ -188,19 +188,19 @@ fn has_long_number(text: &str) -> bool {
 
 /// A valid JSON text with each number that would be rounded turned into a string. In tolerant mode, half of a character
 /// becomes U+FFFD, and a value that is nested too deep becomes a string.
-struct Rewritten {
+struct RewrittenJson {
     text: String,
     has_long_numbers: bool,
-    has_halves: bool,
+    has_half_characters: bool,
     is_deep: bool,
 }
 
-impl Rewritten {
+impl RewrittenJson {
     fn of(text: &str, is_tolerant: bool) -> Self {
         let mut all = Self {
             text: String::with_capacity(text.len()),
             has_long_numbers: false,
-            has_halves: false,
+            has_half_characters: false,
             is_deep: false,
         };
         let bytes = text.as_bytes();
@@ -254,7 +254,7 @@ impl Rewritten {
             let length = match unit(escape) {
                 Some(0xd800..=0xdbff) if matches!(unit(escape + 6), Some(0xdc00..=0xdfff)) => 12,
                 Some(0xd800..=0xdfff) => {
-                    self.has_halves = true;
+                    self.has_half_characters = true;
                     self.text.push_str("\\ufffd");
                     at = escape + 6;
                     continue;
@@ -294,13 +294,13 @@ fn end_of_nested(bytes: &[u8], mut at: usize) -> usize {
 pub(crate) fn keys(bytes: &[u8]) -> Option<Vec<Cow<'_, str>>> {
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    reader.deserialize_map(Keys).ok()
+    reader.deserialize_map(KeysVisitor).ok()
 }
 
 /// Reads the keys of an object and skips their values.
-struct Keys;
+struct KeysVisitor;
 
-impl<'de> Visitor<'de> for Keys {
+impl<'de> Visitor<'de> for KeysVisitor {
     type Value = Vec<Cow<'de, str>>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -309,7 +309,7 @@ impl<'de> Visitor<'de> for Keys {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut keys = Vec::with_capacity(16);
-        while let Some(Key(key)) = map.next_key()? {
+        while let Some(BorrowedKey(key)) = map.next_key()? {
             keys.push(key);
             let _: IgnoredAny = map.next_value()?;
         }
@@ -319,24 +319,24 @@ impl<'de> Visitor<'de> for Keys {
 
 /// A key, borrowed from the message if it contains no escape.
 #[derive(Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+struct BorrowedKey<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Reads any value. An object with a duplicate key is refused, because an agent and a plugin could read different
-/// values. With `doubts`, the duplicate is noted and the last value counts, except in an envelope.
-struct Reader<'a, 'b> {
-    doubts: &'a mut Option<&'b mut Doubts>,
+/// values. With `ambiguities`, the duplicate is noted and the last value counts, except in an envelope.
+struct ValueReader<'a, 'b> {
+    ambiguities: &'a mut Option<&'b mut Ambiguities>,
     is_envelope: bool,
 }
 
-impl Reader<'_, '_> {
+impl ValueReader<'_, '_> {
     /// Notes that readers could read an object differently.
     ///
     /// # Errors
     /// If there is no place to note it, or the object is an envelope.
-    fn doubt<E: serde::de::Error>(&mut self, why: String) -> Result<(), E> {
-        match self.doubts.as_deref_mut().filter(|_| !self.is_envelope) {
-            Some(doubts) => {
-                doubts.unclear.get_or_insert(why);
+    fn note<E: serde::de::Error>(&mut self, why: String) -> Result<(), E> {
+        match self.ambiguities.as_deref_mut().filter(|_| !self.is_envelope) {
+            Some(ambiguities) => {
+                ambiguities.unclear.get_or_insert(why);
                 Ok(())
             }
             None => Err(E::custom(why)),
@@ -344,7 +344,7 @@ impl Reader<'_, '_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Reader<'_, '_> {
+impl<'de> DeserializeSeed<'de> for ValueReader<'_, '_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -352,7 +352,7 @@ impl<'de> DeserializeSeed<'de> for Reader<'_, '_> {
     }
 }
 
-impl<'de> Visitor<'de> for Reader<'_, '_> {
+impl<'de> Visitor<'de> for ValueReader<'_, '_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -389,7 +389,9 @@ impl<'de> Visitor<'de> for Reader<'_, '_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(value) = seq.next_element_seed(Reader { doubts: self.doubts, is_envelope: false })? {
+        while let Some(value) =
+            seq.next_element_seed(ValueReader { ambiguities: self.ambiguities, is_envelope: false })?
+        {
             list.push(value);
         }
         Ok(Value::Array(list))
@@ -399,15 +401,15 @@ impl<'de> Visitor<'de> for Reader<'_, '_> {
         let mut object = Map::new();
         while let Some(key) = map.next_key::<String>()? {
             if is_reserved(&key) {
-                self.doubt("a key is one that the JSON library reserves for itself".to_owned())?;
+                self.note("a key is one that the JSON library reserves for itself".to_owned())?;
                 let _: IgnoredAny = map.next_value()?;
                 continue;
             }
-            let is_envelope = self.is_envelope && ENVELOPES.contains(&key.as_str());
-            let value = map.next_value_seed(Reader { doubts: self.doubts, is_envelope })?;
+            let is_envelope = self.is_envelope && ENVELOPE_KEYS.contains(&key.as_str());
+            let value = map.next_value_seed(ValueReader { ambiguities: self.ambiguities, is_envelope })?;
             if object.contains_key(&key) {
                 let shown: String = key.chars().take(40).collect();
-                self.doubt(format!("the key {shown:?} occurs twice in one object"))?;
+                self.note(format!("the key {shown:?} occurs twice in one object"))?;
             }
             object.insert(key, value);
         }
@@ -419,12 +421,12 @@ impl<'de> Visitor<'de> for Reader<'_, '_> {
 #[derive(Clone, Debug, Default)]
 pub struct Fields {
     object: Map<String, Value>,
-    doubts: Doubts,
+    ambiguities: Ambiguities,
 }
 
 impl Fields {
     /// Reads the fields of a message. An ambiguous part is read in one way: the caller has to check
-    /// [`doubts`](Self::doubts).
+    /// [`ambiguities`](Self::ambiguities).
     ///
     /// # Errors
     /// If the message is no JSON object, or its outermost keys include two that differ in case alone, or an envelope
@@ -434,21 +436,21 @@ impl Fields {
     }
 
     fn read(bytes: &[u8]) -> Result<Self, String> {
-        let mut doubts = Doubts::default();
+        let mut ambiguities = Ambiguities::default();
         let text = String::from_utf8_lossy(body(bytes)?);
-        let (value, has_long_numbers) = read(&text, Some(&mut doubts))?;
-        doubts.has_long_numbers = has_long_numbers;
+        let (value, has_long_numbers) = read(&text, Some(&mut ambiguities))?;
+        ambiguities.has_long_numbers = has_long_numbers;
         if let Cow::Owned(_) = text {
-            doubts.half = Some("the message is not UTF-8".to_owned());
+            ambiguities.invalid_character = Some("the message is not UTF-8".to_owned());
         }
-        let fields = Self { object: into_object(value)?, doubts };
+        let fields = Self { object: into_object(value)?, ambiguities };
         fields.twin().map_or(Ok(()), Err)?;
         Ok(fields)
     }
 
     /// Returns the ambiguous parts of the message.
-    pub(crate) fn doubts(&self) -> &Doubts {
-        &self.doubts
+    pub(crate) fn ambiguities(&self) -> &Ambiguities {
+        &self.ambiguities
     }
 
     /// Returns an error text if two keys differ in case alone.
@@ -461,7 +463,7 @@ impl Fields {
     #[must_use]
     pub fn within(&self, key: &str) -> Self {
         let object = self.object.get(key).and_then(Value::as_object).cloned().unwrap_or_default();
-        Self { object, doubts: Doubts::default() }
+        Self { object, ambiguities: Ambiguities::default() }
     }
 
     /// Deserializes the whole message.
@@ -556,7 +558,7 @@ impl Fields {
     /// # Errors
     /// If the value has another type, or is a string with JSON that cannot be read.
     pub fn arguments(&self, key: &str) -> Result<Arguments, Unreadable> {
-        let has_long_numbers = self.doubts.has_long_numbers;
+        let has_long_numbers = self.ambiguities.has_long_numbers;
         match self.object.get(key) {
             None | Some(Value::Null) => Ok(Arguments { value: Value::Null, is_exact: true }),
             Some(object @ Value::Object(_)) => Ok(Arguments { value: object.clone(), is_exact: !has_long_numbers }),
@@ -615,7 +617,7 @@ fn by_value(number: &Number) -> String {
 
 impl<'de> Deserialize<'de> for Fields {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Map::deserialize(deserializer).map(|object| Self { object, doubts: Doubts::default() })
+        Map::deserialize(deserializer).map(|object| Self { object, ambiguities: Ambiguities::default() })
     }
 }
 

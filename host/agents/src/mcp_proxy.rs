@@ -157,7 +157,7 @@ fn decode(_message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadabl
 }
 
 fn abilities(call: &HookCall) -> Abilities {
-    let said: Said = serde_json::from_str(&call.raw).unwrap_or_default();
+    let said: EventAbilities = serde_json::from_str(&call.raw).unwrap_or_default();
     if said.audit {
         return AUDIT;
     }
@@ -171,7 +171,7 @@ fn install(_: &Context<'_>) -> Result<Plan, NotInstallable> {
 
 /// The fields of an event that determine the proxy's abilities.
 #[derive(Default, Deserialize)]
-struct Said {
+struct EventAbilities {
     #[serde(default)]
     audit: bool,
     #[serde(default)]

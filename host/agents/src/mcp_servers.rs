@@ -10,19 +10,19 @@ use std::path::{Path, PathBuf};
 pub struct ServersFile {
     /// Path of the file.
     pub path: PathBuf,
-    /// The keys that lead to the objects, outermost first. [`EACH`] stands for every key.
+    /// The keys that lead to the objects, outermost first. [`ANY_KEY`] stands for every key.
     pub places: &'static [&'static [&'static str]],
-    /// Format of the file.
-    pub format: Format,
+    /// ServersFormat of the file.
+    pub format: ServersFormat,
 }
 
 /// Stands for any key of an object in [`ServersFile::places`].
-pub const EACH: &str = "*";
+pub const ANY_KEY: &str = "*";
 
-/// Format of a file.
+/// ServersFormat of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Format {
+pub enum ServersFormat {
     /// JSON, in the dialect that the agent accepts.
     Json,
     /// TOML.
@@ -30,11 +30,11 @@ pub enum Format {
 }
 
 /// Number of words between the proxy and the server's own command: `mcp --name NAME --`.
-pub const BETWEEN: usize = 4;
+pub const PROXY_WORD_COUNT: usize = 4;
 
 /// Returns the words between the proxy and the server's own command.
 #[must_use]
-pub const fn between(name: &str) -> [&str; BETWEEN] {
+pub const fn proxy_words(name: &str) -> [&str; PROXY_WORD_COUNT] {
     ["mcp", "--name", name, "--"]
 }
 
@@ -48,7 +48,7 @@ pub fn starts_proxy(words: &[String], program: &Path) -> bool {
 #[must_use]
 pub fn looks_like_proxy(words: &[String]) -> bool {
     let has_name = |program: &String| Path::new(program).file_name().is_some_and(|name| name == "hookhost");
-    let between = words.get(1..=BETWEEN).unwrap_or_default();
+    let between = words.get(1..=PROXY_WORD_COUNT).unwrap_or_default();
     words.first().is_some_and(has_name)
         && matches!(between, [mcp, name, _, end] if mcp == "mcp" && name == "--name" && end == "--")
 }
@@ -56,7 +56,7 @@ pub fn looks_like_proxy(words: &[String]) -> bool {
 const MCP_SERVERS: &[&[&str]] = &[&["mcpServers"]];
 
 /// Claude Code keeps servers of the local scope, its default, below the path of the project.
-const WITH_PROJECTS: &[&[&str]] = &[&["mcpServers"], &["projects", EACH, "mcpServers"]];
+const WITH_PROJECTS: &[&[&str]] = &[&["mcpServers"], &["projects", ANY_KEY, "mcpServers"]];
 
 const TOML_SERVERS: &[&[&str]] = &[&["mcp_servers"]];
 
@@ -79,11 +79,11 @@ pub fn file(agent: &str, context: &Context<'_>) -> Option<ServersFile> {
         "claude-code" => (context.project.join(".mcp.json"), MCP_SERVERS),
         "codex" if of_user => {
             let path = context.directory("CODEX_HOME", ".codex").join("config.toml");
-            return Some(ServersFile { path, places: TOML_SERVERS, format: Format::Toml });
+            return Some(ServersFile { path, places: TOML_SERVERS, format: ServersFormat::Toml });
         }
         "codex" => {
             let path = context.project.join(".codex/config.toml");
-            return Some(ServersFile { path, places: TOML_SERVERS, format: Format::Toml });
+            return Some(ServersFile { path, places: TOML_SERVERS, format: ServersFormat::Toml });
         }
         "copilot-cli" if of_user => {
             (context.directory("COPILOT_HOME", ".copilot").join("mcp-config.json"), MCP_SERVERS)
@@ -98,5 +98,5 @@ pub fn file(agent: &str, context: &Context<'_>) -> Option<ServersFile> {
         "windsurf" if of_user => (context.home.join(".codeium/windsurf/mcp_config.json"), MCP_SERVERS),
         _ => return None,
     };
-    Some(ServersFile { path, places, format: Format::Json })
+    Some(ServersFile { path, places, format: ServersFormat::Json })
 }

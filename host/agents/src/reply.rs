@@ -42,7 +42,7 @@ impl Reply {
     }
 
     /// Returns the JSON on the standard output if the exit code is 0, otherwise `null`.
-    pub(crate) fn said(&self) -> Value {
+    pub(crate) fn json_output(&self) -> Value {
         let is_read = self.exit == 0;
         is_read.then(|| serde_json::from_str(self.stdout.trim()).ok()).flatten().unwrap_or_default()
     }

@@ -8,16 +8,16 @@ use hookhost_contract::action::arguments::{ADDRESS, COMMAND, CWD, FILE, IN_EDITO
 use serde_json::{Map, Value, json};
 
 /// Values of an editing tool's `command`, which are no shell commands.
-const OF_EDITORS: &[&str] = &["view", "create", "str_replace", "insert", "undo_edit", "write", "read", "delete"];
+const EDITOR_COMMANDS: &[&str] = &["view", "create", "str_replace", "insert", "undo_edit", "write", "read", "delete"];
 
 /// Kinds of call that write files.
-const WRITING: &[&str] = &["edit", "delete", "move"];
+const WRITE_KINDS: &[&str] = &["edit", "delete", "move"];
 
 /// Kinds of call that read files.
-const READING: &[&str] = &["read", "search"];
+const READ_KINDS: &[&str] = &["read", "search"];
 
 /// Kinds of call that use no file, as the agent says.
-const SAYING: &[&str] = &["execute", "fetch"];
+const KINDS_WITHOUT_FILES: &[&str] = &["execute", "fetch"];
 
 /// Maximum number of readings of one call.
 const MAX_READINGS: usize = 64;
@@ -47,27 +47,27 @@ impl Readings {
     /// it before.
     #[must_use]
     pub fn of_tool_call(call: &Value) -> Self {
-        let call = Call { call };
+        let call = ToolCall { call };
         let kind = call.text("kind").unwrap_or("other");
         let mut readings = Self { all: Vec::new(), is_stated: true };
         call.server_tools().into_iter().for_each(|tool| readings.all.push(tool));
         let is_of_a_server = !readings.all.is_empty();
         readings.add_commands(&call, kind);
-        let writes = if WRITING.contains(&kind) { kind } else { "edit" };
+        let writes = if WRITE_KINDS.contains(&kind) { kind } else { "edit" };
         let changed = call.changed_paths();
         let mut paths = call.paths();
-        if WRITING.contains(&kind) {
+        if WRITE_KINDS.contains(&kind) {
             paths.extend(changed.iter().filter(|path| !paths.contains(path)).cloned().collect::<Vec<_>>());
             paths.iter().for_each(|path| readings.add_file(writes, path, &call));
         } else {
             changed.iter().for_each(|path| readings.add_file(writes, path, &call));
-            if READING.contains(&kind) {
+            if READ_KINDS.contains(&kind) {
                 // A search without a path searches the working directory.
                 if kind == "search" && paths.is_empty() && call.input().is_some() {
                     paths.push(".".to_owned());
                 }
                 paths.iter().for_each(|path| readings.add_file(kind, path, &call));
-            } else if !SAYING.contains(&kind) && !is_of_a_server {
+            } else if !KINDS_WITHOUT_FILES.contains(&kind) && !is_of_a_server {
                 // A call of another kind can read the file or write it.
                 for path in paths.iter().filter(|path| !changed.contains(path)) {
                     readings.add_file("read", path, &call);
@@ -79,7 +79,7 @@ impl Readings {
         if readings.all.is_empty() {
             let is_readable = readings.is_stated;
             let is_known = call.input().is_some_and(|input| !input.is_empty()) || kind == "think";
-            let needs_more = WRITING.contains(&kind) || READING.contains(&kind) || kind == "fetch";
+            let needs_more = WRITE_KINDS.contains(&kind) || READ_KINDS.contains(&kind) || kind == "fetch";
             readings.is_stated = is_readable && is_known && !needs_more && kind != "switch_mode";
             readings.add(kind, call.arguments());
         }
@@ -135,8 +135,8 @@ impl Readings {
     }
 
     /// Adds a reading for each command in the call. Agents differ in which key they run.
-    fn add_commands(&mut self, call: &Call<'_>, kind: &str) {
-        let of_an_editor = |value: &Value| value.as_str().is_some_and(|text| OF_EDITORS.contains(&text));
+    fn add_commands(&mut self, call: &ToolCall<'_>, kind: &str) {
+        let of_an_editor = |value: &Value| value.as_str().is_some_and(|text| EDITOR_COMMANDS.contains(&text));
         let given = call
             .given(&[COMMAND, IN_EDITORS[0]].concat())
             .into_iter()
@@ -167,7 +167,7 @@ impl Readings {
     }
 
     /// Adds a reading for each address in the call.
-    fn add_addresses(&mut self, call: &Call<'_>, kind: &str) {
+    fn add_addresses(&mut self, call: &ToolCall<'_>, kind: &str) {
         for value in call.given(ADDRESS) {
             let Some(address) = value.as_str() else {
                 self.is_stated = false;
@@ -179,17 +179,17 @@ impl Readings {
         }
     }
 
-    fn add_file(&mut self, name: &str, path: &str, call: &Call<'_>) {
+    fn add_file(&mut self, name: &str, path: &str, call: &ToolCall<'_>) {
         self.add(name, call.arguments_with("path", &json!(path)));
     }
 }
 
 /// A tool call in the format of the protocol.
-struct Call<'a> {
+struct ToolCall<'a> {
     call: &'a Value,
 }
 
-impl<'a> Call<'a> {
+impl<'a> ToolCall<'a> {
     fn text(&self, key: &str) -> Option<&'a str> {
         self.call.get(key).and_then(Value::as_str)
     }

@@ -1,15 +1,9 @@
-//! Agent Control Standard v0.1.0 (OWASP): an Observed Agent's message to a Guardian, without its envelope, and the
-//! Guardian's decision. Source: GenAI-Security-Project/agent-control-standard, `docs/spec/instrument/`.
+//! Agent Control Standard v0.1.0 (OWASP): messages of an Observed Agent to a Guardian, and the Guardian's decisions.
+//! Source: GenAI-Security-Project/agent-control-standard, `docs/spec/instrument/`.
 //!
-//! The server handles the envelope (JSON-RPC, handshake, signatures, replays, the chain of hashes). A message here is
-//! the `params` of a request, and its hook point is the method. It is an adapter like the others, so the same rules
-//! apply.
-//!
-//! Decodes messages: the `params` of a request, whose method is the hook point.
-//!
-//! Encodes decisions: the result of a response, without its envelope.
-//!
-//! The Guardian's address is part of the Observed Agent's deployment, so hookhost edits none of its files.
+//! A message is the `params` of a request; the method is the hook point. A reply is the result of the response. The
+//! server handles the envelope: JSON-RPC, handshake, signatures, replays, the chain of hashes. The Guardian's address
+//! is part of the agent's deployment, so hookhost edits none of its files.
 
 use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent, Coverage, HookPoint};

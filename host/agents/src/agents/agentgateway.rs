@@ -1,18 +1,16 @@
 //! agentgateway's webhooks for prompt guards, `POST /request` and `POST /response`. Source: agentgateway/agentgateway,
 //! `crates/agentgateway/src/llm/policy/webhook.rs`.
 //!
-//! The gateway asks before it sends a request to a model, and before it returns a response to the client. The module
-//! `gateway` defines the events of both.
-//!
-//! agentgateway's messages: `body.messages` of a request, `body.choices` of a response.
-//!
-//! Replies to agentgateway. The keys of `action` distinguish an approval, a changed body and a denial.
-//!
-//! The operator owns agentgateway's configuration, so hookhost edits none of its files.
+//! The gateway asks before it sends a request to a model, and before it returns a response to the client;
+//! [`gateway`](super::gateway) defines the events. A request has its messages in `body.messages`, a response in
+//! `body.choices`. The keys of `action` in a reply distinguish an approval, a changed body and a denial. The operator
+//! owns the gateway's configuration, so hookhost edits none of its files.
 
 use crate::adapter::Adapter;
 use crate::agent::{Agent, Coverage};
-use crate::agents::gateway::{Decided, POINTS, Piece, Spoken, call, call_of, calls_of, decide};
+use crate::agents::gateway::{
+    ConversationMessage, MessageDecision, MessagePart, POINTS, call, call_of, calls_of, decide,
+};
 use crate::event::{AgentSession, HookCall, HookEvent};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
@@ -46,41 +44,41 @@ pub(super) static ADAPTER: Adapter =
     Adapter { neutral: neutral, encode_all: Some(encode_all), ..Adapter::new(&AGENT, decode, encode, fail, install) };
 
 fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
-    let (side, pieces) = pieces(fields)?;
+    let (side, parts) = parts(fields)?;
     let mut session = AgentSession::new(None, message.directory.to_owned());
     session.interactive = false;
-    Ok(call(side, session, fields, pieces))
+    Ok(call(side, session, fields, parts))
 }
 
-/// Returns `request` or `response`, and the events of the message in order. The places are positions in the message's
+/// Returns `request` or `response`, and the events of the message in order. The positions are positions in the message's
 /// list.
-fn pieces(fields: &Fields) -> Result<(&'static str, Vec<Piece>), Unreadable> {
+fn parts(fields: &Fields) -> Result<(&'static str, Vec<MessagePart>), Unreadable> {
     let body = fields.get("body");
     let list = |key: &str| body.and_then(|body| body.get(key)?.as_array());
     if let Some(messages) = list("messages") {
         let calls = calls_of(messages);
-        let spoken = messages.iter().map(Spoken::of).enumerate();
-        let pieces = spoken.filter_map(|(position, spoken)| spoken.piece(position, &calls, vec![position]));
-        return Ok(("request", pieces.collect()));
+        let spoken = messages.iter().map(ConversationMessage::of).enumerate();
+        let parts = spoken.filter_map(|(position, spoken)| spoken.part(position, &calls, vec![position]));
+        return Ok(("request", parts.collect()));
     }
     let Some(choices) = list("choices") else {
         return Err(Unreadable::new("`body` has neither `messages` nor `choices`"));
     };
-    let mut pieces = Vec::new();
+    let mut parts = Vec::new();
     for (position, choice) in choices.iter().enumerate() {
         let Some(message) = choice.get("message") else { continue };
-        let texts = Spoken::of(message).texts;
+        let texts = ConversationMessage::of(message).texts;
         if !texts.is_empty() {
             let event = HookEvent::FinalText { text: texts.join("\n") };
-            pieces.push(Piece::new("response.text", event, vec![position]));
+            parts.push(MessagePart::new("response.text", event, vec![position]));
         }
         // No version up to now sends tool calls.
         for tool_call in message.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
             let event = HookEvent::BeforeToolCall(call_of(tool_call)?);
-            pieces.push(Piece::new("response.tool-call", event, Vec::new()));
+            parts.push(MessagePart::new("response.tool-call", event, Vec::new()));
         }
     }
-    Ok(("response", pieces))
+    Ok(("response", parts))
 }
 
 /// Status of the client's response if its request, or the model's response, is refused.
@@ -91,14 +89,14 @@ fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
 }
 
 fn encode_all(call: &HookCall, outcomes: &[Outcome]) -> Reply {
-    let read = Fields::of(call.raw.as_bytes()).and_then(|fields| Ok((fields.get("body").cloned(), pieces(&fields)?)));
-    let Ok((Some(mut body), (side, pieces))) = read else {
+    let read = Fields::of(call.raw.as_bytes()).and_then(|fields| Ok((fields.get("body").cloned(), parts(&fields)?)));
+    let Ok((Some(mut body), (side, parts))) = read else {
         return refused("hookhost cannot read its own copy of this message");
     };
-    match decide(&pieces, outcomes) {
-        Decided::Passed => neutral(None),
-        Decided::Refused(why) => refused(&why),
-        Decided::Replaced(replaced) => {
+    match decide(&parts, outcomes) {
+        MessageDecision::Passed => neutral(None),
+        MessageDecision::Refused(why) => refused(&why),
+        MessageDecision::Replaced(replaced) => {
             for (place, text) in replaced {
                 match content(&mut body, side, place) {
                     Some(content) => *content = json!(text),

@@ -1,15 +1,13 @@
 //! Amp. Source: the vendor's description of its plugin interface, which it calls experimental; no message was recorded.
 //!
-//! Amp has no hooks, and runs plugins in its own process: `plugin.ts` asks the hook program and follows its reply.
-//!
-//! Amp's events: one object each. The hookhost plugin adds `type`.
-//!
-//! Amp loads each file in its plugin directories that begins with a certain comment.
+//! Amp has no hooks, and runs plugins in its own process: `plugins/amp.ts` asks the hook program and follows its reply.
+//! An event is one object; the plugin adds `type`. Amp loads each file in its plugin directories that begins with a
+//! certain comment.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::agents::own_plugin;
-use crate::agents::own_plugin::{OwnMessage, Runtime, TELLS, file};
+use crate::agents::own_plugin::{PluginMessage, Runtime, TELLS, file};
 use crate::event::{HookCall, HookEvent, ToolUse};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
@@ -61,7 +59,7 @@ pub(super) static ADAPTER: Adapter = Adapter {
 };
 
 fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
-    let mut told = OwnMessage::of(message, fields)?;
+    let mut told = PluginMessage::of(message, fields)?;
     if told.session.id.is_none() {
         told.session.id = told.event.within("thread").id(&["id"])?;
     }

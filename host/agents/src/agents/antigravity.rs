@@ -1,19 +1,17 @@
 //! Antigravity (`agy`). Sources: reports about the behaviour of versions 1.0.5 to 1.1.26, and a page of the vendor on
 //! hooks.
 //!
-//! Antigravity's messages. They do not name their hook point; the command line does.
-//!
-//! Replies to Antigravity: one object with `decision`. After a reply without `decision`, Antigravity asks its user
-//! about each call.
-//!
-//! Antigravity reads its hooks from `hooks.json`, whose outermost keys are names of hooks. The file is strict JSON, and
-//! each timeout is an integer.
+//! A message does not name its hook point; the command line does. A reply is one object with `decision`; after a reply
+//! without it, Antigravity asks its user about each call. The outermost keys of its `hooks.json` are names of hooks.
+//! The file is strict JSON, and each timeout is an integer.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::canary::SESSION;
 use crate::checks::{has_call, misplaced_call};
-use crate::claude_shape::{Strictest, absolute, deny_twice, filled, first, point_of, result, strictest, text};
+use crate::claude_shape::{
+    StrictestReply, absolute, deny_twice, first, nonempty_reason, point_of, result, strictest, text,
+};
 use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
@@ -137,10 +135,10 @@ fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
 
 fn fail(point: Option<&str>, why: &str) -> Reply {
     match strictest(&AGENT, point) {
-        Strictest::Refuse(_) => decide("deny", filled(why)),
-        Strictest::Tell(_) | Strictest::Nothing => Reply::empty(),
+        StrictestReply::Deny(_) => decide("deny", nonempty_reason(why)),
+        StrictestReply::Notify(_) | StrictestReply::Nothing => Reply::empty(),
         // The message may be about a call, and Antigravity understands both forms of a denial there.
-        Strictest::Unknown => deny_twice(why),
+        StrictestReply::Unknown => deny_twice(why),
     }
 }
 
@@ -152,7 +150,7 @@ fn neutral(point: Option<&str>) -> Reply {
 }
 
 fn denies(point: &str, reply: &Reply) -> bool {
-    AGENT.abilities(point).rejects && reply.said()["decision"] == "deny"
+    AGENT.abilities(point).rejects && reply.json_output()["decision"] == "deny"
 }
 
 fn decide(decision: &str, reason: &str) -> Reply {

@@ -1,15 +1,12 @@
 //! Claude Code. Sources: the vendor's hooks reference of 2.1.236, and messages recorded with 2.1.330.
 //!
-//! Claude Code's messages: one object with `hook_event_name`, keys in snake case.
-//!
-//! Replies to Claude Code.
-//!
-//! Claude Code reads its hooks from `settings.json`, of the user, the project or the machine.
+//! Its format is that of [`claude_shape`](crate::claude_shape), with keys in snake case. It reads its hooks from
+//! `settings.json` of the user, the project or the machine.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::canary::SESSION;
-use crate::claude_shape::{self, CONTEXT, Dialect, Keys, No, PROMPT, STOP, TELLS};
+use crate::claude_shape::{self, CONTEXT, Denial, MessageKeys, PROMPT, ReplyDialect, STOP, TELLS};
 use crate::event::HookCall;
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
@@ -110,22 +107,22 @@ pub(super) static ADAPTER: Adapter = Adapter {
 };
 
 fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
-    let mut call = claude_shape::decode(message, fields, &AGENT, &Keys::CLAUDE)?;
+    let mut call = claude_shape::decode(message, fields, &AGENT, &MessageKeys::CLAUDE)?;
     // In this mode the agent asks nobody, and refuses any call that is not allowed.
     call.session.interactive = fields.some_text("permission_mode").as_deref() != Some("dontAsk");
     Ok(call)
 }
 
-const DIALECT: Dialect = Dialect { no, change_needs_allow: false, interrupts: true, needs_reason: false };
+const DIALECT: ReplyDialect = ReplyDialect { denial, change_needs_allow: false, interrupts: true, needs_reason: false };
 
-fn no(point: &str) -> No {
+fn denial(point: &str) -> Denial {
     match point {
-        "PreToolUse" => No::Permission,
-        "PermissionRequest" => No::Behavior,
+        "PreToolUse" => Denial::Permission,
+        "PermissionRequest" => Denial::Behavior,
         // The model does not get a result that was refused or could not be checked.
-        "PostToolUse" => No::Result,
-        "MessageDisplay" => No::Instead("displayContent"),
-        _ => No::Block,
+        "PostToolUse" => Denial::Result,
+        "MessageDisplay" => Denial::Instead("displayContent"),
+        _ => Denial::Block,
     }
 }
 

@@ -2,10 +2,8 @@
 //! reference of them; no message was recorded.
 //!
 //! Settings hooks ([`claude_code`](super::claude_code)) need no mod. A mod also rewrites prompts, and it sees calls
-//! that another mod has changed or makes itself. `register.js` asks the hook program and follows its reply.
-//!
-//! The events of mods. Claude Code puts a call's arguments beside the tool's name; the hookhost mod puts them into
-//! `input`.
+//! that another mod has changed or makes itself. `plugins/claude_code_mods.js` asks the hook program and follows its
+//! reply. Claude Code puts a call's arguments beside the tool's name; the mod of hookhost puts them into `input`.
 //!
 //! A mod is a plugin, and a plugin comes from a marketplace. Hookhost writes a directory that is one, and names both in
 //! the settings.
@@ -13,7 +11,7 @@
 use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::agents::own_plugin;
-use crate::agents::own_plugin::{OwnMessage, PROMPT, Runtime, TELLS, file};
+use crate::agents::own_plugin::{PROMPT, PluginMessage, Runtime, TELLS, file};
 use crate::event::{HookCall, HookEvent, ToolUse};
 use crate::json::{Arguments, Fields};
 use crate::message::{Message, Unreadable};
@@ -65,11 +63,11 @@ pub(super) static ADAPTER: Adapter = Adapter {
     ..Adapter::new(&AGENT, decode, own_plugin::encode, |point, why| own_plugin::fail(&AGENT, point, why), install)
 };
 
-/// Keys beside the arguments of a call that are no arguments, if `input` is missing.
+/// MessageKeys beside the arguments of a call that are no arguments, if `input` is missing.
 const RESERVED: &[&str] = &["tool", "tool_use_id", "agentId", "consent"];
 
 fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
-    let mut told = OwnMessage::of(message, fields)?;
+    let mut told = PluginMessage::of(message, fields)?;
     if told.session.subagent.is_none() && told.point.starts_with("tool.") {
         told.session.subagent = told.event.some_text("agentId");
     }

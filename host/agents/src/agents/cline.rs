@@ -1,14 +1,10 @@
 //! Cline, the command-line agent and the editor's extension. Sources: cline/cline, `sdk/packages/core/src/hooks/` and
 //! `proto/cline/hooks.proto`; messages recorded with the command-line agent 3.0.65.
 //!
-//! Both run the same hook files and send different messages: the command-line agent names the hook point of the file
-//! `PreToolUse` `tool_call`, and sends the arguments in their original form.
-//!
-//! Cline's messages: one object with `hookName`, and an object with the name of the hook point.
-//!
-//! Replies to Cline: always an object with `cancel`, and exit code 0. Cline ignores exit codes.
-//!
-//! Cline runs the programs in its hook directories, each with the name of its hook point.
+//! Both run the programs in Cline's hook directories, each with the name of its hook point, and send different
+//! messages. A message has `hookName`, and an object with the name of the hook point. The command-line agent names the
+//! hook point of the file `PreToolUse` `tool_call`, and sends the arguments in their original form. A reply is always
+//! an object with `cancel`, and exit code 0: Cline ignores exit codes.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, HookPoint};
@@ -190,7 +186,7 @@ fn result(fields: &Fields) -> ToolResult {
 fn encode(_call: &HookCall, outcome: &Outcome) -> Reply {
     let mut reply = Map::new();
     match &outcome.answer {
-        Answer::Rejected(no) => return cancelled(&reason::rejected(no)),
+        Answer::Rejected(rejection) => return cancelled(&reason::rejected(rejection)),
         Answer::Ask { questions, .. } => return cancelled(&reason::asked(questions)),
         Answer::Changed { arguments, .. } => {
             reply.insert("overrideInput".to_owned(), arguments.clone());
@@ -232,7 +228,7 @@ fn fail(point: Option<&str>, why: &str) -> Reply {
 }
 
 fn denies(point: &str, reply: &Reply) -> bool {
-    AGENT.abilities(point).rejects && reply.said()["cancel"] == true
+    AGENT.abilities(point).rejects && reply.json_output()["cancel"] == true
 }
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {

@@ -1,16 +1,14 @@
-//! OpenAI Codex. Sources: the vendor's hooks page of 0.15x, the JSON schemas of its replies, and messages recorded with 0.169.0.
+//! OpenAI Codex. Sources: the vendor's hooks page of 0.15x, the JSON schemas of its replies, and messages recorded with
+//! 0.169.0.
 //!
-//! Codex's messages: Claude Code's shape, with `turn_id` and `model`.
-//!
-//! Replies to Codex. Codex treats a reply with a key that its schemas do not know, or with an empty reason, as a failed
-//! hook, and the call runs.
-//!
-//! Codex reads its hooks from `hooks.json`, and runs the hooks that a person has trusted.
+//! Its messages have the shape of Claude Code, with `turn_id` and `model`. Codex treats a reply with a key that its
+//! schemas do not know, or with an empty reason, as a failed hook, and the call runs. It reads its hooks from
+//! `hooks.json`, and runs the hooks that a person has trusted.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::canary::SESSION;
-use crate::claude_shape::{self, CONTEXT, Dialect, Keys, No, PROMPT, STOP, TELLS};
+use crate::claude_shape::{self, CONTEXT, Denial, MessageKeys, PROMPT, ReplyDialect, STOP, TELLS};
 use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope, groups};
 use hookhost_contract::EventKind;
 use serde_json::{Value, json};
@@ -78,16 +76,16 @@ pub(super) static ADAPTER: Adapter = Adapter {
     )
 };
 
-const KEYS: Keys = Keys { project: "", ..Keys::CLAUDE };
+const KEYS: MessageKeys = MessageKeys { project: "", ..MessageKeys::CLAUDE };
 
-const DIALECT: Dialect = Dialect { no, change_needs_allow: true, interrupts: false, needs_reason: true };
+const DIALECT: ReplyDialect = ReplyDialect { denial, change_needs_allow: true, interrupts: false, needs_reason: true };
 
-fn no(point: &str) -> No {
+fn denial(point: &str) -> Denial {
     match point {
-        "PreToolUse" => No::Permission,
-        "PermissionRequest" => No::Behavior,
-        "PreCompact" => No::Veto,
-        _ => No::Block,
+        "PreToolUse" => Denial::Permission,
+        "PermissionRequest" => Denial::Behavior,
+        "PreCompact" => Denial::Veto,
+        _ => Denial::Block,
     }
 }
 

@@ -1,15 +1,11 @@
 //! GitHub Copilot CLI. Sources: the vendor's hooks reference, and messages recorded with 1.0.102.
 //!
 //! Copilot has two dialects, selected by the spelling of the hook point in the hooks file. In camel case, all keys are
-//! in camel case. In Pascal case, they are in snake case, and some tools have Claude Code's names. `hookhost install`
-//! uses camel case.
+//! in camel case. In Pascal case, they are in snake case, and some tools have Claude Code's names; only these messages
+//! always name their hook point. `hookhost install` uses camel case.
 //!
-//! Copilot's messages, in two dialects. Only the dialect in snake case always names its hook point.
-//!
-//! Replies to Copilot. An empty reply is neutral. A denial is JSON and exit code 2: the exit code alone denies, and the
-//! model reads the reason in the JSON.
-//!
-//! Copilot reads each JSON file in its hook directories, so the hook has its own file.
+//! An empty reply is neutral. A denial is JSON and exit code 2: the exit code alone denies, and the model reads the
+//! reason in the JSON. Copilot reads each JSON file in its hook directories, so the hook has its own file.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, HookPoint};
@@ -230,7 +226,9 @@ fn failure(fields: &Fields) -> String {
 fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
     let point = call.point.as_str();
     match (&outcome.answer, point) {
-        (Answer::Rejected(no), "preToolUse" | "PreToolUse") => denied(point, &reason::rejected(no), &no.to_string()),
+        (Answer::Rejected(rejection), "preToolUse" | "PreToolUse") => {
+            denied(point, &reason::rejected(rejection), &rejection.to_string())
+        }
         (Answer::Approved { by }, "preToolUse" | "PreToolUse") => {
             decided(point, Some(("allow", &format!("approved by {by}"))), None)
         }
@@ -239,9 +237,9 @@ fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
         (Answer::Ask { questions, arguments }, "preToolUse" | "PreToolUse") => {
             decided(point, Some(("ask", &reason::asked(questions))), arguments.as_ref())
         }
-        (Answer::Rejected(no), "permissionRequest" | "PermissionRequest") => {
-            let mut reply = json!({ "behavior": "deny", "message": reason::rejected(no) });
-            if no.ends.is_some() {
+        (Answer::Rejected(rejection), "permissionRequest" | "PermissionRequest") => {
+            let mut reply = json!({ "behavior": "deny", "message": reason::rejected(rejection) });
+            if rejection.ends.is_some() {
                 reply["interrupt"] = json!(true);
             }
             Reply::json(&reply)
@@ -269,7 +267,7 @@ fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
 fn prompt(event: &HookEvent, outcome: &Outcome) -> Reply {
     let own = if let HookEvent::PromptSubmit { prompt } = event { prompt.as_str() } else { "" };
     let mut text = match &outcome.answer {
-        Answer::Rejected(no) => withheld(&reason::rejected(no)),
+        Answer::Rejected(rejection) => withheld(&reason::rejected(rejection)),
         Answer::Replaced(text) => text.clone(),
         _ if outcome.context.is_empty() => return Reply::empty(),
         _ => own.to_owned(),
@@ -289,7 +287,7 @@ fn withheld(why: &str) -> String {
 fn after_tool(outcome: &Outcome) -> Reply {
     let mut top = Map::new();
     let text = match &outcome.answer {
-        Answer::Rejected(no) => Some(reason::rejected(no)),
+        Answer::Rejected(rejection) => Some(reason::rejected(rejection)),
         Answer::ReplacedResult(result) => Some(result.text.clone()),
         _ => None,
     };
@@ -329,7 +327,7 @@ fn denied(point: &str, for_model: &str, for_user: &str) -> Reply {
 
 /// Returns true if the agent treats the reply as a denial.
 fn denies(point: &str, reply: &Reply) -> bool {
-    let said = reply.said();
+    let said = reply.json_output();
     match point {
         "preToolUse" => reply.exit == 2 || said["permissionDecision"] == "deny",
         "PreToolUse" => reply.exit == 2 || said["hookSpecificOutput"]["permissionDecision"] == "deny",

@@ -1,15 +1,12 @@
 //! Crush. Source: charmbracelet/crush, its page about hooks and its skill `crush-hooks`.
 //!
-//! Crush's messages: Claude Code's shape, with `event`.
-//!
-//! Replies to Crush: one flat object. `allow` skips the question to the user, so only an approval uses it.
-//!
-//! Crush reads its hooks from `crush.json`, of the user or the project.
+//! Its messages have the shape of Claude Code, with `event`. A reply is one flat object; `allow` skips the question to
+//! the user, so only an approval uses it. Crush reads its hooks from `crush.json` of the user or the project.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::canary::SESSION;
-use crate::claude_shape::{self, Keys, Strictest, denies_by_decision, filled, strictest};
+use crate::claude_shape::{self, MessageKeys, StrictestReply, denies_by_decision, nonempty_reason, strictest};
 use crate::event::HookCall;
 use crate::outcome::{Answer, Outcome};
 use crate::plan::{Context, FilePlan, NotInstallable, Plan, elements};
@@ -78,7 +75,7 @@ pub(super) static ADAPTER: Adapter = Adapter {
     )
 };
 
-const KEYS: Keys = Keys { point: &["event"], project: "CRUSH_PROJECT_DIR", ..Keys::CLAUDE };
+const KEYS: MessageKeys = MessageKeys { point: &["event"], project: "CRUSH_PROJECT_DIR", ..MessageKeys::CLAUDE };
 
 fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
     let mut top = Map::new();
@@ -86,7 +83,7 @@ fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
     match &outcome.answer {
         Answer::Rejected(rejection) => {
             put("decision", json!("deny"));
-            put("reason", json!(filled(&reason::rejected(rejection))));
+            put("reason", json!(nonempty_reason(&reason::rejected(rejection))));
             if rejection.ends.is_some() && AGENT.abilities(&call.point).stops {
                 put("halt", json!(true));
             }
@@ -108,9 +105,9 @@ fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
 
 fn fail(point: Option<&str>, why: &str) -> Reply {
     match strictest(&AGENT, point) {
-        Strictest::Refuse(_) => Reply::json(&json!({ "decision": "deny", "reason": filled(why) })),
-        Strictest::Tell(_) | Strictest::Nothing => Reply::empty(),
-        Strictest::Unknown => Reply::exit_2(filled(why)),
+        StrictestReply::Deny(_) => Reply::json(&json!({ "decision": "deny", "reason": nonempty_reason(why) })),
+        StrictestReply::Notify(_) | StrictestReply::Nothing => Reply::empty(),
+        StrictestReply::Unknown => Reply::exit_2(nonempty_reason(why)),
     }
 }
 

@@ -1,12 +1,9 @@
 //! Cursor, the editor and `cursor-agent`. Sources: the vendor's hooks reference of 3.18, and reports about the messages
 //! of the command-line agent.
 //!
-//! Cursor's messages: one object with `hook_event_name` in camel case, the other keys in snake case.
-//!
-//! Replies to Cursor: JSON with exit code 0. A gate whose entry has `failClosed` treats an empty reply as a failure, so
-//! its reply is never empty.
-//!
-//! Cursor reads its hooks from `hooks.json` of the user, the project or the machine. It reloads a file that changes.
+//! A message is one object with `hook_event_name` in camel case and the other keys in snake case. A reply is JSON with
+//! exit code 0. A gate whose entry has `failClosed` treats an empty reply as a failure, so its reply is never empty.
+//! Cursor reads its hooks from `hooks.json` of the user, the project or the machine, and reloads a file that changes.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, HookPoint};
@@ -279,7 +276,9 @@ fn gate(point: &str) -> Option<Gate> {
 fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
     let point = call.point.as_str();
     match (&outcome.answer, gate(point)) {
-        (Answer::Rejected(no), Some(gate)) => rejected(&gate, &no.to_string(), &reason::rejected(no)),
+        (Answer::Rejected(rejection), Some(gate)) => {
+            rejected(&gate, &rejection.to_string(), &reason::rejected(rejection))
+        }
         (Answer::Ask { questions, .. }, Some(gate)) => {
             let asked = reason::asked(questions);
             rejected(&gate, &asked, &asked)
@@ -300,8 +299,8 @@ fn told(answer: &Answer, outcome: &Outcome) -> Reply {
         Answer::GoOn(tasks) if !tasks.is_empty() => {
             top.insert("followup_message".to_owned(), json!(prompts(tasks)));
         }
-        Answer::Rejected(no) => {
-            top.insert("updated_mcp_tool_output".to_owned(), content(&reason::rejected(no), true));
+        Answer::Rejected(rejection) => {
+            top.insert("updated_mcp_tool_output".to_owned(), content(&reason::rejected(rejection), true));
         }
         Answer::ReplacedResult(result) => {
             let raw = result.raw.as_deref().and_then(|raw| serde_json::from_str::<Value>(raw).ok());
@@ -356,7 +355,7 @@ fn fail(point: Option<&str>, why: &str) -> Reply {
 /// Returns true if the agent treats the reply as a denial: exit code 2, or the hook point's key for a denial.
 fn denies(point: &str, reply: &Reply) -> bool {
     let Some(gate) = gate(point) else { return false };
-    let said = reply.said();
+    let said = reply.json_output();
     reply.exit == 2
         || match gate {
             Gate::Permission => said["permission"] == "deny",

@@ -1,15 +1,12 @@
 //! Factory Droid. Source: the vendor's hooks page and hooks reference.
 //!
-//! Droid's messages: Claude Code's shape. Some of them have keys in camel case.
-//!
-//! Replies to Droid, which accepts those of Claude Code.
-//!
-//! Droid reads its hooks from `hooks.json`, whose outermost keys are the hook points.
+//! Its format is that of Claude Code; some messages have keys in camel case. Droid reads its hooks from `hooks.json`,
+//! whose outermost keys are the hook points.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::canary::SESSION;
-use crate::claude_shape::{self, CONTEXT, Dialect, Keys, No, PROMPT, STOP, TELLS};
+use crate::claude_shape::{self, CONTEXT, Denial, MessageKeys, PROMPT, ReplyDialect, STOP, TELLS};
 use crate::plan::{Context, FilePlan, NotInstallable, Plan, groups};
 use hookhost_contract::EventKind;
 use serde_json::{Value, json};
@@ -61,19 +58,20 @@ pub(super) static ADAPTER: Adapter = Adapter {
     )
 };
 
-const KEYS: Keys = Keys {
+const KEYS: MessageKeys = MessageKeys {
     point: &["hook_event_name", "hookEventName"],
     session: &["session_id", "sessionId"],
     project: "FACTORY_PROJECT_DIR",
-    ..Keys::CLAUDE
+    ..MessageKeys::CLAUDE
 };
 
-const DIALECT: Dialect = Dialect { no, change_needs_allow: false, interrupts: false, needs_reason: false };
+const DIALECT: ReplyDialect =
+    ReplyDialect { denial, change_needs_allow: false, interrupts: false, needs_reason: false };
 
-fn no(point: &str) -> No {
+fn denial(point: &str) -> Denial {
     match point {
-        "PreToolUse" => No::Permission,
-        _ => No::Block,
+        "PreToolUse" => Denial::Permission,
+        _ => Denial::Block,
     }
 }
 

@@ -44,29 +44,29 @@ pub(super) const POINTS: &[HookPoint] = &[
 
 /// An event of a message, and the positions of its text.
 #[derive(Clone, Debug)]
-pub(super) struct Piece {
+pub(super) struct MessagePart {
     pub(super) further: FurtherEvent,
     /// Positions of the text in the gateway's list of replaceable texts. A replacement goes to the first; the others
     /// become empty. Empty if the text cannot be replaced.
-    pub(super) places: Vec<usize>,
+    pub(super) positions: Vec<usize>,
 }
 
-impl Piece {
-    pub(super) fn new(point: &str, event: HookEvent, places: Vec<usize>) -> Self {
-        Self { further: FurtherEvent::new(point, event), places }
+impl MessagePart {
+    pub(super) fn new(point: &str, event: HookEvent, positions: Vec<usize>) -> Self {
+        Self { further: FurtherEvent::new(point, event), positions }
     }
 }
 
 /// A message of a conversation.
 #[derive(Debug)]
-pub(super) struct Spoken<'a> {
+pub(super) struct ConversationMessage<'a> {
     pub(super) role: &'a str,
     /// The texts of the message, in order; one per part.
     pub(super) texts: Vec<&'a str>,
     message: &'a Value,
 }
 
-impl<'a> Spoken<'a> {
+impl<'a> ConversationMessage<'a> {
     pub(super) fn of(message: &'a Value) -> Self {
         let role = message.get("role").and_then(Value::as_str).unwrap_or("user");
         let texts = match message.get("content") {
@@ -79,33 +79,33 @@ impl<'a> Spoken<'a> {
 
     /// Returns the event of the message at `position` of a request; `None` if rules are not asked about it. A message
     /// with an unknown role counts as the user's.
-    pub(super) fn piece(&self, position: usize, calls: &Calls, places: Vec<usize>) -> Option<Piece> {
+    pub(super) fn part(&self, position: usize, calls: &CallsById, positions: Vec<usize>) -> Option<MessagePart> {
         let text = self.texts.join("\n");
         if self.texts.is_empty() || matches!(self.role, "system" | "developer" | "assistant") {
             return None;
         }
-        let mut piece = match self.role {
+        let mut part = match self.role {
             "tool" | "function" => {
                 let id = self.message.get("tool_call_id").and_then(Value::as_str).map(str::to_owned);
                 let named = self.message.get("name").and_then(Value::as_str);
                 let call = id.as_deref().and_then(|id| calls.get(id)).cloned();
                 let call = call.unwrap_or_else(|| ToolUse::new(id, named.unwrap_or("unknown"), json!({})));
                 let result = ToolResult::text(text.as_str());
-                Piece::new("request.tool-result", HookEvent::AfterToolCall { call, result }, places)
+                MessagePart::new("request.tool-result", HookEvent::AfterToolCall { call, result }, positions)
             }
-            _ => Piece::new("request.prompt", HookEvent::PromptSubmit { prompt: text.clone() }, places),
+            _ => MessagePart::new("request.prompt", HookEvent::PromptSubmit { prompt: text.clone() }, positions),
         };
         // Two messages are the same if their text and their position are the same.
-        piece.further.once = Some(format!("{position}:{text}"));
-        Some(piece)
+        part.further.once = Some(format!("{position}:{text}"));
+        Some(part)
     }
 }
 
-/// Calls by identifier.
-pub(super) type Calls = HashMap<String, ToolUse>;
+/// CallsById by identifier.
+pub(super) type CallsById = HashMap<String, ToolUse>;
 
 /// Returns the calls in a conversation, for the results that refer to them. A call that cannot be read is left out.
-pub(super) fn calls_of(messages: &[Value]) -> Calls {
+pub(super) fn calls_of(messages: &[Value]) -> CallsById {
     let lists = messages.iter().filter_map(|message| message.get("tool_calls")?.as_array());
     let calls = lists.flatten().filter_map(|call| call_of(call).ok());
     calls.filter_map(|call| Some((call.id.clone()?, call))).collect()
@@ -126,9 +126,9 @@ pub(super) fn call_of(call: &Value) -> Result<ToolUse, Unreadable> {
     Ok(ToolUse::new(call.get("id").and_then(Value::as_str).map(str::to_owned), name, arguments))
 }
 
-/// Creates the call with the events of these pieces. A message without pieces becomes a custom event.
-pub(super) fn call(side: &str, session: AgentSession, fields: &Fields, pieces: Vec<Piece>) -> HookCall {
-    let mut events = pieces.into_iter().map(|piece| piece.further);
+/// Creates the call with the events of these parts. A message without parts becomes a custom event.
+pub(super) fn call(side: &str, session: AgentSession, fields: &Fields, parts: Vec<MessagePart>) -> HookCall {
+    let mut events = parts.into_iter().map(|part| part.further);
     let first =
         events.next().unwrap_or_else(|| FurtherEvent::new(side, HookEvent::Custom { payload: fields.as_value() }));
     let mut call = HookCall::new(first.point, session, first.event, fields.to_json());
@@ -137,9 +137,9 @@ pub(super) fn call(side: &str, session: AgentSession, fields: &Fields, pieces: V
     call
 }
 
-/// The decision about a message, combined from the outcomes of its pieces.
+/// The decision about a message, combined from the outcomes of its parts.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Decided {
+pub(super) enum MessageDecision {
     /// The message passes unchanged.
     Passed,
     /// The message is refused, for this reason.
@@ -148,18 +148,18 @@ pub(super) enum Decided {
     Replaced(Vec<(usize, String)>),
 }
 
-/// Combines the outcomes: one refusal refuses the message. A piece without an outcome was not settled, and is refused
+/// Combines the outcomes: one refusal refuses the message. A part without an outcome was not settled, and is refused
 /// as well.
-pub(super) fn decide(pieces: &[Piece], outcomes: &[Outcome]) -> Decided {
+pub(super) fn decide(parts: &[MessagePart], outcomes: &[Outcome]) -> MessageDecision {
     let mut refused = Vec::new();
     let mut replaced = Vec::new();
-    if outcomes.len() < pieces.len() {
-        refused.push(format!("hookhost settled {} of the {} parts of this message.", outcomes.len(), pieces.len()));
+    if outcomes.len() < parts.len() {
+        refused.push(format!("hookhost settled {} of the {} parts of this message.", outcomes.len(), parts.len()));
     }
-    for (piece, outcome) in pieces.iter().zip(outcomes) {
+    for (part, outcome) in parts.iter().zip(outcomes) {
         let other = match &outcome.answer {
-            Answer::Rejected(no) => {
-                refused.push(reason::rejected(no));
+            Answer::Rejected(rejection) => {
+                refused.push(reason::rejected(rejection));
                 continue;
             }
             Answer::Ask { questions, .. } => {
@@ -170,7 +170,7 @@ pub(super) fn decide(pieces: &[Piece], outcomes: &[Outcome]) -> Decided {
             Answer::ReplacedResult(result) => &result.text,
             _ => continue,
         };
-        match piece.places.split_first() {
+        match part.positions.split_first() {
             None => {
                 refused.push("A plugin replaced a text, and this gateway cannot take another one there.".to_owned());
             }
@@ -183,8 +183,8 @@ pub(super) fn decide(pieces: &[Piece], outcomes: &[Outcome]) -> Decided {
     // Several texts can break the same rule.
     refused.dedup();
     match (refused.is_empty(), replaced.is_empty()) {
-        (false, _) => Decided::Refused(refused.join("\n")),
-        (true, false) => Decided::Replaced(replaced),
-        (true, true) => Decided::Passed,
+        (false, _) => MessageDecision::Refused(refused.join("\n")),
+        (true, false) => MessageDecision::Replaced(replaced),
+        (true, true) => MessageDecision::Passed,
     }
 }

@@ -1,18 +1,16 @@
-//! Gemini CLI. Sources: google-gemini/gemini-cli, its reference of hooks and `packages/core/src/hooks/`, and messages recorded
-//! with 0.61.0.
+//! Gemini CLI. Sources: google-gemini/gemini-cli, its reference of hooks and `packages/core/src/hooks/`, and messages
+//! recorded with 0.61.0.
 //!
-//! Gemini CLI's messages: Claude Code's shape under other names, and requests to the model.
-//!
-//! Replies to Gemini CLI. Exit code 2 without a text would let the call run, so every reply but one is JSON with exit
-//! code 0: the denial at an unknown hook point.
-//!
+//! Its messages have the shape of Claude Code under other names; others are requests to the model. Exit code 2 without
+//! a text would let the call run, so every reply but one is JSON with exit code 0: the denial at an unknown hook point.
 //! Gemini CLI reads its hooks from `settings.json` of the user, the project or the machine.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::canary::SESSION;
 use crate::claude_shape::{
-    self, CONTEXT, Draft, Keys, PROMPT, STOP, Strictest, TELLS, filled, in_place, point_of, prompts, strictest,
+    self, CONTEXT, MessageKeys, PROMPT, ReplyDraft, STOP, StrictestReply, TELLS, nonempty_reason, nonempty_text,
+    point_of, prompts, strictest,
 };
 use crate::event::{HookCall, HookEvent};
 use crate::json::Fields;
@@ -77,7 +75,8 @@ pub(super) static ADAPTER: Adapter = Adapter {
     ..Adapter::new(&AGENT, decode, encode, fail, install)
 };
 
-const KEYS: Keys = Keys { project: "GEMINI_PROJECT_DIR", call: &[], text: &["prompt_response"], ..Keys::CLAUDE };
+const KEYS: MessageKeys =
+    MessageKeys { project: "GEMINI_PROJECT_DIR", call: &[], text: &["prompt_response"], ..MessageKeys::CLAUDE };
 
 /// Approximate number of bytes per token.
 const BYTES_PER_TOKEN: u64 = 4;
@@ -143,7 +142,7 @@ fn parts(content: &Value) -> String {
 }
 
 fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
-    let mut draft = Draft::new(&call.point);
+    let mut draft = ReplyDraft::new(&call.point);
     match &outcome.answer {
         Answer::Rejected(rejection) => {
             deny(&mut draft, &call.point, &reason::rejected(rejection));
@@ -162,14 +161,15 @@ fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
                 draft.specific("tool_input", arguments.clone());
             }
         }
-        Answer::Responded { result, .. } => deny(&mut draft, &call.point, in_place(&result.text)),
+        Answer::Responded { result, .. } => deny(&mut draft, &call.point, nonempty_text(&result.text)),
         // The agent reads no other text beside a replaced result.
         Answer::ReplacedResult(result) => {
-            let texts: Vec<&str> =
-                std::iter::once(in_place(&result.text)).chain(outcome.context.iter().map(String::as_str)).collect();
+            let texts: Vec<&str> = std::iter::once(nonempty_text(&result.text))
+                .chain(outcome.context.iter().map(String::as_str))
+                .collect();
             deny(&mut draft, &call.point, &texts.join("\n\n"));
         }
-        Answer::Replaced(text) => deny(&mut draft, &call.point, in_place(text)),
+        Answer::Replaced(text) => deny(&mut draft, &call.point, nonempty_text(text)),
         Answer::GoOn(tasks) if !tasks.is_empty() => deny(&mut draft, &call.point, &prompts(tasks)),
         Answer::GoOn(_) | Answer::Approved { .. } | Answer::Neutral => {}
     }
@@ -183,16 +183,16 @@ fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
 }
 
 fn fail(point: Option<&str>, why: &str) -> Reply {
-    let why = filled(why);
+    let why = nonempty_reason(why);
     match strictest(&AGENT, point) {
-        Strictest::Refuse(point) => {
-            let mut draft = Draft::new(point.name);
+        StrictestReply::Deny(point) => {
+            let mut draft = ReplyDraft::new(point.name);
             deny(&mut draft, point.name, why);
             finish(draft)
         }
-        Strictest::Tell(_) => Reply::json(&json!({ "systemMessage": why })),
-        Strictest::Nothing => neutral(point),
-        Strictest::Unknown => Reply::exit_2(why),
+        StrictestReply::Notify(_) => Reply::json(&json!({ "systemMessage": why })),
+        StrictestReply::Nothing => neutral(point),
+        StrictestReply::Unknown => Reply::exit_2(why),
     }
 }
 
@@ -202,7 +202,7 @@ fn neutral(_point: Option<&str>) -> Reply {
 
 /// Returns true if the agent treats the reply as a denial. Exit code 2 without a text on the standard error is none.
 fn denies(point: &str, reply: &Reply) -> bool {
-    let said = reply.said();
+    let said = reply.json_output();
     let is_exit_2 = reply.exit == 2 && !reply.stderr.trim().is_empty();
     let is_no = is_exit_2 || said["decision"] == "deny" || said["decision"] == "block";
     is_no && AGENT.abilities(point).rejects
@@ -210,8 +210,8 @@ fn denies(point: &str, reply: &Reply) -> bool {
 
 /// Adds a denial with this reason. The reason replaces a result, a prompt or a text; a request to the model gets it as
 /// the answer.
-fn deny(draft: &mut Draft<'_>, point: &str, reason: &str) {
-    let reason = filled(reason);
+fn deny(draft: &mut ReplyDraft<'_>, point: &str, reason: &str) {
+    let reason = nonempty_reason(reason);
     draft.top("decision", json!("deny"));
     draft.top("reason", json!(reason));
     if point == "BeforeModel" {
@@ -220,7 +220,7 @@ fn deny(draft: &mut Draft<'_>, point: &str, reason: &str) {
     }
 }
 
-fn finish(draft: Draft<'_>) -> Reply {
+fn finish(draft: ReplyDraft<'_>) -> Reply {
     Reply::json(&Value::Object(draft.object()))
 }
 

@@ -1,11 +1,8 @@
 //! goose. Sources: aaif-goose/goose, `crates/goose/src/hooks/mod.rs`, and its hooks guide.
 //!
-//! goose's messages: one object with `event`, keys in snake case.
-//!
-//! Replies to goose. Exit code 2 denies, with the reason on the standard error. goose treats output other than a
-//! decision as a failed hook, so the neutral reply is empty.
-//!
-//! goose reads its hooks from Open Plugins, one directory each.
+//! A message is one object with `event` and keys in snake case. Exit code 2 denies, with the reason on the standard
+//! error. goose treats output other than a decision as a failed hook, so the neutral reply is empty. It reads its hooks
+//! from Open Plugins, one directory each.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, HookPoint};
@@ -116,7 +113,7 @@ fn result(fields: &Fields, is_error: bool) -> ToolResult {
 
 fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
     match (&outcome.answer, call.point.as_str()) {
-        (Answer::Rejected(no), "PreToolUse") => Reply::exit_2(&reason::rejected(no)),
+        (Answer::Rejected(rejection), "PreToolUse") => Reply::exit_2(&reason::rejected(rejection)),
         (Answer::Ask { questions, .. }, "PreToolUse") => Reply::exit_2(&reason::asked(questions)),
         (Answer::GoOn(tasks), "Stop") if !tasks.is_empty() => {
             Reply::json(&json!({ "decision": "block", "reason": prompts(tasks) }))

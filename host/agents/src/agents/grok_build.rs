@@ -1,15 +1,13 @@
 //! Grok Build. Sources: the vendor's hooks page, and reports about the behaviour of 0.2.106 and 1.0.0.
 //!
-//! Grok Build's messages: Claude Code's shape with keys in camel case, and hook points in snake case.
-//!
-//! Replies to Grok Build. A denial is exit code 2 and `decision: "deny"`. `allow` means the same as an empty reply.
-//!
-//! Grok Build reads its hooks from each file of a directory. One file belongs to hookhost.
+//! Its messages have the shape of Claude Code, with keys in camel case and hook points in snake case. A denial is exit
+//! code 2 and `decision: "deny"`; `allow` means the same as an empty reply. Grok Build reads its hooks from each file
+//! of a directory, and one file belongs to hookhost.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::canary::SESSION;
-use crate::claude_shape::{self, Keys, Strictest, denies_by_decision, deny_twice, strictest};
+use crate::claude_shape::{self, MessageKeys, StrictestReply, denies_by_decision, deny_twice, strictest};
 use crate::event::HookCall;
 use crate::outcome::{Answer, Outcome};
 use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope};
@@ -70,7 +68,7 @@ pub(super) static ADAPTER: Adapter = Adapter {
     )
 };
 
-const KEYS: Keys = Keys {
+const KEYS: MessageKeys = MessageKeys {
     point: &["hookEventName"],
     session: &["sessionId"],
     cwd: &["cwd"],
@@ -97,8 +95,8 @@ fn encode(_call: &HookCall, outcome: &Outcome) -> Reply {
 
 fn fail(point: Option<&str>, why: &str) -> Reply {
     match strictest(&AGENT, point) {
-        Strictest::Refuse(_) | Strictest::Unknown => deny_twice(why),
-        Strictest::Tell(_) | Strictest::Nothing => Reply::empty(),
+        StrictestReply::Deny(_) | StrictestReply::Unknown => deny_twice(why),
+        StrictestReply::Notify(_) | StrictestReply::Nothing => Reply::empty(),
     }
 }
 

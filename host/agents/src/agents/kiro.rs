@@ -1,17 +1,14 @@
 //! Kiro, the command line and the editor. Sources: the vendor's hooks pages for 2.x and 3.0, and a reported message of
 //! version 1.0.165 of the editor.
 //!
-//! Kiro's messages: Claude Code's shape. Older messages do not name their session.
-//!
-//! Replies to Kiro. A denial is exit code 2 with the reason on the standard error. At some hook points the model reads
-//! what the hook prints with exit code 0.
-//!
-//! Kiro 3.0 reads its hooks from each file of a directory. One file belongs to hookhost.
+//! Its messages have the shape of Claude Code; older messages do not name their session. A denial is exit code 2 with
+//! the reason on the standard error. At some hook points the model reads what the hook prints with exit code 0. Kiro
+//! 3.0 reads its hooks from each file of a directory, and one file belongs to hookhost.
 
 use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::canary::SESSION;
-use crate::claude_shape::{self, Keys, Strictest, filled, strictest};
+use crate::claude_shape::{self, MessageKeys, StrictestReply, nonempty_reason, strictest};
 use crate::event::HookCall;
 use crate::outcome::{Answer, Outcome};
 use crate::plan::{Context, FilePlan, NotInstallable, Plan};
@@ -69,7 +66,8 @@ pub(super) static ADAPTER: Adapter = Adapter {
     )
 };
 
-const KEYS: Keys = Keys { project: "", text: &["assistant_response", "last_assistant_message"], ..Keys::CLAUDE };
+const KEYS: MessageKeys =
+    MessageKeys { project: "", text: &["assistant_response", "last_assistant_message"], ..MessageKeys::CLAUDE };
 
 fn encode(_call: &HookCall, outcome: &Outcome) -> Reply {
     match &outcome.answer {
@@ -80,8 +78,8 @@ fn encode(_call: &HookCall, outcome: &Outcome) -> Reply {
 
 fn fail(point: Option<&str>, why: &str) -> Reply {
     match strictest(&AGENT, point) {
-        Strictest::Refuse(_) | Strictest::Unknown => Reply::exit_2(filled(why)),
-        Strictest::Tell(_) | Strictest::Nothing => Reply::empty(),
+        StrictestReply::Deny(_) | StrictestReply::Unknown => Reply::exit_2(nonempty_reason(why)),
+        StrictestReply::Notify(_) | StrictestReply::Nothing => Reply::empty(),
     }
 }
 

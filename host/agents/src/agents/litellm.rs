@@ -1,18 +1,16 @@
-//! LiteLLM's guardrail interface, `POST /beta/litellm_basic_guardrail_api`. Source: the vendor's page on it, which calls it a beta,
-//! and BerriAI/litellm, `litellm/proxy/guardrails/guardrail_hooks/generic_guardrail_api/`.
+//! LiteLLM's guardrail interface, `POST /beta/litellm_basic_guardrail_api`. Source: the vendor's page on it, which
+//! calls it a beta, and BerriAI/litellm, `litellm/proxy/guardrails/guardrail_hooks/generic_guardrail_api/`.
 //!
-//! The proxy asks before it sends a request to a model, and before it returns a response to the client. The module
-//! `gateway` defines the events of both.
-//!
-//! LiteLLM's messages: `texts` has the texts of all messages, in order; `structured_messages` has the speaker of each.
-//!
-//! Replies to LiteLLM: the body names one of three actions.
-//!
-//! The operator owns LiteLLM's configuration, a YAML file, so hookhost edits none of its files.
+//! The proxy asks before it sends a request to a model, and before it returns a response to the client;
+//! [`gateway`](super::gateway) defines the events. In a message, `texts` has the texts of all messages, in order, and
+//! `structured_messages` has the speaker of each. A reply names one of three actions. The operator owns the proxy's
+//! configuration, a YAML file, so hookhost edits none of its files.
 
 use crate::adapter::Adapter;
 use crate::agent::{Agent, Coverage};
-use crate::agents::gateway::{Decided, POINTS, Piece, Spoken, call, call_of, calls_of, decide};
+use crate::agents::gateway::{
+    ConversationMessage, MessageDecision, MessagePart, POINTS, call, call_of, calls_of, decide,
+};
 use crate::event::{AgentSession, HookCall, HookEvent};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
@@ -48,11 +46,11 @@ pub(super) static ADAPTER: Adapter =
 
 fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
     let side = side(fields)?;
-    let pieces = pieces(fields)?;
+    let parts = parts(fields)?;
     let id = fields.id(&["litellm_trace_id", "litellm_call_id"])?;
     let mut session = AgentSession::new(id, message.directory.to_owned());
     session.interactive = false;
-    Ok(call(&side, session, fields, pieces))
+    Ok(call(&side, session, fields, parts))
 }
 
 fn side(fields: &Fields) -> Result<String, Unreadable> {
@@ -63,38 +61,38 @@ fn side(fields: &Fields) -> Result<String, Unreadable> {
     Err(Unreadable::new("`input_type` is neither `request` nor `response`"))
 }
 
-/// Returns the events of the message, in order. The places are positions in `texts`.
-fn pieces(fields: &Fields) -> Result<Vec<Piece>, Unreadable> {
+/// Returns the events of the message, in order. The positions are positions in `texts`.
+fn parts(fields: &Fields) -> Result<Vec<MessagePart>, Unreadable> {
     let texts = texts(fields)?;
     if side(fields)? == "response" {
-        let mut pieces: Vec<Piece> = (0..).zip(&texts).map(|(place, text)| final_text(place, text)).collect();
+        let mut parts: Vec<MessagePart> = (0..).zip(&texts).map(|(place, text)| final_text(place, text)).collect();
         for call in list(fields, "tool_calls")? {
-            pieces.push(Piece::new("response.tool-call", HookEvent::BeforeToolCall(call_of(call)?), Vec::new()));
+            parts.push(MessagePart::new("response.tool-call", HookEvent::BeforeToolCall(call_of(call)?), Vec::new()));
         }
-        return Ok(pieces);
+        return Ok(parts);
     }
     let messages = list(fields, "structured_messages")?;
     let calls = calls_of(messages);
-    let spoken: Vec<Spoken<'_>> = messages.iter().map(Spoken::of).collect();
+    let spoken: Vec<ConversationMessage<'_>> = messages.iter().map(ConversationMessage::of).collect();
     let placed = place(&texts, &spoken);
-    let mut pieces = Vec::new();
-    for (position, (spoken, places)) in spoken.iter().zip(placed.as_deref().unwrap_or_default()).enumerate() {
-        pieces.extend(spoken.piece(position, &calls, places.clone()));
+    let mut parts = Vec::new();
+    for (position, (spoken, positions)) in spoken.iter().zip(placed.as_deref().unwrap_or_default()).enumerate() {
+        parts.extend(spoken.part(position, &calls, positions.clone()));
     }
     if placed.is_none() {
         // The speaker is unknown, so the text counts as the user's.
-        pieces.extend((0..).zip(&texts).map(|(place, text)| {
-            let mut piece =
-                Piece::new("request.prompt", HookEvent::PromptSubmit { prompt: (*text).to_owned() }, vec![place]);
-            piece.further.once = Some(format!("{place}:{text}"));
-            piece
+        parts.extend((0..).zip(&texts).map(|(place, text)| {
+            let mut part =
+                MessagePart::new("request.prompt", HookEvent::PromptSubmit { prompt: (*text).to_owned() }, vec![place]);
+            part.further.once = Some(format!("{place}:{text}"));
+            part
         }));
     }
-    Ok(pieces)
+    Ok(parts)
 }
 
-fn final_text(place: usize, text: &str) -> Piece {
-    Piece::new("response.text", HookEvent::FinalText { text: text.to_owned() }, vec![place])
+fn final_text(place: usize, text: &str) -> MessagePart {
+    MessagePart::new("response.text", HookEvent::FinalText { text: text.to_owned() }, vec![place])
 }
 
 fn texts(fields: &Fields) -> Result<Vec<&str>, Unreadable> {
@@ -113,21 +111,21 @@ fn list<'a>(fields: &'a Fields, key: &str) -> Result<&'a [Value], Unreadable> {
 
 /// Returns for each message the positions of its texts in `texts`. `None` if `texts` has another text or another order than the
 /// messages, because the speakers are then unknown.
-fn place(texts: &[&str], spoken: &[Spoken<'_>]) -> Option<Vec<Vec<usize>>> {
+fn place(texts: &[&str], spoken: &[ConversationMessage<'_>]) -> Option<Vec<Vec<usize>>> {
     let mut next = 0;
     let mut placed = vec![Vec::new(); spoken.len()];
-    for (places, message) in placed.iter_mut().zip(spoken) {
+    for (positions, message) in placed.iter_mut().zip(spoken) {
         for text in &message.texts {
             if texts.get(next) == Some(text) {
-                places.push(next);
+                positions.push(next);
                 next += 1;
             }
         }
     }
     // A message cannot be replaced as a whole if `texts` has only some of its texts.
-    for (places, message) in placed.iter_mut().zip(spoken) {
-        if places.len() < message.texts.len() {
-            places.clear();
+    for (positions, message) in placed.iter_mut().zip(spoken) {
+        if positions.len() < message.texts.len() {
+            positions.clear();
         }
     }
     (next == texts.len()).then_some(placed)
@@ -138,15 +136,14 @@ fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
 }
 
 fn encode_all(call: &HookCall, outcomes: &[Outcome]) -> Reply {
-    let Ok((fields, pieces)) =
-        Fields::of(call.raw.as_bytes()).and_then(|fields| Ok((fields.clone(), pieces(&fields)?)))
+    let Ok((fields, parts)) = Fields::of(call.raw.as_bytes()).and_then(|fields| Ok((fields.clone(), parts(&fields)?)))
     else {
         return blocked("hookhost cannot read its own copy of this message");
     };
-    match decide(&pieces, outcomes) {
-        Decided::Passed => neutral(None),
-        Decided::Refused(why) => blocked(&why),
-        Decided::Replaced(replaced) => {
+    match decide(&parts, outcomes) {
+        MessageDecision::Passed => neutral(None),
+        MessageDecision::Refused(why) => blocked(&why),
+        MessageDecision::Replaced(replaced) => {
             let mut texts = fields.get("texts").and_then(Value::as_array).cloned().unwrap_or_default();
             for (place, text) in replaced {
                 match texts.get_mut(place) {

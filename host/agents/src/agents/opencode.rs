@@ -1,15 +1,12 @@
 //! OpenCode. Sources: the types of its package `@opencode-ai/plugin` 1.18.33, and messages recorded with 1.18.33.
 //!
-//! OpenCode has no hooks, and runs plugins in its own process: `plugin.js` asks the hook program and follows its reply.
-//!
-//! OpenCode's events: the `input` and `output` that it passes to a plugin.
-//!
-//! OpenCode loads each file in its plugin directories.
+//! OpenCode has no hooks, and runs each file in its plugin directories in its own process: `plugins/opencode.js` asks
+//! the hook program and follows its reply. An event is the `input` and the `output` that OpenCode passes to a plugin.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::agents::own_plugin;
-use crate::agents::own_plugin::{OwnMessage, PROMPT, Runtime, TELLS, file};
+use crate::agents::own_plugin::{PROMPT, PluginMessage, Runtime, TELLS, file};
 use crate::event::{HookCall, HookEvent, ToolUse};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
@@ -71,7 +68,7 @@ pub(super) static ADAPTER: Adapter = Adapter {
 };
 
 fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
-    let mut told = OwnMessage::of(message, fields)?;
+    let mut told = PluginMessage::of(message, fields)?;
     let input = told.event.within("input");
     if told.session.id.is_none() {
         told.session.id = input.id(&["sessionID"])?;

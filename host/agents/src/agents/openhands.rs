@@ -1,16 +1,13 @@
 //! OpenHands. Sources: the vendor's hooks page, and OpenHands/software-agent-sdk, `openhands-sdk/openhands/sdk/hooks/`.
 //!
-//! OpenHands' messages: Claude Code's shape, with `event_type`, `working_dir` and `message`.
-//!
-//! Replies to OpenHands. A denial is exit code 2 with the reason on standard output and standard error, because
-//! versions differ in which they read.
-//!
-//! OpenHands reads its hooks from `hooks.json`, whose outermost keys are the hook points in snake case.
+//! Its messages have the shape of Claude Code, with `event_type`, `working_dir` and `message`. A denial is exit code 2
+//! with the reason on standard output and standard error, because versions differ in which they read. The outermost
+//! keys of its `hooks.json` are the hook points in snake case.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::canary::SESSION;
-use crate::claude_shape::{self, Keys, Strictest, denies_by_decision, deny_twice, prompts, strictest};
+use crate::claude_shape::{self, MessageKeys, StrictestReply, denies_by_decision, deny_twice, prompts, strictest};
 use crate::event::HookCall;
 use crate::outcome::{Answer, Outcome};
 use crate::plan::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope, snake_case};
@@ -65,7 +62,7 @@ pub(super) static ADAPTER: Adapter = Adapter {
     )
 };
 
-const KEYS: Keys = Keys {
+const KEYS: MessageKeys = MessageKeys {
     point: &["event_type", "hook_event_name"],
     cwd: &["working_dir", "cwd"],
     project: "OPENHANDS_PROJECT_DIR",
@@ -73,7 +70,7 @@ const KEYS: Keys = Keys {
     response: &["tool_response", "tool_output"],
     prompt: &["message", "prompt"],
     text: &["message"],
-    ..Keys::CLAUDE
+    ..MessageKeys::CLAUDE
 };
 
 fn encode(_call: &HookCall, outcome: &Outcome) -> Reply {
@@ -87,8 +84,8 @@ fn encode(_call: &HookCall, outcome: &Outcome) -> Reply {
 
 fn fail(point: Option<&str>, why: &str) -> Reply {
     match strictest(&AGENT, point) {
-        Strictest::Refuse(_) | Strictest::Unknown => deny_twice(why),
-        Strictest::Tell(_) | Strictest::Nothing => Reply::empty(),
+        StrictestReply::Deny(_) | StrictestReply::Unknown => deny_twice(why),
+        StrictestReply::Notify(_) | StrictestReply::Nothing => Reply::empty(),
     }
 }
 

@@ -59,7 +59,7 @@ pub(super) fn file(agent: &Agent, context: &Context<'_>, runtime: Runtime, head:
 }
 
 /// A message whose event has not been decoded yet.
-pub(super) struct OwnMessage {
+pub(super) struct PluginMessage {
     /// The hook point.
     pub(super) point: String,
     /// The agent's session.
@@ -69,7 +69,7 @@ pub(super) struct OwnMessage {
     raw: Json,
 }
 
-impl OwnMessage {
+impl PluginMessage {
     /// Reads a message of a hookhost plugin, or the agent's event alone. The hook point of the latter is its `type` or
     /// that of the command line.
     pub(super) fn of(message: &Message<'_>, fields: &Fields) -> Result<Self, Unreadable> {
@@ -119,12 +119,12 @@ pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
             say("output", json!(result.text));
             say("isError", json!(result.is_error));
         }
-        Answer::Rejected(no) => {
+        Answer::Rejected(rejection) => {
             // The advice to a model about what it may try is of no use to a user.
             let is_for_user = matches!(call.event, HookEvent::FinalText { .. } | HookEvent::PromptSubmit { .. });
             say("decision", json!("deny"));
-            say("reason", json!(if is_for_user { no.to_string() } else { reason::rejected(no) }));
-            if no.ends.is_some() {
+            say("reason", json!(if is_for_user { rejection.to_string() } else { reason::rejected(rejection) }));
+            if rejection.ends.is_some() {
                 say("stop", json!(true));
             }
         }

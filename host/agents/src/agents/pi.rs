@@ -1,16 +1,13 @@
-//! pi. Sources: the types of its package `@earendil-works/pi-coding-agent` 0.87.1, its page on extensions, and messages recorded
-//! with 0.87.1.
+//! pi. Sources: the types of its package `@earendil-works/pi-coding-agent` 0.87.1, its page on extensions, and messages
+//! recorded with 0.87.1.
 //!
-//! pi has no hooks, and runs extensions in its own process: `plugin.ts` asks the hook program and follows its reply.
-//!
-//! pi's events: one object each, with `type`.
-//!
-//! pi loads each file in its extension directories.
+//! pi has no hooks, and runs each file in its extension directories in its own process: `plugins/pi.ts` asks the hook
+//! program and follows its reply. An event is one object with `type`.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::agents::own_plugin;
-use crate::agents::own_plugin::{OwnMessage, PROMPT, Runtime, TELLS, file};
+use crate::agents::own_plugin::{PROMPT, PluginMessage, Runtime, TELLS, file};
 use crate::event::{HookCall, HookEvent, ToolUse};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
@@ -60,7 +57,7 @@ pub(super) static ADAPTER: Adapter = Adapter {
 };
 
 fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
-    let told = OwnMessage::of(message, fields)?;
+    let told = PluginMessage::of(message, fields)?;
     let event = event(&told.point, &told.event);
     told.call(event)
 }

@@ -1,16 +1,13 @@
 //! Qwen Code. Sources: the page about hooks of QwenLM/qwen-code, and messages recorded with 0.24.4.
 //!
-//! Qwen Code's messages: Claude Code's shape, with `timestamp` and `tool_call_id`.
-//!
-//! Replies to Qwen Code, which accepts those of Claude Code.
-//!
-//! Qwen Code reads its hooks from `settings.json` of the user, the project or the machine.
+//! Its format is that of Claude Code; messages also have `timestamp` and `tool_call_id`. Qwen Code reads its hooks from
+//! `settings.json` of the user, the project or the machine.
 
 use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::agents::gemini_cli::hook;
 use crate::canary::SESSION;
-use crate::claude_shape::{self, CONTEXT, Dialect, Keys, No, PROMPT, STOP, TELLS};
+use crate::claude_shape::{self, CONTEXT, Denial, MessageKeys, PROMPT, ReplyDialect, STOP, TELLS};
 use crate::event::{HookCall, HookEvent};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
@@ -82,7 +79,7 @@ pub(super) static ADAPTER: Adapter = Adapter {
     )
 };
 
-const KEYS: Keys = Keys { project: "QWEN_PROJECT_DIR", ..Keys::CLAUDE };
+const KEYS: MessageKeys = MessageKeys { project: "QWEN_PROJECT_DIR", ..MessageKeys::CLAUDE };
 
 fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
     let mut call = claude_shape::decode(message, fields, &AGENT, &KEYS)?;
@@ -94,13 +91,14 @@ fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable
     Ok(call)
 }
 
-const DIALECT: Dialect = Dialect { no, change_needs_allow: false, interrupts: false, needs_reason: false };
+const DIALECT: ReplyDialect =
+    ReplyDialect { denial, change_needs_allow: false, interrupts: false, needs_reason: false };
 
-fn no(point: &str) -> No {
+fn denial(point: &str) -> Denial {
     match point {
-        "PreToolUse" => No::Permission,
-        "PermissionRequest" => No::Behavior,
-        _ => No::Block,
+        "PreToolUse" => Denial::Permission,
+        "PermissionRequest" => Denial::Behavior,
+        _ => Denial::Block,
     }
 }
 

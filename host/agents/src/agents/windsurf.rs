@@ -1,11 +1,8 @@
 //! Windsurf. Source: the vendor's page on Cascade hooks.
 //!
-//! Windsurf's messages: `agent_action_name` is the hook point, `tool_info` has its data.
-//!
-//! Replies to Windsurf, which reads exit codes: 2 denies, with the reason on the standard error.
-//!
-//! Windsurf reads its hooks from `hooks.json` of the machine, the user and the workspace, and runs all of them in this
-//! order.
+//! A message names its hook point in `agent_action_name` and has its data in `tool_info`. Windsurf reads exit codes: 2
+//! denies, with the reason on the standard error. It reads its hooks from `hooks.json` of the machine, the user and the
+//! workspace, and runs all of them in this order.
 
 use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent, Coverage, HookPoint};
@@ -114,7 +111,7 @@ fn result(info: &Fields) -> ToolResult {
 fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
     let point = call.point.as_str();
     match &outcome.answer {
-        Answer::Rejected(no) if is_gate(point) => Reply::exit_2(&reason::rejected(no)),
+        Answer::Rejected(rejection) if is_gate(point) => Reply::exit_2(&reason::rejected(rejection)),
         Answer::Ask { questions, .. } if is_gate(point) => Reply::exit_2(&reason::asked(questions)),
         _ => Reply::empty(),
     }

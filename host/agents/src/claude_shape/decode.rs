@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// The keys of an agent's messages. If there are several spellings, the usual one comes first.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Keys {
+pub(crate) struct MessageKeys {
     /// The hook point.
     pub(crate) point: &'static [&'static str],
     /// The session. A message without it belongs to the agent's session in its directory.
@@ -38,7 +38,7 @@ pub(crate) struct Keys {
     pub(crate) is_continued: &'static str,
 }
 
-impl Keys {
+impl MessageKeys {
     /// The keys of Claude Code.
     pub(crate) const CLAUDE: Self = Self {
         point: &["hook_event_name"],
@@ -64,7 +64,7 @@ pub(crate) fn decode(
     message: &Message<'_>,
     fields: &Fields,
     agent: &Agent,
-    keys: &Keys,
+    keys: &MessageKeys,
 ) -> Result<HookCall, Unreadable> {
     let named = text(fields, keys.point)?;
     let name = named.as_deref().or(message.point).ok_or_else(|| missing(keys.point))?;
@@ -123,7 +123,7 @@ fn missing(keys: &[&str]) -> Unreadable {
 struct Reader<'a> {
     message: &'a Message<'a>,
     fields: &'a Fields,
-    keys: &'a Keys,
+    keys: &'a MessageKeys,
 }
 
 impl Reader<'_> {

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 /// The form of a denial at a hook point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum No {
+pub(crate) enum Denial {
     /// `hookSpecificOutput.permissionDecision` with `deny`, `ask` or `allow`.
     Permission,
     /// `hookSpecificOutput.decision`, an object with `behavior`.
@@ -31,9 +31,9 @@ pub(crate) enum No {
 
 /// The differences between the replies to the agents of this shape.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Dialect {
+pub(crate) struct ReplyDialect {
     /// Returns the form of a denial at the hook point of this name.
-    pub(crate) no: fn(&str) -> No,
+    pub(crate) denial: fn(&str) -> Denial,
     /// True if a changed call needs `permissionDecision: "allow"` beside it. Otherwise the reply has no decision, so
     /// that the agent's own permissions apply to the changed call.
     pub(crate) change_needs_allow: bool,
@@ -44,23 +44,23 @@ pub(crate) struct Dialect {
 }
 
 /// Encodes the reply to a call.
-pub(crate) fn encode(agent: &Agent, dialect: &Dialect, call: &HookCall, outcome: &Outcome) -> Reply {
-    let mut draft = Draft::new(&call.point);
+pub(crate) fn encode(agent: &Agent, dialect: &ReplyDialect, call: &HookCall, outcome: &Outcome) -> Reply {
+    let mut draft = ReplyDraft::new(&call.point);
     let mut context = outcome.context.clone();
-    let no = (dialect.no)(&call.point);
+    let denial = (dialect.denial)(&call.point);
     match &outcome.answer {
         Answer::Rejected(rejection) => {
             let why = reason::rejected(rejection);
-            let has_place = draft.refuse(no, &why, Some(call), dialect.interrupts && rejection.ends.is_some());
+            let has_place = draft.refuse(denial, &why, Some(call), dialect.interrupts && rejection.ends.is_some());
             if !has_place {
                 context.insert(0, why);
             }
-            if agent.abilities(&call.point).stops && no != No::Behavior {
+            if agent.abilities(&call.point).stops && denial != Denial::Behavior {
                 draft.end(rejection);
             }
         }
-        Answer::Approved { by } => draft.approve(no, by),
-        Answer::Changed { arguments, .. } if no == No::Behavior => {
+        Answer::Approved { by } => draft.approve(denial, by),
+        Answer::Changed { arguments, .. } if denial == Denial::Behavior => {
             draft.specific("decision", json!({ "behavior": "allow", "updatedInput": arguments }));
         }
         Answer::Changed { arguments, .. } => {
@@ -75,8 +75,8 @@ pub(crate) fn encode(agent: &Agent, dialect: &Dialect, call: &HookCall, outcome:
                 draft.specific("updatedInput", arguments.clone());
             }
         }
-        Answer::ReplacedResult(result) => draft.replace_result(no, result, call),
-        Answer::Replaced(text) => draft.replace(no, text),
+        Answer::ReplacedResult(result) => draft.replace_result(denial, result, call),
+        Answer::Replaced(text) => draft.replace(denial, text),
         Answer::GoOn(tasks) if !tasks.is_empty() => draft.block(&prompts(tasks)),
         Answer::GoOn(_) | Answer::Responded { .. } | Answer::Neutral => {}
     }
@@ -90,53 +90,59 @@ pub(crate) fn encode(agent: &Agent, dialect: &Dialect, call: &HookCall, outcome:
 }
 
 /// Encodes the reply to a call that could not be settled.
-pub(crate) fn unsettled(agent: &'static Agent, dialect: &Dialect, call: &HookCall, why: &str) -> Reply {
+pub(crate) fn unsettled(agent: &'static Agent, dialect: &ReplyDialect, call: &HookCall, why: &str) -> Reply {
     refuse(agent, dialect, Some(&call.point), Some(call), why)
 }
 
 /// Encodes the reply to a message that could not be read.
-pub(crate) fn fail(agent: &'static Agent, dialect: &Dialect, point: Option<&str>, why: &str) -> Reply {
+pub(crate) fn fail(agent: &'static Agent, dialect: &ReplyDialect, point: Option<&str>, why: &str) -> Reply {
     refuse(agent, dialect, point, None, why)
 }
 
 /// Encodes a denial if the agent accepts one; otherwise a notice if the user reads one.
-fn refuse(agent: &'static Agent, dialect: &Dialect, point: Option<&str>, call: Option<&HookCall>, why: &str) -> Reply {
-    let why = filled(why);
+fn refuse(
+    agent: &'static Agent,
+    dialect: &ReplyDialect,
+    point: Option<&str>,
+    call: Option<&HookCall>,
+    why: &str,
+) -> Reply {
+    let why = nonempty_reason(why);
     match strictest(agent, point) {
-        Strictest::Refuse(point) => {
-            let mut draft = Draft::new(point.name);
-            if !draft.refuse((dialect.no)(point.name), why, call, false) {
+        StrictestReply::Deny(point) => {
+            let mut draft = ReplyDraft::new(point.name);
+            if !draft.refuse((dialect.denial)(point.name), why, call, false) {
                 draft.specific("additionalContext", json!(why));
             }
             draft.finish()
         }
-        Strictest::Tell(point) => {
-            let mut draft = Draft::new(point.name);
+        StrictestReply::Notify(point) => {
+            let mut draft = ReplyDraft::new(point.name);
             draft.top("systemMessage", json!(why));
             draft.finish()
         }
-        Strictest::Nothing => Reply::empty(),
-        Strictest::Unknown => Reply::exit_2(why),
+        StrictestReply::Nothing => Reply::empty(),
+        StrictestReply::Unknown => Reply::exit_2(why),
     }
 }
 
 /// Returns true if an agent treats the reply as a denial. With exit code 2 the agent reads only the standard error. The
 /// part for a hook point counts only with that hook point's name.
-pub(crate) fn denies(agent: &Agent, dialect: &Dialect, point: &str, reply: &Reply) -> bool {
+pub(crate) fn denies(agent: &Agent, dialect: &ReplyDialect, point: &str, reply: &Reply) -> bool {
     let has_reason = |reason: &str| !dialect.needs_reason || !reason.trim().is_empty();
     if reply.exit == 2 {
         return agent.abilities(point).rejects && has_reason(&reply.stderr);
     }
-    let said = reply.said();
+    let said = reply.json_output();
     let specific = &said["hookSpecificOutput"];
     let is_own = specific["hookEventName"] == point;
     let reason = |value: &Value| has_reason(value.as_str().unwrap_or_default());
-    match (dialect.no)(point) {
-        No::Permission => {
+    match (dialect.denial)(point) {
+        Denial::Permission => {
             is_own && specific["permissionDecision"] == "deny" && reason(&specific["permissionDecisionReason"])
         }
-        No::Behavior => is_own && specific["decision"]["behavior"] == "deny",
-        No::Veto => said["continue"] == false,
+        Denial::Behavior => is_own && specific["decision"]["behavior"] == "deny",
+        Denial::Veto => said["continue"] == false,
         _ => said["decision"] == "block" && reason(&said["reason"]) && agent.abilities(point).rejects,
     }
 }
@@ -147,34 +153,34 @@ pub(crate) fn prompts(tasks: &[Task]) -> String {
 }
 
 /// Returns a reason that is not empty. Several agents treat an empty reason as a failed hook, and let the call run.
-pub(crate) fn filled(why: &str) -> &str {
+pub(crate) fn nonempty_reason(why: &str) -> &str {
     if why.trim().is_empty() { "hookhost could not settle this" } else { why }
 }
 
 /// Returns a replacement text that is not empty. An empty text would count as no reason.
-pub(crate) fn in_place(text: &str) -> &str {
+pub(crate) fn nonempty_text(text: &str) -> &str {
     if text.trim().is_empty() { "(empty)" } else { text }
 }
 
 /// Returns a denial both as `decision` and as exit code 2, because some agents read the one and some the other.
 pub(crate) fn deny_twice(reason: &str) -> Reply {
-    let reason = filled(reason);
+    let reason = nonempty_reason(reason);
     Reply { exit: 2, stderr: reason.to_owned(), ..Reply::json(&json!({ "decision": "deny", "reason": reason })) }
 }
 
 /// Returns true if such an agent treats the reply as a denial; `word` is its decision.
 pub(crate) fn denies_by_decision(agent: &Agent, point: &str, reply: &Reply, word: &str) -> bool {
-    agent.abilities(point).rejects && (reply.exit == 2 || reply.said()["decision"] == word)
+    agent.abilities(point).rejects && (reply.exit == 2 || reply.json_output()["decision"] == word)
 }
 
 /// A reply under construction.
-pub(crate) struct Draft<'a> {
+pub(crate) struct ReplyDraft<'a> {
     point: &'a str,
     top: Map<String, Value>,
     specific: Map<String, Value>,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> ReplyDraft<'a> {
     pub(crate) fn new(point: &'a str) -> Self {
         Self { point, top: Map::new(), specific: Map::new() }
     }
@@ -189,29 +195,35 @@ impl<'a> Draft<'a> {
 
     pub(crate) fn decide(&mut self, decision: &str, reason: &str) {
         self.specific("permissionDecision", json!(decision));
-        self.specific("permissionDecisionReason", json!(filled(reason)));
+        self.specific("permissionDecisionReason", json!(nonempty_reason(reason)));
     }
 
     pub(crate) fn block(&mut self, reason: &str) {
         self.top("decision", json!("block"));
-        self.top("reason", json!(filled(reason)));
+        self.top("reason", json!(nonempty_reason(reason)));
     }
 
     /// Adds a denial with this reason. Returns false if there was no place for the reason.
-    pub(crate) fn refuse(&mut self, no: No, reason: &str, call: Option<&HookCall>, is_interrupted: bool) -> bool {
-        match no {
-            No::Permission => self.decide("deny", reason),
-            No::Behavior => {
-                let mut decision = json!({ "behavior": "deny", "message": filled(reason) });
+    pub(crate) fn refuse(
+        &mut self,
+        denial: Denial,
+        reason: &str,
+        call: Option<&HookCall>,
+        is_interrupted: bool,
+    ) -> bool {
+        match denial {
+            Denial::Permission => self.decide("deny", reason),
+            Denial::Behavior => {
+                let mut decision = json!({ "behavior": "deny", "message": nonempty_reason(reason) });
                 if is_interrupted {
                     decision["interrupt"] = json!(true);
                 }
                 self.specific("decision", decision);
             }
-            No::Instead(key) => self.specific(key, json!(filled(reason))),
-            No::Result => match call.and_then(response) {
+            Denial::Instead(key) => self.specific(key, json!(nonempty_reason(reason))),
+            Denial::Result => match call.and_then(response) {
                 Some(original) => {
-                    let (value, has_place) = shaped(&original, filled(reason));
+                    let (value, has_place) = shaped(&original, nonempty_reason(reason));
                     self.specific("updatedToolOutput", value);
                     return has_place;
                 }
@@ -219,45 +231,45 @@ impl<'a> Draft<'a> {
                     // If the shape is unknown, the agent may drop the replacement. Then the model at least reads why it
                     // should not use the result. The run continues, because the author of what a tool reads could
                     // otherwise end it.
-                    self.specific("updatedToolOutput", json!(filled(reason)));
-                    self.specific("additionalContext", json!(filled(reason)));
+                    self.specific("updatedToolOutput", json!(nonempty_reason(reason)));
+                    self.specific("additionalContext", json!(nonempty_reason(reason)));
                 }
             },
-            No::Block => self.block(reason),
-            No::Veto => {
+            Denial::Block => self.block(reason),
+            Denial::Veto => {
                 self.top("continue", json!(false));
-                self.top("stopReason", json!(filled(reason)));
+                self.top("stopReason", json!(nonempty_reason(reason)));
             }
         }
         true
     }
 
-    pub(crate) fn approve(&mut self, no: No, by: &str) {
-        match no {
-            No::Permission => self.decide("allow", &format!("approved by {by}")),
-            No::Behavior => self.specific("decision", json!({ "behavior": "allow" })),
+    pub(crate) fn approve(&mut self, denial: Denial, by: &str) {
+        match denial {
+            Denial::Permission => self.decide("allow", &format!("approved by {by}")),
+            Denial::Behavior => self.specific("decision", json!({ "behavior": "allow" })),
             _ => {}
         }
     }
 
     /// Replaces a text.
-    pub(crate) fn replace(&mut self, no: No, text: &str) {
-        match no {
-            No::Instead(key) => self.specific(key, json!(text)),
-            No::Block => self.block(in_place(text)),
+    pub(crate) fn replace(&mut self, denial: Denial, text: &str) {
+        match denial {
+            Denial::Instead(key) => self.specific(key, json!(text)),
+            Denial::Block => self.block(nonempty_text(text)),
             _ => {}
         }
     }
 
     /// Replaces the tool's result: by the whole new result if it has the same shape, otherwise by its text.
-    pub(crate) fn replace_result(&mut self, no: No, result: &ToolResult, call: &HookCall) {
-        if no != No::Result {
-            return self.replace(no, &result.text);
+    pub(crate) fn replace_result(&mut self, denial: Denial, result: &ToolResult, call: &HookCall) {
+        if denial != Denial::Result {
+            return self.replace(denial, &result.text);
         }
         let original = response(call).unwrap_or(Value::Null);
         let whole: Option<Value> = result.raw.as_deref().and_then(|raw| serde_json::from_str(raw).ok());
         let whole = whole.filter(|whole| has_shape_of(&original, whole));
-        let value = whole.unwrap_or_else(|| shaped(&original, in_place(&result.text)).0);
+        let value = whole.unwrap_or_else(|| shaped(&original, nonempty_text(&result.text)).0);
         self.specific("updatedToolOutput", value);
     }
 
@@ -292,11 +304,11 @@ fn response(call: &HookCall) -> Option<Value> {
 
 /// The strictest reply that an agent understands at a hook point.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Strictest {
+pub(crate) enum StrictestReply {
     /// The agent accepts a denial.
-    Refuse(&'static HookPoint),
+    Deny(&'static HookPoint),
     /// The agent's user can be told.
-    Tell(&'static HookPoint),
+    Notify(&'static HookPoint),
     /// Neither. This also holds at a stop, known or not, because an agent that could not stop would run for ever.
     Nothing,
     /// The hook point is unknown.
@@ -304,13 +316,13 @@ pub(crate) enum Strictest {
 }
 
 /// Returns the strictest reply at the hook point of this name.
-pub(crate) fn strictest(agent: &'static Agent, point: Option<&str>) -> Strictest {
+pub(crate) fn strictest(agent: &'static Agent, point: Option<&str>) -> StrictestReply {
     match point.and_then(|name| point_of(agent, name)) {
-        Some(known) if known.abilities.rejects => Strictest::Refuse(known),
-        Some(known) if known.abilities.tells_user => Strictest::Tell(known),
-        Some(_) => Strictest::Nothing,
-        None if point.is_some_and(is_stop) => Strictest::Nothing,
-        None => Strictest::Unknown,
+        Some(known) if known.abilities.rejects => StrictestReply::Deny(known),
+        Some(known) if known.abilities.tells_user => StrictestReply::Notify(known),
+        Some(_) => StrictestReply::Nothing,
+        None if point.is_some_and(is_stop) => StrictestReply::Nothing,
+        None => StrictestReply::Unknown,
     }
 }
 

@@ -1,15 +1,15 @@
 //! The format that several agents took over from Claude Code: a message is one object that names the hook point and the
 //! tool, a reply has `hookSpecificOutput`, and a settings file has groups of hooks. The differences between the agents
-//! are data: [`Keys`] for messages, [`Dialect`] for replies.
+//! are data: [`MessageKeys`] for messages, [`ReplyDialect`] for replies.
 
 mod decode;
 mod encode;
 mod shaped;
 
-pub(crate) use decode::{Keys, absolute, decode, first, point_of, result, text};
+pub(crate) use decode::{MessageKeys, absolute, decode, first, point_of, result, text};
 pub(crate) use encode::{
-    Dialect, Draft, No, Strictest, denies, denies_by_decision, deny_twice, encode, fail, filled, in_place, prompts,
-    strictest, unsettled,
+    Denial, ReplyDialect, ReplyDraft, StrictestReply, denies, denies_by_decision, deny_twice, encode, fail,
+    nonempty_reason, nonempty_text, prompts, strictest, unsettled,
 };
 pub(crate) use shaped::is_media;
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 /// The state that a check found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum CheckState {
     /// The state is correct.
     Ok,
     /// Some or all rules do not take effect.
@@ -14,7 +14,7 @@ pub enum State {
     Unknown,
 }
 
-impl State {
+impl CheckState {
     /// Returns the name of the state.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -34,7 +34,7 @@ pub struct Check {
     /// Subject of the check, one word.
     pub about: &'static str,
     /// The state.
-    pub state: State,
+    pub state: CheckState,
     /// The finding, one sentence.
     pub says: String,
     /// The next step: a command or a sentence.
@@ -45,16 +45,16 @@ pub struct Check {
 impl Check {
     /// Creates a check without a problem.
     pub fn ok(about: &'static str, says: impl Into<String>) -> Self {
-        Self { about, state: State::Ok, says: says.into(), next: None }
+        Self { about, state: CheckState::Ok, says: says.into(), next: None }
     }
 
     /// Creates a check with a problem; `next` is the remedy.
     pub fn problem(about: &'static str, says: impl Into<String>, next: impl Into<String>) -> Self {
-        Self { about, state: State::Problem, says: says.into(), next: Some(next.into()) }
+        Self { about, state: CheckState::Problem, says: says.into(), next: Some(next.into()) }
     }
 
     /// Creates an inconclusive check; `next` is the remedy.
     pub fn unknown(about: &'static str, says: impl Into<String>, next: impl Into<String>) -> Self {
-        Self { about, state: State::Unknown, says: says.into(), next: Some(next.into()) }
+        Self { about, state: CheckState::Unknown, says: says.into(), next: Some(next.into()) }
     }
 }

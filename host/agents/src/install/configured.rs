@@ -1,12 +1,12 @@
 //! Reads the commands of the hook back from an agent's file, and finds those that hookhost's own plan would write.
 //!
 //! Anyone who can write the file can put a command into it, and a repository brings such files. So nothing from a file
-//! is run: for a [`Configured`] that belongs to hookhost, the words of the plan are run.
+//! is run: for a [`ConfiguredHook`] that belongs to hookhost, the words of the plan are run.
 
-use crate::install::error::Refused;
+use crate::install::error::FileRefusal;
 use crate::install::json;
 use crate::install::ours;
-use crate::install::settings_file::look;
+use crate::install::settings_file::read_text;
 use crate::plan::{FilePlan, JsonEntry};
 use serde_json::Value;
 use std::ffi::OsString;
@@ -15,20 +15,20 @@ use std::path::{Path, PathBuf};
 /// A command in an agent's file that mentions the hook program.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Configured {
+pub struct ConfiguredHook {
     /// Path of the file.
     pub file: PathBuf,
     /// The command that the agent would run.
-    pub run: Run,
+    pub run: HookCommand,
     /// The hook itself, as in the file; the text of the file if the whole file is the hook.
     pub hook: Value,
     /// The command of hookhost's plan for this entry; `None` if no such plan wrote the entry.
-    pub planned: Option<Run>,
+    pub planned: Option<HookCommand>,
 }
 
 /// The form in which an agent runs a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Run {
+pub enum HookCommand {
     /// A program with arguments, without a shell.
     Words(Vec<String>),
     /// A command for this shell.
@@ -40,7 +40,7 @@ pub enum Run {
     },
 }
 
-impl Run {
+impl HookCommand {
     /// Returns the words that run the command.
     #[must_use]
     pub fn words(&self) -> Vec<OsString> {
@@ -70,7 +70,7 @@ impl Run {
     }
 }
 
-impl Configured {
+impl ConfiguredHook {
     /// Returns true if the command names this agent and then this hook point. In hookhost's command they follow the
     /// program.
     #[must_use]
@@ -87,8 +87,10 @@ impl Configured {
     /// Returns the words of the command, approximately as a shell splits them.
     fn said(&self) -> Vec<String> {
         let said = match &self.run {
-            Run::Shell { command, .. } => command.replace(['\'', '"'], "").replace([';', '|', '&', '(', ')'], " "),
-            Run::Words(words) => words.join(" "),
+            HookCommand::Shell { command, .. } => {
+                command.replace(['\'', '"'], "").replace([';', '|', '&', '(', ')'], " ")
+            }
+            HookCommand::Words(words) => words.join(" "),
         };
         said.split_whitespace().map(str::to_owned).collect()
     }
@@ -97,8 +99,8 @@ impl Configured {
     #[must_use]
     pub fn program(&self) -> Option<PathBuf> {
         match &self.run {
-            Run::Shell { command, .. } => program_in(command).map(PathBuf::from),
-            Run::Words(words) => words.iter().find(|word| ours::names_program(word)).map(PathBuf::from),
+            HookCommand::Shell { command, .. } => program_in(command).map(PathBuf::from),
+            HookCommand::Words(words) => words.iter().find(|word| ours::names_program(word)).map(PathBuf::from),
         }
     }
 }
@@ -119,20 +121,20 @@ fn program_in(command: &str) -> Option<String> {
 }
 
 /// Reads the commands that mention the hook program from a file on the disk. A missing file has none. For `project`,
-/// see [`look`].
+/// see [`read_text`].
 ///
 /// # Errors
 /// If the file cannot be read, or is no valid JSON where the plan has entries.
-pub fn of_file(plan: &FilePlan, project: Option<&Path>) -> Result<Vec<Configured>, Refused> {
+pub fn of_file(plan: &FilePlan, project: Option<&Path>) -> Result<Vec<ConfiguredHook>, FileRefusal> {
     let path = plan.path();
-    let Some(content) = look(path, project)? else { return Ok(Vec::new()) };
+    let Some(content) = read_text(path, project)? else { return Ok(Vec::new()) };
     let mut found = match plan {
         FilePlan::Whole { is_program: true, .. } => of_program(path, content).into_iter().collect(),
         _ => match (json::value(&content), plan) {
             (Ok(value), _) => of_value(path, &value),
             // A file in another format, such as a script that the agent itself runs.
             (Err(_), FilePlan::Whole { .. }) => Vec::new(),
-            (Err(why), _) => return Err(Refused::new(path, why.to_string(), "correct it")),
+            (Err(why), _) => return Err(FileRefusal::new(path, why.to_string(), "correct it")),
         },
     };
     let planned = of_plan(plan);
@@ -144,7 +146,7 @@ pub fn of_file(plan: &FilePlan, project: Option<&Path>) -> Result<Vec<Configured
 }
 
 /// Returns the commands in the file of a plan.
-fn of_plan(plan: &FilePlan) -> Vec<Configured> {
+fn of_plan(plan: &FilePlan) -> Vec<ConfiguredHook> {
     let path = plan.path();
     match plan {
         FilePlan::Whole { is_program: true, content, .. } => of_program(path, content.clone()).into_iter().collect(),
@@ -161,11 +163,11 @@ fn of_plan(plan: &FilePlan) -> Vec<Configured> {
 
 /// Returns the hook if the file, a program, mentions the hook program. The file's text is the command, so that the text
 /// that was read is the text that counts.
-fn of_program(path: &Path, content: String) -> Option<Configured> {
-    let run = Run::Shell { shell: SHELL, command: content.clone() };
+fn of_program(path: &Path, content: String) -> Option<ConfiguredHook> {
+    let run = HookCommand::Shell { shell: SHELL, command: content.clone() };
     let hook = Value::String(content);
     let file = path.to_owned();
-    ours::names_program(hook.as_str()?).then_some(Configured { file, run, hook, planned: None })
+    ours::names_program(hook.as_str()?).then_some(ConfiguredHook { file, run, hook, planned: None })
 }
 
 /// The shell in which agents run the command of a hook.
@@ -173,17 +175,17 @@ const SHELL: &str = "/bin/sh";
 
 /// Returns the commands anywhere in a value that mention the hook program.
 #[must_use]
-pub fn of_value(file: &Path, value: &Value) -> Vec<Configured> {
+pub fn of_value(file: &Path, value: &Value) -> Vec<ConfiguredHook> {
     let mut found = Vec::new();
     collect(file, value, &mut found);
     found
 }
 
-fn collect(file: &Path, value: &Value, found: &mut Vec<Configured>) {
+fn collect(file: &Path, value: &Value, found: &mut Vec<ConfiguredHook>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| collect(file, item, found)),
         Value::Object(members) => match command(members) {
-            Some(run) => found.push(Configured { file: file.to_owned(), run, hook: value.clone(), planned: None }),
+            Some(run) => found.push(ConfiguredHook { file: file.to_owned(), run, hook: value.clone(), planned: None }),
             None => members.values().for_each(|member| collect(file, member, found)),
         },
         _ => {}
@@ -191,26 +193,26 @@ fn collect(file: &Path, value: &Value, found: &mut Vec<Configured>) {
 }
 
 /// Returns the command of a hook if it mentions the hook program.
-fn command(hook: &serde_json::Map<String, Value>) -> Option<Run> {
+fn command(hook: &serde_json::Map<String, Value>) -> Option<HookCommand> {
     let text = |key: &str| hook.get(key).and_then(Value::as_str).map(str::to_owned);
     let run = match (text("command"), hook.get("args")) {
-        (Some(command), None) => Run::Shell { shell: SHELL, command },
+        (Some(command), None) => HookCommand::Shell { shell: SHELL, command },
         (Some(program), Some(arguments)) => {
             let words = arguments.as_array()?.iter().map(|word| word.as_str().map(str::to_owned));
-            Run::Words(std::iter::once(Some(program)).chain(words).collect::<Option<_>>()?)
+            HookCommand::Words(std::iter::once(Some(program)).chain(words).collect::<Option<_>>()?)
         }
-        (None, _) => Run::Shell { shell: "bash", command: text("bash")? },
+        (None, _) => HookCommand::Shell { shell: "bash", command: text("bash")? },
     };
     let mentions = match &run {
-        Run::Words(words) => words.iter().any(|word| ours::names_program(word)),
-        Run::Shell { command, .. } => ours::names_program(command),
+        HookCommand::Words(words) => words.iter().any(|word| ours::names_program(word)),
+        HookCommand::Shell { command, .. } => ours::names_program(command),
     };
     mentions.then_some(run)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Run, of_file, of_value};
+    use super::{HookCommand, of_file, of_value};
     use crate::plan::{FilePlan, JsonEntry};
     use serde_json::json;
     use std::path::Path;
@@ -228,7 +230,7 @@ mod tests {
             std::fs::write(&path, json!({ "hooks": { "stop": [{ "command": command }] } }).to_string()).unwrap();
             of_file(&plan, None).unwrap().remove(0).planned
         };
-        let as_planned = Some(Run::Shell { shell: "/bin/sh", command: planned.to_owned() });
+        let as_planned = Some(HookCommand::Shell { shell: "/bin/sh", command: planned.to_owned() });
         for ours in [
             planned,
             "'/a b/hookhost-hook' cursor stop",
@@ -263,8 +265,8 @@ mod tests {
         } });
         let found = of_value(Path::new("/f"), &value);
         let runs: Vec<_> = found.iter().map(|found| &found.run).collect();
-        let words = |words: &[&str]| Run::Words(words.iter().map(|&word| word.to_owned()).collect());
-        let shell = |shell, command: &str| Run::Shell { shell, command: command.to_owned() };
+        let words = |words: &[&str]| HookCommand::Words(words.iter().map(|&word| word.to_owned()).collect());
+        let shell = |shell, command: &str| HookCommand::Shell { shell, command: command.to_owned() };
         assert_eq!(
             runs,
             [

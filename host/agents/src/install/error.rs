@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} {what}, so it is left as it is: {next}", path.display())]
 #[non_exhaustive]
-pub struct Refused {
+pub struct FileRefusal {
     /// Path of the file.
     pub path: PathBuf,
     /// The fault, as the end of a sentence about the file, such as `is read-only`.
@@ -17,7 +17,7 @@ pub struct Refused {
     pub next: String,
 }
 
-impl Refused {
+impl FileRefusal {
     /// Creates an error from the fault and the next step.
     pub fn new(path: &Path, what: impl Into<String>, next: impl Into<String>) -> Self {
         Self { path: path.to_owned(), what: what.into(), next: next.into() }

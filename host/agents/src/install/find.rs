@@ -20,17 +20,17 @@ const SHARED: &[&str] = &[
     "Library/Application Support",
 ];
 
-/// Traces of an installed agent.
+/// AgentTraces of an installed agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Traces {
+pub struct AgentTraces {
     /// Path of the agent's program.
     pub program: Option<PathBuf>,
     /// The agent's directories in the user's home.
     pub directories: Vec<PathBuf>,
 }
 
-impl Traces {
+impl AgentTraces {
     /// Returns true if there is any trace.
     #[must_use]
     pub fn any(&self) -> bool {
@@ -54,7 +54,7 @@ pub fn searched(path: &OsStr, project: &Path, home: &Path) -> (OsString, Vec<Pat
 
 /// Searches for an agent's programs in the directories of `path`, and for the directories of its user files.
 #[must_use]
-pub fn traces(adapter: &Adapter, context: &Context<'_>, path: &OsStr) -> Traces {
+pub fn traces(adapter: &Adapter, context: &Context<'_>, path: &OsStr) -> AgentTraces {
     let program = adapter.agent().programs.iter().find_map(|name| on_path(name, path));
     let plan = adapter.install(&Context { scope: Scope::User, ..*context });
     let mut directories: Vec<PathBuf> = Vec::new();
@@ -66,7 +66,7 @@ pub fn traces(adapter: &Adapter, context: &Context<'_>, path: &OsStr) -> Traces 
             directories.push(directory);
         }
     }
-    Traces { program, directories }
+    AgentTraces { program, directories }
 }
 
 /// Returns the first executable program of this name in the directories of `path`.

@@ -1,7 +1,7 @@
 //! Edits JSON files in place, with comments and trailing commas. Comments, order and formatting are kept.
 
-use crate::install::error::Refused;
-use crate::install::ours::{self, Share};
+use crate::install::error::FileRefusal;
+use crate::install::ours::{self, Ownership};
 use crate::plan::{JsonDialect, JsonEntry};
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstContainerNode, CstInputValue, CstNode, CstObject, CstRootNode};
@@ -16,8 +16,8 @@ pub struct NotEditable(pub String);
 
 impl NotEditable {
     /// Returns the error for the file at `path`, which has this text.
-    pub(crate) fn refused(&self, path: &Path) -> Refused {
-        Refused::new(path, self.to_string(), "correct it, and try again")
+    pub(crate) fn refused(&self, path: &Path) -> FileRefusal {
+        FileRefusal::new(path, self.to_string(), "correct it, and try again")
     }
 }
 
@@ -80,7 +80,7 @@ pub fn with_entries(
 /// The text without hookhost's entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Rest {
+pub struct RemainingText {
     /// The text.
     pub text: String,
     /// True if anything was removed.
@@ -100,9 +100,9 @@ pub fn without_entries(
     before: Option<&str>,
     entries: &[JsonEntry],
     agent: &str,
-) -> Result<Rest, NotEditable> {
+) -> Result<RemainingText, NotEditable> {
     if text.trim().is_empty() {
-        return Ok(Rest { text: text.to_owned(), is_changed: false, is_only_ours: false });
+        return Ok(RemainingText { text: text.to_owned(), is_changed: false, is_only_ours: false });
     }
     let (mark, root, top) = parse(text, ANY)?;
     let before = before.and_then(|before| value(before).ok());
@@ -132,7 +132,7 @@ pub fn without_entries(
         })
     });
     let has_comments = edited.contains("//") || edited.contains("/*");
-    Ok(Rest { is_changed: edited != text, is_only_ours: is_only_ours && !has_comments, text: edited })
+    Ok(RemainingText { is_changed: edited != text, is_only_ours: is_only_ours && !has_comments, text: edited })
 }
 
 /// Returns the value of a JSON text with comments.
@@ -248,14 +248,14 @@ fn put(array: &CstArray, element: &Value, agent: &str) {
         .iter()
         .enumerate()
         .filter_map(|(index, node)| Some((index, node.to_serde_value()?)))
-        .filter(|(_, value)| ours::share(value, agent) != Share::Nothing)
+        .filter(|(_, value)| ours::share(value, agent) != Ownership::Nothing)
         .collect();
     if let [(_, only)] = ours.as_slice()
         && only == element
     {
         return;
     }
-    let place = ours.iter().find(|(_, value)| ours::share(value, agent) == Share::Whole).map(|(index, _)| *index);
+    let place = ours.iter().find(|(_, value)| ours::share(value, agent) == Ownership::Whole).map(|(index, _)| *index);
     take_out_of(array, agent);
     match place {
         Some(index) => array.insert(index, input(element)),
@@ -279,9 +279,9 @@ fn take_out_of(array: &CstArray, agent: &str) -> bool {
     for node in array.elements() {
         let Some(value) = node.to_serde_value() else { continue };
         match ours::share(&value, agent) {
-            Share::Nothing => continue,
-            Share::Whole => node.remove(),
-            Share::Part => {
+            Ownership::Nothing => continue,
+            Ownership::Whole => node.remove(),
+            Ownership::Part => {
                 let hooks = node.as_object().and_then(|group| group.array_value("hooks"));
                 for hook in hooks.iter().flat_map(CstArray::elements) {
                     if hook.to_serde_value().is_some_and(|hook| ours::is_ours(&hook, agent)) {

@@ -4,7 +4,7 @@
 //! needed to reverse the change.
 
 use crate::install::json::{NotEditable, input, parse};
-use crate::mcp_servers::{BETWEEN, EACH, between, looks_like_proxy, starts_proxy};
+use crate::mcp_servers::{ANY_KEY, PROXY_WORD_COUNT, looks_like_proxy, proxy_words, starts_proxy};
 use crate::plan::JsonDialect;
 use jsonc_parser::cst::{CstArray, CstNode, CstObject};
 use serde_json::{Value, json};
@@ -14,15 +14,15 @@ use std::path::Path;
 /// The change of a server's entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Change {
+pub enum ServerChange {
     /// The entry now starts the proxy, or the server alone again.
     Changed,
     /// The entry was correct already.
-    AsItIs,
+    Unchanged,
     /// The server is reached by an address.
     Service,
     /// The entry sets this variable, which would make the proxy use other rules.
-    Misled(String),
+    MisleadingVariable(String),
     /// The entry has no readable command, or no name for rules can be made from the server's name.
     Unusable,
 }
@@ -30,18 +30,18 @@ pub enum Change {
 /// A server in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Server {
+pub struct ServerEntry {
     /// Name of the server in the file.
     pub name: String,
     /// Project of the server, if the file has servers of several projects.
     pub project: Option<String>,
     /// The change of the entry.
-    pub change: Change,
+    pub change: ServerChange,
 }
 
 /// The proxy that replaces the servers' commands.
 #[derive(Clone, Copy)]
-pub struct Proxy<'a> {
+pub struct ProxyCommand<'a> {
     /// Path of the program `hookhost`.
     pub program: &'a Path,
     /// Makes a name for rules from the agent's name of a server.
@@ -50,9 +50,9 @@ pub struct Proxy<'a> {
     pub misleads: &'a dyn Fn(&str, &str) -> bool,
 }
 
-impl fmt::Debug for Proxy<'_> {
+impl fmt::Debug for ProxyCommand<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Proxy").field("program", &self.program).finish_non_exhaustive()
+        f.debug_struct("ProxyCommand").field("program", &self.program).finish_non_exhaustive()
     }
 }
 
@@ -67,32 +67,32 @@ pub fn with_proxy(
     text: &str,
     places: &[&[&str]],
     dialect: JsonDialect,
-    proxy: &Proxy<'_>,
-) -> Result<(String, Vec<Server>), NotEditable> {
+    proxy: &ProxyCommand<'_>,
+) -> Result<(String, Vec<ServerEntry>), NotEditable> {
     edited(text, places, dialect, |name, server| {
         if let Some(variable) = misled(server, proxy) {
-            return Change::Misled(variable);
+            return ServerChange::MisleadingVariable(variable);
         }
         let words = words_of(server);
         if starts_proxy(&words, proxy.program) {
-            return Change::AsItIs;
+            return ServerChange::Unchanged;
         }
         let program = proxy.program.to_string_lossy();
         if looks_like_proxy(&words) {
             set_program(server, &program);
-            return Change::Changed;
+            return ServerChange::Changed;
         }
-        let Some(name) = (proxy.name_of)(name) else { return Change::Unusable };
-        let between = between(&name);
+        let Some(name) = (proxy.name_of)(name) else { return ServerChange::Unusable };
+        let between = proxy_words(&name);
         if let Some(command) = text_of(server, "command") {
-            let Some(arguments) = server.array_value_or_create("args") else { return Change::Unusable };
+            let Some(arguments) = server.array_value_or_create("args") else { return ServerChange::Unusable };
             insert(&arguments, &[&between[..], &[command.as_str()]].concat());
             set_program(server, &program);
-            return Change::Changed;
+            return ServerChange::Changed;
         }
         if let Some(words) = server.array_value("command") {
             insert(&words, &[&[program.as_ref()], &between[..]].concat());
-            return Change::Changed;
+            return ServerChange::Changed;
         }
         otherwise(server)
     })
@@ -102,18 +102,20 @@ pub fn with_proxy(
 ///
 /// # Errors
 /// If the text is not a JSON object.
-pub fn without_proxy(text: &str, places: &[&[&str]]) -> Result<(String, Vec<Server>), NotEditable> {
+pub fn without_proxy(text: &str, places: &[&[&str]]) -> Result<(String, Vec<ServerEntry>), NotEditable> {
     edited(text, places, JsonDialect::CommentsAndCommas, |_, server| {
         if !looks_like_proxy(&words_of(server)) {
-            return Change::AsItIs;
+            return ServerChange::Unchanged;
         }
         if let Some(words) = server.array_value("command") {
             take_out(&words);
-            return Change::Changed;
+            return ServerChange::Changed;
         }
-        let Some(arguments) = server.array_value("args") else { return Change::Unusable };
+        let Some(arguments) = server.array_value("args") else { return ServerChange::Unusable };
         let words = arguments.elements();
-        let Some(command) = words.get(BETWEEN).and_then(CstNode::to_serde_value) else { return Change::Unusable };
+        let Some(command) = words.get(PROXY_WORD_COUNT).and_then(CstNode::to_serde_value) else {
+            return ServerChange::Unusable;
+        };
         set(server, "command", &command);
         take_out(&arguments);
         if arguments.elements().is_empty()
@@ -121,7 +123,7 @@ pub fn without_proxy(text: &str, places: &[&[&str]]) -> Result<(String, Vec<Serv
         {
             property.remove();
         }
-        Change::Changed
+        ServerChange::Changed
     })
 }
 
@@ -129,8 +131,8 @@ fn edited(
     text: &str,
     places: &[&[&str]],
     dialect: JsonDialect,
-    edit: impl Fn(&str, &CstObject) -> Change,
-) -> Result<(String, Vec<Server>), NotEditable> {
+    edit: impl Fn(&str, &CstObject) -> ServerChange,
+) -> Result<(String, Vec<ServerEntry>), NotEditable> {
     if text.trim().is_empty() {
         return Ok((text.to_owned(), Vec::new()));
     }
@@ -139,8 +141,8 @@ fn edited(
     for (project, found) in places.iter().flat_map(|keys| objects(&top, keys, None)) {
         for property in found.properties() {
             let Some(name) = property.decoded_name() else { continue };
-            let change = property.object_value().map_or(Change::Unusable, |server| edit(&name, &server));
-            servers.push(Server { name, project: project.clone(), change });
+            let change = property.object_value().map_or(ServerChange::Unusable, |server| edit(&name, &server));
+            servers.push(ServerEntry { name, project: project.clone(), change });
         }
     }
     let edited = format!("{mark}{root}");
@@ -149,10 +151,10 @@ fn edited(
     Ok((edited, servers))
 }
 
-/// Returns the objects at these keys, each with the key that [`EACH`] matched.
+/// Returns the objects at these keys, each with the key that [`ANY_KEY`] matched.
 fn objects(object: &CstObject, keys: &[&str], each: Option<String>) -> Vec<(Option<String>, CstObject)> {
     let Some((key, rest)) = keys.split_first() else { return vec![(each, object.clone())] };
-    if *key != EACH {
+    if *key != ANY_KEY {
         return object.object_value(key).map(|object| objects(&object, rest, each)).unwrap_or_default();
     }
     let members =
@@ -161,7 +163,7 @@ fn objects(object: &CstObject, keys: &[&str], each: Option<String>) -> Vec<(Opti
 }
 
 /// Returns the variable in a server's entry that would make the proxy use other rules.
-fn misled(server: &CstObject, proxy: &Proxy<'_>) -> Option<String> {
+fn misled(server: &CstObject, proxy: &ProxyCommand<'_>) -> Option<String> {
     let objects = VARIABLES.iter().filter_map(|key| server.object_value(key));
     let mut variables = objects.flat_map(|object| object.properties());
     variables.find_map(|variable| {
@@ -192,9 +194,9 @@ fn words_of(server: &CstObject) -> Vec<String> {
     }
 }
 
-fn otherwise(server: &CstObject) -> Change {
+fn otherwise(server: &CstObject) -> ServerChange {
     let has_address = ["url", "httpUrl", "serverUrl"].iter().any(|key| text_of(server, key).is_some());
-    if has_address { Change::Service } else { Change::Unusable }
+    if has_address { ServerChange::Service } else { ServerChange::Unusable }
 }
 
 fn text_of(server: &CstObject, key: &str) -> Option<String> {
@@ -225,7 +227,7 @@ fn insert(array: &CstArray, words: &[&str]) {
 
 /// Removes the proxy's words and the white space between them.
 fn take_out(array: &CstArray) {
-    array.elements().into_iter().take(BETWEEN + 1).for_each(CstNode::remove);
+    array.elements().into_iter().take(PROXY_WORD_COUNT + 1).for_each(CstNode::remove);
     let Some(first) = array.elements().into_iter().next() else { return };
     let before: Vec<CstNode> = first.previous_siblings().take_while(CstNode::is_whitespace).collect();
     before.into_iter().for_each(CstNode::remove);
@@ -239,15 +241,15 @@ fn set(server: &CstObject, key: &str, value: &Value) {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use super::{Change, Proxy, Server, with_proxy, without_proxy};
-    use crate::mcp_servers::EACH;
+    use super::{ProxyCommand, ServerChange, ServerEntry, with_proxy, without_proxy};
+    use crate::mcp_servers::ANY_KEY;
     use crate::plan::JsonDialect;
     use std::path::Path;
 
-    const PLACES: &[&[&str]] = &[&["mcpServers"], &["projects", EACH, "mcpServers"]];
+    const PLACES: &[&[&str]] = &[&["mcpServers"], &["projects", ANY_KEY, "mcpServers"]];
 
-    pub(crate) fn proxy() -> Proxy<'static> {
-        Proxy {
+    pub(crate) fn proxy() -> ProxyCommand<'static> {
+        ProxyCommand {
             program: Path::new("/opt/bin/hookhost"),
             name_of: &|name| Some(name.to_owned()),
             misleads: &|name, value| name == "HOME" && value != "/home/me",
@@ -266,7 +268,7 @@ pub(crate) mod tests {
 }
 "#;
 
-    fn wrap(text: &str) -> (String, Vec<(String, Change)>) {
+    fn wrap(text: &str) -> (String, Vec<(String, ServerChange)>) {
         let (text, servers) = with_proxy(text, PLACES, JsonDialect::CommentsAndCommas, &proxy()).unwrap();
         (text, servers.into_iter().map(|server| (server.name, server.change)).collect())
     }
@@ -277,14 +279,14 @@ pub(crate) mod tests {
         let files = r#""files": { "command": "/opt/bin/hookhost", "args": ["mcp", "--name", "files", "--", "npx", "-y", "server-filesystem", "."], "env": { "A": "b" } }"#;
         assert!(wrapped.contains(files) && wrapped.contains("// mine"), "{wrapped}");
         let expected = [
-            ("files", Change::Changed),
-            ("bare", Change::Changed),
-            ("issues", Change::Service),
-            ("odd", Change::Unusable),
+            ("files", ServerChange::Changed),
+            ("bare", ServerChange::Changed),
+            ("issues", ServerChange::Service),
+            ("odd", ServerChange::Unusable),
         ];
         assert_eq!(servers, expected.map(|(name, change)| (name.to_owned(), change)));
         let (again, servers) = wrap(&wrapped);
-        assert_eq!((again, &servers[0].1), (wrapped, &Change::AsItIs));
+        assert_eq!((again, &servers[0].1), (wrapped, &ServerChange::Unchanged));
     }
 
     #[test]
@@ -294,7 +296,7 @@ pub(crate) mod tests {
         // An object on one line to which something was added has a line for each member from then on.
         let bare = "{\n      \"command\": \"/opt/server\"\n    }";
         assert_eq!(back, TEXT.replace(r#"{ "command": "/opt/server" }"#, bare));
-        assert_eq!(servers.iter().filter(|server| server.change == Change::Changed).count(), 2);
+        assert_eq!(servers.iter().filter(|server| server.change == ServerChange::Changed).count(), 2);
         assert_eq!(without_proxy(TEXT, PLACES).unwrap().0, TEXT);
     }
 
@@ -314,7 +316,7 @@ pub(crate) mod tests {
         let fake = r#"{ "mcpServers": { "a": { "command": "./tools/hookhost", "args": ["mcp", "--name", "a", "--", "npx"] } } }"#;
         let (wrapped, servers) = wrap(fake);
         assert_eq!(wrapped, fake.replace("./tools/hookhost", "/opt/bin/hookhost"));
-        assert_eq!(servers[0].1, Change::Changed);
+        assert_eq!(servers[0].1, ServerChange::Changed);
     }
 
     #[test]
@@ -326,19 +328,22 @@ pub(crate) mod tests {
             ] {
                 let text = format!("{{ \"mcpServers\": {{ \"a\": {{ {command}, {env} }} }} }}");
                 let (wrapped, servers) = wrap(&text);
-                assert_eq!((wrapped, servers[0].1.clone()), (text, Change::Misled("HOME".to_owned())));
+                assert_eq!(
+                    (wrapped, servers[0].1.clone()),
+                    (text, ServerChange::MisleadingVariable("HOME".to_owned()))
+                );
             }
         }
         let own = r#"{ "mcpServers": { "a": { "command": "npx", "args": [], "env": { "HOME": "/home/me" } } } }"#;
-        assert_eq!(wrap(own).1[0].1, Change::Changed);
+        assert_eq!(wrap(own).1[0].1, ServerChange::Changed);
     }
 
     #[test]
     fn servers_of_each_project_are_behind_the_proxy() {
         let text = r#"{ "projects": { "/a": { "mcpServers": { "x": { "command": "npx", "args": [] } } }, "/b": {}, "/c": 7 } }"#;
         let (wrapped, servers) = with_proxy(text, PLACES, JsonDialect::Strict, &proxy()).unwrap();
-        let change = Change::Changed;
-        assert_eq!(servers, [Server { name: "x".to_owned(), project: Some("/a".to_owned()), change }]);
+        let change = ServerChange::Changed;
+        assert_eq!(servers, [ServerEntry { name: "x".to_owned(), project: Some("/a".to_owned()), change }]);
         assert!(wrapped.contains(r#""args": ["mcp", "--name", "x", "--", "npx"]"#), "{wrapped}");
     }
 }

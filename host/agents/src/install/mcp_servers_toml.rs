@@ -2,8 +2,8 @@
 //! edited. All other bytes of the file are kept: line ends, a byte order mark, comments.
 
 use crate::install::json::{BYTE_ORDER_MARK, NotEditable};
-use crate::install::mcp_servers::{Change, Proxy, Server, VARIABLES};
-use crate::mcp_servers::{BETWEEN, between, looks_like_proxy, starts_proxy};
+use crate::install::mcp_servers::{ProxyCommand, ServerChange, ServerEntry, VARIABLES};
+use crate::mcp_servers::{PROXY_WORD_COUNT, looks_like_proxy, proxy_words, starts_proxy};
 use std::ops::Range;
 use toml_edit::{Array, Document, Item, TableLike, TomlError, Value};
 
@@ -11,22 +11,26 @@ use toml_edit::{Array, Document, Item, TableLike, TomlError, Value};
 ///
 /// # Errors
 /// If the text is not TOML.
-pub fn with_proxy(text: &str, places: &[&[&str]], proxy: &Proxy<'_>) -> Result<(String, Vec<Server>), NotEditable> {
+pub fn with_proxy(
+    text: &str,
+    places: &[&[&str]],
+    proxy: &ProxyCommand<'_>,
+) -> Result<(String, Vec<ServerEntry>), NotEditable> {
     edited(text, places, |edits, name, server| {
         if let Some(variable) = misled(server, proxy) {
-            return Some(Change::Misled(variable));
+            return Some(ServerChange::MisleadingVariable(variable));
         }
         let words = words(server);
         if starts_proxy(&words, proxy.program) {
-            return Some(Change::AsItIs);
+            return Some(ServerChange::Unchanged);
         }
         let Some(command) = server.get("command").filter(|command| command.is_str()).and_then(Item::span) else {
-            return server.get("url").is_some_and(Item::is_str).then_some(Change::Service);
+            return server.get("url").is_some_and(Item::is_str).then_some(ServerChange::Service);
         };
         let program = Value::from(&*proxy.program.to_string_lossy()).to_string();
         if !looks_like_proxy(&words) {
             let name = (proxy.name_of)(name)?;
-            let before = between(&name).map(|word| Value::from(word).to_string()).join(", ");
+            let before = proxy_words(&name).map(|word| Value::from(word).to_string()).join(", ");
             let all = format!("{before}, {}", edits.text.get(command.clone())?);
             match server.get("args") {
                 None => edits.add_arguments(&command, &all),
@@ -34,7 +38,7 @@ pub fn with_proxy(text: &str, places: &[&[&str]], proxy: &Proxy<'_>) -> Result<(
             }
         }
         edits.replace(command, program);
-        Some(Change::Changed)
+        Some(ServerChange::Changed)
     })
 }
 
@@ -42,16 +46,16 @@ pub fn with_proxy(text: &str, places: &[&[&str]], proxy: &Proxy<'_>) -> Result<(
 ///
 /// # Errors
 /// If the text is not TOML.
-pub fn without_proxy(text: &str, places: &[&[&str]]) -> Result<(String, Vec<Server>), NotEditable> {
+pub fn without_proxy(text: &str, places: &[&[&str]]) -> Result<(String, Vec<ServerEntry>), NotEditable> {
     edited(text, places, |edits, _, server| {
         if !looks_like_proxy(&words(server)) {
-            return Some(Change::AsItIs);
+            return Some(ServerChange::Unchanged);
         }
         let (key, arguments) = server.get_key_value("args")?;
         let (key, arguments) = (key.span()?, arguments.as_array()?);
-        let command = edits.text.get(arguments.get(BETWEEN)?.span()?)?.to_owned();
+        let command = edits.text.get(arguments.get(PROXY_WORD_COUNT)?.span()?)?.to_owned();
         let (first, whole) = (arguments.get(0)?.span()?.start, arguments.span()?);
-        match arguments.get(BETWEEN + 1) {
+        match arguments.get(PROXY_WORD_COUNT + 1) {
             Some(next) => edits.replace(first..next.span()?.start, String::new()),
             // The trailing comma shows that the list existed before, and was empty.
             None if arguments.trailing_comma() => {
@@ -61,7 +65,7 @@ pub fn without_proxy(text: &str, places: &[&[&str]]) -> Result<(String, Vec<Serv
             None => edits.take_out(key.start..whole.end),
         }
         edits.replace(server.get("command")?.span()?, command);
-        Some(Change::Changed)
+        Some(ServerChange::Changed)
     })
 }
 
@@ -141,8 +145,8 @@ impl Edits<'_> {
 fn edited(
     text: &str,
     places: &[&[&str]],
-    edit: impl Fn(&mut Edits<'_>, &str, &dyn TableLike) -> Option<Change>,
-) -> Result<(String, Vec<Server>), NotEditable> {
+    edit: impl Fn(&mut Edits<'_>, &str, &dyn TableLike) -> Option<ServerChange>,
+) -> Result<(String, Vec<ServerEntry>), NotEditable> {
     let not_toml = |error: TomlError| NotEditable(format!("is not TOML: {error}"));
     let (mark, text) = match text.strip_prefix(BYTE_ORDER_MARK) {
         Some(rest) => ("\u{feff}", rest),
@@ -158,9 +162,9 @@ fn edited(
             let change = server.as_table_like().and_then(|server| edit(&mut edits, name, server));
             let change = change.unwrap_or_else(|| {
                 edits.all.truncate(done);
-                Change::Unusable
+                ServerChange::Unusable
             });
-            servers.push(Server { name: name.to_owned(), project: None, change });
+            servers.push(ServerEntry { name: name.to_owned(), project: None, change });
         }
     }
     let edited = edits.applied();
@@ -170,7 +174,7 @@ fn edited(
 }
 
 /// Returns the variable in a server's entry that would make the proxy use other rules.
-fn misled(server: &dyn TableLike, proxy: &Proxy<'_>) -> Option<String> {
+fn misled(server: &dyn TableLike, proxy: &ProxyCommand<'_>) -> Option<String> {
     let tables = VARIABLES.iter().filter_map(|key| server.get(key)?.as_table_like());
     let mut variables = tables.flat_map(|table| table.iter());
     variables.find_map(|(name, value)| {
@@ -190,7 +194,7 @@ fn words(server: &dyn TableLike) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::{with_proxy, without_proxy};
-    use crate::install::mcp_servers::{Change, tests::proxy};
+    use crate::install::mcp_servers::{ServerChange, tests::proxy};
 
     const PLACES: &[&[&str]] = &[&["mcp_servers"]];
 
@@ -218,7 +222,7 @@ command = "x"
 env.KEY = "v"
 "#;
 
-    fn wrap(text: &str) -> (String, Vec<(String, Change)>) {
+    fn wrap(text: &str) -> (String, Vec<(String, ServerChange)>) {
         let (text, servers) = with_proxy(text, PLACES, &proxy()).unwrap();
         (text, servers.into_iter().map(|server| (server.name, server.change)).collect())
     }
@@ -227,11 +231,11 @@ env.KEY = "v"
     fn each_program_is_started_by_the_proxy_and_nothing_else_changes() {
         let (wrapped, servers) = wrap(TEXT);
         let expected = [
-            ("files", Change::Changed),
-            ("bare", Change::Changed),
-            ("issues", Change::Service),
-            ("inline", Change::Changed),
-            ("none", Change::Changed),
+            ("files", ServerChange::Changed),
+            ("bare", ServerChange::Changed),
+            ("issues", ServerChange::Service),
+            ("inline", ServerChange::Changed),
+            ("none", ServerChange::Changed),
         ];
         assert_eq!(servers, expected.map(|(name, change)| (name.to_owned(), change)));
         for line in [
@@ -245,7 +249,7 @@ env.KEY = "v"
             assert!(wrapped.contains(line), "{line}\n{wrapped}");
         }
         let (again, servers) = wrap(&wrapped);
-        assert_eq!((again, &servers[0].1), (wrapped, &Change::AsItIs));
+        assert_eq!((again, &servers[0].1), (wrapped, &ServerChange::Unchanged));
     }
 
     #[test]
@@ -264,7 +268,7 @@ env.KEY = "v"
             for (mark, end) in [("", "\n"), ("", "\r\n"), ("\u{feff}", "\r\n")] {
                 let text = format!("{mark}{}", text.replace('\n', end));
                 let (wrapped, servers) = wrap(&text);
-                assert!(servers.iter().any(|(_, change)| *change == Change::Changed), "{text}");
+                assert!(servers.iter().any(|(_, change)| *change == ServerChange::Changed), "{text}");
                 assert!(wrapped.starts_with(mark), "{wrapped:?}");
                 let all = wrapped.matches('\n').count();
                 let other = if text.contains("\r\n") { all } else { 0 };
@@ -283,7 +287,10 @@ env.KEY = "v"
         assert_eq!(wrap(fake).0, fake.replace("./hookhost", "/opt/bin/hookhost"));
         for env in ["env = { HOME = \"/evil\" }", "env.HOME = \"/evil\"", "[mcp_servers.a.env]\nHOME = \"/evil\""] {
             let text = format!("[mcp_servers.a]\ncommand = \"x\"\n{env}\n");
-            assert_eq!(wrap(&text), (text, vec![("a".to_owned(), Change::Misled("HOME".to_owned()))]));
+            assert_eq!(
+                wrap(&text),
+                (text, vec![("a".to_owned(), ServerChange::MisleadingVariable("HOME".to_owned()))])
+            );
         }
     }
 }

@@ -41,7 +41,7 @@ pub mod settings_file;
 pub mod uninstall;
 pub mod version;
 
-pub use error::Refused;
+pub use error::FileRefusal;
 
 use crate::plan::{FilePlan, JsonDialect, Plan};
 use receipt::{Content, FileReceipt, Installation, Receipt, Receipts};
@@ -51,7 +51,7 @@ use std::path::PathBuf;
 /// The planned change of a file.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Change {
+pub struct FileChange {
     /// The file as it was read.
     pub file: SettingsFile,
     /// The new content.
@@ -60,7 +60,7 @@ pub struct Change {
     pub is_program: bool,
 }
 
-impl Change {
+impl FileChange {
     /// Returns true if the content changes.
     #[must_use]
     pub fn is_needed(&self) -> bool {
@@ -79,7 +79,7 @@ pub fn prepare(
     of: &Installation<'_>,
     dialect: JsonDialect,
     earlier: Option<&Receipt>,
-) -> Result<Vec<Change>, Refused> {
+) -> Result<Vec<FileChange>, FileRefusal> {
     plan.files.iter().map(|file| prepare_file(file, of, dialect, earlier)).collect()
 }
 
@@ -88,18 +88,18 @@ fn prepare_file(
     of: &Installation<'_>,
     dialect: JsonDialect,
     earlier: Option<&Receipt>,
-) -> Result<Change, Refused> {
+) -> Result<FileChange, FileRefusal> {
     let agent = of.agent;
     let file = SettingsFile::read(plan.path(), of.root())?;
     let change = match plan {
         FilePlan::Whole { content, is_program, .. } => {
             check_ours(&file, content, *is_program, earlier)?;
-            Change { file, after: content.clone().into_bytes(), is_program: *is_program }
+            FileChange { file, after: content.clone().into_bytes(), is_program: *is_program }
         }
         FilePlan::Json { entries, .. } => {
             let after =
                 json::with_entries(file.text()?, entries, dialect, agent).map_err(|why| why.refused(plan.path()))?;
-            Change { file, after: after.into_bytes(), is_program: false }
+            FileChange { file, after: after.into_bytes(), is_program: false }
         }
     };
     if change.is_needed() {
@@ -110,7 +110,12 @@ fn prepare_file(
 
 /// Refuses a file that should belong to hookhost as a whole, and has neither the planned content nor that of an earlier
 /// installation. It belongs to somebody else, and may be a guard.
-fn check_ours(file: &SettingsFile, planned: &str, is_program: bool, earlier: Option<&Receipt>) -> Result<(), Refused> {
+fn check_ours(
+    file: &SettingsFile,
+    planned: &str,
+    is_program: bool,
+    earlier: Option<&Receipt>,
+) -> Result<(), FileRefusal> {
     let Some(now) = &file.content else { return Ok(()) };
     let written = earlier.and_then(|earlier| earlier.files.iter().find(|written| written.path == file.named));
     if now == planned.as_bytes() || written.is_some_and(|written| digest(now) == written.after) {
@@ -120,7 +125,7 @@ fn check_ours(file: &SettingsFile, planned: &str, is_program: bool, earlier: Opt
         Some(line) if is_program => format!("add the line `{line}` to it, or move it away and try again"),
         _ => "see what is in it, move it away, and try again".to_owned(),
     };
-    Err(Refused::new(&file.named, "is there, and hookhost has not written it", next))
+    Err(FileRefusal::new(&file.named, "is there, and hookhost has not written it", next))
 }
 
 /// Writes a receipt with the old contents, and then the files. If a file cannot be written, the files written before
@@ -130,13 +135,13 @@ fn check_ours(file: &SettingsFile, planned: &str, is_program: bool, earlier: Opt
 /// If a file or the receipt cannot be written, or a file has changed since it was read. Files that were already written
 /// are restored then.
 pub fn apply(
-    changes: &[Change],
+    changes: &[FileChange],
     receipts: &Receipts,
     of: &Installation<'_>,
     agent_version: Option<String>,
-) -> Result<(), Refused> {
+) -> Result<(), FileRefusal> {
     let earlier = receipts.read(of)?;
-    if earlier.is_some() && !changes.iter().any(Change::is_needed) {
+    if earlier.is_some() && !changes.iter().any(FileChange::is_needed) {
         return Ok(());
     }
     let mut receipt = of.receipt(agent_version);
@@ -160,7 +165,7 @@ pub fn apply(
 }
 
 /// Returns the receipt of a file. A repeated installation keeps the content from before the first.
-fn file_receipt(change: &Change, earlier: Option<&Receipt>) -> FileReceipt {
+fn file_receipt(change: &FileChange, earlier: Option<&Receipt>) -> FileReceipt {
     let path = change.file.named.clone();
     let after = digest(&change.after);
     let now = change.file.content.as_deref();
@@ -180,8 +185,8 @@ fn file_receipt(change: &Change, earlier: Option<&Receipt>) -> FileReceipt {
     }
 }
 
-fn write_all(changes: &[Change], receipt: &mut Receipt) -> Result<(), Refused> {
-    let mut done: Vec<(&Change, Vec<PathBuf>)> = Vec::new();
+fn write_all(changes: &[FileChange], receipt: &mut Receipt) -> Result<(), FileRefusal> {
+    let mut done: Vec<(&FileChange, Vec<PathBuf>)> = Vec::new();
     for change in changes.iter().filter(|change| change.is_needed()) {
         match change.file.replace(&change.after, change.is_program) {
             Ok(made) => done.push((change, made)),
@@ -203,8 +208,8 @@ fn write_all(changes: &[Change], receipt: &mut Receipt) -> Result<(), Refused> {
 }
 
 /// Restores a file that was just written, unless somebody has changed it since.
-fn put_back(change: &Change, made: &[PathBuf]) {
-    let Ok(now) = change.file.again() else { return };
+fn put_back(change: &FileChange, made: &[PathBuf]) {
+    let Ok(now) = change.file.reread() else { return };
     if now.content.as_ref() != Some(&change.after) {
         return;
     }

@@ -60,7 +60,7 @@ fn first_word(text: &str) -> Option<(&str, &str)> {
 
 /// The share of an element that belongs to hookhost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Share {
+pub enum Ownership {
     /// No part of the element.
     Nothing,
     /// The whole element.
@@ -69,21 +69,21 @@ pub enum Share {
     Part,
 }
 
-/// Returns the share of an element that is this agent's hook. A group with other hooks is a [`Share::Part`].
+/// Returns the share of an element that is this agent's hook. A group with other hooks is a [`Ownership::Part`].
 #[must_use]
-pub fn share(element: &Value, agent: &str) -> Share {
+pub fn share(element: &Value, agent: &str) -> Ownership {
     if !is_ours(element, agent) {
-        return Share::Nothing;
+        return Ownership::Nothing;
     }
     match element.get("hooks").and_then(Value::as_array) {
-        Some(hooks) if hooks.iter().any(|hook| !is_ours(hook, agent)) => Share::Part,
-        _ => Share::Whole,
+        Some(hooks) if hooks.iter().any(|hook| !is_ours(hook, agent)) => Ownership::Part,
+        _ => Ownership::Whole,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Share, names_program, share};
+    use super::{Ownership, names_program, share};
     use serde_json::json;
 
     #[test]
@@ -107,13 +107,13 @@ mod tests {
     fn a_group_with_hooks_of_others_is_ours_in_part() {
         let ours = json!({ "type": "command", "command": "/bin/hookhost-hook", "args": ["claude-code"] });
         let theirs = json!({ "type": "command", "command": "lint" });
-        assert_eq!(share(&json!({ "matcher": "*", "hooks": [ours] }), "claude-code"), Share::Whole);
-        assert_eq!(share(&json!({ "matcher": "*", "hooks": [theirs, ours] }), "claude-code"), Share::Part);
-        assert_eq!(share(&json!({ "matcher": "*", "hooks": [theirs] }), "claude-code"), Share::Nothing);
-        assert_eq!(share(&json!({ "matcher": "*", "hooks": [ours] }), "codex"), Share::Nothing);
-        assert_eq!(share(&json!({ "command": "'/a b/hookhost-hook' \"cursor\" stop" }), "cursor"), Share::Whole);
-        assert_eq!(share(&json!({ "command": "hookhost-hook cursor-x stop" }), "cursor"), Share::Nothing);
-        assert_eq!(share(&json!({ "command": "hookhost-hook cursor stop" }), "cursor"), Share::Whole);
+        assert_eq!(share(&json!({ "matcher": "*", "hooks": [ours] }), "claude-code"), Ownership::Whole);
+        assert_eq!(share(&json!({ "matcher": "*", "hooks": [theirs, ours] }), "claude-code"), Ownership::Part);
+        assert_eq!(share(&json!({ "matcher": "*", "hooks": [theirs] }), "claude-code"), Ownership::Nothing);
+        assert_eq!(share(&json!({ "matcher": "*", "hooks": [ours] }), "codex"), Ownership::Nothing);
+        assert_eq!(share(&json!({ "command": "'/a b/hookhost-hook' \"cursor\" stop" }), "cursor"), Ownership::Whole);
+        assert_eq!(share(&json!({ "command": "hookhost-hook cursor-x stop" }), "cursor"), Ownership::Nothing);
+        assert_eq!(share(&json!({ "command": "hookhost-hook cursor stop" }), "cursor"), Ownership::Whole);
     }
 
     #[test]
@@ -128,16 +128,16 @@ mod tests {
             "/bin/my-hookhost-hook cursor stop",
         ] {
             let hook = json!({ "command": theirs });
-            assert_eq!(share(&hook, "cursor"), Share::Nothing, "{theirs}");
+            assert_eq!(share(&hook, "cursor"), Ownership::Nothing, "{theirs}");
         }
         for wrapper in ["/bin/log", "/bin/hookhost-hook.sh"] {
             let hook = json!({ "command": wrapper, "args": ["/bin/hookhost-hook", "cursor", "stop"] });
-            assert_eq!(share(&hook, "cursor"), Share::Nothing);
+            assert_eq!(share(&hook, "cursor"), Ownership::Nothing);
         }
         for ours in
             ["'/a (b)/hookhost-hook' cursor stop --on-failure=allow", "\"C:\\a\\hookhost-hook.exe\" cursor stop"]
         {
-            assert_eq!(share(&json!({ "command": ours }), "cursor"), Share::Whole, "{ours}");
+            assert_eq!(share(&json!({ "command": ours }), "cursor"), Ownership::Whole, "{ours}");
         }
     }
 }

@@ -20,7 +20,7 @@ const STREAMS_TIMEOUT: Duration = Duration::from_millis(500);
 /// The exit of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Ended {
+pub struct ProgramOutput {
     /// Exit code; `None` if a signal ended the program.
     pub code: Option<i32>,
     /// The first MiB of the standard output.
@@ -32,7 +32,7 @@ pub struct Ended {
 /// The reason why a program did not end by itself.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum NotEnded {
+pub enum ProgramError {
     /// The program could not be started.
     #[error("cannot be started ({0})")]
     NotStarted(#[from] io::Error),
@@ -51,7 +51,7 @@ pub fn run(
     variables: &[(&str, &OsStr)],
     input: &[u8],
     timeout: Duration,
-) -> Result<Ended, NotEnded> {
+) -> Result<ProgramOutput, ProgramError> {
     let (program, arguments) = words.split_first().ok_or_else(|| io::Error::other("no program is named"))?;
     let mut command = Command::new(program);
     command.args(arguments).current_dir(directory).envs(variables.iter().copied());
@@ -64,12 +64,12 @@ pub fn run(
     let (stdout, stderr) = (reader(child.stdout.take()), reader(child.stderr.take()));
     loop {
         if let Some(status) = child.try_wait()? {
-            return Ok(Ended { code: status.code(), stdout: read(&stdout), stderr: read(&stderr) });
+            return Ok(ProgramOutput { code: status.code(), stdout: read(&stdout), stderr: read(&stderr) });
         }
         if began.elapsed() >= timeout {
             kill(&mut child);
             let _ = child.wait();
-            return Err(NotEnded::TimedOut(timeout));
+            return Err(ProgramError::TimedOut(timeout));
         }
         thread::sleep(POLL_INTERVAL);
     }
@@ -167,29 +167,29 @@ fn kill(child: &mut Child) {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::{Ended, NotEnded, run};
+    use super::{ProgramError, ProgramOutput, run};
     use std::path::Path;
     use std::time::{Duration, Instant};
 
-    fn shell(script: &str, input: &[u8], timeout: Duration) -> Result<Ended, NotEnded> {
+    fn shell(script: &str, input: &[u8], timeout: Duration) -> Result<ProgramOutput, ProgramError> {
         run(&["sh".into(), "-c".into(), script.into()], Path::new("/"), &[], input, timeout)
     }
 
     #[test]
     fn what_it_reads_and_writes_and_how_it_ends_is_told() {
         let ended = shell("cat; echo no >&2; exit 3", b"yes", Duration::from_secs(20)).unwrap();
-        assert_eq!(ended, Ended { code: Some(3), stdout: b"yes".to_vec(), stderr: b"no\n".to_vec() });
+        assert_eq!(ended, ProgramOutput { code: Some(3), stdout: b"yes".to_vec(), stderr: b"no\n".to_vec() });
         assert_eq!(shell("kill -9 $$", b"", Duration::from_secs(20)).unwrap().code, None);
         assert!(matches!(
             run(&["/nowhere".into()], Path::new("/"), &[], b"", Duration::ZERO),
-            Err(NotEnded::NotStarted(_))
+            Err(ProgramError::NotStarted(_))
         ));
     }
 
     #[test]
     fn nothing_is_waited_for_longer_than_it_may_take() {
         let began = Instant::now();
-        assert!(matches!(shell("sleep 100", b"", Duration::from_millis(100)), Err(NotEnded::TimedOut(_))));
+        assert!(matches!(shell("sleep 100", b"", Duration::from_millis(100)), Err(ProgramError::TimedOut(_))));
         // It does not read, and something that it starts keeps its streams.
         let ended = shell("setsid sleep 100 & exit 0", &[0; 1 << 20], Duration::from_secs(20)).unwrap();
         assert_eq!(ended.code, Some(0));

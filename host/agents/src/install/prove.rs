@@ -2,11 +2,11 @@
 //! canary calls, as the agent would. The hook has to deny one and to let the other pass; a hook that denies everything
 //! proves nothing.
 
-use crate::install::configured::Configured;
+use crate::install::configured::ConfiguredHook;
 use crate::install::find;
-use crate::install::process::{self, Ended, NotEnded};
+use crate::install::process::{self, ProgramError, ProgramOutput};
 use crate::install::receipt::now;
-use crate::install::settings_file::{digest_of, look};
+use crate::install::settings_file::{digest_of, read_text};
 use crate::{Adapter, Reply, canary};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(90);
 const MAX_DIGESTED: u64 = 256 << 20;
 
 /// Maximum length of the kept output, in characters.
-const MAX_SAID: usize = 300;
+const MAX_OUTPUT_LENGTH: usize = 300;
 
 /// The hook's reaction to one canary call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,7 +122,7 @@ fn failed(trial: &Trial) -> String {
 #[must_use]
 pub fn prove(
     adapter: &Adapter,
-    commands: &[Configured],
+    commands: &[ConfiguredHook],
     directory: &Path,
     path: &OsStr,
     agent_version: Option<String>,
@@ -156,11 +156,11 @@ pub fn prove(
     })
 }
 
-fn judged(adapter: &Adapter, point: &str, command: &str, ended: Result<Ended, NotEnded>) -> Trial {
+fn judged(adapter: &Adapter, point: &str, command: &str, ended: Result<ProgramOutput, ProgramError>) -> Trial {
     let trial = |verdict, exit, said: &str| Trial { command: command.to_owned(), verdict, exit, said: cut(said) };
     let ended = match ended {
         Ok(ended) => ended,
-        Err(error @ (NotEnded::NotStarted(_) | NotEnded::TimedOut(_))) => {
+        Err(error @ (ProgramError::NotStarted(_) | ProgramError::TimedOut(_))) => {
             return trial(TrialVerdict::Failed, None, &format!("it {error}"));
         }
     };
@@ -183,10 +183,10 @@ fn judged(adapter: &Adapter, point: &str, command: &str, ended: Result<Ended, No
 
 fn cut(text: &str) -> String {
     let line = text.trim().replace(['\n', '\r'], " ");
-    if line.chars().count() <= MAX_SAID {
+    if line.chars().count() <= MAX_OUTPUT_LENGTH {
         return line;
     }
-    line.chars().take(MAX_SAID).chain(['…']).collect()
+    line.chars().take(MAX_OUTPUT_LENGTH).chain(['…']).collect()
 }
 
 /// The directory of proofs: one file per agent, one line per proof.
@@ -227,7 +227,7 @@ impl Proofs {
     /// Returns the newest proof of an agent. An unreadable line is skipped.
     #[must_use]
     pub fn newest(&self, agent: &str) -> Option<Proof> {
-        let text = look(&self.path(agent), None).ok()??;
+        let text = read_text(&self.path(agent), None).ok()??;
         text.lines().rev().find_map(|line| serde_json::from_str(line).ok())
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! A receipt is written before its files, so a crash between the two loses nothing.
 
-use crate::install::error::Refused;
-use crate::install::settings_file::{digest, look};
+use crate::install::error::FileRefusal;
+use crate::install::settings_file::{digest, read_text};
 use crate::plan::Scope;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -158,16 +158,16 @@ impl Receipts {
     ///
     /// # Errors
     /// If the receipt cannot be read, or has another format version.
-    pub fn read(&self, of: &Installation<'_>) -> Result<Option<Receipt>, Refused> {
+    pub fn read(&self, of: &Installation<'_>) -> Result<Option<Receipt>, FileRefusal> {
         let path = self.directory.join(of.file_name());
-        let Some(text) = look(&path, None)? else { return Ok(None) };
+        let Some(text) = read_text(&path, None)? else { return Ok(None) };
         let next = "move it away: the hook can still be taken out of the agent's files";
         let receipt: Receipt = serde_json::from_str(&text)
-            .map_err(|error| Refused::new(&path, format!("is not a receipt of this version ({error})"), next))?;
+            .map_err(|error| FileRefusal::new(&path, format!("is not a receipt of this version ({error})"), next))?;
         if receipt.format == FORMAT {
             Ok(Some(receipt))
         } else {
-            Err(Refused::new(&path, format!("is a receipt of the format {}", receipt.format), next))
+            Err(FileRefusal::new(&path, format!("is a receipt of the format {}", receipt.format), next))
         }
     }
 
@@ -175,19 +175,19 @@ impl Receipts {
     ///
     /// # Errors
     /// If the receipt cannot be written. The older one is then kept.
-    pub fn write(&self, of: &Installation<'_>, receipt: &Receipt) -> Result<(), Refused> {
+    pub fn write(&self, of: &Installation<'_>, receipt: &Receipt) -> Result<(), FileRefusal> {
         let path = self.directory.join(of.file_name());
-        write_private(&path, receipt).map_err(|error| Refused::io(&path, "written", &error))
+        write_private(&path, receipt).map_err(|error| FileRefusal::io(&path, "written", &error))
     }
 
     /// Removes a receipt, if there is one.
     ///
     /// # Errors
     /// If the receipt cannot be removed.
-    pub fn remove(&self, of: &Installation<'_>) -> Result<(), Refused> {
+    pub fn remove(&self, of: &Installation<'_>) -> Result<(), FileRefusal> {
         let path = self.directory.join(of.file_name());
         match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Refused::io(&path, "removed", &error)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(FileRefusal::io(&path, "removed", &error)),
             _ => Ok(()),
         }
     }

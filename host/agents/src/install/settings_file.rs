@@ -1,6 +1,6 @@
 //! People's files, read once, and replaced as a whole or not at all.
 
-use crate::install::error::Refused;
+use crate::install::error::FileRefusal;
 use data_encoding::HEXLOWER;
 use hookhost_files::{Guard, Links};
 use sha2::{Digest as _, Sha256};
@@ -24,17 +24,17 @@ pub struct SettingsFile {
     /// The content; `None` if the file does not exist.
     pub content: Option<Vec<u8>>,
     /// Owner, permissions and identity, if the file exists.
-    found: Option<Found>,
+    found: Option<FileIdentity>,
     /// The root of the project to which the file belongs.
     project: Option<PathBuf>,
 }
 
 /// Identifies the file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Found {
+struct FileIdentity {
     mode: u32,
     owner: (u32, u32),
-    identity: (u64, u64),
+    device_and_inode: (u64, u64),
 }
 
 impl SettingsFile {
@@ -44,35 +44,35 @@ impl SettingsFile {
     /// # Errors
     /// If the file cannot be read, is not a regular file, or is larger than 16 MiB, or if a link leads nowhere, to a
     /// file of another user, or out of the project.
-    pub fn read(named: &Path, project: Option<&Path>) -> Result<Self, Refused> {
-        let named = std::path::absolute(named).map_err(|error| Refused::io(named, "found", &error))?;
+    pub fn read(named: &Path, project: Option<&Path>) -> Result<Self, FileRefusal> {
+        let named = std::path::absolute(named).map_err(|error| FileRefusal::io(named, "found", &error))?;
         let is_link = fs::symlink_metadata(&named).is_ok_and(|metadata| metadata.is_symlink());
         check_within(&named, project)?;
         let real = match named.canonicalize() {
             Ok(real) => real,
             Err(_) if is_link => {
                 let next = "make the file that it leads to, or remove the link";
-                return Err(Refused::new(&named, "is a symbolic link that leads nowhere", next));
+                return Err(FileRefusal::new(&named, "is a symbolic link that leads nowhere", next));
             }
             Err(error) if is_missing(&error) => return Self::missing(named, project),
-            Err(error) => return Err(Refused::io(&named, "read", &error)),
+            Err(error) => return Err(FileRefusal::io(&named, "read", &error)),
         };
         let is_linked = is_link || leads_through_link(&named);
-        let unreadable = |error| Refused::unreadable(&named, error);
+        let unreadable = |error| FileRefusal::unreadable(&named, error);
         let file = hookhost_files::open(&real, Guard::Anybodys, Links::Followed).map_err(unreadable)?;
-        let metadata = file.metadata().map_err(|error| Refused::io(&named, "read", &error))?;
+        let metadata = file.metadata().map_err(|error| FileRefusal::io(&named, "read", &error))?;
         check_owner(&named, &real, is_linked, &metadata)?;
         let content = hookhost_files::read_opened(&real, &file, MAX_BYTES).map_err(unreadable)?;
         let project = project.map(Path::to_owned);
-        Ok(Self { real, is_linked, content: Some(content), found: Some(Found::of(&metadata)), named, project })
+        Ok(Self { real, is_linked, content: Some(content), found: Some(FileIdentity::of(&metadata)), named, project })
     }
 
     /// Reads the same file again.
-    pub(crate) fn again(&self) -> Result<Self, Refused> {
+    pub(crate) fn reread(&self) -> Result<Self, FileRefusal> {
         Self::read(&self.named, self.project.as_deref())
     }
 
-    fn missing(named: PathBuf, project: Option<&Path>) -> Result<Self, Refused> {
+    fn missing(named: PathBuf, project: Option<&Path>) -> Result<Self, FileRefusal> {
         let is_linked = leads_through_link(&named);
         if let Some(directory) = existing_ancestor(&named)
             && is_linked
@@ -88,7 +88,7 @@ impl SettingsFile {
     ///
     /// # Errors
     /// If the content is not UTF-8.
-    pub fn text(&self) -> Result<&str, Refused> {
+    pub fn text(&self) -> Result<&str, FileRefusal> {
         text_of(&self.named, self.content.as_deref().unwrap_or_default())
     }
 
@@ -96,11 +96,11 @@ impl SettingsFile {
     ///
     /// # Errors
     /// If the file is read-only.
-    pub fn check_writable(&self) -> Result<(), Refused> {
+    pub fn check_writable(&self) -> Result<(), FileRefusal> {
         let Some(found) = &self.found else { return Ok(()) };
         if found.mode & 0o200 == 0 {
             let next = format!("if it is to be changed, `chmod u+w {}`, and try again", quoted(&self.real));
-            return Err(Refused::new(&self.named, "is read-only", next));
+            return Err(FileRefusal::new(&self.named, "is read-only", next));
         }
         Ok(())
     }
@@ -111,12 +111,12 @@ impl SettingsFile {
     ///
     /// # Errors
     /// If the file has changed since it was read, or the new one cannot be written. The file is then unchanged.
-    pub fn replace(&self, content: &[u8], is_program: bool) -> Result<Vec<PathBuf>, Refused> {
+    pub fn replace(&self, content: &[u8], is_program: bool) -> Result<Vec<PathBuf>, FileRefusal> {
         self.check_writable()?;
         let mut made = Vec::new();
         let directory = self.real.parent().unwrap_or(Path::new("/"));
         if self.content.is_none() {
-            made = make_directories(directory).map_err(|error| Refused::io(&self.named, "written", &error))?;
+            made = make_directories(directory).map_err(|error| FileRefusal::io(&self.named, "written", &error))?;
         }
         let put = self.put(directory, content, is_program);
         if put.is_err() {
@@ -125,8 +125,8 @@ impl SettingsFile {
         put.map(|()| made)
     }
 
-    fn put(&self, directory: &Path, content: &[u8], is_program: bool) -> Result<(), Refused> {
-        let failed = |error: &io::Error| Refused::io(&self.named, "written", error);
+    fn put(&self, directory: &Path, content: &[u8], is_program: bool) -> Result<(), FileRefusal> {
+        let failed = |error: &io::Error| FileRefusal::io(&self.named, "written", error);
         let mut builder = tempfile::Builder::new();
         builder.prefix(".hookhost-");
         #[cfg(unix)]
@@ -160,42 +160,42 @@ impl SettingsFile {
     ///
     /// # Errors
     /// If the file has changed since it was read, or cannot be removed.
-    pub fn remove(&self) -> Result<(), Refused> {
+    pub fn remove(&self) -> Result<(), FileRefusal> {
         self.check_writable()?;
         self.check_unchanged()?;
-        fs::remove_file(&self.real).map_err(|error| Refused::io(&self.named, "removed", &error))
+        fs::remove_file(&self.real).map_err(|error| FileRefusal::io(&self.named, "removed", &error))
     }
 
     /// Checks that the file has not changed since it was read.
     ///
     /// # Errors
     /// If the file has changed.
-    pub fn check_unchanged(&self) -> Result<(), Refused> {
-        let now = self.again()?;
+    pub fn check_unchanged(&self) -> Result<(), FileRefusal> {
+        let now = self.reread()?;
         let is_same = now.real == self.real && now.content == self.content && now.found == self.found;
         if is_same { Ok(()) } else { Err(self.changed()) }
     }
 
-    fn changed(&self) -> Refused {
-        Refused::new(&self.named, "was changed by somebody else meanwhile", "try again")
+    fn changed(&self) -> FileRefusal {
+        FileRefusal::new(&self.named, "was changed by somebody else meanwhile", "try again")
     }
 }
 
-impl Found {
+impl FileIdentity {
     #[cfg(unix)]
     fn of(metadata: &Metadata) -> Self {
         use std::os::unix::fs::MetadataExt as _;
         Self {
             mode: metadata.mode() & 0o7777,
             owner: (metadata.uid(), metadata.gid()),
-            identity: (metadata.dev(), metadata.ino()),
+            device_and_inode: (metadata.dev(), metadata.ino()),
         }
     }
 
     #[cfg(not(unix))]
     fn of(metadata: &Metadata) -> Self {
         let mode = if metadata.permissions().readonly() { 0o444 } else { 0o644 };
-        Self { mode, owner: (0, 0), identity: (0, 0) }
+        Self { mode, owner: (0, 0), device_and_inode: (0, 0) }
     }
 
     /// Gives a new file the owner and permissions of this one.
@@ -222,11 +222,11 @@ impl Found {
 ///
 /// # Errors
 /// As [`SettingsFile::read`] and [`SettingsFile::text`], except for the owner and for links that lead nowhere.
-pub fn look(path: &Path, project: Option<&Path>) -> Result<Option<String>, Refused> {
+pub fn read_text(path: &Path, project: Option<&Path>) -> Result<Option<String>, FileRefusal> {
     check_within(path, project)?;
     match hookhost_files::read(path, Guard::Anybodys, Links::Followed, MAX_BYTES) {
         Err(error) if error.is_missing() => Ok(None),
-        Err(error) => Err(Refused::unreadable(path, error)),
+        Err(error) => Err(FileRefusal::unreadable(path, error)),
         Ok(content) => text_of(path, &content).map(|text| Some(text.to_owned())),
     }
 }
@@ -237,17 +237,17 @@ pub(crate) fn digest_of(path: &Path, most: u64) -> Option<String> {
     Some(digest(&content))
 }
 
-fn check_within(path: &Path, project: Option<&Path>) -> Result<(), Refused> {
+fn check_within(path: &Path, project: Option<&Path>) -> Result<(), FileRefusal> {
     let Some(project) = project else { return Ok(()) };
     match hookhost_files::check_within(path, project) {
         // If the project is missing, the file is missing as well.
         Err(error) if error.is_missing() => Ok(()),
-        checked => checked.map_err(|error| Refused::unreadable(path, error)),
+        checked => checked.map_err(|error| FileRefusal::unreadable(path, error)),
     }
 }
 
 /// Returns the content of a file as text.
-fn text_of<'a>(path: &Path, content: &'a [u8]) -> Result<&'a str, Refused> {
+fn text_of<'a>(path: &Path, content: &'a [u8]) -> Result<&'a str, FileRefusal> {
     let next = "save it as UTF-8, and try again";
     let what = match content {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [_, 0, ..] | [0, ..] => "is UTF-16, and not UTF-8".to_owned(),
@@ -264,7 +264,7 @@ fn text_of<'a>(path: &Path, content: &'a [u8]) -> Result<&'a str, Refused> {
             }
         },
     };
-    Err(Refused::new(path, what, next))
+    Err(FileRefusal::new(path, what, next))
 }
 
 /// Returns the SHA-256 of a content in hexadecimal digits.
@@ -324,7 +324,7 @@ fn leads_through_link(named: &Path) -> bool {
 /// Checks that the file belongs to this user. For root, a file without links may belong to anyone, because root
 /// restores its owner.
 #[cfg(unix)]
-fn check_owner(named: &Path, real: &Path, is_linked: bool, metadata: &Metadata) -> Result<(), Refused> {
+fn check_owner(named: &Path, real: &Path, is_linked: bool, metadata: &Metadata) -> Result<(), FileRefusal> {
     use std::os::unix::fs::MetadataExt as _;
     let me = rustix::process::geteuid().as_raw();
     if metadata.uid() == me || (me == 0 && !is_linked) {
@@ -332,11 +332,11 @@ fn check_owner(named: &Path, real: &Path, is_linked: bool, metadata: &Metadata) 
     }
     let whose = format!("belongs to another user (uid {})", metadata.uid());
     let what = if is_linked { format!("leads to {}, which {whose}", real.display()) } else { whose };
-    Err(Refused::new(named, what, "have that user install the hook, or put a file of your own in its place"))
+    Err(FileRefusal::new(named, what, "have that user install the hook, or put a file of your own in its place"))
 }
 
 #[cfg(not(unix))]
-fn check_owner(_: &Path, _: &Path, _: bool, _: &Metadata) -> Result<(), Refused> {
+fn check_owner(_: &Path, _: &Path, _: bool, _: &Metadata) -> Result<(), FileRefusal> {
     Ok(())
 }
 
@@ -349,7 +349,7 @@ pub(crate) fn quoted(path: &Path) -> String {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::{SettingsFile, look};
+    use super::{SettingsFile, read_text};
     use std::fs;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
@@ -443,7 +443,7 @@ mod tests {
         symlink("real", project.join("within")).unwrap();
         for path in ["file", "directory/rc", "directory/new"] {
             let path = project.join(path);
-            let (read, looked) = (SettingsFile::read(&path, Some(&project)), look(&path, Some(&project)));
+            let (read, looked) = (SettingsFile::read(&path, Some(&project)), read_text(&path, Some(&project)));
             for error in [read.unwrap_err(), looked.unwrap_err()] {
                 assert!(error.what.contains("which is outside of "), "{error}");
             }
@@ -451,7 +451,7 @@ mod tests {
         }
         let within = project.join("within/settings.json");
         assert!(SettingsFile::read(&within, Some(&project)).unwrap().is_linked);
-        assert_eq!(look(&within, Some(&project)).unwrap().as_deref(), Some("{}"));
+        assert_eq!(read_text(&within, Some(&project)).unwrap().as_deref(), Some("{}"));
     }
 
     #[test]
@@ -464,12 +464,13 @@ mod tests {
         for (name, why) in
             [("device", "not a regular file"), ("large", "larger than 16 MiB"), ("", "not a regular file")]
         {
-            for error in [SettingsFile::read(&path(name), None).unwrap_err(), look(&path(name), None).unwrap_err()] {
+            for error in [SettingsFile::read(&path(name), None).unwrap_err(), read_text(&path(name), None).unwrap_err()]
+            {
                 assert!(error.what.contains(why), "{error}");
             }
         }
-        assert_eq!(look(&path("nothing"), None), Ok(None));
-        assert_eq!(look(&path("large/nothing"), None), Ok(None));
+        assert_eq!(read_text(&path("nothing"), None), Ok(None));
+        assert_eq!(read_text(&path("large/nothing"), None), Ok(None));
     }
 
     #[test]

@@ -13,11 +13,11 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 /// The relation of a version to the supported versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Known {
+pub enum VersionSupport {
     /// Older than the oldest supported version.
     Older,
     /// Between the oldest and the newest supported version.
-    Yes,
+    Supported,
     /// Newer than the newest version that was tested.
     Newer,
     /// The version or the supported versions are unknown.
@@ -52,13 +52,13 @@ pub fn number_in(text: &str) -> Option<String> {
 
 /// Compares a version with those that the adapter supports.
 #[must_use]
-pub fn known(agent: &Agent, version: &str) -> Known {
+pub fn support(agent: &Agent, version: &str) -> VersionSupport {
     let (oldest, newest) = agent.versions;
     match (numbers(version), numbers(oldest), numbers(newest)) {
-        (Some(version), Some(oldest), _) if version.cmp(&oldest) == Ordering::Less => Known::Older,
-        (Some(version), _, Some(newest)) if version.cmp(&newest) == Ordering::Greater => Known::Newer,
-        (Some(_), Some(_), Some(_)) => Known::Yes,
-        _ => Known::Unknown,
+        (Some(version), Some(oldest), _) if version.cmp(&oldest) == Ordering::Less => VersionSupport::Older,
+        (Some(version), _, Some(newest)) if version.cmp(&newest) == Ordering::Greater => VersionSupport::Newer,
+        (Some(_), Some(_), Some(_)) => VersionSupport::Supported,
+        _ => VersionSupport::Unknown,
     }
 }
 
@@ -75,7 +75,7 @@ fn numbers(version: &str) -> Option<Vec<u64>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Known, known, number_in};
+    use super::{VersionSupport, number_in, support};
     use crate::by_name;
 
     #[test]
@@ -95,14 +95,14 @@ mod tests {
     fn a_version_is_older_or_newer_by_its_numbers() {
         let agent = by_name("claude-code").unwrap().agent();
         for (version, is) in [
-            ("2.1.294", Known::Older),
-            ("2.1.295", Known::Yes),
-            ("2.1.330-rc.1", Known::Yes),
-            ("2.1.1000", Known::Newer),
-            ("2.10", Known::Newer),
-            ("latest", Known::Unknown),
+            ("2.1.294", VersionSupport::Older),
+            ("2.1.295", VersionSupport::Supported),
+            ("2.1.330-rc.1", VersionSupport::Supported),
+            ("2.1.1000", VersionSupport::Newer),
+            ("2.10", VersionSupport::Newer),
+            ("latest", VersionSupport::Unknown),
         ] {
-            assert_eq!(known(agent, version), is, "{version}");
+            assert_eq!(support(agent, version), is, "{version}");
         }
     }
 }

@@ -4,7 +4,7 @@
 //! `HOOKHOST_WRITE_GOLDENS=1 cargo test -p hookhost-agents guarded` writes the table and the parts of the rules.
 
 use hookhost_agents::agents;
-use hookhost_agents::guarded::{self, Guarded, Unhooked};
+use hookhost_agents::guarded::{self, Guarded, HookBypass};
 use hookhost_agents::mcp_servers;
 use hookhost_agents::plan::{Context, OnFailure, Scope};
 use shell_syntax::guarded::Reach;
@@ -183,10 +183,10 @@ fn of_hooks() -> String {
         let (mut options, mut operands, mut further) = (Vec::new(), Vec::new(), Vec::new());
         for unhooked in guarded.unhooked {
             match unhooked {
-                Unhooked::Option(name) => options.push(*name),
-                Unhooked::Operands(words) => operands.push((*words).to_owned()),
-                Unhooked::Word(pattern) => further.push(format!("word = '{pattern}'")),
-                Unhooked::Words(pattern) => further.push(format!("line = '{}'", pattern.replace('\'', "\\x27"))),
+                HookBypass::Option(name) => options.push(*name),
+                HookBypass::Operands(words) => operands.push((*words).to_owned()),
+                HookBypass::Word(pattern) => further.push(format!("word = '{pattern}'")),
+                HookBypass::Words(pattern) => further.push(format!("line = '{}'", pattern.replace('\'', "\\x27"))),
             }
         }
         if !options.is_empty() {

@@ -105,7 +105,7 @@ fn nothing_that_a_repository_names_is_run_by_a_look_at_it() {
             of_repository(*adapter, &context, &trace);
             let (path, left_out) = find::searched(path.as_os_str(), &project, context.home);
             assert_eq!(left_out.len(), 1);
-            let diagnosis = doctor::examine(*adapter, &context, &path, doctor::Sought::ByName);
+            let diagnosis = doctor::examine(*adapter, &context, &path, doctor::Selection::ByName);
             let commands: Vec<_> = diagnosis.installed.iter().flat_map(|installed| &installed.commands).collect();
             assert!(commands.iter().all(|command| command.planned.is_none()), "{name}: {commands:#?}");
             let says = diagnosis.checks.iter().any(|check| check.says.contains("so it is not run here"));
@@ -166,7 +166,7 @@ fn every_agents_hook_is_installed_once_found_again_and_taken_out_without_a_trace
                     let changes =
                         install::prepare(&plan, &of, dialect, None).unwrap_or_else(|error| panic!("{name}: {error}"));
                     install::apply(&changes, &home.receipts(), &of, None).unwrap();
-                    changes.iter().any(install::Change::is_needed)
+                    changes.iter().any(install::FileChange::is_needed)
                 };
                 assert!(apply(), "{name}: the first time something is written");
                 assert!(!apply(), "{name}: the second time nothing is");

@@ -2,8 +2,8 @@
 
 use crate::home::{ANY, Home};
 use hookhost_agents::install;
-use hookhost_agents::install::check::State;
-use hookhost_agents::install::doctor::{Diagnosis, Sought, examine};
+use hookhost_agents::install::check::CheckState;
+use hookhost_agents::install::doctor::{Diagnosis, Selection, examine};
 use hookhost_agents::install::receipt::Installation;
 use hookhost_agents::plan::{Context, Scope};
 use std::fs;
@@ -33,12 +33,12 @@ fn path(home: &Home) -> std::ffi::OsString {
     std::env::join_paths([home.path("bin"), "/usr/bin".into(), "/bin".into()]).unwrap()
 }
 
-fn look(home: &Home) -> Diagnosis {
-    home.with_context(|context| examine(Home::adapter(), context, &path(home), Sought::ByName))
+fn read_text(home: &Home) -> Diagnosis {
+    home.with_context(|context| examine(Home::adapter(), context, &path(home), Selection::ByName))
 }
 
 /// What is said about something, of each state.
-fn said(diagnosis: &Diagnosis, about: &str, state: State) -> String {
+fn said(diagnosis: &Diagnosis, about: &str, state: CheckState) -> String {
     let checks = diagnosis.checks.iter().filter(|check| check.about == about && check.state == state);
     checks
         .map(|check| format!("{} → {}", check.says, check.next.as_deref().unwrap_or("-")))
@@ -49,8 +49,8 @@ fn said(diagnosis: &Diagnosis, about: &str, state: State) -> String {
 #[test]
 fn all_is_well_after_an_installation() {
     let home = installed("2.1.330");
-    let diagnosis = look(&home);
-    assert!(diagnosis.checks.iter().all(|check| check.state == State::Ok), "{:#?}", diagnosis.checks);
+    let diagnosis = read_text(&home);
+    assert!(diagnosis.checks.iter().all(|check| check.state == CheckState::Ok), "{:#?}", diagnosis.checks);
     let about: Vec<_> = diagnosis.checks.iter().map(|check| check.about).collect();
     assert_eq!(about, ["agent", "entry", "reached", "program"]);
     assert_eq!(diagnosis.version.as_deref(), Some("2.1.330"));
@@ -60,24 +60,26 @@ fn all_is_well_after_an_installation() {
 fn an_agent_that_is_missing_or_of_another_version_is_reported() {
     let home = Home::new();
     assert!(
-        said(&look(&home), "agent", State::Unknown)
+        said(&read_text(&home), "agent", CheckState::Unknown)
             .starts_with("neither a program `claude` on the PATH nor a directory")
     );
     assert_eq!(
-        said(&look(&home), "entry", State::Problem),
+        said(&read_text(&home), "entry", CheckState::Problem),
         "the hook is in no file of Claude Code → hookhost install claude-code"
     );
     fs::create_dir(home.path(".claude")).unwrap();
-    assert!(said(&look(&home), "agent", State::Unknown).contains(".claude is there, and no program `claude`"));
-    let older = said(&look(&installed("2.1.100")), "agent", State::Problem);
+    assert!(
+        said(&read_text(&home), "agent", CheckState::Unknown).contains(".claude is there, and no program `claude`")
+    );
+    let older = said(&read_text(&installed("2.1.100")), "agent", CheckState::Problem);
     assert!(older.contains("2.1.100 at ") && older.contains("is older than 2.1.295"), "{older}");
-    let newer = said(&look(&installed("3.0.0")), "agent", State::Unknown);
+    let newer = said(&read_text(&installed("3.0.0")), "agent", CheckState::Unknown);
     assert!(
         newer.contains("is newer than 2.1.330") && newer.ends_with("hookhost doctor claude-code --prove"),
         "{newer}"
     );
     let home = installed("none");
-    assert!(said(&look(&home), "agent", State::Unknown).contains("`--version` says no version"));
+    assert!(said(&read_text(&home), "agent", CheckState::Unknown).contains("`--version` says no version"));
 }
 
 #[test]
@@ -85,16 +87,16 @@ fn an_entry_that_is_missing_or_of_another_form_is_reported() {
     let home = installed("2.1.330");
     let text = home.read();
     home.write(&text.replace("\"PreToolUse\"", "\"PreToolUse_\""));
-    let missing = said(&look(&home), "entry", State::Problem);
+    let missing = said(&read_text(&home), "entry", CheckState::Problem);
     let (missing, foreign) = missing.split_once('\n').unwrap();
     assert_eq!(missing, "the user files of Claude Code lack the hook at PreToolUse → hookhost install claude-code");
     assert!(
         foreign.contains("has a command that mentions the hook") && foreign.contains("PreToolUse_ → see what it does")
     );
     home.write(&text.replace("\"matcher\": \"*\"", "\"matcher\": \"Bash\""));
-    assert!(said(&look(&home), "entry", State::Problem).contains("have another form of the hook"));
+    assert!(said(&read_text(&home), "entry", CheckState::Problem).contains("have another form of the hook"));
     home.write(&text[..text.len() / 2]);
-    assert!(said(&look(&home), "entry", State::Problem).contains("settings.json is not strict JSON"));
+    assert!(said(&read_text(&home), "entry", CheckState::Problem).contains("settings.json is not strict JSON"));
 }
 
 #[test]
@@ -106,9 +108,9 @@ fn what_keeps_the_agent_from_the_hook_is_reported() {
         ("\"allowManagedHooksOnly\": true,", "says `allowManagedHooksOnly`, so the agent runs no hook of the user"),
     ] {
         home.write(&text.replacen('{', &format!("{{{more}"), 1));
-        let reached = said(&look(&home), "reached", State::Problem);
+        let reached = said(&read_text(&home), "reached", CheckState::Problem);
         assert!(reached.contains(says), "{reached}");
-        assert_eq!(said(&look(&home), "reached", State::Ok), "");
+        assert_eq!(said(&read_text(&home), "reached", CheckState::Ok), "");
     }
     for (more, says) in [
         ("\"model\": 7,", "`model` in "),
@@ -116,22 +118,22 @@ fn what_keeps_the_agent_from_the_hook_is_reported() {
         ("// mine\n", "settings.json is not strict JSON, which is all that the agent reads ("),
     ] {
         home.write(&text.replacen('{', &format!("{{{more}"), 1));
-        let problems = look(&home).checks;
+        let problems = read_text(&home).checks;
         assert!(
-            problems.iter().any(|check| check.state == State::Problem && check.says.contains(says)),
+            problems.iter().any(|check| check.state == CheckState::Problem && check.says.contains(says)),
             "{problems:#?}"
         );
     }
     // The agent skips what it does not understand, and runs the rest.
     let bad = "\"Stop\": [{\"matcher\": \"(\", \"hooks\": []},";
     home.write(&text.replacen("\"Stop\": [", bad, 1));
-    let skipped = said(&look(&home), "reached", State::Unknown);
+    let skipped = said(&read_text(&home), "reached", CheckState::Unknown);
     assert!(
         skipped.contains("`hooks.Stop[0].matcher` in ")
             && skipped.contains("the agent skips this entry, and its version"),
         "{skipped}"
     );
-    assert_ne!(said(&look(&home), "reached", State::Ok), "");
+    assert_ne!(said(&read_text(&home), "reached", CheckState::Ok), "");
 }
 
 #[test]
@@ -139,12 +141,14 @@ fn directories_without_a_program_are_no_problem_unless_somebody_names_the_agent(
     let home = Home::new();
     fs::create_dir(home.path(".claude")).unwrap();
     let of = |sought| home.with_context(|context| examine(Home::adapter(), context, &path(&home), sought));
-    assert!(!of(Sought::ByName).is_well());
-    assert!(of(Sought::ByTraces).is_well());
+    assert!(!of(Selection::ByName).is_well());
+    assert!(of(Selection::ByTraces).is_well());
     // With the agent there, its calls pass.
     let home = installed("2.1.330");
     home.uninstall().unwrap();
-    assert!(!home.with_context(|context| examine(Home::adapter(), context, &path(&home), Sought::ByTraces)).is_well());
+    assert!(
+        !home.with_context(|context| examine(Home::adapter(), context, &path(&home), Selection::ByTraces)).is_well()
+    );
 }
 
 #[test]
@@ -192,12 +196,12 @@ fn every_documented_switch_of_an_agent_is_seen() {
             let context = Context { project: &project, ..*context };
             let changes = install::prepare(&adapter.install(&context).unwrap(), &of, ANY, None).unwrap();
             install::apply(&changes, &home.receipts(), &of, None).unwrap();
-            examine(adapter, &context, &path(&home), Sought::ByName)
+            examine(adapter, &context, &path(&home), Selection::ByName)
         });
         let name = path_of.file_name().unwrap().to_str().unwrap();
-        let says = said(&diagnosis, "reached", State::Problem);
+        let says = said(&diagnosis, "reached", CheckState::Problem);
         assert!(says.contains(name), "{agent} {text}: {says}");
-        assert_eq!(said(&diagnosis, "reached", State::Ok), "", "{agent} {text}");
+        assert_eq!(said(&diagnosis, "reached", CheckState::Ok), "", "{agent} {text}");
     }
 }
 
@@ -214,9 +218,9 @@ fn what_a_repository_links_to_is_not_read() {
         let _ = fs::remove_file(&file);
         symlink(leads_to, &file).unwrap();
         let diagnosis = home.with_context(|context| {
-            examine(Home::adapter(), &Context { project: &project, ..*context }, &path(&home), Sought::ByName)
+            examine(Home::adapter(), &Context { project: &project, ..*context }, &path(&home), Selection::ByName)
         });
-        let says = said(&diagnosis, "entry", State::Problem);
+        let says = said(&diagnosis, "entry", CheckState::Problem);
         assert!(says.contains(why) && says.contains("→ put the file itself in the link's place"), "{says}");
     }
 }
@@ -227,11 +231,11 @@ fn a_variable_of_the_agents_files_that_leads_the_hook_to_other_rules_is_reported
     let text = home.read();
     for (name, value) in [("HOOKHOST_CONFIG_DIR", "/nowhere"), ("XDG_STATE_HOME", "/nowhere"), ("HOME", "/project")] {
         home.write(&text.replacen('{', &format!("{{\"env\": {{\"{name}\": \"{value}\", \"EDITOR\": \"vi\"}},"), 1));
-        let reached = said(&look(&home), "reached", State::Problem);
+        let reached = said(&read_text(&home), "reached", CheckState::Problem);
         assert!(reached.contains(&format!("settings.json sets `{name}` to \"{value}\"")), "{reached}");
     }
     home.write(&text.replacen('{', &format!("{{\"env\": {{\"HOME\": {:?}}},", home.path(".")), 1));
-    assert_eq!(said(&look(&home), "reached", State::Problem), "", "its own");
+    assert_eq!(said(&read_text(&home), "reached", CheckState::Problem), "", "its own");
     home.write(&text);
     // Those of other agents, in files of assignments.
     for (agent, file) in [("gemini-cli", ".gemini/.env"), ("qwen-code", ".env"), ("codex", ".codex/.env")] {
@@ -244,9 +248,9 @@ fn a_variable_of_the_agents_files_that_leads_the_hook_to_other_rules_is_reported
             let of = Installation::new(agent, Scope::User, Path::new("/project"));
             let changes = install::prepare(&plan, &of, ANY, None).unwrap();
             install::apply(&changes, &home.receipts(), &of, None).unwrap();
-            examine(adapter, context, &path(&home), Sought::ByName)
+            examine(adapter, context, &path(&home), Selection::ByName)
         });
-        let reached = said(&diagnosis, "reached", State::Problem);
+        let reached = said(&diagnosis, "reached", CheckState::Problem);
         assert!(reached.contains(&format!("{} sets `XDG_CONFIG_HOME` to \"/nowhere\"", file.display())), "{reached}");
         fs::remove_file(file).unwrap();
     }
@@ -258,14 +262,14 @@ fn a_program_that_is_gone_or_that_others_can_write_is_reported() {
     let program = home.path("bin/hookhost-hook");
     for (bits, says) in [(0o777, "can be written by other users (mode 777)"), (0o644, "cannot be executed")] {
         mode(&program, bits);
-        let said = said(&look(&home), "program", State::Problem);
+        let said = said(&read_text(&home), "program", CheckState::Problem);
         assert!(said.contains(says), "{said}");
     }
     mode(&program, 0o755);
     mode(&home.path("bin"), 0o777);
-    assert!(said(&look(&home), "program", State::Problem).contains("bin can be written by other users"));
+    assert!(said(&read_text(&home), "program", CheckState::Problem).contains("bin can be written by other users"));
     fs::remove_file(&program).unwrap();
-    assert!(said(&look(&home), "program", State::Problem).contains("hookhost-hook is not there"));
+    assert!(said(&read_text(&home), "program", CheckState::Problem).contains("hookhost-hook is not there"));
 }
 
 #[test]
@@ -273,8 +277,10 @@ fn a_program_that_the_hook_starts_and_that_is_missing_is_reported() {
     let home = installed("2.1.330");
     let started = home.path("bin/hookhost");
     mode(&started, 0o777);
-    assert!(said(&look(&home), "program", State::Problem).contains("bin/hookhost can be written by other users"));
+    assert!(
+        said(&read_text(&home), "program", CheckState::Problem).contains("bin/hookhost can be written by other users")
+    );
     fs::remove_file(&started).unwrap();
-    let missing = said(&look(&home), "program", State::Problem);
+    let missing = said(&read_text(&home), "program", CheckState::Problem);
     assert!(missing.contains("bin/hookhost is not there → install hookhost again"), "{missing}");
 }

@@ -4,7 +4,7 @@ use crate::home::{ANY, Home};
 use hookhost_agents::install::receipt::{Content, Installation};
 use hookhost_agents::install::{self, json};
 use hookhost_agents::plan::Scope;
-use install::uninstall::Undo;
+use install::uninstall::UndoAction;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
@@ -17,14 +17,14 @@ fn uninstalling_puts_a_file_back_byte_for_byte_and_removes_one_that_was_not_ther
         home.write(text);
         home.install().unwrap();
         assert_ne!(home.read(), text);
-        assert_eq!(home.uninstall().unwrap(), [Undo::Restore(text.as_bytes().to_vec())]);
+        assert_eq!(home.uninstall().unwrap(), [UndoAction::Restore(text.as_bytes().to_vec())]);
         assert_eq!(home.read(), text);
     }
     let home = Home::new();
     home.install().unwrap();
-    assert_eq!(home.uninstall().unwrap(), [Undo::Remove]);
+    assert_eq!(home.uninstall().unwrap(), [UndoAction::Remove]);
     assert!(!home.path(".claude").exists(), "its directory was made for it");
-    assert_eq!(home.uninstall().unwrap(), [Undo::Nothing]);
+    assert_eq!(home.uninstall().unwrap(), [UndoAction::Nothing]);
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn of_a_file_that_somebody_changed_only_our_entries_are_taken() {
     home.install().unwrap();
     home.write(&home.read().replace("// mine", "// mine\n    \"more\": true,"));
     let undone = home.uninstall().unwrap();
-    assert!(matches!(undone.as_slice(), [Undo::TakeOut(_)]), "{undone:?}");
+    assert!(matches!(undone.as_slice(), [UndoAction::RemoveEntries(_)]), "{undone:?}");
     let expected = json::value(&THEIRS.replace("// mine", "\"more\": true,")).unwrap();
     assert_eq!(json::value(&home.read()).unwrap(), expected);
     assert!(home.read().contains("// mine"));
@@ -66,7 +66,7 @@ fn what_somebody_changed_between_two_installations_is_not_undone() {
     home.install().unwrap();
     home.write(&home.read().replace("big", "small"));
     home.install().unwrap();
-    assert!(matches!(home.uninstall().unwrap().as_slice(), [Undo::TakeOut(_)]));
+    assert!(matches!(home.uninstall().unwrap().as_slice(), [UndoAction::RemoveEntries(_)]));
     assert_eq!(json::value(&home.read()).unwrap(), serde_json::json!({ "model": "small" }));
 }
 
@@ -77,7 +77,7 @@ fn without_a_receipt_our_entries_are_taken_out() {
     home.install().unwrap();
     fs::remove_dir_all(home.path("state")).unwrap();
     home.install().unwrap();
-    assert!(matches!(home.uninstall().unwrap().as_slice(), [Undo::TakeOut(_)]));
+    assert!(matches!(home.uninstall().unwrap().as_slice(), [UndoAction::RemoveEntries(_)]));
     assert_eq!(json::value(&home.read()).unwrap(), serde_json::json!({ "model": "big" }));
 }
 
@@ -178,11 +178,11 @@ fn a_whole_file_is_written_and_removed_and_one_that_somebody_changed_is_left() {
     };
     apply().unwrap();
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o100, 0o100);
-    assert_eq!(undo(), [Undo::Remove]);
+    assert_eq!(undo(), [UndoAction::Remove]);
     assert!(!path.exists());
     apply().unwrap();
     fs::write(&path, "#!/bin/sh\nmine\n").unwrap();
-    assert_eq!(undo(), [Undo::Leave]);
+    assert_eq!(undo(), [UndoAction::Leave]);
     assert!(path.exists());
 }
 

@@ -1,8 +1,8 @@
 //! A home directory, and the plan of an agent in it.
 
 use hookhost_agents::install::receipt::{Installation, Receipts};
-use hookhost_agents::install::uninstall::Undo;
-use hookhost_agents::install::{self, Refused, uninstall};
+use hookhost_agents::install::uninstall::UndoAction;
+use hookhost_agents::install::{self, FileRefusal, uninstall};
 use hookhost_agents::plan::{Context, JsonDialect, OnFailure, Plan, Scope};
 use hookhost_agents::{Adapter, by_name};
 use std::fs;
@@ -74,13 +74,13 @@ impl Home {
         Installation::new("claude-code", Scope::User, Path::new("/project"))
     }
 
-    pub(crate) fn install(&self) -> Result<(), Refused> {
+    pub(crate) fn install(&self) -> Result<(), FileRefusal> {
         let of = Self::installation();
         let changes = install::prepare(&self.plan(), &of, ANY, self.receipts().read(&of)?.as_ref())?;
         install::apply(&changes, &self.receipts(), &of, Some("2.1.330".to_owned()))
     }
 
-    pub(crate) fn uninstall(&self) -> Result<Vec<Undo>, Refused> {
+    pub(crate) fn uninstall(&self) -> Result<Vec<UndoAction>, FileRefusal> {
         let receipt = self.receipts().read(&Self::installation())?;
         let undoings = uninstall::prepare(&self.plan(), &Self::installation(), receipt.as_ref())?;
         uninstall::apply(&undoings)?;

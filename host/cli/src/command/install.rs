@@ -13,8 +13,8 @@ use anyhow::anyhow;
 use hookhost::files::Lock;
 use hookhost_agents::install::find;
 use hookhost_agents::install::receipt::{Installation, Receipts};
-use hookhost_agents::install::version::{self, Known};
-use hookhost_agents::install::{self, Change};
+use hookhost_agents::install::version::{self, VersionSupport};
+use hookhost_agents::install::{self, FileChange};
 use hookhost_agents::plan::{OnFailure, Plan, Scope};
 use hookhost_agents::{Adapter, Covered};
 use std::fmt::Write as _;
@@ -98,13 +98,13 @@ pub(super) fn failed(adapter: &Adapter, error: &dyn std::fmt::Display) -> CliErr
     CliError::new(Exit::Failed, anyhow!("{}: {error}", adapter.agent().title))
 }
 
-fn unified(change: &Change) -> String {
+fn unified(change: &FileChange) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let before = change.file.content.as_deref().map(text);
     difference::unified(&change.file.real.to_string_lossy(), before.as_deref(), Some(&text(&change.after)))
 }
 
-fn about_file(text: &mut String, change: &Change, is_dry: bool) {
+fn about_file(text: &mut String, change: &FileChange, is_dry: bool) {
     let shown = one_line(&change.file.named.to_string_lossy());
     let does = match (change.is_needed(), change.file.content.is_some(), is_dry) {
         (false, ..) => "as it is",
@@ -128,11 +128,11 @@ fn about_version(text: &mut String, adapter: &Adapter, version: Option<&Result<S
         None if agent.programs.is_empty() => return,
         None => format!("no program `{}` is on the PATH", agent.programs.join("` or `")),
         Some(Err(why)) => one_line(why),
-        Some(Ok(version)) => match version::known(agent, version) {
-            Known::Older => {
+        Some(Ok(version)) => match version::support(agent, version) {
+            VersionSupport::Older => {
                 format!("{} is older than {oldest}, the oldest that is known: update it", one_line(version))
             }
-            Known::Newer => format!("{} is newer than {newest}, the newest that was tried", one_line(version)),
+            VersionSupport::Newer => format!("{} is newer than {newest}, the newest that was tried", one_line(version)),
             _ => return,
         },
     };

@@ -3,7 +3,8 @@
 
 use crate::server_name::ServerName;
 use hookhost_agents::directories::DIRECTORY_VARIABLES;
-use hookhost_agents::mcp_servers::{between, starts_proxy};
+use hookhost_agents::mcp_servers::{proxy_words, starts_proxy};
+use hookhost_relay::name::ServerName;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
@@ -112,7 +113,7 @@ fn behind(entry: &Value, name: &ServerName, program: &Program) -> Result<Value, 
             let words = if is_behind(&words, program) {
                 words[1..].to_vec()
             } else {
-                let before = between(name.as_str()).into_iter().map(str::to_owned);
+                let before = proxy_words(name.as_str()).into_iter().map(str::to_owned);
                 before.chain(words).collect()
             };
             (words, variables)

@@ -4,7 +4,7 @@
 //! As tested with 2.1.330, comments, a trailing comma, or a value of another type make the agent ignore the whole file.
 //! It skips an invalid hook, and runs the other hooks of the file.
 
-use super::Installed;
+use super::InstalledHook;
 use super::entries::{SCOPES, all_disabled, text};
 use crate::by_name;
 use crate::install::check::Check;
@@ -13,7 +13,7 @@ use crate::plan::{Context, JsonDialect, Scope};
 use serde_json::Value;
 use std::path::PathBuf;
 
-pub(super) fn reached(context: &Context<'_>, installed: &[Installed]) -> Vec<Check> {
+pub(super) fn reached(context: &Context<'_>, installed: &[InstalledHook]) -> Vec<Check> {
     let mut checks = Vec::new();
     let is_managed = installed.iter().any(|installed| installed.scope == Scope::Managed);
     for (scope, path) in files(context) {
@@ -21,7 +21,7 @@ pub(super) fn reached(context: &Context<'_>, installed: &[Installed]) -> Vec<Che
         let shown = path.display();
         let Ok(value) = json::value_in(&text, JsonDialect::Strict) else { continue };
         if let Some((key, kind)) =
-            TYPES.iter().find(|(key, kind)| value.get(*key).is_some_and(|value| !kind.fits(value)))
+            KEY_KINDS.iter().find(|(key, kind)| value.get(*key).is_some_and(|value| !kind.fits(value)))
         {
             let says = format!("`{key}` in {shown} is not {}, so the agent reads nothing of the file", kind.name());
             checks.push(Check::problem("reached", says, format!("correct `{key}` in {shown}")));
@@ -34,7 +34,7 @@ pub(super) fn reached(context: &Context<'_>, installed: &[Installed]) -> Vec<Che
         if value["env"]["CLAUDE_CODE_SIMPLE"].as_str().is_some_and(|value| !value.is_empty()) {
             checks.push(all_disabled(&path, "env.CLAUDE_CODE_SIMPLE"));
         }
-        if let Some(Invalid { place, why, hides_file }) = invalid(&value["hooks"]) {
+        if let Some(InvalidEntry { place, why, hides_file }) = invalid(&value["hooks"]) {
             let next = format!("correct `{place}` in {shown}");
             checks.push(if hides_file {
                 let says = format!("`{place}` in {shown} {why}, so the agent runs no hook of the file");
@@ -57,13 +57,13 @@ pub(super) fn reached(context: &Context<'_>, installed: &[Installed]) -> Vec<Che
 
 /// The required type of a key.
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum ValueKind {
     Bool,
     Text,
     Object,
 }
 
-impl Kind {
+impl ValueKind {
     fn fits(self, value: &Value) -> bool {
         match self {
             Self::Bool => value.is_boolean(),
@@ -82,13 +82,13 @@ impl Kind {
 }
 
 /// Keys whose type was tested. The agent also checks others.
-const TYPES: &[(&str, Kind)] = &[
-    ("allowManagedHooksOnly", Kind::Bool),
-    ("disableAllHooks", Kind::Bool),
-    ("env", Kind::Object),
-    ("hooks", Kind::Object),
-    ("model", Kind::Text),
-    ("permissions", Kind::Object),
+const KEY_KINDS: &[(&str, ValueKind)] = &[
+    ("allowManagedHooksOnly", ValueKind::Bool),
+    ("disableAllHooks", ValueKind::Bool),
+    ("env", ValueKind::Object),
+    ("hooks", ValueKind::Object),
+    ("model", ValueKind::Text),
+    ("permissions", ValueKind::Object),
 ];
 
 /// Returns the files from which the agent reads settings.
@@ -106,7 +106,7 @@ fn files(context: &Context<'_>) -> Vec<(Scope, PathBuf)> {
 
 /// An entry of `hooks` that the agent refuses.
 #[derive(Debug, PartialEq)]
-struct Invalid {
+struct InvalidEntry {
     place: String,
     why: String,
     /// True if a test showed that the entry keeps the agent from all hooks of the file.
@@ -114,10 +114,10 @@ struct Invalid {
 }
 
 /// Returns the first entry of `hooks` that the agent refuses.
-fn invalid(hooks: &Value) -> Option<Invalid> {
+fn invalid(hooks: &Value) -> Option<InvalidEntry> {
     let (place, why) = bad_entry(hooks)?;
     let hides_file = why == BAD_INPUT;
-    Some(Invalid { place, why, hides_file })
+    Some(InvalidEntry { place, why, hides_file })
 }
 
 /// As tested with 2.1.330, the agent runs no hook of a file that has such a hook.

@@ -4,12 +4,12 @@
 //! This module trusts no hook on behalf of the user. The agent's own list counts more than its files, because only the
 //! agent knows how to compute the hash of a hook.
 
-use super::Installed;
+use super::InstalledHook;
 use super::entries::{all_disabled, root, text};
 use crate::install::check::Check;
 use crate::install::ours;
 use crate::install::process;
-use crate::install::settings_file::look;
+use crate::install::settings_file::read_text;
 use crate::plan::{Context, FilePlan, JsonEntry, Scope, snake_case};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ const REVIEW: &str = "start `codex`, type /hooks, and trust the hooks of hookhos
 
 pub(super) fn reached(
     context: &Context<'_>,
-    installed: &[Installed],
+    installed: &[InstalledHook],
     program: Option<&Path>,
     path: &OsStr,
 ) -> Vec<Check> {
@@ -104,8 +104,8 @@ fn table(context: &Context<'_>, scope: Scope, path: &Path) -> Option<toml::Table
     text.trim_start_matches('\u{feff}').parse().ok()
 }
 
-fn untrusted(context: &Context<'_>, installed: &[Installed], program: Option<&Path>, path: &OsStr) -> Vec<Check> {
-    let keys = |installed: &Installed| -> Vec<[String; 2]> {
+fn untrusted(context: &Context<'_>, installed: &[InstalledHook], program: Option<&Path>, path: &OsStr) -> Vec<Check> {
+    let keys = |installed: &InstalledHook| -> Vec<[String; 2]> {
         installed.plan.files.iter().flat_map(|file| keys_of(file, root(context, installed.scope))).collect()
     };
     let keys: Vec<[String; 2]> = installed.iter().flat_map(keys).collect();
@@ -145,7 +145,7 @@ fn untrusted(context: &Context<'_>, installed: &[Installed], program: Option<&Pa
 /// numbers from 0. Each key is given with the file's own path and with its path after resolving links.
 fn keys_of(file: &FilePlan, project: Option<&Path>) -> Vec<[String; 2]> {
     let FilePlan::Json { path, entries } = file else { return Vec::new() };
-    let text = look(path, project).ok().flatten();
+    let text = read_text(path, project).ok().flatten();
     let value = text.and_then(|text| crate::install::json::value(&text).ok()).unwrap_or_default();
     let real = path.canonicalize().unwrap_or_else(|_| path.clone());
     let mut keys = Vec::new();
@@ -198,7 +198,7 @@ fn states(answer: &Value) -> BTreeMap<String, String> {
 #[cfg(test)]
 mod tests {
     use super::{disabled_in, keys_of, listed};
-    use crate::install::check::State;
+    use crate::install::check::CheckState;
     use crate::plan::{FilePlan, JsonEntry};
     use serde_json::json;
 
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_feature_that_is_off_is_found_in_every_form_and_profile() {
-        let states = |text: &str| -> Vec<State> {
+        let states = |text: &str| -> Vec<CheckState> {
             let checks = disabled_in("/etc/codex/requirements.toml".as_ref(), &text.parse().unwrap());
             checks.iter().map(|check| check.state).collect()
         };
@@ -233,9 +233,9 @@ mod tests {
             "profile = \"a\"\nprofiles.a.features.hooks = false\n[features]\nhooks = true",
             "allow_managed_hooks_only = true",
         ] {
-            assert_eq!(states(off), [State::Problem], "{off}");
+            assert_eq!(states(off), [CheckState::Problem], "{off}");
         }
-        assert_eq!(states("[profiles.a.features]\nhooks = false"), [State::Unknown]);
+        assert_eq!(states("[profiles.a.features]\nhooks = false"), [CheckState::Unknown]);
         for on in [
             "",
             "[features]\nhooks = true",

@@ -1,10 +1,10 @@
 //! Compares the entries of a plan with its files.
 
 use crate::install::check::Check;
-use crate::install::error::Refused;
+use crate::install::error::FileRefusal;
 use crate::install::json;
-use crate::install::ours::{self, Share};
-use crate::install::settings_file::look;
+use crate::install::ours::{self, Ownership};
+use crate::install::settings_file::read_text;
 use crate::plan::{Context, FilePlan, JsonDialect, JsonEntry, Plan, Scope};
 use crate::{Adapter, Agent};
 use serde_json::Value;
@@ -21,12 +21,12 @@ pub struct Presence {
     /// Entries that are missing.
     pub missing: Vec<String>,
     /// Files that cannot be read.
-    pub unreadable: Vec<Refused>,
+    pub unreadable: Vec<FileRefusal>,
 }
 
 impl Presence {
     /// Compares this agent's plan with its files. `dialect` is the JSON that the agent accepts. For `project`, see
-    /// [`look`].
+    /// [`read_text`].
     #[must_use]
     pub fn of(plan: &Plan, agent: &str, dialect: JsonDialect, project: Option<&Path>) -> Self {
         let mut presence = Self::default();
@@ -44,7 +44,7 @@ impl Presence {
 
     fn look_at(&mut self, file: &FilePlan, agent: &str, dialect: JsonDialect, project: Option<&Path>) {
         let path = file.path();
-        let content = match look(path, project) {
+        let content = match read_text(path, project) {
             Ok(content) => content,
             Err(why) => return self.unreadable.push(why),
         };
@@ -64,7 +64,7 @@ impl Presence {
                     None => Value::Null,
                     Some(Err(why)) => {
                         let what = format!("{why}, so the agent does not read it");
-                        return self.unreadable.push(Refused::new(path, what, "correct the file"));
+                        return self.unreadable.push(FileRefusal::new(path, what, "correct the file"));
                     }
                 };
                 for entry in entries {
@@ -89,7 +89,7 @@ impl Presence {
             _ => return,
         };
         let array = found(at).and_then(Value::as_array);
-        let ours = |element: &&Value| ours::share(element, agent) != Share::Nothing;
+        let ours = |element: &&Value| ours::share(element, agent) != Ownership::Nothing;
         let found: Vec<&Value> = array.into_iter().flatten().filter(ours).collect();
         let list = match found.as_slice() {
             [] => &mut self.missing,
@@ -124,7 +124,7 @@ pub(super) fn root<'a>(context: &Context<'a>, scope: Scope) -> Option<&'a Path> 
 
 /// Returns the text of a file of this scope; `None` if it does not exist or cannot be read.
 pub(super) fn text(context: &Context<'_>, scope: Scope, path: &Path) -> Option<String> {
-    look(path, root(context, scope)).ok()?
+    read_text(path, root(context, scope)).ok()?
 }
 
 /// Returns the agent's JSON files in a scope with their values. An unreadable file is left out.

@@ -1,6 +1,6 @@
 //! Finds settings that keep Gemini CLI from running a hook: a list of disabled hooks, and an untrusted directory.
 
-use super::Installed;
+use super::InstalledHook;
 use super::entries::{SCOPES, json_files, text};
 use crate::by_name;
 use crate::install::check::Check;
@@ -8,7 +8,7 @@ use crate::install::json;
 use crate::plan::{Context, Scope};
 use serde_json::Value;
 
-pub(super) fn reached(context: &Context<'_>, installed: &[Installed]) -> Vec<Check> {
+pub(super) fn reached(context: &Context<'_>, installed: &[InstalledHook]) -> Vec<Check> {
     let mut checks = Vec::new();
     let adapter = by_name("gemini-cli");
     let files: Vec<_> = adapter

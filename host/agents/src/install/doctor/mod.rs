@@ -12,11 +12,11 @@ mod switches;
 
 pub use entries::Presence;
 
-use crate::install::check::{Check, State};
-use crate::install::configured::{self, Configured};
-use crate::install::error::Refused;
-use crate::install::find::{self, Traces};
-use crate::install::version::{self, Known};
+use crate::install::check::{Check, CheckState};
+use crate::install::configured::{self, ConfiguredHook};
+use crate::install::error::FileRefusal;
+use crate::install::find::{self, AgentTraces};
+use crate::install::version::{self, VersionSupport};
 use crate::plan::{Context, Plan, Scope};
 use crate::{Adapter, Agent};
 use std::ffi::OsStr;
@@ -28,12 +28,12 @@ const MAX_SHOWN: usize = 200;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Diagnosis {
-    /// Traces of the agent on this machine.
-    pub traces: Traces,
+    /// AgentTraces of the agent on this machine.
+    pub traces: AgentTraces,
     /// The agent's version, if known.
     pub version: Option<String>,
     /// The scopes whose files contain the hook.
-    pub installed: Vec<Installed>,
+    pub installed: Vec<InstalledHook>,
     /// The checks.
     pub checks: Vec<Check>,
 }
@@ -41,7 +41,7 @@ pub struct Diagnosis {
 /// The hook in the files of one scope.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Installed {
+pub struct InstalledHook {
     /// The scope.
     pub scope: Scope,
     /// The plan for this scope.
@@ -49,7 +49,7 @@ pub struct Installed {
     /// The entries of the plan that the files contain.
     pub presence: Presence,
     /// The hook's commands in the files.
-    pub commands: Vec<Configured>,
+    pub commands: Vec<ConfiguredHook>,
 }
 
 impl Diagnosis {
@@ -62,23 +62,23 @@ impl Diagnosis {
     /// Returns the first problem.
     #[must_use]
     pub fn problem(&self) -> Option<&Check> {
-        self.checks.iter().find(|check| check.state == State::Problem)
+        self.checks.iter().find(|check| check.state == CheckState::Problem)
     }
 }
 
 /// The reason why an agent is examined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sought {
+pub enum Selection {
     /// The user has named the agent: a missing hook is a problem.
     ByName,
-    /// Traces of the agent were found. They can be left-over directories without a program; a missing hook is then no
+    /// AgentTraces of the agent were found. They can be left-over directories without a program; a missing hook is then no
     /// problem.
     ByTraces,
 }
 
 /// Examines an agent's program and its files of all scopes. `path` is the `PATH` for programs.
 #[must_use]
-pub fn examine(adapter: &Adapter, context: &Context<'_>, path: &OsStr, sought: Sought) -> Diagnosis {
+pub fn examine(adapter: &Adapter, context: &Context<'_>, path: &OsStr, sought: Selection) -> Diagnosis {
     let agent = adapter.agent();
     let traces = find::traces(adapter, context, path);
     let mut checks = Vec::new();
@@ -88,8 +88,8 @@ pub fn examine(adapter: &Adapter, context: &Context<'_>, path: &OsStr, sought: S
     checks.extend(unreadable.iter().map(|why| Check::problem("entry", why.finding(), why.next.clone())));
     if installed.is_empty() {
         let mut nowhere = nowhere(adapter, context);
-        if sought == Sought::ByTraces && traces.program.is_none() && nowhere.state == State::Problem {
-            nowhere.state = State::Unknown;
+        if sought == Selection::ByTraces && traces.program.is_none() && nowhere.state == CheckState::Problem {
+            nowhere.state = CheckState::Unknown;
         }
         checks.push(nowhere);
         return Diagnosis { traces, version, installed, checks };
@@ -99,7 +99,7 @@ pub fn examine(adapter: &Adapter, context: &Context<'_>, path: &OsStr, sought: S
         checks.extend(foreign(agent, installed));
     }
     let reached = reached(adapter, context, &installed, &traces, path);
-    let is_reached = reached.iter().all(|check| check.state != State::Problem);
+    let is_reached = reached.iter().all(|check| check.state != CheckState::Problem);
     checks.extend(reached);
     if is_reached {
         checks.push(Check::ok("reached", "no file of the agent disables hooks or makes this one unreadable"));
@@ -110,7 +110,7 @@ pub fn examine(adapter: &Adapter, context: &Context<'_>, path: &OsStr, sought: S
 
 /// Returns a problem for the first command that mentions the hook program and is not from hookhost's plan. The agent
 /// runs it.
-fn foreign(agent: &Agent, installed: &Installed) -> Option<Check> {
+fn foreign(agent: &Agent, installed: &InstalledHook) -> Option<Check> {
     let command = installed.commands.iter().find(|command| command.planned.is_none())?;
     let words: Vec<_> = command.run.words().iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let (file, shown) = (command.file.display(), words.join(" "));
@@ -129,8 +129,8 @@ fn foreign(agent: &Agent, installed: &Installed) -> Option<Check> {
 
 /// Returns the scopes whose files contain the hook. Adds each file that cannot be read to `unreadable`.
 #[must_use]
-pub fn installed(adapter: &Adapter, context: &Context<'_>, unreadable: &mut Vec<Refused>) -> Vec<Installed> {
-    let mut installed: Vec<Installed> = Vec::new();
+pub fn installed(adapter: &Adapter, context: &Context<'_>, unreadable: &mut Vec<FileRefusal>) -> Vec<InstalledHook> {
+    let mut installed: Vec<InstalledHook> = Vec::new();
     for scope in entries::SCOPES {
         let Ok(plan) = adapter.install(&Context { scope, ..*context }) else { continue };
         // In the home directory, the project's files are the user's.
@@ -144,7 +144,7 @@ pub fn installed(adapter: &Adapter, context: &Context<'_>, unreadable: &mut Vec<
         let files = plan.files.iter().filter_map(|file| configured::of_file(file, project).ok());
         let commands: Vec<_> = files.flatten().filter(|command| command.is_for(adapter.agent().name)).collect();
         if presence.any() || !commands.is_empty() {
-            installed.push(Installed { scope, plan, presence, commands });
+            installed.push(InstalledHook { scope, plan, presence, commands });
         }
     }
     installed
@@ -166,7 +166,7 @@ fn nowhere(adapter: &Adapter, context: &Context<'_>) -> Check {
 }
 
 /// Checks that the agent is installed in a supported version, and returns the version.
-fn here(adapter: &Adapter, traces: &Traces, path: &OsStr, checks: &mut Vec<Check>) -> Option<String> {
+fn here(adapter: &Adapter, traces: &AgentTraces, path: &OsStr, checks: &mut Vec<Check>) -> Option<String> {
     let agent = adapter.agent();
     let (oldest, newest) = agent.versions;
     if agent.programs.is_empty() {
@@ -195,18 +195,18 @@ fn here(adapter: &Adapter, traces: &Traces, path: &OsStr, checks: &mut Vec<Check
         }
     };
     let prove = format!("hookhost doctor {} --prove", agent.name);
-    checks.push(match version::known(agent, &version) {
-        Known::Yes => Check::ok("agent", format!("{} {version} is at {shown}", agent.title)),
-        Known::Older => {
+    checks.push(match version::support(agent, &version) {
+        VersionSupport::Supported => Check::ok("agent", format!("{} {version} is at {shown}", agent.title)),
+        VersionSupport::Older => {
             let says = format!("{} {version} at {shown} is older than {oldest}, the oldest that is known", agent.title);
             Check::problem("agent", says, format!("update {}, or see what it does with {prove}", agent.title))
         }
-        Known::Newer => {
+        VersionSupport::Newer => {
             let says =
                 format!("{} {version} at {shown} is newer than {newest}, the newest that was tried", agent.title);
             Check::unknown("agent", says, prove)
         }
-        Known::Unknown => {
+        VersionSupport::Unknown => {
             Check::unknown("agent", format!("{} {version} is at {shown}; no version was tried", agent.title), prove)
         }
     });
@@ -217,8 +217,8 @@ fn here(adapter: &Adapter, traces: &Traces, path: &OsStr, checks: &mut Vec<Check
 fn reached(
     adapter: &Adapter,
     context: &Context<'_>,
-    installed: &[Installed],
-    traces: &Traces,
+    installed: &[InstalledHook],
+    traces: &AgentTraces,
     path: &OsStr,
 ) -> Vec<Check> {
     let mut checks = switches::disabled(adapter, context, installed);

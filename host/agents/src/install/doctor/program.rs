@@ -1,17 +1,17 @@
 //! Checks the programs that an agent's files name, and the program that they start: they have to exist, and other users
 //! must not be able to write them.
 
-use super::Installed;
+use super::InstalledHook;
 use crate::Agent;
 use crate::install::check::Check;
 use crate::install::find::is_executable;
 use std::path::{Path, PathBuf};
 
 /// Name of the program that the hook starts.
-const STARTED: &str = "hookhost";
+const HOST_PROGRAM: &str = "hookhost";
 
 /// Returns a check for each program that the files name.
-pub(super) fn checks(agent: &Agent, installed: &[Installed]) -> Vec<Check> {
+pub(super) fn checks(agent: &Agent, installed: &[InstalledHook]) -> Vec<Check> {
     let mut programs: Vec<PathBuf> = Vec::new();
     for command in installed.iter().flat_map(|installed| &installed.commands) {
         if let Some(program) = command.program()
@@ -32,7 +32,7 @@ fn check(agent: &Agent, program: &Path) -> Check {
         );
         return Check::problem("program", says, install);
     }
-    let needed = program.with_file_name(STARTED);
+    let needed = program.with_file_name(HOST_PROGRAM);
     let problem = problem(program, &install).or_else(|| problem(&needed, "install hookhost again"));
     if let Some(problem) = problem {
         return problem;

@@ -1,6 +1,6 @@
 //! Settings that disable all hooks, for each agent that documents one.
 
-use super::Installed;
+use super::InstalledHook;
 use super::entries::{SCOPES, all_disabled, json_files, text};
 use crate::Adapter;
 use crate::install::check::Check;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// A setting that disables all hooks of an agent.
-struct Switch {
+struct DisablingSetting {
     agents: &'static [&'static str],
     /// The keys that lead to the setting, outermost first.
     at: &'static [&'static str],
@@ -18,18 +18,18 @@ struct Switch {
     off: bool,
 }
 
-const SWITCHES: &[Switch] = &[
-    Switch {
+const DISABLING_SETTINGS: &[DisablingSetting] = &[
+    DisablingSetting {
         agents: &["claude-code", "claude-code-mods", "copilot-cli", "qwen-code", "droid"],
         at: &["disableAllHooks"],
         off: true,
     },
-    Switch { agents: &["droid"], at: &["hooksDisabled"], off: true },
-    Switch { agents: &["gemini-cli", "qwen-code"], at: &["hooksConfig", "enabled"], off: false },
+    DisablingSetting { agents: &["droid"], at: &["hooksDisabled"], off: true },
+    DisablingSetting { agents: &["gemini-cli", "qwen-code"], at: &["hooksConfig", "enabled"], off: false },
     // Gemini CLI had the setting here before, and Qwen Code still reads it here.
-    Switch { agents: &["gemini-cli", "qwen-code"], at: &["hooks", "enabled"], off: false },
-    Switch { agents: &["gemini-cli", "qwen-code"], at: &["tools", "enableHooks"], off: false },
-    Switch { agents: &["antigravity"], at: &["hookhost", "enabled"], off: false },
+    DisablingSetting { agents: &["gemini-cli", "qwen-code"], at: &["hooks", "enabled"], off: false },
+    DisablingSetting { agents: &["gemini-cli", "qwen-code"], at: &["tools", "enableHooks"], off: false },
+    DisablingSetting { agents: &["antigravity"], at: &["hookhost", "enabled"], off: false },
 ];
 
 /// Returns settings files that never contain hookhost's hook, and that can disable it.
@@ -59,7 +59,7 @@ fn more_files(agent: &str, context: &Context<'_>) -> Vec<(Scope, PathBuf)> {
 }
 
 /// Returns a problem for each setting that disables the agent's hooks.
-pub(super) fn disabled(adapter: &Adapter, context: &Context<'_>, installed: &[Installed]) -> Vec<Check> {
+pub(super) fn disabled(adapter: &Adapter, context: &Context<'_>, installed: &[InstalledHook]) -> Vec<Check> {
     let agent = adapter.agent().name;
     let of_machine = installed.iter().any(|installed| installed.scope == Scope::Managed);
     let mut files = Vec::new();
@@ -76,11 +76,11 @@ pub(super) fn disabled(adapter: &Adapter, context: &Context<'_>, installed: &[In
     files.dedup_by(|one, other| one.0 == other.0);
     let mut checks = Vec::new();
     for (path, value) in &files {
-        let says = |switch: &&Switch| {
+        let says = |switch: &&DisablingSetting| {
             let found = switch.at.iter().try_fold(value, |value, key| value.get(key));
             switch.agents.contains(&agent) && found == Some(&Value::Bool(switch.off))
         };
-        checks.extend(SWITCHES.iter().filter(says).map(|switch| {
+        checks.extend(DISABLING_SETTINGS.iter().filter(says).map(|switch| {
             let key = switch.at.join(".");
             all_disabled(path, &if switch.off { key } else { format!("{key} = false") })
         }));

@@ -16,8 +16,8 @@ use crate::output::{
     style::{ADVICE, DIM, ERROR, GOOD, NAME, WARNING},
     time,
 };
-use hookhost_agents::install::check::{Check, State};
-use hookhost_agents::install::doctor::{self, Diagnosis, Sought};
+use hookhost_agents::install::check::{Check, CheckState};
+use hookhost_agents::install::doctor::{self, Diagnosis, Selection};
 use hookhost_agents::install::prove::{self, Proof, Proofs};
 use hookhost_agents::plan::Scope;
 use hookhost_agents::{Adapter, canary};
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
     common.extend(left_out(&places));
     let mut objects = Vec::new();
     let mut text = String::new();
-    let mut is_well = common.iter().all(|check| check.state != State::Problem);
+    let mut is_well = common.iter().all(|check| check.state != CheckState::Problem);
     for (adapter, mut diagnosis, proof) in examined {
         diagnosis.checks.push(events.check(adapter.agent()));
         is_well &= diagnosis.is_well();
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
 
 /// Examines the named agents, or each agent on this machine. `hookhost agents` and `hookhost doctor` share it, so they agree.
 pub(super) fn diagnoses(places: &AgentPlaces, named: &[String]) -> Vec<(&'static Adapter, Diagnosis)> {
-    let sought = if named.is_empty() { Sought::ByTraces } else { Sought::ByName };
+    let sought = if named.is_empty() { Selection::ByTraces } else { Selection::ByName };
     let examine = |adapter: &'static Adapter| {
         let context = places.context(adapter.agent().name, Scope::User);
         (adapter, doctor::examine(adapter, &context, &places.path, sought))
@@ -77,7 +77,7 @@ pub(super) fn diagnoses(places: &AgentPlaces, named: &[String]) -> Vec<(&'static
     });
     let is_here = |(adapter, diagnosis): &(&'static Adapter, Diagnosis)| {
         let has_traces = diagnosis.traces.any() && !is_second_way(*adapter);
-        sought == Sought::ByName || has_traces || !diagnosis.installed.is_empty()
+        sought == Selection::ByName || has_traces || !diagnosis.installed.is_empty()
     };
     diagnoses.into_iter().filter(is_here).collect()
 }
@@ -159,9 +159,9 @@ fn kept(agent: &str, proof: Option<&Proof>) -> Check {
 
 fn line(text: &mut String, check: &Check) {
     let style = match check.state {
-        State::Ok => GOOD,
-        State::Problem => ERROR,
-        State::Unknown => WARNING,
+        CheckState::Ok => GOOD,
+        CheckState::Problem => ERROR,
+        CheckState::Unknown => WARNING,
     };
     let Check { about, says, next, .. } = check;
     let _ = writeln!(text, "  {style}{:7}{style:#} {DIM}{about:8}{DIM:#} {}", check.state.name(), one_line(says));

@@ -12,10 +12,10 @@ use anyhow::anyhow;
 use hookhost::files::Lock;
 use hookhost_agents::Adapter;
 use hookhost_agents::directories::DIRECTORY_VARIABLES;
-use hookhost_agents::install::mcp_servers::{Change, Proxy, Server, with_proxy, without_proxy};
+use hookhost_agents::install::mcp_servers::{ServerChange, ProxyCommand, ServerEntry, with_proxy, without_proxy};
 use hookhost_agents::install::mcp_servers_toml;
 use hookhost_agents::install::settings_file::SettingsFile;
-use hookhost_agents::mcp_servers::{self, Format};
+use hookhost_agents::mcp_servers::{self, ServersFormat};
 use hookhost_agents::plan::Scope;
 use hookhost_client::start;
 use hookhost_proxy::server_name::ServerName;
@@ -25,9 +25,9 @@ use std::fmt::Write as _;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum To {
     /// The proxy.
-    Proxy,
+    ProxyCommand,
     /// The server itself.
-    Server,
+    ServerEntry,
 }
 
 pub(crate) fn change_servers(
@@ -90,20 +90,20 @@ fn change(
     let text = file.text().map_err(|error| failed(&error))?;
     let shown = one_line(&found.path.to_string_lossy());
     let edited = match to {
-        To::Proxy => {
+        To::ProxyCommand => {
             let program = start::program().map_err(|error| failed(&error))?;
             let name_of = |name: &str| {
                 let made = ServerName::new(name).ok().or_else(|| ServerName::made_of(name));
                 made.map(|name| name.to_string())
             };
-            let proxy = Proxy { program: &program, name_of: &name_of, misleads: &misleads };
+            let proxy = ProxyCommand { program: &program, name_of: &name_of, misleads: &misleads };
             match found.format {
-                Format::Toml => mcp_servers_toml::with_proxy(text, found.places, &proxy),
+                ServersFormat::Toml => mcp_servers_toml::with_proxy(text, found.places, &proxy),
                 _ => with_proxy(text, found.places, adapter.json_dialect(), &proxy),
             }
         }
-        To::Server => match found.format {
-            Format::Toml => mcp_servers_toml::without_proxy(text, found.places),
+        To::ServerEntry => match found.format {
+            ServersFormat::Toml => mcp_servers_toml::without_proxy(text, found.places),
             _ => without_proxy(text, found.places),
         },
     };
@@ -121,7 +121,7 @@ fn change(
             said.push_str("  restart the agent, so that it starts them\n");
         }
     }
-    let is_misled = |server: &Server| matches!(server.change, Change::Misled(_));
+    let is_misled = |server: &ServerEntry| matches!(server.change, ServerChange::MisleadingVariable(_));
     Ok((said, !servers.iter().any(is_misled)))
 }
 
@@ -132,17 +132,17 @@ fn misleads(name: &str, value: &str) -> bool {
     DIRECTORY_VARIABLES.contains(&name) && !own && value != format!("${{{name}}}") && value != format!("${name}")
 }
 
-fn about(said: &mut String, server: &Server, to: To) {
+fn about(said: &mut String, server: &ServerEntry, to: To) {
     let project = server.project.as_deref().map(|project| format!(" {DIM}(in {}){DIM:#}", one_line(project)));
     let name = one_line(&server.name) + &project.unwrap_or_default();
     let _ = match (&server.change, to) {
-        (Change::Changed, To::Proxy) => writeln!(said, "  {GOOD}proxied  {GOOD:#} {name}"),
-        (Change::Changed, To::Server) => writeln!(said, "  {GOOD}by itself{GOOD:#} {name}"),
-        (Change::AsItIs, _) => writeln!(said, "  {DIM}as it is {DIM:#} {name}"),
-        (Change::Service, _) => {
+        (ServerChange::Changed, To::ProxyCommand) => writeln!(said, "  {GOOD}proxied  {GOOD:#} {name}"),
+        (ServerChange::Changed, To::ServerEntry) => writeln!(said, "  {GOOD}by itself{GOOD:#} {name}"),
+        (ServerChange::Unchanged, _) => writeln!(said, "  {DIM}as it is {DIM:#} {name}"),
+        (ServerChange::Service, _) => {
             writeln!(said, "  {WARNING}left     {WARNING:#} {name}: a service; `hookhost mcp --http URL` proxies it")
         }
-        (Change::Misled(variable), _) => writeln!(
+        (ServerChange::MisleadingVariable(variable), _) => writeln!(
             said,
             "  {WARNING}left     {WARNING:#} {name}: its variable {} leads hookhost to other rules, and it runs without the proxy; \
              take the variable out, and try again",
