@@ -51,7 +51,7 @@ enum Subject<'a> {
 
 /// Finds a rule by its id, or a catalogue by its id or the name after its `/`.
 fn find<'a>(catalogues: &'a [CataloguePage], id: &str) -> Result<Subject<'a>, CliError> {
-    let mut rules = catalogues.iter().flat_map(|catalogue| &catalogue.rules);
+    let rules = catalogues.iter().flat_map(|catalogue| &catalogue.rules);
     if let Some(rule) = rules.clone().find(|rule| rule.id == id) {
         return Ok(Subject::Rule(rule));
     }
@@ -60,13 +60,13 @@ fn find<'a>(catalogues: &'a [CataloguePage], id: &str) -> Result<Subject<'a>, Cl
     }
     let names = catalogues.iter().flat_map(|catalogue| [&*catalogue.id, catalogue.name()]);
     let error = CliError::usage(format!("there is no rule and no catalogue {}", quoted(id)));
-    Err(match nearest(id, rules.by_ref().map(|rule| &*rule.id).chain(names)) {
+    Err(match nearest(id, rules.map(|rule| &*rule.id).chain(names)) {
         Some(near) => error.advise(format!("hookhost rule explain {near}")),
         None => error.advise("hookhost rule explain"),
     })
 }
 
-/// Writes the Markdown pages. Files of the same names are never replaced.
+/// Writes the Markdown pages. Fails if the directory is not empty, so that no file is replaced.
 fn write(directory: &Path, catalogues: &[CataloguePage]) -> io::Result<()> {
     std::fs::create_dir_all(directory)?;
     if directory.read_dir()?.next().is_some() {
