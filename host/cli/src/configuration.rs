@@ -13,8 +13,8 @@ use hookhost::config::{
 use hookhost_agent::config::AgentSection;
 use hookhost_agent::config::SentVariable;
 use hookhost_agent::mcp::McpSection;
-use hookhost_proxy::mcp::policy::Section;
 use hookhost_models::Keys;
+use hookhost_proxy::mcp::policy::Section;
 use std::path::{Path, PathBuf};
 
 /// The sections of `hookhost.toml` that do not belong to the engine.

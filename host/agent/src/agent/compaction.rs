@@ -1,8 +1,6 @@
 //! Summarises the older part of a conversation that nears the model's context window. The model or a plugin writes the
 //! summary, which replaces the older part in requests. The transcript on disk and the one that plugins read stay whole.
 
-use hookhost_models::{Delta, ProviderError, Request};
-use hookhost_models::message::{Author, Message, TokenUsage};
 use super::AgentEvent;
 use super::request::{GatedRequest, OutgoingRequest};
 use super::run::Run;
@@ -10,6 +8,8 @@ use super::state::TaskEnd;
 use super::wire_hooks::WholeResponse;
 use futures_util::StreamExt as _;
 use hookhost::contract::{Compaction, Decision, EventKind, TransformOutcome};
+use hookhost_models::message::{Author, Message, TokenUsage};
+use hookhost_models::{Delta, ProviderError, Request};
 use serde_json::{Value, json};
 
 /// Percentages of the context window: the size that triggers a summary, and the part that is kept unchanged.

@@ -1,7 +1,6 @@
 //! The tool `agent`: runs a task in a sub-agent with its own context, under the same plugins. The sub-agent's session
 //! names its parent and is one level deeper. Its tokens count for both sessions, and it ends with its parent.
 
-use hookhost_models::ToolDefinition;
 use super::limits::{Limits, Spawn};
 use super::run::Run;
 use super::run_context::RunContext;
@@ -9,6 +8,7 @@ use super::{Agent, AgentEvent, Reporter, RunOutcome, Status};
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, parsed};
 use async_trait::async_trait;
 use hookhost::contract::{Decision, EventKind, Subagent, SubagentSummary};
+use hookhost_models::ToolDefinition;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -1,12 +1,12 @@
 //! The tool `submit_plan`: the model splits its work into tasks, which join the queue once `plan-submit` allows them.
 
-use hookhost_models::ToolDefinition;
 use super::run_context::RunContext;
 use super::{AgentEvent, MAX_TASKS};
 use crate::plural::counted;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, parsed};
 use async_trait::async_trait;
 use hookhost::contract::{Decision, EventKind, Plan, Task};
+use hookhost_models::ToolDefinition;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fmt::Write as _;

@@ -5,7 +5,7 @@ use super::AgentEvent;
 use super::request::OutgoingRequest;
 use super::run::Run;
 use super::state::TaskEnd;
-use hookhost::contract::{EventKind, Decision, Json, ModelRef, RawRequest, RawResponse, TransformOutcome};
+use hookhost::contract::{Decision, EventKind, Json, ModelRef, RawRequest, RawResponse, TransformOutcome};
 use hookhost_models::message::{Thinking, TokenUsage, ToolUse};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

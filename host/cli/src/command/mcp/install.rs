@@ -12,7 +12,7 @@ use anyhow::anyhow;
 use hookhost::files::Lock;
 use hookhost_agents::Adapter;
 use hookhost_agents::directories::DIRECTORY_VARIABLES;
-use hookhost_agents::install::mcp_servers::{ServerChange, ProxyCommand, ServerEntry, with_proxy, without_proxy};
+use hookhost_agents::install::mcp_servers::{ProxyCommand, ServerChange, ServerEntry, with_proxy, without_proxy};
 use hookhost_agents::install::mcp_servers_toml;
 use hookhost_agents::install::settings_file::SettingsFile;
 use hookhost_agents::mcp_servers::{self, ServersFormat};
