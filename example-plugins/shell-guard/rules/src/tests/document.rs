@@ -102,7 +102,7 @@ fn pages() -> BTreeMap<String, String> {
          author, gave in this order: recall 94.3 %, 88.7 %, 97.7 % and 98.0 %, false alarms 1.3 %, 0.3 %, 0.7 % and 0.3 %. Before the rules\n\
          that the first one led to, the first two gave: recall 84.7 % and 69.3 %, false alarms 1.3 % and 0.3 %. On 26 November 2026 a fifth\n\
          one gave: recall 94.3 %, false alarms 3.7 %; and a sixth one, after the rules that the fifth led to: 96.7 % and 0.0 %. Most of what\n\
-         was missed are rare programs, and secrets or sources that are sent in an unusual way. `cargo xtask shell-corpus FILE` judges a table of yours\n\
+         was missed are rare programs, and secrets or sources that are sent in an unusual way. `cargo run -p bench -- shell-corpus FILE` judges a table of yours\n\
          ([contributing.md](../contributing.md)).\n\n\
          | catalogue | rules | hold |\n|---|---|---|\n",
         super::cases::figures()
