@@ -111,7 +111,8 @@ fn main() -> ExitCode {
 fn usage() -> String {
     let mut text = "usage: cargo run -p bench -- NAME [ARGUMENT…]".to_owned();
     for Measurement { name, arguments, help, .. } in &MEASUREMENTS {
-        text += &format!("\n\n  {name} {arguments}\n      {}", help.replace('\n', "\n      "));
+        let line = format!("{name} {arguments}");
+        text += &format!("\n\n  {}\n      {}", line.trim_end(), help.replace('\n', "\n      "));
     }
     text
 }

@@ -9,10 +9,9 @@ use std::path::PathBuf;
 /// If the component is not there.
 #[must_use]
 pub fn built(component: &str) -> PathBuf {
-    let directory = std::env::var_os("HOOKHOST_PLUGINS").map(PathBuf::from).unwrap_or_else(|| {
-        // The program is `target/PROFILE/deps/NAME`.
-        std::env::current_exe().unwrap().ancestors().nth(3).unwrap().join("plugins")
-    });
+    // A benchmark is `target/PROFILE/deps/NAME`.
+    let beside = || std::env::current_exe().unwrap().ancestors().nth(3).unwrap().join("plugins");
+    let directory = std::env::var_os("HOOKHOST_PLUGINS").map_or_else(beside, PathBuf::from);
     let path = directory.join(component);
     assert!(path.exists(), "{} is missing: run `cargo xtask plugins`", path.display());
     path
