@@ -1,23 +1,26 @@
 //! Measures one event through the host and bare through wasmtime, with the same component and the same limits, in one run. The ratio
 //! shows the cost of the host.
 //!
-//! `cargo bench --package hookhost --bench event`, after `cargo xtask plugins`.
+//! `cargo run -p bench -- budgets --only distributions` runs it.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
+#[path = "subject/bare.rs"]
+mod bare;
 mod subject;
 /// The engine's private mirrors of the contract's types. The bare call passes the same types.
 #[expect(dead_code, reason = "one event of all is called")]
-#[path = "../src/wire/mod.rs"]
+#[path = "../../host/engine/src/wire/mod.rs"]
 mod wire;
 
+use bare::Bare;
 use criterion::{Criterion, criterion_group, criterion_main};
 use hookhost::config::Entry;
 use hookhost::contract;
 use hookhost::contract::{Action, Refusal, ToolCall, ToolCallVerdict};
 use hookhost::{Config, Decision, Host, Rule};
 use no_force_push::NoForcePush;
-use subject::{Bare, call, component, entry, session_of};
+use subject::{call, component, entry, session_of};
 use tokio::runtime::Runtime;
 
 fn one_event(criterion: &mut Criterion) {
@@ -41,7 +44,7 @@ fn one_event(criterion: &mut Criterion) {
     }
 
     let bare = Bare::new();
-    let info = subject::info();
+    let info = bare::info();
     group.bench_function("bare wasmtime: store + instance + call", |bencher| {
         bencher.iter(|| assert_eq!(runtime.block_on(bare.call(&info, &event)), ToolCallVerdict::Allow));
     });

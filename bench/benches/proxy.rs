@@ -1,30 +1,31 @@
-//! What the proxy adds to a call of a tool: over the standard input and output, over HTTP, and
-//! a hundred calls at once. `cargo xtask bench` runs it.
+//! Measures what the proxy adds to a call of a tool: over standard input and output, over HTTP, and with a hundred calls at once.
+//! `cargo run -p bench -- budgets --only proxy` runs it.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
-use hookhost_bench_table::measure::{Compared, compare, spoken};
-use hookhost_bench_table::table::{Row, Table};
+mod home;
+
+use bench::measure::{Compared, compare, spoken};
+use bench::table::{Row, Table};
+use home::Home;
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
-use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What the proxy may add to a call.
+/// Maximum time that the proxy adds to a call.
 const MAX_ADDED: Duration = Duration::from_micros(150);
 
-/// Calls at once.
-const AT_ONCE: usize = 100;
+/// Number of concurrent calls.
+const CONCURRENT_CALLS: usize = 100;
 
-/// How long the tool of these calls takes.
-const WORK: Duration = Duration::from_millis(50);
+/// Duration of the tool of these calls.
+const WORK_TIME: Duration = Duration::from_millis(50);
 
-/// How much longer they may take in all.
+/// Maximum ratio of their time with the proxy to that without it.
 const MAX_RATIO: f64 = 1.1;
 
 fn main() {
@@ -34,36 +35,38 @@ fn main() {
         Some("bare-host") => return std::io::stdin().lock().lines().map_while(Result::ok).for_each(|line| say(&line)),
         _ => {}
     }
-    let Some(hookhost) = std::env::var_os("HOOKHOST_COMMAND").map(PathBuf::from) else {
-        println!("(what the proxy costs needs HOOKHOST_COMMAND and HOOKHOST_PLUGINS: run `cargo xtask bench`)");
+    let Some(hookhost) = home::program("HOOKHOST_COMMAND") else {
+        println!("(the rows of the proxy need HOOKHOST_COMMAND: run `cargo run -p bench -- budgets`)");
         return;
     };
-    let home = Home::new(&hookhost);
+    // The definitions of the server's tools are approved at their first use.
+    let user = User { home: Home::new("[mcp-proxy]\ndefinitions = \"first-use\"\n\n"), hookhost };
     let mut table = Table::begin();
-    lines(&mut table, &home);
-    http(&mut table, &home);
-    home.hookhost(&["serve", "--stop"]).stderr(Stdio::null()).status().unwrap();
+    lines(&mut table, &user);
+    http(&mut table, &user);
+    user.hookhost(&["serve", "--stop"]).stderr(Stdio::null()).status().unwrap();
     table.end();
 }
 
-fn lines(table: &mut Table, home: &Home) {
+fn lines(table: &mut Table, user: &User) {
     let own = std::env::current_exe().unwrap();
-    let mut direct = Client::start(Command::new(&own).arg("server"));
+    let mut direct = LineClient::start(Command::new(&own).arg("server"));
     let mut proxied =
-        Client::start(&mut home.hookhost(&["mcp", "--name", "bench", "--", own.to_str().unwrap(), "server"]));
-    let mut bare = Client::start(Command::new(&own).arg("bare-proxy"));
+        LineClient::start(&mut user.hookhost(&["mcp", "--name", "bench", "--", own.to_str().unwrap(), "server"]));
+    let mut bare = LineClient::start(Command::new(&own).arg("bare-proxy"));
     let least = more(&compare(|| bare.call("say"), || direct.call("say")));
     let least = format!("; {} more behind a proxy and a host that pass it on unread", spoken(least));
     let compared = compare(|| proxied.call("say"), || direct.call("say"));
     added(table, "a `tools/call` behind the proxy, over the standard input and output", &compared, &least);
     let compared = compare(|| proxied.calls("work"), || direct.calls("work"));
-    let what = format!("{AT_ONCE} calls at once on one connection, of a tool that takes {}", spoken(WORK));
+    let what =
+        format!("{CONCURRENT_CALLS} calls at once on one connection, of a tool that takes {}", spoken(WORK_TIME));
     let why = "Their events are settled one after the other, in the order of their session, while the tool works.";
     let row = Row { what: &what, component: "no-force-push", log: "on", why };
     table.compared(&row, &compared, "without the proxy", Some(MAX_RATIO));
 }
 
-fn http(table: &mut Table, home: &Home) {
+fn http(table: &mut Table, user: &User) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let service = listener.local_addr().unwrap().to_string();
     thread::spawn(move || {
@@ -72,12 +75,12 @@ fn http(table: &mut Table, home: &Home) {
         }
     });
     let url = format!("http://{service}/mcp");
-    let mut command = home.hookhost(&["mcp", "--name", "bench", "--http", &url, "--listen", "127.0.0.1:0"]);
+    let mut command = user.hookhost(&["mcp", "--name", "bench", "--http", &url, "--listen", "127.0.0.1:0"]);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let address = line.trim().strip_prefix("listening at http://").unwrap().trim_end_matches("/mcp").to_owned();
-    let (mut proxied, mut direct) = (Http::start(&address), Http::start(&service));
+    let (mut proxied, mut direct) = (HttpClient::start(&address), HttpClient::start(&service));
     let compared = compare(|| proxied.call(), || direct.call());
     added(table, "a `tools/call` behind the proxy, over HTTP on both sides", &compared, "");
     child.kill().unwrap();
@@ -97,33 +100,16 @@ fn added(table: &mut Table, what: &str, compared: &Compared, least: &str) {
     table.beside(&row, &measured, &reference, "≤ 150 µs", added <= MAX_ADDED);
 }
 
-/// A user's directories, with one plugin allowed, and definitions that are approved by themselves.
-struct Home {
-    directory: tempfile::TempDir,
+/// A user of the command.
+struct User {
+    home: Home,
     hookhost: PathBuf,
 }
 
-impl Home {
-    fn new(hookhost: &Path) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let wasm = PathBuf::from(std::env::var_os("HOOKHOST_PLUGINS").unwrap()).join("no_force_push.wasm");
-        let digest = Sha256::digest(std::fs::read(&wasm).unwrap()).iter().fold(String::new(), |mut text, byte| {
-            write!(text, "{byte:02x}").unwrap();
-            text
-        });
-        let config = format!(
-            "[mcp-proxy]\ndefinitions = \"first-use\"\n\n[[plugin]]\nname = \"no-force-push\"\npath = {wasm:?}\nsha256 = \"{digest}\"\n"
-        );
-        std::fs::write(directory.path().join("hookhost.toml"), config).unwrap();
-        Self { directory, hookhost: hookhost.to_owned() }
-    }
-
+impl User {
     fn hookhost(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(&self.hookhost);
-        for variable in ["HOOKHOST_CONFIG_DIR", "HOOKHOST_STATE_DIR", "HOOKHOST_CACHE_DIR"] {
-            command.env(variable, self.directory.path());
-        }
-        command.current_dir(self.directory.path()).args(words);
+        let mut command = self.home.command(&self.hookhost);
+        command.args(words);
         command
     }
 }
@@ -145,14 +131,14 @@ fn call_of(id: u64, tool: &str) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string()
 }
 
-/// A process that is spoken to over its standard input and output, in lines.
-struct Lines {
+/// A process that exchanges lines over its standard input and output.
+struct LineProcess {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
 
-impl Lines {
+impl LineProcess {
     fn start(command: &mut Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
@@ -171,14 +157,14 @@ impl Lines {
 }
 
 /// A client over the standard input and output.
-struct Client {
-    process: Lines,
+struct LineClient {
+    process: LineProcess,
     next: u64,
 }
 
-impl Client {
+impl LineClient {
     fn start(command: &mut Command) -> Self {
-        let mut client = Self { process: Lines::start(command), next: 2 };
+        let mut client = Self { process: LineProcess::start(command), next: 2 };
         for message in beginning() {
             client.process.send(&message.to_string());
             if message["id"].is_u64() {
@@ -197,24 +183,24 @@ impl Client {
     }
 
     fn calls(&mut self, tool: &str) {
-        for _ in 0..AT_ONCE {
+        for _ in 0..CONCURRENT_CALLS {
             self.next += 1;
             self.process.send(&call_of(self.next, tool));
         }
-        for _ in 0..AT_ONCE {
+        for _ in 0..CONCURRENT_CALLS {
             assert!(self.process.receive().contains("done"));
         }
     }
 }
 
-impl Drop for Lines {
+impl Drop for LineProcess {
     fn drop(&mut self) {
         drop(self.input.take());
         let _ = self.child.wait();
     }
 }
 
-/// The server, which answers each call by a line; one of `work` after a while.
+/// Serves MCP: answers each call by a line, and a call of `work` after [`WORK_TIME`].
 fn serve() {
     let (send, late) = std::sync::mpsc::channel::<(Instant, String)>();
     let writer = thread::spawn(move || {
@@ -227,7 +213,7 @@ fn serve() {
         let message: Value = serde_json::from_str(&line).unwrap();
         let Some(answer) = answer(&message) else { continue };
         if message["params"]["name"] == "work" {
-            send.send((Instant::now() + WORK, answer)).unwrap();
+            send.send((Instant::now() + WORK_TIME, answer)).unwrap();
         } else {
             say(&answer);
         }
@@ -236,10 +222,11 @@ fn serve() {
     writer.join().unwrap();
 }
 
-/// A proxy that asks a host before and after each message, and reads neither: what the processes alone cost.
+/// Passes messages on as a proxy that asks a host before and after each message and reads none of them. It shows the cost of the
+/// processes alone.
 fn pass_on() {
     let own = std::env::current_exe().unwrap();
-    let [mut server, mut host] = ["server", "bare-host"].map(|role| Lines::start(Command::new(&own).arg(role)));
+    let [mut server, mut host] = ["server", "bare-host"].map(|role| LineProcess::start(Command::new(&own).arg(role)));
     let mut asked = |line: &str| {
         host.send(line);
         host.receive().trim_end().to_owned()
@@ -274,7 +261,7 @@ fn answer(message: &Value) -> Option<String> {
     Some(json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }).to_string())
 }
 
-/// Answers one request of a connection; `None` at its end.
+/// Answers one request of a connection. Returns `None` at its end.
 fn exchange(mut stream: &TcpStream) -> Option<()> {
     let (head, body) = read_message(&mut BufReader::new(stream))?;
     let message: Value = serde_json::from_slice(&body).unwrap_or_default();
@@ -289,7 +276,7 @@ fn exchange(mut stream: &TcpStream) -> Option<()> {
     stream.write_all(answer.as_bytes()).ok()
 }
 
-/// The first line and the body of an HTTP message, and what is needed of its headers behind the first line.
+/// Reads an HTTP message. Returns its head, which is the first line with the headers, and its body.
 fn read_message(from: &mut impl std::io::BufRead) -> Option<(String, Vec<u8>)> {
     let (mut head, mut length) = (String::new(), 0);
     loop {
@@ -312,14 +299,14 @@ fn read_message(from: &mut impl std::io::BufRead) -> Option<(String, Vec<u8>)> {
 }
 
 /// A client over HTTP, on one connection.
-struct Http {
+struct HttpClient {
     stream: TcpStream,
     answers: BufReader<TcpStream>,
     session: String,
     next: u64,
 }
 
-impl Http {
+impl HttpClient {
     fn start(address: &str) -> Self {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_nodelay(true).unwrap();

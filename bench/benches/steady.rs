@@ -7,21 +7,25 @@
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
-#[path = "subject/at_once.rs"]
+#[path = "subject/bare.rs"]
+mod bare;
+#[path = "subject/concurrent_sessions.rs"]
 #[expect(dead_code, reason = "nothing is timed here")]
-mod at_once;
+mod concurrent_sessions;
 mod subject;
 /// The engine's private mirrors of the contract's types. The bare call passes the same types.
 #[expect(dead_code, reason = "one event of all is called")]
-#[path = "../src/wire/mod.rs"]
+#[path = "../../host/engine/src/wire/mod.rs"]
 mod wire;
 
-use at_once::{AtOnce, SESSIONS};
+use bare::Bare;
+use bench::plugins::built;
+use concurrent_sessions::{ConcurrentSessions, SESSIONS};
 use hookhost::Decision;
 use hookhost::config::Entry;
 use hookhost::contract;
 use std::path::Path;
-use subject::{Bare, built, call, component, entry, session_of};
+use subject::{call, component, entry, session_of};
 
 /// Returns the plugin's entry. For `shell` it is `shell-guard`, a plugin of a megabyte that computes a lot.
 fn asked(kind: &str) -> Entry {
@@ -43,7 +47,7 @@ fn main() {
     let events: u32 = events.parse().unwrap();
     if kind == "recorded-at-once" {
         let directory = tempfile::tempdir().unwrap();
-        return AtOnce::new(Some(&directory.path().join("hookhost.db"))).events(events / SESSIONS);
+        return ConcurrentSessions::new(Some(&directory.path().join("hookhost.db"))).events(events / SESSIONS);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -58,7 +62,7 @@ fn main() {
         let session = session_of(asked(kind), log.as_deref(), cache).await;
         let event = call(&session);
         let bare = (kind == "bare").then(Bare::new);
-        let info = subject::info();
+        let info = bare::info();
         for _ in 0..events {
             match (kind.as_str(), &bare) {
                 (_, Some(bare)) => drop(bare.call(&info, &event).await),

@@ -1,20 +1,21 @@
 //! Measures many tenants in one process, each with a rule set of its own, of real components: the time of loading them, their memory,
 //! and an event beside the same event in a process with one tenant.
 //!
-//! `cargo xtask bench` runs it. Each measured process is a child of this one and answers lines on its standard input: `tenants serve
+//! `cargo run -p bench -- budgets` runs it. Each measured process is a child of this one and answers lines on its standard input: `tenants serve
 //! TENANTS DISTINCT CACHE`.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
+use bench::measure::{compare_batches, spoken};
+use bench::memory::{address_space_gib, resident_mib};
+use bench::plugins::built;
+use bench::table::{Row, Table};
 use hookhost::config::{Digest, Entry, Settings};
 use hookhost::contract::ToolOrigin;
-use hookhost::{Config, Decision, Engine, Host, PreparedCall, Session, SessionSpec};
-use hookhost_bench_table::measure::{compare_batches, spoken};
-use hookhost_bench_table::memory::{address_space_gib, resident_mib};
-use hookhost_bench_table::table::{Row, Table};
+use hookhost::{Config, Engine, Decision, Host, PreparedCall, Session, SessionSpec};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
@@ -39,7 +40,7 @@ fn rows(tenants: usize, distinct: usize) {
     let mut table = Table::begin();
     let row = |what| Row { what, component: COMPONENT, log: "off", why: "" };
 
-    let (_, compiled) = Tenants::start(distinct, distinct, &cache);
+    let (_, compiled) = TenantProcess::start(distinct, distinct, &cache);
     let what = format!("load {distinct} rule sets, each with another configuration, compiled for the first time");
     table.plain(&row(&what), spoken(time(&compiled["load"])), "", None);
     let files = std::fs::read_dir(&cache).unwrap().map(|file| file.unwrap().path());
@@ -49,8 +50,8 @@ fn rows(tenants: usize, distinct: usize) {
     );
     table.plain(&row("compiled code of these"), shared, "", None);
 
-    let (mut one, _) = Tenants::start(1, 1, &cache);
-    let (mut many, loaded) = Tenants::start(tenants, distinct, &cache);
+    let (mut one, _) = TenantProcess::start(1, 1, &cache);
+    let (mut many, loaded) = TenantProcess::start(tenants, distinct, &cache);
     let what = format!("load the rule sets of {tenants} tenants, {distinct} of them distinct, compiled before");
     let load = format!(
         "{}, the distinct ones {}; for each of the others, the file is read and its digest taken",
@@ -81,13 +82,13 @@ fn rows(tenants: usize, distinct: usize) {
 }
 
 /// A process with tenants.
-struct Tenants {
+struct TenantProcess {
     process: Child,
     asks: ChildStdin,
     answers: BufReader<ChildStdout>,
 }
 
-impl Tenants {
+impl TenantProcess {
     /// Starts the process. Also returns the figures of loading.
     fn start(tenants: usize, distinct: usize, cache: &Path) -> (Self, Value) {
         let mut command = Command::new(std::env::current_exe().unwrap());
@@ -112,7 +113,7 @@ impl Tenants {
     }
 }
 
-impl Drop for Tenants {
+impl Drop for TenantProcess {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -128,7 +129,7 @@ fn serve(tenants: usize, distinct: usize, cache: &Path) {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let host = Host::builder(Config::empty()).engine(&Engine::new()).cache(cache).build();
     let host = runtime.block_on(host).unwrap();
-    let wasm = component();
+    let wasm = built("path_guard.wasm");
     let digest = Digest::of_file(&wasm).unwrap();
     let config = |tenant: usize| {
         let mut entry = Entry::new(COMPONENT, &wasm, digest).with("protected", [protected(tenant % distinct, "**")]);
@@ -188,12 +189,4 @@ fn protected(configuration: usize, below: &str) -> String {
 
 fn write(session: &Session, path: &str) -> PreparedCall {
     session.tool_call("call-1", "write_file", &json!({ "path": path, "content": "" }), ToolOrigin::Builtin)
-}
-
-fn component() -> PathBuf {
-    let built = std::env::var_os("HOOKHOST_PLUGINS").map(PathBuf::from);
-    let path =
-        built.unwrap_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("../plugins")).join("path_guard.wasm");
-    assert!(path.exists(), "{} is missing: run `cargo xtask plugins`", path.display());
-    path
 }

@@ -10,47 +10,48 @@ use std::{
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
-use crate::{
-    Outcome, bench,
-    checks::with_plugins,
-    plugins,
+use xtask::{
+    Outcome, plugins,
     programs::{self, Programs},
     workspace::{Workspace, say},
 };
-use rows::{Measured, Rows, Runner};
 
-/// The benchmarks whose rows can be compared, since they print a table.
-const PARTS: [&str; 5] = ["budgets", "hook", "proxy", "agent", "tenants"];
+use rows::{MeasuredRow, RowPairs, RowSource};
+
+/// The parts whose rows can be compared, since they print a table, and their benchmarks.
+const PARTS: [(&str, &str); 5] =
+    [("engine", "budgets"), ("hook", "hook"), ("proxy", "proxy"), ("agent", "agent"), ("tenants", "tenants")];
 
 /// The benchmarks that start no other program.
 const ALONE: [&str; 2] = ["agent", "tenants"];
 
-/// Rounds of the whole table.
-const ROUNDS: usize = 5;
+/// Default number of rounds of the whole table.
+const DEFAULT_ROUNDS: usize = 5;
 
-/// With this variable, a benchmark measures in turns: see `host/bench-table/src/turns.rs`.
+/// With this variable, a benchmark measures in turns: see `bench/src/turns.rs`.
 const TURNS: &str = "HOOKHOST_BENCH_TURNS";
 
 /// The arguments of a comparison.
 #[derive(Debug, PartialEq, Eq)]
-struct Asked<'a> {
+struct Options<'a> {
     reference: &'a str,
-    part: &'a str,
+    benchmark: &'a str,
     rounds: usize,
     quick: bool,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> Options<'a> {
     fn parse(arguments: &'a [String]) -> Outcome<Self> {
-        let (mut reference, mut part, mut rounds, mut quick) = (None, PARTS[0], ROUNDS, false);
+        let (mut reference, mut benchmark, mut rounds, mut quick) = (None, PARTS[0].1, DEFAULT_ROUNDS, false);
         let mut words = arguments.iter().map(String::as_str).peekable();
         while let Some(word) = words.next() {
             match word {
                 "--compare" => reference = words.next_if(|reference| !reference.starts_with('-')),
                 "--only" => {
-                    let named = words.next().and_then(|named| PARTS.into_iter().find(|part| *part == named));
-                    part = named
-                        .ok_or_else(|| format!("beside `--compare`, `--only` needs one of {}", PARTS.join(", ")))?;
+                    let named = words.next().and_then(|named| PARTS.into_iter().find(|(part, _)| *part == named));
+                    let parts = || PARTS.map(|(part, _)| part).join(", ");
+                    (_, benchmark) =
+                        named.ok_or_else(|| format!("beside `--compare`, `--only` needs one of {}", parts()))?;
                 }
                 "--rounds" => {
                     let number = words.next().and_then(|number| number.parse().ok()).filter(|number| *number > 0);
@@ -61,46 +62,46 @@ impl<'a> Asked<'a> {
             }
         }
         let reference = reference.ok_or("`--compare` needs a commit, such as `--compare HEAD~1`")?;
-        Ok(Self { reference, part, rounds, quick })
+        Ok(Self { reference, benchmark, rounds, quick })
     }
 }
 
 /// Builds both commits, measures, and prints the table.
-pub(crate) fn compare(workspace: &Workspace, arguments: &[String]) -> Outcome {
-    let asked = Asked::parse(arguments)?;
-    let commit = sources::commit(workspace, asked.reference)?;
+pub(crate) fn measure(workspace: &Workspace, arguments: &[String]) -> Outcome {
+    let options = Options::parse(arguments)?;
+    let commit = sources::commit(workspace, options.reference)?;
     let before = sources::check_out(workspace, &commit)?;
     // The other commit first, so that the built programs are those of this work tree in the end.
-    say(&format!("building {}", asked.reference));
-    let before = Built::of(&before, asked.part)?.apart(workspace)?;
+    say(&format!("building {}", options.reference));
+    let before = BuiltCommit::of(&before, options.benchmark)?.apart(workspace)?;
     say("building this work tree");
-    let now = Built::of(workspace, asked.part)?;
-    let mut rows = Rows::default();
-    for round in 0..asked.rounds {
-        say(&format!("round {} of {}", round + 1, asked.rounds));
-        let mut runners = [before.start(&asked)?, now.start(&asked)?];
+    let now = BuiltCommit::of(workspace, options.benchmark)?;
+    let mut rows = RowPairs::default();
+    for round in 0..options.rounds {
+        say(&format!("round {} of {}", round + 1, options.rounds));
+        let mut runners = [before.start(&options)?, now.start(&options)?];
         let [a, b] = &mut runners;
-        rows.add(rows::in_turns(&mut [a, b], round, &rows.of_one())?);
+        rows.add(rows::in_turns(&mut [a, b], round, &rows.unpaired())?);
     }
-    let name = format!("{} ({})", asked.reference, &commit[..commit.len().min(8)]);
+    let name = format!("{} ({})", options.reference, &commit[..commit.len().min(8)]);
     print!("{}", rows.table(&name, "this work tree"));
     Ok(())
 }
 
 /// The built files of a commit.
-struct Built {
+struct BuiltCommit {
     programs: Option<Programs>,
     bench: PathBuf,
     plugins: PathBuf,
     root: PathBuf,
 }
 
-impl Built {
-    fn of(workspace: &Workspace, part: &str) -> Outcome<Self> {
+impl BuiltCommit {
+    fn of(workspace: &Workspace, benchmark: &str) -> Outcome<Self> {
         let plugins = plugins::build(workspace)?;
-        let is_alone = ALONE.contains(&part);
+        let is_alone = ALONE.contains(&benchmark);
         let programs = if is_alone { None } else { Some(programs::release(workspace)?) };
-        let bench = bench::program(workspace, "bench", part)?;
+        let bench = crate::built(workspace, "bench", benchmark)?;
         Ok(Self { programs, bench, plugins, root: workspace.root.clone() })
     }
 
@@ -119,33 +120,37 @@ impl Built {
         Ok(Self { programs, ..self })
     }
 
-    fn start(&self, asked: &Asked<'_>) -> Outcome<Process> {
+    fn start(&self, options: &Options<'_>) -> Outcome<BenchmarkProcess> {
         let mut command = Command::new(&self.bench);
-        with_plugins(&mut command, &self.plugins);
-        if let Some(Programs { hookhost, hook }) = &self.programs {
-            command.env("HOOKHOST_COMMAND", hookhost).env("HOOKHOST_HOOK", hook);
+        if let Some(programs) = &self.programs {
+            command.envs(programs.variables());
         }
-        command.env(TURNS, "").current_dir(&self.root).stdin(Stdio::piped()).stdout(Stdio::piped());
-        if asked.quick {
+        command
+            .env(plugins::VARIABLE, &self.plugins)
+            .env(TURNS, "")
+            .current_dir(&self.root)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        if options.quick {
             command.arg("--quick");
         }
         let failed = || format!("cannot start {}", self.bench.display());
         let mut child = command.spawn().map_err(|error| format!("{}: {error}", failed()))?;
         let (turns, lines) = (child.stdin.take().ok_or_else(failed)?, child.stdout.take().ok_or_else(failed)?);
-        Ok(Process { root: self.root.clone(), child, turns, lines: BufReader::new(lines) })
+        Ok(BenchmarkProcess { root: self.root.clone(), child, turns, lines: BufReader::new(lines) })
     }
 }
 
 /// A benchmark that measures in its turn.
-struct Process {
+struct BenchmarkProcess {
     root: PathBuf,
     child: Child,
     turns: ChildStdin,
     lines: BufReader<ChildStdout>,
 }
 
-impl Runner for Process {
-    fn next(&mut self) -> Outcome<Option<Measured>> {
+impl RowSource for BenchmarkProcess {
+    fn next(&mut self) -> Outcome<Option<MeasuredRow>> {
         // The benchmark may have ended; then there is nothing to read either.
         let _ = self.turns.write_all(b"\n").and_then(|()| self.turns.flush());
         loop {
@@ -154,7 +159,7 @@ impl Runner for Process {
             if read == 0 {
                 break;
             }
-            if let Some(measured) = Measured::parse(line.trim_end_matches('\n')) {
+            if let Some(measured) = MeasuredRow::parse(line.trim_end_matches('\n')) {
                 return Ok(Some(measured));
             }
         }
@@ -167,7 +172,7 @@ impl Runner for Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for BenchmarkProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -176,19 +181,18 @@ impl Drop for Process {
 
 #[cfg(test)]
 mod tests {
-    use super::Asked;
+    use super::Options;
 
     fn words(line: &str) -> Vec<String> {
         line.split_whitespace().map(str::to_owned).collect()
     }
 
     #[test]
-    fn a_commit_is_compared_with_the_budgets_by_default() {
-        let asked = words("--compare HEAD~1");
-        let expected = Asked { reference: "HEAD~1", part: "budgets", rounds: 5, quick: false };
-        assert_eq!(Asked::parse(&asked), Ok(expected));
-        let asked = words("--quick --only hook --compare v1 --rounds 2");
-        assert_eq!(Asked::parse(&asked), Ok(Asked { reference: "v1", part: "hook", rounds: 2, quick: true }));
+    fn the_engine_of_a_commit_is_compared_by_default() {
+        let expected = Options { reference: "HEAD~1", benchmark: "budgets", rounds: 5, quick: false };
+        assert_eq!(Options::parse(&words("--compare HEAD~1")), Ok(expected));
+        let expected = Options { reference: "v1", benchmark: "hook", rounds: 2, quick: true };
+        assert_eq!(Options::parse(&words("--quick --only hook --compare v1 --rounds 2")), Ok(expected));
     }
 
     #[test]
@@ -200,11 +204,11 @@ mod tests {
             ("--compare x --rounds 0", "`--rounds` needs a number from 1 on"),
             (
                 "--compare x --only distributions",
-                "beside `--compare`, `--only` needs one of budgets, hook, proxy, agent, tenants",
+                "beside `--compare`, `--only` needs one of engine, hook, proxy, agent, tenants",
             ),
             ("--compare x y", "`y` is unknown beside `--compare`"),
         ] {
-            assert_eq!(Asked::parse(&words(line)), Err(why.to_owned()), "{line}");
+            assert_eq!(Options::parse(&words(line)), Err(why.to_owned()), "{line}");
         }
     }
 }

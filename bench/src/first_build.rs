@@ -1,31 +1,50 @@
-//! Measures the wait of a newcomer: the demo from nothing, and the crates of `hookhost`.
+//! Measures builds from nothing: the demo of a newcomer, and programs that embed the engine.
 
-use std::{collections::BTreeSet, fs, thread, time::Instant};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    thread,
+    time::Instant,
+};
 
-use crate::{
+use xtask::{
     Outcome,
+    embed::{self, BESIDE_SQLITE, GATE},
+    plugins,
     workspace::{Workspace, output, run, say},
 };
+
+/// A part, and its function.
+type Part = (&'static str, fn(&Workspace) -> Outcome);
+
+const PARTS: [Part; 2] = [("demo", demo), ("embed", embedders)];
 
 /// Maximum duration of `cargo xtask demo` on a machine of two processors, in seconds, and maximum number of crates of `hookhost`.
 const MAX_SECONDS: u64 = 6 * 60;
 const MAX_CRATES: usize = 300;
 
+/// Measures both parts or one: `[demo] [embed]`.
+pub(crate) fn measure(workspace: &Workspace, arguments: &[String]) -> Outcome {
+    if let Some(unknown) = arguments.iter().find(|argument| PARTS.iter().all(|(part, _)| part != argument)) {
+        return Err(format!("there is no part `{unknown}`: there are {}", PARTS.map(|(part, _)| part).join(", ")));
+    }
+    let is_wanted = |part: &str| arguments.is_empty() || arguments.iter().any(|argument| argument == part);
+    PARTS.iter().filter(|(part, _)| is_wanted(part)).try_for_each(|(_, measure)| measure(workspace))
+}
+
 /// Runs the demo with an empty target directory, and prints the time.
-pub(crate) fn measure(workspace: &Workspace, _: &[String]) -> Outcome {
+fn demo(workspace: &Workspace) -> Outcome {
     let target = workspace.target.join("first-build");
-    let clear = || match fs::remove_dir_all(&target) {
-        Err(error) if target.exists() => Err(format!("cannot remove {}: {error}", target.display())),
-        _ => Ok(()),
-    };
-    clear()?;
+    clear(&target)?;
     // Downloads are not counted.
     output(&mut workspace.cargo(&["fetch", "--locked"]))?;
     let began = Instant::now();
     let mut demo = workspace.cargo(&["xtask", "demo"]);
     run("the demo, from nothing", demo.env("CARGO_TARGET_DIR", &target))?;
     let seconds = began.elapsed().as_secs();
-    clear()?;
+    clear(&target)?;
     let crates = crates_of(workspace, "hookhost-cli")?;
     say("| what | measured | may be | |\n|---|---|---|---|");
     let word = |is_met| if is_met { "met" } else { "**beyond**" };
@@ -45,6 +64,66 @@ pub(crate) fn measure(workspace: &Workspace, _: &[String]) -> Outcome {
         );
     }
     Ok(())
+}
+
+/// Builds programs that embed the engine from nothing, runs them, and prints the cost.
+fn embedders(workspace: &Workspace) -> Outcome {
+    let directory = plugins::build(workspace)?;
+    let (smallest, all) = (embed::crates(workspace, Some(GATE))?, embed::crates(workspace, None)?);
+    let compiled = workspace.target.join("path_guard.compiled");
+    // The whole workspace: alone, the engine would be built with other features of its libraries.
+    run("building the example", &mut workspace.cargo(&["build", "--workspace", "--example", "compile_ahead"]))?;
+    let example = format!("debug/examples/compile_ahead{}", std::env::consts::EXE_SUFFIX);
+    let mut ahead = Command::new(workspace.target.join(example));
+    run("compiling a component ahead", ahead.arg(&compiled).env(plugins::VARIABLE, &directory))?;
+    let gate = built(workspace, "gate", GATE, "dev")?;
+    say(&output(Command::new(&gate.program).arg(&compiled))?);
+    say("| program | crates of hookhost | profile | first build | executable |\n|---|---|---|---|---|");
+    say(&format!("| a gate without features | {smallest} | dev | {} s | {} MB |", gate.seconds, gate.megabytes));
+    for profile in ["dev", "optimised-dependencies"] {
+        let beside = built(workspace, "beside-sqlite", BESIDE_SQLITE, profile)?;
+        let mut start = Command::new(&beside.program);
+        say(&output(start.arg(directory.join("path_guard.wasm")))?);
+        say(&format!(
+            "| beside sqlx and rusqlite, with `compile` | | {profile} | {} s | {} MB |",
+            beside.seconds, beside.megabytes
+        ));
+    }
+    say(&format!("| all features | {all} | | | |"));
+    Ok(())
+}
+
+/// A program of another workspace.
+struct BuiltProgram {
+    program: PathBuf,
+    seconds: u64,
+    megabytes: u64,
+}
+
+/// Builds a program of another workspace from nothing.
+fn built(workspace: &Workspace, name: &str, manifest: &str, profile: &str) -> Outcome<BuiltProgram> {
+    let target = embed::target(workspace).join(name);
+    clear(&target)?;
+    // Downloads are not counted.
+    output(&mut workspace.cargo(&["fetch", "--locked", "--manifest-path", manifest]))?;
+    let began = Instant::now();
+    let mut build = workspace.cargo(&["build", "--locked", "--manifest-path", manifest, "--profile", profile]);
+    run(&format!("the first build of {name}, profile {profile}"), build.env("CARGO_TARGET_DIR", &target))?;
+    let seconds = began.elapsed().as_secs();
+    let directory = if profile == "dev" { "debug" } else { profile };
+    let program = target.join(directory).join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    Ok(BuiltProgram { megabytes: size(&program)? >> 20, program, seconds })
+}
+
+fn size(file: &Path) -> Outcome<u64> {
+    fs::metadata(file).map(|file| file.len()).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+fn clear(target: &Path) -> Outcome {
+    match fs::remove_dir_all(target) {
+        Err(error) if target.exists() => Err(format!("cannot remove {}: {error}", target.display())),
+        _ => Ok(()),
+    }
 }
 
 /// Counts the crates that are compiled for a package, with itself and the crates that run during the build.

@@ -1,31 +1,28 @@
-//! Measures and plots the growth of costs, and writes docs/growth.md.
+//! Measures the growth of costs, and writes docs/growth.md.
 
-use crate::{
-    Outcome,
-    checks::with_plugins,
-    plugins, programs,
+use xtask::{
+    Outcome, plugins, programs,
     workspace::{Workspace, run, say},
 };
 
 /// The groups that can be measured alone.
 const GROUPS: [&str; 4] = ["plugins", "payload", "sessions", "log"];
 
-/// Runs the benchmark, which writes the page with its plots.
-pub(crate) fn growth(workspace: &Workspace, arguments: &[String]) -> Outcome {
+/// Runs the benchmark, which writes the page and its data: `[--only GROUP] [--quick] [--page]`.
+pub(crate) fn measure(workspace: &Workspace, arguments: &[String]) -> Outcome {
     check(arguments)?;
     let has = |word: &str| arguments.iter().any(|argument| argument == word);
     let mut cargo = workspace.cargo(&["bench", "--workspace", "--bench", "growth", "--"]);
-    if !has("--draw") {
-        with_plugins(&mut cargo, &plugins::build(workspace)?);
+    if !has("--page") {
+        cargo.env(plugins::VARIABLE, plugins::build(workspace)?);
         // Only the group `log` runs the command.
         if has("log") || !has("--only") {
-            let programs = programs::release(workspace)?;
-            cargo.env("HOOKHOST_COMMAND", &programs.hookhost);
+            cargo.envs(programs::release(workspace)?.variables());
         }
     }
     cargo.arg(workspace.root.join("docs")).args(arguments);
     run("what costs grow with", &mut cargo)?;
-    say("docs/growth.md has what was measured, and docs/growth the plots");
+    say("docs/growth.md has the table, and docs/growth/ the data");
     Ok(())
 }
 
@@ -33,10 +30,10 @@ fn check(arguments: &[String]) -> Outcome {
     let mut arguments = arguments.iter().map(String::as_str);
     while let Some(argument) = arguments.next() {
         match argument {
-            "--quick" | "--draw" => {}
+            "--quick" | "--page" => {}
             "--only" if arguments.next().is_some_and(|name| GROUPS.contains(&name)) => {}
             "--only" => return Err(format!("`--only` needs one of {}", GROUPS.join(", "))),
-            other => return Err(format!("`{other}` is unknown: cargo xtask growth [--quick] [--draw] [--only NAME]")),
+            other => return Err(format!("`{other}` is unknown: growth [--only GROUP] [--quick] [--page]")),
         }
     }
     Ok(())

@@ -1,10 +1,13 @@
-//! Shared by the benchmarks of all crates: timing of two subjects in turns, this process's memory, the table of figures (each
-//! beside its reference from the same run), and plots of a cost against a size.
+//! Shared by the benchmarks: timing of two subjects in turns, the memory of this process, the built plugins, lines of growth, and the table of
+//! figures, each beside its reference from the same run.
+//!
+//! The benchmarks are in `benches/`. The program `bench` builds what they need and runs them: `cargo run -p bench -- --help`.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
+pub mod line;
 pub mod measure;
 pub mod memory;
-pub mod plot;
+pub mod plugins;
 pub mod table;
 pub mod turns;

@@ -1,20 +1,18 @@
-//! The memory of this process.
+//! Memory of this process, from <https://man7.org/linux/man-pages/man5/proc_pid_status.5.html>.
 
-const MIB: f64 = 1024.0 * 1024.0;
-
-/// Resident memory.
+/// Resident memory, in MiB.
 pub fn resident_mib() -> f64 {
-    pages(1) / MIB
+    kib("VmRSS:") / 1024.0
 }
 
-/// Reserved addresses, with or without memory behind them.
+/// Reserved addresses, with or without memory behind them, in GiB.
 pub fn address_space_gib() -> f64 {
-    pages(0) / MIB / 1024.0
+    kib("VmSize:") / (1024.0 * 1024.0)
 }
 
-/// Bytes in a column of <https://man7.org/linux/man-pages/man5/proc_pid_statm.5.html>.
-fn pages(column: usize) -> f64 {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-    let pages: f64 = statm.split(' ').nth(column).unwrap().parse().unwrap();
-    pages * rustix::param::page_size() as f64
+/// Returns a field of the kernel's report, whose unit is called kB and is 1024 bytes.
+fn kib(field: &str) -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+    line.trim_end_matches("kB").trim().parse().unwrap()
 }

@@ -1,31 +1,31 @@
-//! Compares hookhost with other guards in use. The comparison is in `tests/peers`, which is built apart from the workspace.
+//! Compares hookhost with other guards in use. The comparison is in `bench/peers`, which is built apart from the workspace.
 
 use std::process::Command;
 
-use crate::{
-    Outcome, bench, checks, plugins, programs,
+use xtask::{
+    Outcome, plugins, programs,
     workspace::{Workspace, run},
 };
 
 /// The crate, with a lock file of its own.
-pub(crate) const MANIFEST: &str = "tests/peers/Cargo.toml";
+const MANIFEST: &str = "bench/peers/Cargo.toml";
 
 /// The parts that can be measured alone.
 const PARTS: [&str; 2] = ["processes", "engines"];
 
-/// Builds everything to compare, the programs as they are installed, and prints the tables.
+/// Builds everything to compare, the programs as they are installed, and prints the tables: `[processes] [engines]`.
 pub(crate) fn measure(workspace: &Workspace, arguments: &[String]) -> Outcome {
     wanted(arguments)?;
     let directory = plugins::build(workspace)?;
     let programs = programs::release(workspace)?;
-    let asked = bench::program(workspace, "bench", "asked")?;
+    let server = crate::built(workspace, "bench", "event_server")?;
     let target = workspace.target.join("peers");
     let mut build = workspace.cargo(&["build", "--release", "--locked", "--manifest-path", MANIFEST]);
     run("building the policy engines", build.env("CARGO_TARGET_DIR", &target))?;
     let mut peers = Command::new(target.join("release").join(format!("peers{}", std::env::consts::EXE_SUFFIX)));
     peers.arg(target.join("installed")).args(arguments).current_dir(&workspace.root);
-    peers.env("HOOKHOST_COMMAND", &programs.hookhost).env("HOOKHOST_HOOK", &programs.hook).env("HOOKHOST_ASKED", asked);
-    run("what people use today, beside hookhost", checks::with_plugins(&mut peers, &directory))
+    peers.envs(programs.variables()).env("HOOKHOST_EVENT_SERVER", server).env(plugins::VARIABLE, directory);
+    run("what people use today, beside hookhost", &mut peers)
 }
 
 /// Checks the arguments before anything is built.

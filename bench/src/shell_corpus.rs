@@ -2,17 +2,15 @@
 
 use std::process::Command;
 
-use crate::{
+use xtask::{
     Outcome, plugins,
     workspace::{Workspace, run},
 };
 
 /// Judges a table: `FILE [--classifier]`.
-pub(crate) fn judge(workspace: &Workspace, arguments: &[String]) -> Outcome {
+pub(crate) fn measure(workspace: &Workspace, arguments: &[String]) -> Outcome {
     if !arguments.iter().any(|argument| !argument.starts_with('-')) {
-        return Err("name a table: `cargo xtask shell-corpus FILE [--classifier]`; \
-            each of its lines is `block` or `allow`, a tab, and a command"
-            .into());
+        return Err("name a table: `shell-corpus FILE [--classifier]`".to_owned());
     }
     // The path is relative to the user's directory, and the program runs elsewhere.
     let arguments = arguments.iter().map(|argument| match argument.as_str() {

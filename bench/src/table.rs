@@ -5,6 +5,7 @@ use crate::turns;
 use std::fmt::Display;
 use std::io::Write as _;
 
+/// The table of a run.
 #[derive(Debug)]
 pub struct Table {
     beyond: Vec<String>,

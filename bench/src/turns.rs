@@ -1,4 +1,4 @@
-//! Measures rows in turns with another process: `cargo xtask bench --compare` runs the benchmarks of two commits side by side.
+//! Measures rows in turns with another process: `cargo run -p bench -- budgets --compare` runs the benchmarks of two commits side by side.
 //!
 //! Each process waits for a line on its standard input before it measures its next row, and exits at the end of the input. It
 //! prints a row as one line of fields between tabs: `row`, the subject, the log, the reference, the measured value for people, and
@@ -7,7 +7,7 @@
 use std::io::{BufRead as _, Write as _};
 use std::time::Duration;
 
-/// `cargo xtask bench --compare` sets this variable.
+/// `cargo run -p bench -- budgets --compare` sets this variable.
 const VARIABLE: &str = "HOOKHOST_BENCH_TURNS";
 
 /// Returns true if another process measures in turns with this one.

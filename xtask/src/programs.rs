@@ -11,13 +11,25 @@ use crate::{
 };
 
 /// The programs in the form in which they are installed.
-pub(crate) struct Programs {
-    pub(crate) hookhost: PathBuf,
-    pub(crate) hook: PathBuf,
+#[derive(Debug)]
+pub struct Programs {
+    pub hookhost: PathBuf,
+    pub hook: PathBuf,
+}
+
+impl Programs {
+    /// Returns the variables by which benchmarks find the programs.
+    #[must_use]
+    pub fn variables(&self) -> [(&'static str, &Path); 2] {
+        [("HOOKHOST_COMMAND", &self.hookhost), ("HOOKHOST_HOOK", &self.hook)]
+    }
 }
 
 /// Builds the programs.
-pub(crate) fn release(workspace: &Workspace) -> Outcome<Programs> {
+///
+/// # Errors
+/// If cargo fails.
+pub fn release(workspace: &Workspace) -> Outcome<Programs> {
     // An older commit in a comparison has no profile for it.
     let manifest = fs::read_to_string(workspace.root.join("Cargo.toml")).unwrap_or_default();
     let profile = if manifest.contains("[profile.dist]") { "dist" } else { "release" };
@@ -33,7 +45,7 @@ pub(crate) fn release(workspace: &Workspace) -> Outcome<Programs> {
 }
 
 /// Builds an example that contains only the engine, with the profile of `hookhost`, to show the engine's share of its size.
-pub(crate) fn engine_alone(workspace: &Workspace) -> Outcome<PathBuf> {
+pub fn engine_alone(workspace: &Workspace) -> Outcome<PathBuf> {
     let mut build = workspace.cargo(&["build", "--profile", "dist", "--workspace", "--example", "compile_ahead"]);
     run("building a program with the engine alone, to compare its size", &mut build)?;
     Ok(workspace.target.join("dist/examples").join(named("compile_ahead")))
@@ -66,7 +78,7 @@ fn named(program: &str) -> String {
 }
 
 /// Installs the programs into the named directory, or into that of cargo's programs, which is on the `PATH`.
-pub(crate) fn install(workspace: &Workspace, arguments: &[String]) -> Outcome {
+pub fn install(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let directory = match arguments {
         [] => cargo_programs()?,
         [directory] if !directory.starts_with('-') => {

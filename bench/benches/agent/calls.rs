@@ -1,10 +1,10 @@
-//! From the last byte of a tool call, as a server sends it, to the tool's start, while the answer still streams.
+//! Measures the time from the last byte of a tool call, as a server sends it, to the start of the tool. The answer still streams.
 
-use crate::subject::{Nothing, agent, host};
+use crate::subject::{IdleTool, agent, host};
+use bench::measure::{Compared, median, times_of};
+use bench::table::{Row, Table};
 use hookhost::Host;
 use hookhost_agent::agent::{AgentEvent, Status};
-use hookhost_bench_table::measure::{Compared, median, times_of};
-use hookhost_bench_table::table::{Row, Table};
 use hookhost_models::RemoteProvider;
 use hookhost_models::{Endpoint, Timeouts};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-/// How long the server waits before the last bytes, so that all before them has been taken in.
+/// Pause of the server before the last bytes, in which the agent reads all bytes before them.
 const PAUSE: Duration = Duration::from_millis(2);
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
@@ -76,7 +76,7 @@ async fn started(host: Host) -> Duration {
     let (begun, begins) = unbounded_channel();
     let server = tokio::spawn(serve(listener, begins));
     let endpoint = Endpoint::new("bench", &url, None, Timeouts::default()).unwrap();
-    let agent = agent(host, Arc::new(RemoteProvider::anthropic(endpoint)), Nothing { begun: Some(begun) }, None);
+    let agent = agent(host, Arc::new(RemoteProvider::anthropic(endpoint)), IdleTool { begun: Some(begun) }, None);
     let reporter = |_: &AgentEvent| {};
     let outcome = agent.run("Go.", &reporter, &Default::default()).await.unwrap();
     assert_eq!(outcome.status, Status::Success, "{:?}", outcome.reason);

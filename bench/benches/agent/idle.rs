@@ -1,12 +1,12 @@
-//! What a session holds in memory while it waits for its model.
+//! Measures the memory of a session while it waits for its model.
 
-use crate::subject::{Nothing, agent, host};
+use crate::subject::{IdleTool, agent, host};
 use async_trait::async_trait;
+use bench::memory::resident_mib;
+use bench::table::{Row, Table};
 use futures_util::{StreamExt as _, stream};
 use hookhost::SessionSpec;
 use hookhost_agent::agent::AgentEvent;
-use hookhost_bench_table::memory::resident_mib;
-use hookhost_bench_table::table::{Row, Table};
 use hookhost_models::{DeltaStream, Provider, ProviderError, Request};
 use std::path::Path;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use tokio_util::sync::CancellationToken;
 
 /// A model that never answers.
 #[derive(Debug, Default)]
-struct Silent {
+struct SilentProvider {
     asked: AtomicUsize,
 }
 
 #[async_trait]
-impl Provider for Silent {
+impl Provider for SilentProvider {
     fn name(&self) -> &str {
         "silent"
     }
@@ -42,9 +42,9 @@ pub(crate) fn rows(table: &mut Table, sessions: usize) {
         // More of them, since each is small beside the pages that memory is counted in.
         let open: Vec<_> = (0..sessions * 20).map(|_| host.open_session(spec()).unwrap()).collect();
         let of_engine = each(before, sessions * 20);
-        let (provider, cancel) = (Arc::new(Silent::default()), CancellationToken::new());
+        let (provider, cancel) = (Arc::new(SilentProvider::default()), CancellationToken::new());
         let run = |host: &hookhost::Host| {
-            let agent = agent(host.clone(), provider.clone(), Nothing::default(), None);
+            let agent = agent(host.clone(), provider.clone(), IdleTool::default(), None);
             let cancel = cancel.clone();
             tokio::spawn(async move { agent.run("Go.", &|_: &AgentEvent| {}, &cancel).await.unwrap() })
         };

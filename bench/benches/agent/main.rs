@@ -1,5 +1,5 @@
-//! What the agent's loop adds to its model and its tools, in one table: what was measured, its reference from the same run,
-//! and the ratio. `cargo xtask bench` runs it; figures of a busy machine are worth little. There are no budgets for these.
+//! Measures what the agent's loop adds to its model and its tools: the measured value, its reference from the same run, and the ratio.
+//! There are no budgets for these. `cargo run -p bench -- budgets --only agent` runs it. Figures of a busy machine are worth little.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
@@ -8,7 +8,7 @@ mod idle;
 mod subject;
 mod turns;
 
-use hookhost_bench_table::table::Table;
+use bench::table::Table;
 
 fn main() {
     // `--quick` shortens what takes minutes.

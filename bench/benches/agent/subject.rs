@@ -1,6 +1,7 @@
 //! An agent with one tool that does nothing, a model that costs nothing, and no plugin or one that allows.
 
 use async_trait::async_trait;
+use bench::plugins::built;
 use futures_util::{StreamExt as _, stream};
 use hookhost::config::{Digest, Entry, Settings};
 use hookhost::{Config, Host};
@@ -28,13 +29,11 @@ pub(crate) async fn host(plugin: bool, log: Option<&Path>) -> Host {
 }
 
 fn entry() -> Entry {
-    let built = std::env::var_os("HOOKHOST_PLUGINS").map(PathBuf::from);
-    let path = built.unwrap_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("../plugins")).join(COMPONENT);
-    assert!(path.exists(), "{} is missing: run `cargo xtask plugins`", path.display());
+    let path = built(COMPONENT);
     Entry::new("no-force-push", path.clone(), Digest::of_file(&path).unwrap())
 }
 
-pub(crate) fn agent(host: Host, provider: Arc<dyn Provider>, tool: Nothing, sessions: Option<PathBuf>) -> Agent {
+pub(crate) fn agent(host: Host, provider: Arc<dyn Provider>, tool: IdleTool, sessions: Option<PathBuf>) -> Agent {
     let mut config = AgentConfig::new(std::env::temp_dir(), "model");
     config.max_turns = NonZeroU32::MAX;
     config.max_requests = NonZeroU32::MAX;
@@ -44,14 +43,14 @@ pub(crate) fn agent(host: Host, provider: Arc<dyn Provider>, tool: Nothing, sess
     Agent::builder(host, provider, tools, config).build().unwrap()
 }
 
-/// A tool that does nothing; it says when it begins, if somebody wants to know.
+/// A tool that does nothing. It sends the time of its start to `begun`.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Nothing {
+pub(crate) struct IdleTool {
     pub(crate) begun: Option<UnboundedSender<Instant>>,
 }
 
 #[async_trait]
-impl Tool for Nothing {
+impl Tool for IdleTool {
     fn name(&self) -> &str {
         "bash"
     }

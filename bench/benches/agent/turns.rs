@@ -1,13 +1,11 @@
-//! What a turn of the loop costs beside its model and its tool.
+//! Measures the cost of a turn of the loop without its model and its tool.
 
-use crate::subject::{CallingProvider, Nothing, agent, host};
+use crate::subject::{CallingProvider, IdleTool, agent, host};
+use bench::measure::{Compared, median, times_of};
+use bench::table::{Row, Table};
 use futures_util::StreamExt as _;
 use hookhost_agent::agent::{AgentEvent, Status};
 use hookhost_agent::tool::{Tool as _, ToolContext, Workspace};
-use hookhost_bench_table::measure::{Compared, median, times_of};
-use hookhost_bench_table::table::{Row, Table};
-use hookhost_models::message::Message;
-use hookhost_models::{Delta, Provider as _, Request};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
@@ -54,7 +52,7 @@ fn looped(runtime: &Runtime, turns: usize, plugin: bool, directory: Option<&Path
         let agent = agent(
             host,
             CallingProvider::new(turns),
-            Nothing::default(),
+            IdleTool::default(),
             directory.map(|directory| directory.join("sessions")),
         );
         let reporter = |_: &AgentEvent| {};
@@ -66,9 +64,9 @@ fn looped(runtime: &Runtime, turns: usize, plugin: bool, directory: Option<&Path
     })
 }
 
-/// What anybody would write: the conversation grows, each request has all of it.
+/// Runs the simplest loop: the conversation grows, and each request has all of it.
 async fn by_hand(turns: usize) -> Duration {
-    let (provider, tool) = (CallingProvider::new(turns), Nothing::default());
+    let (provider, tool) = (CallingProvider::new(turns), IdleTool::default());
     let context = ToolContext::new(Workspace::open(&std::env::temp_dir()).unwrap());
     let mut messages = vec![Message::user("Go.")];
     let began = Instant::now();

@@ -1,13 +1,14 @@
 //! Measures the cost of an event: alone, in a chain, on two threads, and beside the events of many sessions.
 
-use crate::at_once::{AtOnce, SESSIONS};
-use crate::limits::{Appended, Moved};
+use crate::bare::{self, Bare};
+use crate::concurrent_sessions::{ConcurrentSessions, SESSIONS};
+use crate::limits::{AppendFile, MovedRecords};
 use crate::plugins::host;
-use crate::subject::{self, Bare, call};
+use crate::subject::{self, call};
+use bench::measure::{compare, compare_batches, spoken};
+use bench::table::{Row, Table};
 use hookhost::contract::{Action, ResultSource, ToolCall, ToolCallVerdict, ToolOrigin, ToolResult};
 use hookhost::{Decision, Host, PreparedCall, Session, SessionSpec, TransformOutcome};
-use hookhost_bench_table::measure::{compare, compare_batches, spoken};
-use hookhost_bench_table::table::{Row, Table};
 use serde_json::value::RawValue;
 use std::hint::black_box;
 use std::path::Path;
@@ -32,7 +33,7 @@ pub(crate) fn rows(table: &mut Table) {
     let (off, on) = (session(None), session(Some(log.as_path())));
     let event = call(&off);
     let asks = |session: &Session| allowed(&runtime, session, &event);
-    let (bare, info) = (Bare::new(), subject::info());
+    let (bare, info) = (Bare::new(), bare::info());
     let bare_call = || assert_eq!(runtime.block_on(bare.call(&info, &event)), ToolCallVerdict::Allow);
 
     let row = |what: &'static str, log: &'static str| Row { what, component: COMPONENT, log, why: "" };
@@ -62,7 +63,7 @@ pub(crate) fn rows(table: &mut Table) {
         "A record is written before its event is acted on, and whether another process had a turn is asked before it.";
     table.compared(&Row { why, ..row(what, "on") }, &compare(|| asks(&on), || asks(&off)), "the log off", Some(1.6));
 
-    let (mut file, line) = (Appended::new(directory.path()), [b'x'; 1200]);
+    let (mut file, line) = (AppendFile::new(directory.path()), [b'x'; 1200]);
     let appended = "1.2 KB, as a record of it has, appended to a file with one `write`";
     table.compared(&row(what, "on"), &compare(|| asks(&on), || file.append(&line)), appended, None);
 
@@ -111,20 +112,20 @@ pub(crate) fn rows(table: &mut Table) {
     // As many slots as the host's pool has.
     let bare = Bare::with_slots(128);
     two_threads(table, &Row { why, ..row("two threads, a session each: throughput", "off") }, &host, &bare);
-    at_once(table, &directory.path().join("at-once.db"));
+    concurrent_sessions(table, &directory.path().join("at-once.db"));
 }
 
 /// Measures the cost of the log if many sessions of one process record at once: their total time divided by their events, with one
 /// thread for each processor.
-fn at_once(table: &mut Table, log: &Path) {
+fn concurrent_sessions(table: &mut Table, log: &Path) {
     let what = format!("recorded event, {SESSIONS} sessions at once: all their time by all their events");
     let why = "The thread of the log and the sessions share the processors.";
     let row = Row { what: &what, component: COMPONENT, log: "on", why };
-    let (off, on) = (AtOnce::new(None), AtOnce::new(Some(log)));
+    let (off, on) = (ConcurrentSessions::new(None), ConcurrentSessions::new(Some(log)));
     let compared = compare_batches(|events| on.batch(events), |events| off.batch(events));
     table.compared(&row, &compared, "the log off, as many sessions at once", Some(1.3));
     // With the log, an event takes at least 1 + this ratio.
-    let mut least = Moved::new(log.parent().unwrap());
+    let mut least = MovedRecords::new(log.parent().unwrap());
     let what = "as many records alone, by two threads: a `write` each, and moved into SQLite with their hash";
     let row = Row { what, component: "–", log: "on", why: "" };
     let compared = compare_batches(|records| least.batch(records), |events| off.batch(events));
@@ -179,7 +180,7 @@ fn two_threads(table: &mut Table, row: &Row<'_>, host: &Host, bare: &Bare) {
         (0..EVENTS).for_each(|_| allowed(&runtime, &session, &event));
     };
     let bares = || {
-        let ((runtime, _session, event), info) = (begin(), subject::info());
+        let ((runtime, _session, event), info) = (begin(), bare::info());
         (0..EVENTS).for_each(|_| drop(runtime.block_on(bare.call(&info, &event))));
     };
     let mut gains = [const { Vec::new() }; 3];

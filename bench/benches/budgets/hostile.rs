@@ -1,15 +1,15 @@
 //! Measures the cost of hostile plugins to others: the time that each endless plugin runs beyond its limit, and the share that is left
 //! for a neighbour while a plugin misbehaves.
 
-#[path = "../../tests/engine/hostile/component.rs"]
+#[path = "../../../host/engine/tests/engine/hostile/component.rs"]
 #[expect(dead_code, reason = "the tests need more of it")]
 mod component;
 
+use bench::measure::{self, median, spoken};
+use bench::table::{Row, Table};
 use component::{Shape, directory, neighbour};
 use hookhost::config::Settings;
 use hookhost::{Config, FailureKind, Host, SessionSpec};
-use hookhost_bench_table::measure::{self, median, spoken};
-use hookhost_bench_table::table::{Row, Table};
 use std::hint::black_box;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ use tokio::runtime::{Builder, Runtime};
 /// `limits.compute` or `limits.deadline` of the timed plugins.
 const LIMIT: Duration = Duration::from_millis(20);
 /// Budget beyond the limit: in the median, and at worst.
-const BEYOND: Duration = Duration::from_micros(1500);
-const BEYOND_AT_WORST: Duration = Duration::from_millis(3);
+const MAX_DELAY: Duration = Duration::from_micros(1500);
+const MAX_WORST_DELAY: Duration = Duration::from_millis(3);
 /// Number of runs of each plugin.
 const RUNS: usize = 20;
 /// Duration of one count of a neighbour's events, and number of counts.
@@ -29,14 +29,14 @@ const SPELL: Duration = Duration::from_millis(60);
 const SPELLS: usize = 5;
 /// Number of shapes that are counted again, and number of these counts.
 const WORST: usize = 10;
-const SPELLS_AGAIN: usize = 25;
+const SPELLS_OF_WORST: usize = 25;
 /// Bytes of each half of the memory that a thread without a plugin copies, like `giant-memory-copy`, and number of copies of each.
 const COPIED: usize = 8 << 20;
 const COPIES: usize = 8;
 /// The C library asks the kernel for this much memory each time, and keeps none of it: `DEFAULT_MMAP_THRESHOLD_MAX` in mallopt(3).
 const RESERVED: usize = 33 << 20;
 /// Minimum throughput of a neighbour beside a misbehaving plugin, in relation to a well-behaved one.
-const SHARE: f64 = 0.8;
+const MIN_SHARE: f64 = 0.8;
 
 pub(crate) fn rows(table: &mut Table) {
     stopped(table);
@@ -51,18 +51,18 @@ fn stopped(table: &mut Table) {
         beyond(&runtime, &host, &shape)?;
         // A shape that fuel stops in some run does not count.
         let times: Option<Vec<_>> = (0..RUNS).map(|_| beyond(&runtime, &host, &shape)).collect();
-        Some((shape.name, Late::of(times?)))
+        Some((shape.name, Delays::of(times?)))
     });
-    let timed: Vec<(String, Late)> = timed.collect();
-    let (slowest, Late { median, .. }) = timed.iter().max_by_key(|(_, late)| late.median).unwrap();
-    let (latest, Late { at_worst, .. }) = timed.iter().max_by_key(|(_, late)| late.at_worst).unwrap();
+    let timed: Vec<(String, Delays)> = timed.collect();
+    let (slowest, Delays { median, .. }) = timed.iter().max_by_key(|(_, late)| late.median).unwrap();
+    let (latest, Delays { at_worst, .. }) = timed.iter().max_by_key(|(_, late)| late.at_worst).unwrap();
     // The delay of the machine itself: a thread that only sleeps.
     let slept = |_| {
         let began = Instant::now();
         std::thread::sleep(LIMIT);
         began.elapsed().saturating_sub(LIMIT)
     };
-    let sleeper = Late::of((0..RUNS * timed.len()).map(slept).collect());
+    let sleeper = Delays::of((0..RUNS * timed.len()).map(slept).collect());
     let what = format!("a runaway guest, stopped after its limit of 20 ms: the worst of {} shapes", timed.len());
     let why = "The clock ticks each millisecond, and what is late beyond that is the machine's own scheduler: see the reference.";
     let row = Row { what: &what, component: slowest, log: "off", why };
@@ -72,17 +72,17 @@ fn stopped(table: &mut Table) {
         spoken(sleeper.median),
         spoken(sleeper.at_worst)
     );
-    let within = *median <= BEYOND && *at_worst <= BEYOND_AT_WORST;
+    let within = *median <= MAX_DELAY && *at_worst <= MAX_WORST_DELAY;
     table.beside(&row, &measured, &reference, "≤ 1.5 ms, ≤ 3 ms at worst", within);
 }
 
 /// The delays of runs: the median and the longest.
-struct Late {
+struct Delays {
     median: Duration,
     at_worst: Duration,
 }
 
-impl Late {
+impl Delays {
     fn of(times: Vec<Duration>) -> Self {
         Self { at_worst: *times.iter().max().unwrap(), median: measure::times(times).median }
     }
@@ -97,11 +97,15 @@ fn neighbours(table: &mut Table) {
         let host = runtime.block_on(host(shape, None))?;
         let mut interrupts = 0;
         let pairs = (0..spells).map(|_| {
-            let fair = count(&runtime, &host, Beside::Neighbour);
+            let fair = count(&runtime, &host, NeighbourLoad::Neighbour);
             let before = interrupted();
-            let beside = count(&runtime, &host, if shape.is_about_tasks() { Beside::Tasks } else { Beside::Prompts });
+            let beside = count(
+                &runtime,
+                &host,
+                if shape.is_about_tasks() { NeighbourLoad::Tasks } else { NeighbourLoad::Prompts },
+            );
             interrupts += interrupted() - before;
-            copier.push(count(&runtime, &host, Beside::Copier) / fair);
+            copier.push(count(&runtime, &host, NeighbourLoad::Copier) / fair);
             beside / fair
         });
         let share = median(pairs.collect());
@@ -111,7 +115,7 @@ fn neighbours(table: &mut Table) {
         shapes().into_iter().filter_map(|shape| Some((share(&shape, SPELLS)?.0, shape))).collect();
     shares.sort_by(|(share, _), (other, _)| share.total_cmp(other));
     // The least of many short measurements is mostly noise: the same shape, measured again, can be above the median.
-    let again = shares.iter().take(WORST).filter_map(|(_, shape)| Some((share(shape, SPELLS_AGAIN)?, &shape.name)));
+    let again = shares.iter().take(WORST).filter_map(|(_, shape)| Some((share(shape, SPELLS_OF_WORST)?, &shape.name)));
     let ((least, interrupts), worst) = again.min_by(|((share, _), _), ((other, _), _)| share.total_cmp(other)).unwrap();
     let middle = shares[shares.len() / 2].0;
     let copier = median(copier);
@@ -132,7 +136,7 @@ fn neighbours(table: &mut Table) {
         "100 % beside a second neighbour that is as busy; {:.0} % beside a thread without a plugin that copies new memory as `giant-memory-copy` does",
         copier * 100.0
     );
-    table.beside(&row, &measured, &reference, "≥ 80 %", least >= SHARE);
+    table.beside(&row, &measured, &reference, "≥ 80 %", least >= MIN_SHARE);
 }
 
 /// Returns all shapes that are in files.
@@ -180,7 +184,7 @@ fn beyond(runtime: &Runtime, host: &Host, shape: &Shape) -> Option<Duration> {
 
 /// The load beside a neighbour.
 #[derive(Clone, Copy)]
-enum Beside {
+enum NeighbourLoad {
     Neighbour,
     Prompts,
     Tasks,
@@ -210,20 +214,22 @@ fn copy(over: &AtomicBool) {
 }
 
 /// Returns a neighbour's events per second while another session asks without a pause.
-fn count(runtime: &Runtime, host: &Host, beside: Beside) -> f64 {
+fn count(runtime: &Runtime, host: &Host, beside: NeighbourLoad) -> f64 {
     let over = Arc::new(AtomicBool::new(false));
     let other = runtime.spawn({
         let (host, over) = (host.clone(), Arc::clone(&over));
         async move {
-            if let Beside::Copier = beside {
+            if let NeighbourLoad::Copier = beside {
                 return copy(&over);
             }
             while !over.load(Ordering::Relaxed) {
                 let session = host.open_session(spec()).unwrap();
                 match beside {
-                    Beside::Prompts => drop(session.prompt_submit("bad".into()).await),
-                    Beside::Tasks => drop(session.session_start().await),
-                    Beside::Neighbour | Beside::Copier => drop(session.finalize_content("content".into()).await),
+                    NeighbourLoad::Prompts => drop(session.prompt_submit("bad".into()).await),
+                    NeighbourLoad::Tasks => drop(session.session_start().await),
+                    NeighbourLoad::Neighbour | NeighbourLoad::Copier => {
+                        drop(session.finalize_content("content".into()).await)
+                    }
                 }
             }
         }

@@ -10,12 +10,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// A file that starts again from the beginning at the size at which a journal would.
-pub(crate) struct Appended {
+pub(crate) struct AppendFile {
     file: File,
     bytes: usize,
 }
 
-impl Appended {
+impl AppendFile {
     const MAX: usize = 16 << 20;
 
     pub(crate) fn new(directory: &Path) -> Self {
@@ -38,12 +38,12 @@ const DELAY: Duration = Duration::from_millis(20);
 
 /// Two threads that append records to one file each, while a third moves them into a table of SQLite: each with its hash, and in one
 /// transaction all that come within [`DELAY`].
-pub(crate) struct Moved {
-    files: [Appended; 2],
+pub(crate) struct MovedRecords {
+    files: [AppendFile; 2],
     table: Connection,
 }
 
-impl Moved {
+impl MovedRecords {
     /// As long as the record of an event of these sessions.
     const RECORD: &str = const { str_of(&[b'x'; 730]) };
 
@@ -52,7 +52,7 @@ impl Moved {
         table.pragma_update(None, "journal_mode", "WAL").unwrap();
         table.pragma_update(None, "synchronous", "NORMAL").unwrap();
         table.execute("CREATE TABLE moved (seq INTEGER PRIMARY KEY, hash BLOB, line TEXT)", []).unwrap();
-        Self { files: [Appended::new(directory), Appended::new(directory)], table }
+        Self { files: [AppendFile::new(directory), AppendFile::new(directory)], table }
     }
 
     /// Returns the time of so many records, until all are in the table.
@@ -88,7 +88,7 @@ fn insert(table: &Connection, records: u32) {
     let transaction = table.unchecked_transaction().unwrap();
     let mut statement = table.prepare_cached("INSERT INTO moved (hash, line) VALUES (?1, ?2)").unwrap();
     for _ in 0..records {
-        statement.execute((&Sha256::digest(Moved::RECORD)[..], Moved::RECORD)).unwrap();
+        statement.execute((&Sha256::digest(MovedRecords::RECORD)[..], MovedRecords::RECORD)).unwrap();
     }
     transaction.commit().unwrap();
 }

@@ -1,11 +1,12 @@
 //! Measures the cost of loading with cached code, including the cache's own check.
 
-use crate::plugins::{Copies, all_events, component_called};
-use crate::subject;
+use crate::bare;
+use crate::plugins::{Copies, all_events};
+use bench::measure::{compare, spoken, times_of};
+use bench::plugins::built;
+use bench::table::{Row, Table};
 use hookhost::config::{Digest, Entry, Settings};
 use hookhost::{Config, Host};
-use hookhost_bench_table::measure::{compare, spoken, times_of};
-use hookhost_bench_table::table::{Row, Table};
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -20,11 +21,11 @@ pub(crate) fn rows(table: &mut Table) {
     let cache = directory.path().join("cache");
 
     // The largest plugin here, padded by a custom section to 1 MB, so that 1 MB is read and hashed.
-    let mut bytes = std::fs::read(component_called("all_events.wasm")).unwrap();
+    let mut bytes = std::fs::read(built("all_events.wasm")).unwrap();
     pad(&mut bytes, 1_000_000);
     let padded = directory.path().join("padded.wasm");
     std::fs::write(&padded, bytes).unwrap();
-    let small = std::fs::read(component_called("no_force_push.wasm")).unwrap();
+    let small = std::fs::read(built("no_force_push.wasm")).unwrap();
     let copies = Copies::of(&small, 100);
     // A user's plugins are old enough to have stamps.
     std::thread::sleep(SETTLED);
@@ -66,7 +67,7 @@ pub(crate) fn rows(table: &mut Table) {
     table.plain(&row("a host without plugins, and so without a pool", "none"), spoken(none), "", None);
 
     // The reference is the additional cost of a file that is not known by its stamp.
-    let guard = component_called("path_guard.wasm");
+    let guard = built("path_guard.wasm");
     let entry = Entry::from_file("path-guard", &guard).unwrap().with("protected", ["infra/**"]);
     let config = Config::from_entries(vec![entry], Settings::default()).unwrap();
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
@@ -103,15 +104,15 @@ fn load_after(before: impl Fn(), config: &Config, cache: &Path) -> Duration {
 fn load_bare(component: &Path, compiled: &Path) -> Duration {
     // As many as the host's pool has.
     const SLOTS: u32 = 128;
-    let engine = subject::engine(SLOTS);
+    let engine = bare::engine(SLOTS);
     std::fs::write(compiled, Component::from_file(&engine, component).unwrap().serialize().unwrap()).unwrap();
     let build = || {
         let began = Instant::now();
-        let engine = subject::engine(SLOTS);
+        let engine = bare::engine(SLOTS);
         #[expect(unsafe_code, reason = "wasmtime cannot check compiled code")]
         // SAFETY: the code was just written by the same wasmtime.
         let component = unsafe { Component::deserialize_file(&engine, compiled) }.unwrap();
-        let linker = subject::linker(&engine);
+        let linker = bare::linker(&engine);
         let took = began.elapsed();
         drop((component, linker));
         took

@@ -1,21 +1,26 @@
 //! Measures every budget of the product, in one run and one table: the measured value, its reference from the same run, the ratio, and
-//! the budget. `cargo xtask bench` runs it. Figures from a busy machine are worth little.
+//! the budget. `cargo run -p bench -- budgets --only engine` runs it. Figures from a busy machine are worth little.
 //!
 //! A subject and its reference take turns, batch by batch, so that a disturbance of the machine affects both. The table has the median
 //! of a subject, the median of its reference, and the median of the ratios of neighbouring batches.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
-#[path = "../subject/at_once.rs"]
-mod at_once;
+#[path = "../subject/bare.rs"]
+mod bare;
+#[path = "../subject/concurrent_sessions.rs"]
+mod concurrent_sessions;
 #[path = "../subject/mod.rs"]
 mod subject;
 /// The engine's private mirrors of the contract's types. The bare call passes the same types.
 #[expect(dead_code, reason = "one event of all is called")]
-#[path = "../../src/wire/mod.rs"]
+#[path = "../../../host/engine/src/wire/mod.rs"]
 mod wire;
 
 mod events;
+#[path = "../home.rs"]
+#[expect(dead_code, reason = "the hook and the proxy need more of it")]
+mod home;
 mod hostile;
 mod limits;
 mod loading;
@@ -25,8 +30,8 @@ mod schemas;
 mod sessions;
 mod shell;
 
+use bench::table::Table;
 use hookhost::contract;
-use hookhost_bench_table::table::Table;
 
 /// A part of the table.
 type Part<'a> = &'a dyn Fn(&mut Table);

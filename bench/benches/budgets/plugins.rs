@@ -8,13 +8,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Returns the path of a component that `cargo xtask plugins` has built.
-pub(crate) fn component_called(file: &str) -> PathBuf {
-    let path = component().with_file_name(file);
-    assert!(path.exists(), "{} is missing: run `cargo xtask plugins`", path.display());
-    path
-}
-
 /// Copies of one component. Two entries for the same file would be an error.
 pub(crate) struct Copies {
     directory: TempDir,

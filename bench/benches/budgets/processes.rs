@@ -1,38 +1,28 @@
 //! Measures a process that loads a plugin, asks about one event and ends, like the hook of another agent.
 
-use crate::subject::component;
-use hookhost::config::Digest;
-use hookhost_bench_table::measure::compare;
-use hookhost_bench_table::table::{Row, Table};
-use std::path::{Path, PathBuf};
+use crate::home::{self, DIRECTORIES, allowed_plugin};
+use bench::measure::compare;
+use bench::table::{Row, Table};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 pub(crate) fn rows(table: &mut Table) {
-    let Some(hookhost) = std::env::var_os("HOOKHOST_COMMAND").map(PathBuf::from) else {
-        println!("(the rows about processes need HOOKHOST_COMMAND: run `cargo xtask bench`)");
+    let Some(hookhost) = home::program("HOOKHOST_COMMAND") else {
+        println!("(the rows of processes need HOOKHOST_COMMAND: run `cargo run -p bench -- budgets`)");
         return;
     };
     let directory = tempfile::tempdir().unwrap();
     let config = directory.path().join("hookhost.toml");
-    let wasm = component();
-    let entry = format!(
-        "[[plugin]]\nname = \"no-force-push\"\npath = {:?}\nsha256 = \"{}\"\n",
-        wasm.display().to_string(),
-        Digest::of_file(&wasm).unwrap()
-    );
-    std::fs::write(&config, entry).unwrap();
+    std::fs::write(&config, allowed_plugin()).unwrap();
     let payload = directory.path().join("call.json");
     std::fs::write(&payload, r#"{"call": {"id": "1", "name": "bash", "arguments": {"command": "git status"}}}"#)
         .unwrap();
     let dispatch = |directory: &Path| {
         let mut command = Command::new(&hookhost);
         command.args(["dispatch", "before-tool-call", "--payload"]).arg(&payload).arg("--config").arg(&config);
-        for variable in ["HOOKHOST_CONFIG_DIR", "HOOKHOST_STATE_DIR", "HOOKHOST_CACHE_DIR"] {
-            command.env(variable, directory);
-        }
-        run(command);
+        run(command.envs(DIRECTORIES.map(|variable| (variable, directory))));
     };
-    let bash = || run(shell("bash", "-c", ":"));
+    let bash = || run(&mut shell("bash", "-c", ":"));
     let what = "one-shot process: start, load, one event, exit";
     let why = "It is `hookhost dispatch`, whose addresses the dynamic loader relocates before it begins: its place in memory is \
                to be hard to guess.";
@@ -41,7 +31,7 @@ pub(crate) fn rows(table: &mut Table) {
     table.compared(&row, &compare(|| dispatch(directory.path()), bash), "`bash -c :`", Some(2.0));
     table.compared(
         &row,
-        &compare(|| dispatch(directory.path()), || run(shell("python3", "-c", ""))),
+        &compare(|| dispatch(directory.path()), || run(&mut shell("python3", "-c", ""))),
         "`python3 -c ''`",
         None,
     );
@@ -53,7 +43,7 @@ fn shell(program: &str, option: &str, script: &str) -> Command {
     command
 }
 
-fn run(mut command: Command) {
+fn run(command: &mut Command) {
     let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
     assert!(status.is_ok_and(|status| status.success()), "{command:?}");
 }

@@ -1,22 +1,22 @@
 //! Measures the cost of one step of checking a value. The bounds on steps are meant to bound time.
 
+use bench::measure::{spoken, times_of};
+use bench::table::{Row, Table};
 use hookhost::schema::{MAX_WORK_AT_ONCE, Schema};
-use hookhost_bench_table::measure::{spoken, times_of};
-use hookhost_bench_table::table::{Row, Table};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Budget of a check on the thread that asks for it.
-const AT_ONCE: Duration = Duration::from_millis(10);
+const MAX_IMMEDIATE_TIME: Duration = Duration::from_millis(10);
 /// Number of runs of each check.
 const RUNS: usize = 7;
 
 pub(crate) fn rows(table: &mut Table, each: bool) {
     // The value is grown almost to the maximum number of steps, so that the fixed cost of a check does not count.
-    let (named, at_once) = worst(MAX_WORK_AT_ONCE, each);
+    let (named, immediate) = worst(MAX_WORK_AT_ONCE, each);
     let why = "A check on the thread that asks holds it for so long: 20 000 steps of the worst known schema.";
-    row(table, "20 000 steps of a schema, on the thread that asks", &named, at_once, AT_ONCE, why);
+    row(table, "20 000 steps of a schema, on the thread that asks", &named, immediate, MAX_IMMEDIATE_TIME, why);
 }
 
 fn row(table: &mut Table, what: &str, worst: &str, took: (Duration, Duration), most: Duration, why: &str) {
@@ -169,7 +169,7 @@ fn cases() -> Vec<Case> {
 
 /// Returns the valid schemas of the fuzz target's corpus, each with a list of its values.
 fn corpus() -> Vec<Case> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/schemas");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus/schemas");
     let mut cases = Vec::new();
     for file in std::fs::read_dir(directory).unwrap() {
         let path = file.unwrap().path();

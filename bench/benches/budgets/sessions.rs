@@ -2,9 +2,9 @@
 
 use crate::plugins::host;
 use crate::subject::call;
+use bench::memory::resident_mib;
+use bench::table::{Row, Table};
 use hookhost::{Decision, SessionSpec};
-use hookhost_bench_table::memory::resident_mib;
-use hookhost_bench_table::table::{Row, Table};
 use std::path::Path;
 use tokio::runtime::Builder;
 

@@ -1,6 +1,6 @@
-//! The file of the measurements beside each plot: date and machine, then one line for each point, with fields between tabs.
+//! The data files below `docs/growth/`: date and machine, then one line for each point, with fields between tabs.
 
-use hookhost_bench_table::plot::{Line, Point};
+use bench::line::{Line, Point};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -8,24 +8,24 @@ const HEADER: &str = "line\tsize\tmedian-ns\tlow-ns\thigh-ns";
 
 /// Date and machine of a measurement, in plain words.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Taken {
+pub(crate) struct Provenance {
     pub(crate) date: String,
     pub(crate) machine: String,
 }
 
-/// The data of one plot.
+/// The measurements of one subject of the page.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Measured {
-    pub(crate) taken: Taken,
+pub(crate) struct SubjectData {
+    pub(crate) provenance: Provenance,
     pub(crate) lines: Vec<Line>,
 }
 
-/// Returns the data file of a plot.
-pub(crate) fn file(docs: &Path, plot: &str) -> PathBuf {
-    docs.join("growth").join(plot).with_extension("tsv")
+/// Returns the data file of a subject.
+pub(crate) fn file(docs: &Path, subject: &str) -> PathBuf {
+    docs.join("growth").join(subject).with_extension("tsv")
 }
 
-impl Taken {
+impl Provenance {
     pub(crate) fn now() -> Self {
         let date: String = jiff::Timestamp::now().to_string().chars().take(10).collect();
         let processors = std::thread::available_parallelism().unwrap();
@@ -47,13 +47,13 @@ fn first_number(file: &str) -> Option<f64> {
     text.split_whitespace().find_map(|word| word.parse().ok())
 }
 
-impl Measured {
+impl SubjectData {
     pub(crate) fn text(&self) -> String {
-        let Taken { date, machine } = &self.taken;
+        let Provenance { date, machine } = &self.provenance;
         let mut text = format!("# {date}\n# {machine}\n{HEADER}\n");
         for line in &self.lines {
-            for Point { x, y, low, high } in &line.points {
-                let _ = writeln!(text, "{}\t{x:.0}\t{y:.0}\t{low:.0}\t{high:.0}", line.name);
+            for Point { size, median, low, high } in &line.points {
+                let _ = writeln!(text, "{}\t{size:.0}\t{median:.0}\t{low:.0}\t{high:.0}", line.name);
             }
         }
         text
@@ -62,18 +62,18 @@ impl Measured {
     pub(crate) fn parse(text: &str) -> Self {
         let mut rows = text.lines();
         let mut comment = || rows.next().unwrap().strip_prefix("# ").unwrap().to_owned();
-        let taken = Taken { date: comment(), machine: comment() };
+        let provenance = Provenance { date: comment(), machine: comment() };
         assert_eq!(rows.next(), Some(HEADER));
         let mut lines: Vec<Line> = Vec::new();
         for row in rows {
             let fields: Vec<&str> = row.split('\t').collect();
             let number = |at: usize| fields[at].parse().unwrap();
-            let point = Point { x: number(1), y: number(2), low: number(3), high: number(4) };
+            let point = Point { size: number(1), median: number(2), low: number(3), high: number(4) };
             match lines.last_mut().filter(|line| line.name == fields[0]) {
                 Some(line) => line.points.push(point),
                 None => lines.push(Line { name: fields[0].to_owned(), points: vec![point] }),
             }
         }
-        Self { taken, lines }
+        Self { provenance, lines }
     }
 }

@@ -3,11 +3,11 @@
 
 use crate::plugins::Copies;
 use crate::subject::{call, component};
+use bench::line::{Line, Point};
+use bench::measure::{Times, in_turns};
 use hookhost::config::{Entry, Settings};
 use hookhost::contract::ToolOrigin;
 use hookhost::{Config, Decision, Host, PreparedCall, Session, SessionSpec};
-use hookhost_bench_table::measure::{Times, in_turns};
-use hookhost_bench_table::plot::{Line, Point};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,8 +20,8 @@ const PAYLOADS: [usize; 7] = [1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_
 const SESSIONS: [usize; 5] = [10, 100, 1_000, 10_000, 100_000];
 /// Number of batches of each subject.
 const ROUNDS: usize = 31;
-/// The lines of each plot, as (name, has a log).
-const LINES: [(&str, bool); 2] = [("log off", false), ("log on", true)];
+/// The lines of each subject, as (name, has a log).
+const LINE_NAMES: [(&str, bool); 2] = [("log off", false), ("log on", true)];
 
 /// A directory for logs and compiled code, and the runtime of the events.
 pub(crate) struct Place {
@@ -79,7 +79,7 @@ pub(crate) fn of_plugins() -> Vec<Line> {
 
 pub(crate) fn of_payloads() -> Vec<Line> {
     let place = Place::new();
-    let hosts = LINES.map(|(_, log)| place.host(1, log.then(|| place.path("hookhost.db")).as_deref()));
+    let hosts = LINE_NAMES.map(|(_, log)| place.host(1, log.then(|| place.path("hookhost.db")).as_deref()));
     lines(&PAYLOADS, |bytes, log| {
         let session = open(&hosts[usize::from(log)]);
         let arguments = json!({ "path": "notes.txt", "content": "text\n".repeat(bytes / 5) });
@@ -107,17 +107,17 @@ pub(crate) fn of_sessions() -> Vec<Line> {
 
 /// Returns both lines, each with one point per size.
 fn lines<'a>(sizes: &[usize], subject: impl Fn(usize, bool) -> Box<dyn FnMut() + 'a>) -> Vec<Line> {
-    let all = LINES.iter().flat_map(|(_, log)| sizes.iter().map(|size| subject(*size, *log)));
+    let all = LINE_NAMES.iter().flat_map(|(_, log)| sizes.iter().map(|size| subject(*size, *log)));
     let mut subjects: Vec<_> = all.collect();
     let mut times = in_turns(ROUNDS, &mut subjects).into_iter();
     let mut line = |name: &str| {
         let points = sizes.iter().zip(times.by_ref()).map(|(size, times)| point(*size as f64, &times));
         Line { name: name.to_owned(), points: points.collect() }
     };
-    LINES.map(|(name, _)| line(name)).into()
+    LINE_NAMES.map(|(name, _)| line(name)).into()
 }
 
-pub(crate) fn point(x: f64, times: &Times) -> Point {
+pub(crate) fn point(size: f64, times: &Times) -> Point {
     let nanos = |time: Duration| time.as_secs_f64() * 1e9;
-    Point { x, y: nanos(times.median), low: nanos(times.low), high: nanos(times.high) }
+    Point { size, median: nanos(times.median), low: nanos(times.low), high: nanos(times.high) }
 }

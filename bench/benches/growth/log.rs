@@ -2,13 +2,13 @@
 //! by event. Short operations are timed in turns with the same operation on a log of a hundred records, so that a disturbance of the
 //! machine affects both.
 
-use crate::Plotted;
+use crate::Lines;
 use crate::events::{Place, open, point};
 use crate::subject::call;
+use bench::line::{Line, Point};
+use bench::measure::{median, times};
 use hookhost::store::Log;
 use hookhost::{Config, Engine, Host, PreparedCall, Session};
-use hookhost_bench_table::measure::{median, times};
-use hookhost_bench_table::plot::{Line, Point};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -25,16 +25,17 @@ const ROUNDS: usize = 21;
 /// Minimum time for which verifying a log is repeated.
 const MIN_TIME: Duration = Duration::from_secs(2);
 
-pub(crate) fn lines(most: u64) -> Vec<Plotted> {
+pub(crate) fn lines(most: u64) -> Vec<Lines> {
     let place = Place::new();
-    let command =
-        Command::new(std::env::var_os("HOOKHOST_COMMAND").expect("HOOKHOST_COMMAND: run `cargo xtask growth`"));
-    let bench = Bench { engine: Engine::new(), hookhost: command.get_program().into(), place: &place };
+    let command = Command::new(
+        std::env::var_os("HOOKHOST_COMMAND").expect("HOOKHOST_COMMAND: run `cargo run -p bench -- growth`"),
+    );
+    let bench = LogBench { engine: Engine::new(), hookhost: command.get_program().into(), place: &place };
     let small = place.path("small.db");
     bench.grow(&small, MIN_RECORDS);
     let big = place.path("big.db");
     let (mut append, mut opened, mut shown, mut verified) =
-        (Paired::default(), Paired::default(), Paired::default(), vec![]);
+        (PairedTimes::default(), PairedTimes::default(), PairedTimes::default(), vec![]);
     let mut records = MIN_RECORDS;
     while records <= most {
         println!("a log of {records} records");
@@ -52,13 +53,13 @@ pub(crate) fn lines(most: u64) -> Vec<Plotted> {
     ]
 }
 
-struct Bench<'a> {
+struct LogBench<'a> {
     place: &'a Place,
     engine: Engine,
     hookhost: PathBuf,
 }
 
-impl Bench<'_> {
+impl LogBench<'_> {
     /// Opens a session of a host with this log, and prepares an event that it records.
     fn session(&self, log: &Path) -> (Host, Session, PreparedCall) {
         let host = self.place.host(1, Some(log));
@@ -87,7 +88,7 @@ impl Bench<'_> {
     }
 
     /// Times one more recorded event, beside the same on a new log.
-    fn append(&self, append: &mut Paired, big: &Path, records: u64) {
+    fn append(&self, append: &mut PairedTimes, big: &Path, records: u64) {
         let new = self.place.path(&format!("beside-{records}.db"));
         self.grow(&new, MIN_RECORDS);
         let (subject, reference) = (self.session(big), self.session(&new));
@@ -133,11 +134,11 @@ impl Bench<'_> {
 
 /// The times of an operation on a log of each size, in turns with the same on a small log.
 #[derive(Default)]
-struct Paired {
-    sizes: Vec<Size>,
+struct PairedTimes {
+    sizes: Vec<TimesAtSize>,
 }
 
-struct Size {
+struct TimesAtSize {
     records: u64,
     /// The ratios of neighbouring runs.
     ratios: Vec<f64>,
@@ -145,7 +146,7 @@ struct Size {
     reference: f64,
 }
 
-impl Paired {
+impl PairedTimes {
     fn time(&mut self, records: u64, subject: impl Fn(), reference: impl Fn()) {
         let nanos = |run: &dyn Fn()| {
             let began = Instant::now();
@@ -155,7 +156,7 @@ impl Paired {
         nanos(&subject);
         nanos(&reference);
         let pairs: Vec<(f64, f64)> = (0..ROUNDS).map(|_| (nanos(&subject), nanos(&reference))).collect();
-        self.sizes.push(Size {
+        self.sizes.push(TimesAtSize {
             records,
             ratios: pairs.iter().map(|(subject, reference)| subject / reference).collect(),
             reference: median(pairs.iter().map(|(_, reference)| *reference).collect()),
@@ -170,10 +171,10 @@ impl Paired {
     /// Returns a line with each size's ratio times the median of the small log over all sizes.
     fn line(self, name: &str) -> Line {
         let small = median(self.sizes.iter().map(|size| size.reference).collect());
-        let points = self.sizes.into_iter().map(|Size { records, mut ratios, .. }| {
+        let points = self.sizes.into_iter().map(|TimesAtSize { records, mut ratios, .. }| {
             ratios.sort_by(f64::total_cmp);
             let at = |share: usize| ratios[(ratios.len() - 1) * share / 100] * small;
-            Point { x: records as f64, y: at(50), low: at(5), high: at(95) }
+            Point { size: records as f64, median: at(50), low: at(5), high: at(95) }
         });
         Line { name: name.to_owned(), points: points.collect() }
     }

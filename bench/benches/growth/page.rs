@@ -1,70 +1,60 @@
-//! Writes the page docs/growth.md and its plots, from the data files beside them.
+//! Writes the page docs/growth.md from the data files.
 
-use crate::data::{self, Measured, Taken};
-use hookhost_bench_table::plot::{Axis, Line, Plot, Unit, said, written};
+use crate::data::{self, Provenance, SubjectData};
+use bench::line::{Line, Point, Unit, number_text, slope_text};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// A plot and its description.
+/// A subject of the page, and its description.
 struct Subject {
-    /// The name of its files.
+    /// The name of its data file.
     name: &'static str,
     title: &'static str,
-    x: Axis,
-    y: &'static str,
+    /// The unit of its sizes.
+    sizes: Unit,
     /// The method of measurement.
     how: &'static str,
-}
-
-const fn count(label: &'static str) -> Axis {
-    Axis { label, unit: Unit::Count }
 }
 
 const SUBJECTS: [Subject; 6] = [
     Subject {
         name: "plugins",
         title: "Plugins that are asked",
-        x: count("plugins that are asked about the event"),
-        y: "one event",
+        sizes: Unit::Count,
         how: "`before-tool-call`, about a shell command of 50 bytes. Each plugin is the same component under a name of its own, \
               gets a pristine instance, and allows the call.",
     },
     Subject {
         name: "payload",
         title: "Bytes of a payload",
-        x: Axis { label: "bytes of the call's content", unit: Unit::Bytes },
-        y: "one event, one plugin",
+        sizes: Unit::Bytes,
         how: "`before-tool-call`, about a `write_file` with so much content. The content is copied into the guest. The log keeps \
               values up to `largest-value`, which is 256 KiB by default, and of a larger one its size and its digest.",
     },
     Subject {
         name: "sessions",
         title: "Open sessions",
-        x: count("open sessions of one host"),
-        y: "one event, one plugin",
+        sizes: Unit::Count,
         how: "An event of each session in turn, so that each event finds what the events of all other sessions left in the \
               processor's caches.",
     },
     Subject {
         name: "append",
         title: "Records in the log: one more",
-        x: count("records in the log"),
-        y: "one recorded event, and opening",
+        sizes: Unit::Count,
         how: "One recorded event of a plugin, and, apart from it, a host without plugins that opens the log and ends. The engine \
               is there before.",
     },
     Subject {
         name: "show",
         title: "Records in the log: the last ten",
-        x: count("records in the log"),
-        y: "the whole process",
+        sizes: Unit::Count,
         how: "The command prints the last ten records. Its start is part of the time.",
     },
     Subject {
         name: "verify",
         title: "Records in the log: verify all",
-        x: count("records in the log"),
-        y: "the whole process",
+        sizes: Unit::Count,
         how: "The command reads the whole log and checks each record's hash. Its start is part of the time.",
     },
 ];
@@ -72,16 +62,16 @@ const SUBJECTS: [Subject; 6] = [
 const BEGIN: &str = "\
 # How costs grow
 
-What an event and the log cost as things become many. Both axes of each plot are logarithmic: what grows as a power of the size is a
-straight line, and its slope is the exponent. At 0 the cost stays the same; at 1 ten times as many cost ten times as much; above 1
-each one more costs more than the one before.
+This page shows the cost of an event and of the log as things become many. Cost and size are compared by their logarithms: if the cost
+is a power of the size, its slope is the exponent. At 0 the cost stays the same. At 1, ten times as many cost ten times as much.
+Above 1, each one more costs more than the one before.
 
-Two slopes are stated: that of all sizes, and that of the largest ones, from a tenth of the largest on. Points are medians; a bar is
-where 90 % of the measurements are. The file below each plot has the figures. `cargo xtask growth` measures again and writes this
-page; most of its time and several gigabytes are the log of ten million records. Slopes of a busy machine say little.
+Each table has two slopes: that of all sizes, and that of the largest ones, from a tenth of the largest on. Times are medians. The data
+file below each table has them with the 5th and the 95th percentile. `cargo run -p bench -- growth` measures again and writes this page;
+most of its time and several gigabytes are the log of ten million records. Slopes of a busy machine say little.
 ";
 
-/// Writes the plots and the page if each plot has its data.
+/// Writes the page if each subject has its data.
 pub(crate) fn write(docs: &Path) {
     if let Some(missing) = SUBJECTS.iter().find(|subject| !data::file(docs, subject.name).exists()) {
         return println!("the page has to wait: `{}` is not measured yet", missing.name);
@@ -89,34 +79,30 @@ pub(crate) fn write(docs: &Path) {
     let mut page = BEGIN.to_owned();
     for subject in &SUBJECTS {
         let file = data::file(docs, subject.name);
-        let measured = Measured::parse(&std::fs::read_to_string(&file).unwrap());
-        let y = Axis { label: subject.y, unit: Unit::Time };
-        let plot = Plot { title: subject.title, x: subject.x, y, lines: &measured.lines };
-        std::fs::write(file.with_extension("svg"), plot.svg()).unwrap();
-        page += &section(subject, &measured);
+        page += &section(subject, &SubjectData::parse(&std::fs::read_to_string(file).unwrap()));
     }
     std::fs::write(docs.join("growth.md"), page).unwrap();
 }
 
-fn section(subject: &Subject, measured: &Measured) -> String {
-    let Subject { name, title, how, x, .. } = subject;
-    let Taken { date, machine } = &measured.taken;
+fn section(subject: &Subject, measured: &SubjectData) -> String {
+    let Subject { name, title, how, sizes } = subject;
+    let Provenance { date, machine } = &measured.provenance;
     let mut text = format!(
-        "\n## {title}\n\n{}\n\n![{title}](growth/{name}.svg)\n\n\
+        "\n## {title}\n\n{}\n\n\
          | line | slope, all sizes | slope, largest sizes | from | to | it |\n|---|---|---|---|---|---|\n",
         wrapped(how)
     );
     for line in &measured.lines {
         let [first, last] = [line.points.first(), line.points.last()].map(Option::unwrap);
-        let at = |point: &hookhost_bench_table::plot::Point| {
-            format!("{} at {}", said(point.y, Unit::Time), said(point.x, x.unit))
+        let at = |point: &Point| {
+            format!("{} at {}", number_text(point.median, Unit::Nanoseconds), number_text(point.size, *sizes))
         };
         let _ = writeln!(
             text,
             "| {} | {} | {} | {} | {} | {} |",
             line.name,
-            written(line.slope()),
-            written(line.last_slope()),
+            slope_text(line.slope()),
+            slope_text(line.last_slope()),
             at(first),
             at(last),
             meaning(line)
@@ -124,13 +110,13 @@ fn section(subject: &Subject, measured: &Measured) -> String {
     }
     if *name == "verify" {
         let last = measured.lines[0].points.last().unwrap();
-        let rate = said(last.x / (last.y / 1e9), Unit::Count);
+        let rate = number_text(last.size / (last.median / 1e9), Unit::Count);
         let _ = write!(text, "\nAt the largest log these are {rate} records a second.\n");
     }
     let _ = write!(
         text,
         "\n{}\n",
-        wrapped(&format!("Measured on {date}, on {machine}. Figures: [`{name}.tsv`](growth/{name}.tsv)."))
+        wrapped(&format!("Measured on {date}, on {machine}. Data: [`{name}.tsv`](growth/{name}.tsv)."))
     );
     text
 }

@@ -1,10 +1,10 @@
 //! Measures many clients of one resident host at once, each with a session of its own and one event after the other: proxies, which
 //! keep their connections, and hooks, which open one for each event.
 
-use crate::{Home, message};
+use crate::{User, message};
+use bench::measure::{median, spoken};
+use bench::table::{Row, Table};
 use hookhost_agents::directories::Directories;
-use hookhost_bench_table::measure::{median, spoken};
-use hookhost_bench_table::table::{Row, Table};
 use hookhost_client::frame::{HookRequest, Numbered, Request, Response};
 use hookhost_client::place::{self, Place};
 use serde_json::Value;
@@ -20,9 +20,6 @@ use tokio::net::{UnixListener, UnixStream as AsyncStream};
 
 const CLIENTS: usize = 50;
 
-/// Warm-up of a resident host before the measurement.
-pub(crate) const FIRST: Duration = Duration::from_secs(11);
-
 /// Duration of one turn of the clients, with the resident host and then with the bare one.
 const TURN: Duration = Duration::from_secs(1);
 
@@ -36,27 +33,26 @@ const MAX_WAIT: Duration = Duration::from_millis(5);
 /// The response to an allowed call.
 const ALLOWED: Response = Response::Reply { exit: 0, stdout: Vec::new(), stderr: Vec::new() };
 
-pub(crate) fn rows(table: &mut Table, home: &Home) {
-    let resident = home.serve(&[]);
-    home.check();
+pub(crate) fn rows(table: &mut Table, user: &User) {
+    let resident = user.serve(&[]);
+    user.check();
     // The count of the log starts here.
-    let before = records(home);
-    thread::sleep(FIRST);
-    let socket = Place::below(home.directory.path()).socket();
-    let bare = bare_host(home.directory.path().join("bare.sock"), Duration::ZERO);
+    let before = records(user);
+    let socket = Place::below(user.home.path()).socket();
+    let bare = bare_host(user.home.path().join("bare.sock"), Duration::ZERO);
     let mut settled = 0;
     let mut in_turns = |is_kept: bool| {
-        let mut figures = [Figures::default(), Figures::default()];
+        let mut figures = [TurnFigures::default(), TurnFigures::default()];
         let mut busy = Duration::ZERO;
         for turn in 0..TURNS {
             let began = processor_time(resident.child.id());
-            figures[0].add(&Clients { home, socket: &socket, is_kept, turn });
+            figures[0].add(&Clients { user, socket: &socket, is_kept, turn });
             busy += processor_time(resident.child.id()) - began;
-            figures[1].add(&Clients { home, socket: &bare, is_kept, turn });
+            figures[1].add(&Clients { user, socket: &bare, is_kept, turn });
         }
         let events = figures[0].waits.len();
         settled += events;
-        let [asked, bare] = figures.map(Figures::summary);
+        let [asked, bare] = figures.map(TurnFigures::summary);
         let each = spoken(busy.div_f64(events as f64));
         let measured = format!("{asked}; {each} of its processors' time an event");
         (measured, asked, bare)
@@ -66,7 +62,7 @@ pub(crate) fn rows(table: &mut Table, home: &Home) {
     let [kept, for_each] = ["each keeps its connection", "a connection for each event"].map(what);
     let why = "The clients take their share of the processors.";
     let row = |what| Row { what, component: "no-force-push", log: "on", why };
-    let beside = |bare: &Summary| format!("{bare}, of a bare host that answers nothing");
+    let beside = |bare: &WaitSummary| format!("{bare}, of a bare host that answers nothing");
 
     let (measured, asked, bare) = in_turns(true);
     let is_met = asked.each_second >= MIN_EACH_SECOND && asked.slowest <= MAX_WAIT;
@@ -75,10 +71,10 @@ pub(crate) fn rows(table: &mut Table, home: &Home) {
     // The additional processor time of an event, compared with a bare host.
     let more = (1.0 / asked.each_second - 1.0 / bare.each_second).max(0.0);
     let computed = Duration::from_secs_f64(processors.get() as f64 * more);
-    let busy = bare_host(home.directory.path().join("busy.sock"), computed);
-    let mut figures = Figures::default();
+    let busy = bare_host(user.home.path().join("busy.sock"), computed);
+    let mut figures = TurnFigures::default();
     for turn in 0..TURNS {
-        figures.add(&Clients { home, socket: &busy, is_kept: true, turn });
+        figures.add(&Clients { user, socket: &busy, is_kept: true, turn });
     }
     let what = format!("the same clients of a bare host that computes for {} an event", spoken(computed));
     table.plain(&Row { component: "–", log: "–", ..row(&what) }, figures.summary(), "", None);
@@ -86,13 +82,13 @@ pub(crate) fn rows(table: &mut Table, home: &Home) {
     let (measured, asked, bare) = in_turns(false);
     table.figures(&row(&for_each), &measured, &beside(&bare), asked.each_second / bare.each_second);
     drop(resident);
-    let recorded = records(home) - before;
+    let recorded = records(user) - before;
     assert!(recorded >= settled, "of {settled} events {recorded} are in the log");
 }
 
 /// Verifies the log, and returns the number of its records.
-fn records(home: &Home) -> usize {
-    let output = home.command(&home.hookhost).args(["audit", "verify", "--json"]).output().unwrap();
+fn records(user: &User) -> usize {
+    let output = user.home.command(&user.hookhost).args(["audit", "verify", "--json"]).output().unwrap();
     let verified: Value = serde_json::from_slice(&output.stdout).unwrap();
     usize::try_from(verified["records"].as_u64().unwrap()).unwrap()
 }
@@ -109,33 +105,33 @@ fn processor_time(process: u32) -> Duration {
 
 /// The measurements of all turns.
 #[derive(Default)]
-struct Figures {
+struct TurnFigures {
     each_second: Vec<f64>,
     waits: Vec<Duration>,
 }
 
-impl Figures {
+impl TurnFigures {
     fn add(&mut self, clients: &Clients<'_>) {
         let (waits, took) = clients.ask();
         self.each_second.push(waits.len() as f64 / took.as_secs_f64());
         self.waits.extend(waits);
     }
 
-    fn summary(mut self) -> Summary {
+    fn summary(mut self) -> WaitSummary {
         self.waits.sort();
         let at = |share: usize| self.waits[(self.waits.len() - 1) * share / 100];
-        Summary { each_second: median(self.each_second), slowest: at(99), median: at(50) }
+        WaitSummary { each_second: median(self.each_second), slowest: at(99), median: at(50) }
     }
 }
 
-struct Summary {
+struct WaitSummary {
     each_second: f64,
     /// The 99th percentile of the waits of a client for an event.
     slowest: Duration,
     median: Duration,
 }
 
-impl fmt::Display for Summary {
+impl fmt::Display for WaitSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { each_second, slowest, median } = self;
         let (slowest, median) = (spoken(*slowest), spoken(*median));
@@ -145,7 +141,7 @@ impl fmt::Display for Summary {
 
 /// The clients of a turn.
 struct Clients<'a> {
-    home: &'a Home,
+    user: &'a User,
     socket: &'a Path,
     is_kept: bool,
     turn: usize,
@@ -202,8 +198,8 @@ impl Clients<'_> {
 
     /// Returns the request of a hook with the resident host's directories.
     fn request(&self, client: usize, number: u64) -> HookRequest {
-        let Self { home, is_kept, turn, .. } = self;
-        let directory = home.directory.path();
+        let Self { user, is_kept, turn, .. } = self;
+        let directory = user.home.path();
         let id = format!("{is_kept}-{turn}-{client}-{number}");
         let own = || Some(directory.to_path_buf());
         let directories = Directories { config: own(), state: own(), cache: own(), ..place::directories() };

@@ -1,13 +1,17 @@
-//! Measures an agent's wait at each event: the hook as a whole process, with a running resident host and as the first call after a
-//! boot, beside processes that do nothing; HTTP hooks of many sessions at once; and many clients of one resident host. `cargo xtask
-//! bench` runs it. Arguments name the parts to run, `processes`, `http` and `clients`; without one all run.
+//! Measures the wait of an agent at each event: the sizes of the programs, a call through a running resident host, the first event
+//! after a boot, HTTP hooks of many sessions at once, and many clients of one resident host. The processes are compared with
+//! processes that do nothing. `cargo run -p bench -- budgets --only hook` runs it. An argument measures one part alone: `sizes`,
+//! `call`, `first-event`, `http` or `clients`.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
 mod clients;
+#[path = "../home.rs"]
+mod home;
 
-use hookhost_bench_table::measure::{compare, compare_batches, spoken};
-use hookhost_bench_table::table::{Row, Table};
+use bench::measure::{compare, compare_batches, spoken};
+use bench::table::{Row, Table};
+use home::Home;
 use hookhost_client::place::Place;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
@@ -16,8 +20,6 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use serde_json::json;
-use sha2::{Digest as _, Sha256};
-use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -30,6 +32,19 @@ const MAX_PROGRAM: u64 = 1_000_000;
 
 /// Maximum size of `hookhost`, in bytes: a download of seconds.
 const MAX_HOOKHOST: u64 = 20_000_000;
+
+/// Budget of the first event after a boot, for hook and resident host together.
+const MAX_FIRST_EVENT: Duration = Duration::from_millis(30);
+
+/// Name and function of a part.
+type Part<'a> = (&'static str, &'a dyn Fn(&mut Table));
+
+/// Programs that do nothing, to compare processes with.
+const IDLE_PROGRAMS: [(&str, [&str; 3]); 3] = [
+    ("`bash -c :`", ["bash", "-c", ":"]),
+    ("`python3 -c ''`", ["python3", "-c", ""]),
+    ("`node -e ''`", ["node", "-e", ""]),
+];
 
 /// Number of sessions that ask over HTTP at once.
 const SESSIONS: usize = 20;
@@ -47,32 +62,33 @@ const SHORT_PAUSE: Duration = Duration::from_millis(5);
 const MAX_HTTP: Duration = Duration::from_millis(1);
 
 fn main() {
-    let [Some(hookhost), Some(hook)] =
-        ["HOOKHOST_COMMAND", "HOOKHOST_HOOK"].map(|name| std::env::var_os(name).map(PathBuf::from))
-    else {
-        println!("(what a hook costs needs HOOKHOST_COMMAND and HOOKHOST_HOOK: run `cargo xtask bench`)");
+    let [Some(hookhost), Some(hook)] = ["HOOKHOST_COMMAND", "HOOKHOST_HOOK"].map(home::program) else {
+        println!("(the rows of the hook need HOOKHOST_COMMAND and HOOKHOST_HOOK: run `cargo run -p bench -- budgets`)");
         return;
     };
-    let home = Home::new(&hookhost, &hook);
-    let mut table = Table::begin();
-    hook_size(&mut table, &hook);
-    size(&mut table, "`hookhost`", &hookhost, Some(MAX_HOOKHOST));
-    if let Some(engine) = std::env::var_os("HOOKHOST_ENGINE_ALONE") {
-        let what = "a program with the engine alone, built like `hookhost`: it compiles one plugin";
-        size(&mut table, what, Path::new(&engine), None);
-    }
+    let user = User::new(&hookhost, &hook);
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
-    let is_wanted = |name: &str| words.is_empty() || words.iter().any(|word| word == name);
-    if is_wanted("processes") {
-        processes(&mut table, &home);
-    }
-    if is_wanted("http") {
-        http(&mut table, &home);
-    }
-    if is_wanted("clients") {
-        clients::rows(&mut table, &home);
+    let is_wanted = |part: &str| words.is_empty() || words.iter().any(|word| word == part);
+    let mut table = Table::begin();
+    let parts: [Part<'_>; 5] = [
+        ("sizes", &|table| sizes(table, &hookhost, &hook)),
+        ("call", &|table| call(table, &user)),
+        ("first-event", &|table| first_event(table, &user)),
+        ("http", &|table| http(table, &user)),
+        ("clients", &|table| clients::rows(table, &user)),
+    ];
+    for (_, measure) in parts.iter().filter(|(name, _)| is_wanted(name)) {
+        measure(&mut table);
     }
     table.end();
+}
+
+fn sizes(table: &mut Table, hookhost: &Path, hook: &Path) {
+    hook_size(table, hook);
+    size(table, "`hookhost`", hookhost, Some(MAX_HOOKHOST));
+    if let Some(engine) = home::program("HOOKHOST_ENGINE_ALONE") {
+        size(table, "a program with the engine alone, built like `hookhost`: it compiles one plugin", &engine, None);
+    }
 }
 
 fn size(table: &mut Table, what: &str, program: &Path, most: Option<u64>) {
@@ -113,59 +129,69 @@ fn megabytes(program: &Path) -> String {
     format!("{:.2} MB", std::fs::metadata(program).unwrap().len() as f64 / 1e6)
 }
 
-fn processes(table: &mut Table, home: &Home) {
-    let resident = home.serve(&[]);
-    home.check();
+fn call(table: &mut Table, user: &User) {
+    let resident = user.serve(&[]);
+    user.check();
     let what = "a call of an agent, through the resident host: start of the hook, one event, exit";
     let row = Row { what, component: "no-force-push", log: "on", why: "" };
-    let asked = || home.ask("git status");
-    for (reference, program, words, most) in [
-        ("`bash -c :`", "bash", ["-c", ":"], Some(0.9)),
-        ("`python3 -c ''`", "python3", ["-c", ""], None),
-        ("`node -e ''`", "node", ["-e", ""], None),
-    ] {
-        let nothing = || Command::new(program).args(words).stdin(Stdio::null()).stdout(Stdio::null()).status();
-        if nothing().is_ok() {
-            table.compared(&row, &compare(asked, || assert!(nothing().unwrap().success())), reference, most);
-        }
+    for (reference, words) in installed_idle_programs() {
+        let most = (words[0] == "bash").then_some(0.9);
+        table.compared(&row, &compare(|| user.ask("git status"), || run_idle(words)), reference, most);
     }
     drop(resident);
+}
 
+/// Adds the rows of the first event after a boot. The plugin is compiled, and no resident host runs.
+fn first_event(table: &mut Table, user: &User) {
+    let resident = user.serve(&[]);
+    user.check();
+    drop(resident);
     let what =
         "the first call after a boot: the hook starts the resident host, which loads the plugin and settles the event";
     let row = Row { what, component: "no-force-push", log: "on", why: "" };
     let first = |runs: u32| {
         let times = (0..runs).map(|_| {
             let began = Instant::now();
-            home.ask("git status");
+            user.ask("git status");
             let took = began.elapsed();
-            home.stop();
+            user.stop();
             took
         });
         times.sum()
     };
-    for (reference, program, words) in [
-        ("`bash -c :`", "bash", ["-c", ":"]),
-        ("`python3 -c ''`", "python3", ["-c", ""]),
-        ("`node -e ''`", "node", ["-e", ""]),
-    ] {
-        let nothing = || Command::new(program).args(words).stdin(Stdio::null()).stdout(Stdio::null()).status();
-        if nothing().is_err() {
-            continue;
-        }
-        let reference_runs = |runs: u32| {
+    for (reference, words) in installed_idle_programs() {
+        let idle = |runs: u32| {
             let began = Instant::now();
-            (0..runs).for_each(|_| assert!(nothing().unwrap().success()));
+            (0..runs).for_each(|_| run_idle(words));
             began.elapsed()
         };
-        table.compared(&row, &compare_batches(first, reference_runs), reference, None);
+        let compared = compare_batches(first, idle);
+        if words[0] == "bash" {
+            let (measured, idle) = (compared.subject.median, compared.reference.median);
+            let beside = format!("{} {reference}", spoken(idle));
+            table.beside(&row, &spoken(measured), &beside, "≤ 30 ms", measured <= MAX_FIRST_EVENT);
+        } else {
+            table.compared(&row, &compared, reference, None);
+        }
     }
 }
 
-fn http(table: &mut Table, home: &Home) {
-    let resident = home.serve(&["--http", "127.0.0.1:0"]);
-    thread::sleep(clients::FIRST);
-    let token = std::fs::read_to_string(home.directory.path().join("http.token")).unwrap();
+/// Returns the programs of [`IDLE_PROGRAMS`] that this machine has.
+fn installed_idle_programs() -> impl Iterator<Item = (&'static str, [&'static str; 3])> {
+    IDLE_PROGRAMS.into_iter().filter(|(_, words)| idle(*words).is_ok())
+}
+
+fn idle([program, option, script]: [&str; 3]) -> std::io::Result<ExitStatus> {
+    Command::new(program).args([option, script]).stdin(Stdio::null()).stdout(Stdio::null()).status()
+}
+
+fn run_idle(words: [&str; 3]) {
+    assert!(idle(words).unwrap().success());
+}
+
+fn http(table: &mut Table, user: &User) {
+    let resident = user.serve(&["--http", "127.0.0.1:0"]);
+    let token = std::fs::read_to_string(user.home.path().join("http.token")).unwrap();
     let bare = bare_server();
     let why = "The bare server reads the request and answers nothing: what machine and clients take.";
     for (pause, how, budget) in [
@@ -178,7 +204,7 @@ fn http(table: &mut Table, home: &Home) {
             let sessions: Vec<_> = (0..SESSIONS)
                 .map(|session| {
                     let (address, token) = (address.to_owned(), token.trim().to_owned());
-                    let directory = home.directory.path().to_owned();
+                    let directory = user.home.path().to_owned();
                     thread::spawn(move || http_session(&address, &token, &directory, session, pause))
                 })
                 .collect();
@@ -266,61 +292,39 @@ fn message(id: &str, session: &str, directory: &Path, command: &str) -> String {
     message.to_string()
 }
 
-/// A user's directories with one allowed plugin, and the programs side by side, as they are installed.
-struct Home {
-    directory: tempfile::TempDir,
+/// A user with both programs side by side, as they are installed.
+struct User {
+    home: Home,
     hookhost: PathBuf,
     hook: PathBuf,
 }
 
-impl Home {
+impl User {
     fn new(hookhost: &Path, hook: &Path) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let wasm = PathBuf::from(std::env::var_os("HOOKHOST_PLUGINS").unwrap()).join("no_force_push.wasm");
-        let digest = Sha256::digest(std::fs::read(&wasm).unwrap());
-        let digest = digest.iter().fold(String::new(), |mut text, byte| {
-            write!(text, "{byte:02x}").unwrap();
-            text
-        });
-        let entry = format!("[[plugin]]\nname = \"no-force-push\"\npath = {wasm:?}\nsha256 = \"{digest}\"\n");
-        std::fs::write(directory.path().join("hookhost.toml"), entry).unwrap();
+        let home = Home::new("");
         let installed = |program: &Path, name: &str| {
-            let file = directory.path().join(name);
+            let file = home.path().join(name);
             std::fs::copy(program, &file).unwrap();
             file
         };
         let (hookhost, hook) = (installed(hookhost, "hookhost"), installed(hook, "hookhost-hook"));
-        Self { directory, hookhost, hook }
-    }
-
-    fn command(&self, program: &Path) -> Command {
-        let mut command = Command::new(program);
-        for variable in ["HOOKHOST_CONFIG_DIR", "HOOKHOST_STATE_DIR", "HOOKHOST_CACHE_DIR"] {
-            command.env(variable, self.directory.path());
-        }
-        command.current_dir(self.directory.path());
-        command
+        Self { home, hookhost, hook }
     }
 
     /// Returns the hook's output for a command.
     fn reply(&self, command: &str) -> String {
-        String::from_utf8(self.said(&self.hook, command)).unwrap()
-    }
-
-    /// Runs a program with a hook's message about a command as its input, and returns its output.
-    fn said(&self, program: &Path, command: &str) -> Vec<u8> {
-        let mut hook = self.command(program);
+        let mut hook = self.home.command(&self.hook);
         hook.args(["claude-code", "PreToolUse"]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut hook = hook.spawn().unwrap();
         // A call without an identifier never counts as a repetition of an earlier one.
         let message = json!({
-            "session_id": "s", "transcript_path": "", "cwd": self.directory.path(), "permission_mode": "default",
+            "session_id": "s", "transcript_path": "", "cwd": self.home.path(), "permission_mode": "default",
             "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": { "command": command },
         });
         hook.stdin.take().unwrap().write_all(message.to_string().as_bytes()).unwrap();
         let output = hook.wait_with_output().unwrap();
         assert!(output.status.success());
-        output.stdout
+        String::from_utf8(output.stdout).unwrap()
     }
 
     fn ask(&self, command: &str) {
@@ -334,23 +338,30 @@ impl Home {
     }
 
     fn serve(&self, words: &[&str]) -> ResidentHost<'_> {
-        let mut command = self.command(&self.hookhost);
+        let mut command = self.home.command(&self.hookhost);
         let mut child = command.arg("serve").args(words).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
         let wanted = if words.is_empty() { "hookhost serves at " } else { "hookhost serves at http://" };
         let address = lines.find_map(|line| line.strip_prefix(wanted).map(str::to_owned)).unwrap();
         let address = address.split(';').next().unwrap().to_owned();
         thread::spawn(move || lines.for_each(drop));
-        let place = Place::below(self.directory.path());
+        let place = Place::below(self.home.path());
         while !place.socket().exists() {
             thread::yield_now();
         }
-        ResidentHost { home: self, child, address }
+        ResidentHost { user: self, child, address }
     }
 
     fn stop(&self) {
         // The host may be starting, and have no socket yet.
-        while !self.command(&self.hookhost).args(["serve", "--stop"]).stderr(Stdio::null()).status().unwrap().success()
+        while !self
+            .home
+            .command(&self.hookhost)
+            .args(["serve", "--stop"])
+            .stderr(Stdio::null())
+            .status()
+            .unwrap()
+            .success()
         {
             thread::yield_now();
         }
@@ -359,7 +370,7 @@ impl Home {
 
 /// A resident host. Dropping the value ends it.
 struct ResidentHost<'a> {
-    home: &'a Home,
+    user: &'a User,
     child: Child,
     /// Its HTTP address, if it serves HTTP; otherwise its socket.
     address: String,
@@ -367,7 +378,7 @@ struct ResidentHost<'a> {
 
 impl Drop for ResidentHost<'_> {
     fn drop(&mut self) {
-        self.home.stop();
+        self.user.stop();
         self.child.wait().unwrap();
     }
 }

@@ -1,11 +1,11 @@
 //! Times the rule in the languages of policy engines, in this process, in turns with an event of hookhost, which a separately built
 //! process settles. One of the two waits while the other is timed.
 
-use crate::asked::Asked;
 use crate::call::{CALLS, Call};
+use crate::event_server::EventServer;
 use crate::policies::{POLICIES, version};
-use hookhost_bench_table::measure::{Compared, compare_batches};
-use hookhost_bench_table::table::{Row, Table};
+use bench::measure::{Compared, compare_batches};
+use bench::table::{Row, Table};
 use std::cell::RefCell;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -17,8 +17,8 @@ const REFERENCE: &str = "`hookhost`, a component, log off";
 const NATIVE: [(&str, &str); 2] =
     [("plugin", "`hookhost`, the plugin natively"), ("closure", "`hookhost`, the rule as a closure")];
 
-pub(crate) fn rows(asked: &Path) -> Result<(), String> {
-    let ours = Ours(RefCell::new(Asked::start(asked)?));
+pub(crate) fn rows(server: &Path) -> Result<(), String> {
+    let ours = SharedServer(RefCell::new(EventServer::start(server)?));
     let mut table = Table::begin();
     for call in &CALLS {
         ours.check("component", call)?;
@@ -49,9 +49,9 @@ pub(crate) fn rows(asked: &Path) -> Result<(), String> {
 }
 
 /// The process of hookhost, shared by two subjects that take turns.
-struct Ours(RefCell<Asked>);
+struct SharedServer(RefCell<EventServer>);
 
-impl Ours {
+impl SharedServer {
     fn check(&self, rule: &str, call: &Call) -> Result<(), String> {
         let (_, rejected) = self.0.borrow_mut().ask(rule, call, 1)?;
         if rejected == call.is_force_push {

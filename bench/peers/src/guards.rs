@@ -5,8 +5,8 @@ use crate::call::{CALLS, Call};
 use crate::home::Home;
 use crate::obtain::{Peer, peers};
 use crate::verdict::Verdict;
-use hookhost_bench_table::measure::{Compared, compare, compare_batches};
-use hookhost_bench_table::table::{Row, Table};
+use bench::measure::{Compared, compare, compare_batches};
+use bench::table::{Row, Table};
 use std::cell::Cell;
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -23,27 +23,27 @@ const PLUGIN: &str = "no-force-push";
 pub(crate) fn rows(directory: &Path, resident: &Home, alone: &Home) -> Result<(), String> {
     let peers = peers(directory);
     let host = resident.serve()?;
-    let asked = Processes { resident, alone };
+    let processes = HookProcesses { resident, alone };
     let mut table = Table::begin();
     let mut wrong = Vec::new();
     for call in &CALLS {
-        asked.ours(&mut table, call)?;
+        processes.ours(&mut table, call)?;
         for peer in &peers {
-            wrong.extend(asked.peer(&mut table, call, peer).err());
+            wrong.extend(processes.peer(&mut table, call, peer).err());
         }
     }
     drop(host);
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
 }
 
-struct Processes<'a> {
+struct HookProcesses<'a> {
     /// The home with a running resident host.
     resident: &'a Home,
     /// The home without a resident host.
     alone: &'a Home,
 }
 
-impl Processes<'_> {
+impl HookProcesses<'_> {
     /// Measures hookhost without a running resident host.
     fn ours(&self, table: &mut Table, call: &Call) -> Result<(), String> {
         let is_right = |verdict: &Verdict, name: &str| {

@@ -78,7 +78,7 @@ impl Home {
     }
 
     /// Starts the resident host.
-    pub(crate) fn serve(&self) -> Result<Resident<'_>, String> {
+    pub(crate) fn serve(&self) -> Result<ResidentHost<'_>, String> {
         let mut command = self.command(self.hookhost.as_os_str());
         let mut process = command
             .arg("serve")
@@ -87,7 +87,7 @@ impl Home {
             .spawn()
             .map_err(|error| format!("the resident host does not start: {error}"))?;
         let lines = process.stderr.take().map(|stderr| BufReader::new(stderr).lines().map_while(Result::ok));
-        let mut resident = Resident { home: self, process };
+        let mut resident = ResidentHost { home: self, process };
         let mut lines = lines.ok_or("the resident host says nothing")?;
         let address = lines.find_map(|line| line.strip_prefix("hookhost serves at ").map(PathBuf::from));
         let socket = address.ok_or("the resident host ended at once")?;
@@ -116,12 +116,12 @@ impl Home {
 }
 
 /// A resident host. Dropping the value ends it.
-pub(crate) struct Resident<'a> {
+pub(crate) struct ResidentHost<'a> {
     home: &'a Home,
     process: Child,
 }
 
-impl Drop for Resident<'_> {
+impl Drop for ResidentHost<'_> {
     fn drop(&mut self) {
         if self.process.try_wait().is_ok_and(|ended| ended.is_none()) {
             self.home.stop();

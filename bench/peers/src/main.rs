@@ -1,13 +1,13 @@
 //! Compares hookhost with other guards in use, on the same machine and the same call: hooks of Claude Code as whole processes, and
-//! policy engines in a program. `cargo xtask peers` builds it with the others, and runs it: `peers DIRECTORY [PART]…`.
+//! policy engines in a program. `cargo run -p bench -- peers` builds it with the others, and runs it: `peers DIRECTORY [PART]…`.
 //!
 //! The others are the subjects and hookhost is the reference, so a ratio above 1 means that hookhost takes less. All use a rule that
 //! each of them can express: no `git push --force`. A script or policy with another verdict than hookhost ends the run with an error. A
 //! guard with rules of its own is measured with its own verdict.
 
-mod asked;
 mod call;
 mod engines;
+mod event_server;
 mod guards;
 mod home;
 mod obtain;
@@ -47,13 +47,13 @@ fn measure(arguments: &[String]) -> Result<(), String> {
     }
     if is_wanted("engines") {
         println!("==> the same rule within a program, log off; a ratio above 1: hookhost takes less");
-        engines::rows(&built("HOOKHOST_ASKED")?)?;
+        engines::rows(&built("HOOKHOST_EVENT_SERVER")?)?;
     }
     Ok(())
 }
 
-/// Returns the path in a variable of `cargo xtask peers`.
+/// Returns the path in a variable of `cargo run -p bench -- peers`.
 fn built(variable: &str) -> Result<PathBuf, String> {
-    let missing = || format!("{variable} is not set: run `cargo xtask peers`");
+    let missing = || format!("{variable} is not set: run `cargo run -p bench -- peers`");
     std::env::var_os(variable).map(PathBuf::from).ok_or_else(missing)
 }

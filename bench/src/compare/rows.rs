@@ -2,12 +2,13 @@
 
 use std::{collections::HashSet, fmt::Write as _};
 
-use crate::Outcome;
+use bench::measure::median;
+use xtask::Outcome;
 
 /// A row as a benchmark prints it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Measured {
-    pub(crate) row: Row,
+pub(crate) struct MeasuredRow {
+    pub(crate) row: RowKey,
     /// The number and its unit: nanoseconds for a time.
     pub(crate) number: f64,
     pub(crate) unit: String,
@@ -15,7 +16,7 @@ pub(crate) struct Measured {
 
 /// The identity of a row, which is the same in both benchmarks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Row {
+pub(crate) struct RowKey {
     what: String,
     log: String,
     reference: String,
@@ -26,22 +27,22 @@ pub(crate) struct Row {
 /// The unit of times.
 const TIME: &str = "ns";
 
-impl Measured {
-    /// Parses a line: see `host/bench-table/src/turns.rs`. Other lines are not about rows.
+impl MeasuredRow {
+    /// Parses a line: see `bench/src/turns.rs`. Other lines are not about rows.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let fields: Vec<&str> = line.split('\t').collect();
         let ["row", what, log, reference, measured, nanos] = fields[..] else { return None };
         let (number, unit) = match nanos.parse() {
             Ok(nanos) => (nanos, TIME.to_owned()),
-            Err(_) => amount(measured)?,
+            Err(_) => parse_amount(measured)?,
         };
-        let row = Row { what: what.into(), log: log.into(), reference: reference.into(), earlier: 0 };
+        let row = RowKey { what: what.into(), log: log.into(), reference: reference.into(), earlier: 0 };
         Some(Self { row, number, unit })
     }
 }
 
 /// Returns the first number of a text for people, with its unit: `2.07 ms (to 7.1 ms)`.
-fn amount(text: &str) -> Option<(f64, String)> {
+fn parse_amount(text: &str) -> Option<(f64, String)> {
     let mut words = text.split_whitespace();
     let number: f64 = words.next()?.trim_end_matches(',').parse().ok()?;
     let unit = words.next().unwrap_or_default().trim_end_matches([',', ';', ':', '.']);
@@ -56,18 +57,18 @@ fn amount(text: &str) -> Option<(f64, String)> {
 }
 
 /// A benchmark that measures one row after another.
-pub(crate) trait Runner {
+pub(crate) trait RowSource {
     /// The next row, or `None` after the last one.
-    fn next(&mut self) -> Outcome<Option<Measured>>;
+    fn next(&mut self) -> Outcome<Option<MeasuredRow>>;
 }
 
-/// Runs both to their ends, row by row in turns. The first one changes from row to row and from round to round. Rows that only one
+/// Runs both to their ends, row by row in turns. The first one changes from row to row and from round to round. RowPairs that only one
 /// has are measured without a turn of the other.
 pub(crate) fn in_turns(
-    runners: &mut [&mut dyn Runner; 2],
+    runners: &mut [&mut dyn RowSource; 2],
     round: usize,
-    of_one: &HashSet<Row>,
-) -> Outcome<[Vec<Measured>; 2]> {
+    unpaired: &HashSet<RowKey>,
+) -> Outcome<[Vec<MeasuredRow>; 2]> {
     let mut measured = [Vec::new(), Vec::new()];
     let mut ended = [false; 2];
     for turn in round.. {
@@ -77,8 +78,9 @@ pub(crate) fn in_turns(
                     ended[side] = true;
                     break;
                 };
-                next.row.earlier = measured[side].iter().filter(|earlier: &&Measured| is_alike(earlier, &next)).count();
-                let is_paired = !of_one.contains(&next.row);
+                next.row.earlier =
+                    measured[side].iter().filter(|earlier: &&MeasuredRow| is_alike(earlier, &next)).count();
+                let is_paired = !unpaired.contains(&next.row);
                 measured[side].push(next);
                 if is_paired {
                     break;
@@ -92,32 +94,32 @@ pub(crate) fn in_turns(
     Ok(measured)
 }
 
-fn is_alike(one: &Measured, other: &Measured) -> bool {
-    let names = |of: &Measured| (of.row.what.clone(), of.row.log.clone(), of.row.reference.clone());
+fn is_alike(one: &MeasuredRow, other: &MeasuredRow) -> bool {
+    let names = |of: &MeasuredRow| (of.row.what.clone(), of.row.log.clone(), of.row.reference.clone());
     names(one) == names(other)
 }
 
 /// All rows of both benchmarks, over all rounds.
 #[derive(Debug, Default)]
-pub(crate) struct Rows {
-    rows: Vec<Both>,
+pub(crate) struct RowPairs {
+    rows: Vec<RowPair>,
 }
 
 /// A row of both benchmarks, with its values of each round.
 #[derive(Debug)]
-struct Both {
-    row: Row,
+struct RowPair {
+    row: RowKey,
     unit: String,
     sides: [Vec<f64>; 2],
 }
 
-impl Rows {
-    pub(crate) fn add(&mut self, round: [Vec<Measured>; 2]) {
+impl RowPairs {
+    pub(crate) fn add(&mut self, round: [Vec<MeasuredRow>; 2]) {
         for (side, measured) in round.into_iter().enumerate() {
-            for Measured { row, number, unit } in measured {
+            for MeasuredRow { row, number, unit } in measured {
                 let at = self.rows.iter().position(|both| both.row == row && both.unit == unit);
                 let at = at.unwrap_or_else(|| {
-                    self.rows.push(Both { row, unit, sides: [Vec::new(), Vec::new()] });
+                    self.rows.push(RowPair { row, unit, sides: [Vec::new(), Vec::new()] });
                     self.rows.len() - 1
                 });
                 self.rows[at].sides[side].push(number);
@@ -126,7 +128,7 @@ impl Rows {
     }
 
     /// Returns the rows that only one benchmark has.
-    pub(crate) fn of_one(&self) -> HashSet<Row> {
+    pub(crate) fn unpaired(&self) -> HashSet<RowKey> {
         self.rows.iter().filter(|both| both.sides.iter().any(Vec::is_empty)).map(|both| both.row.clone()).collect()
     }
 
@@ -135,11 +137,11 @@ impl Rows {
         let mut text = format!(
             "| row | log | beside | {before} | {now} | ratio | from | to | |\n|---|---|---|---|---|---|---|---|---|\n"
         );
-        let (paired, of_one): (Vec<_>, Vec<_>) =
+        let (paired, unpaired): (Vec<_>, Vec<_>) =
             self.rows.iter().partition(|both| both.sides.iter().all(|side| !side.is_empty()));
         for both in paired {
-            let Row { what, log, reference, .. } = &both.row;
-            let [before, now] = both.sides.each_ref().map(|side| said(median(side.clone()), &both.unit));
+            let RowKey { what, log, reference, .. } = &both.row;
+            let [before, now] = both.sides.each_ref().map(|side| amount_text(median(side.clone()), &both.unit));
             let _ = write!(text, "| {what} | {log} | {reference} | {before} | {now} ");
             let _ = match both.ratios() {
                 Some(ratios) => {
@@ -159,7 +161,7 @@ impl Rows {
         }
         text += "\nA ratio is that of neighbours in one round, the right one by the left one: the median of the rounds, the least \
                  and the greatest. `less` and `more` are rows of which each round says so, by more than a hundredth.\n";
-        for both in of_one {
+        for both in unpaired {
             let whose = if both.sides[0].is_empty() { now } else { before };
             let _ = writeln!(text, "only {whose} has the row: {} (log {})", both.row.what, both.row.log);
         }
@@ -167,7 +169,7 @@ impl Rows {
     }
 }
 
-impl Both {
+impl RowPair {
     /// Returns the ratios of neighbours, in order of size; `None` if one is not finite.
     fn ratios(&self) -> Option<Vec<f64>> {
         let [before, now] = &self.sides;
@@ -177,12 +179,7 @@ impl Both {
     }
 }
 
-fn median(mut all: Vec<f64>) -> f64 {
-    all.sort_by(f64::total_cmp);
-    all[all.len() / 2]
-}
-
-fn said(number: f64, unit: &str) -> String {
+fn amount_text(number: f64, unit: &str) -> String {
     match (unit, number) {
         (TIME, ..1e3) => format!("{number:.0} ns"),
         (TIME, 1e3..1e6) => format!("{:.2} µs", number / 1e3),
@@ -196,19 +193,19 @@ fn said(number: f64, unit: &str) -> String {
 mod tests {
     use super::*;
 
-    fn time(what: &str, nanos: f64) -> Measured {
-        Measured::parse(&format!("row\t{what}\toff\tbare\t–\t{nanos}")).unwrap()
+    fn time(what: &str, nanos: f64) -> MeasuredRow {
+        MeasuredRow::parse(&format!("row\t{what}\toff\tbare\t–\t{nanos}")).unwrap()
     }
 
     /// A benchmark with these rows, which notes when it measured which.
     struct Scripted<'a> {
         name: &'static str,
-        rows: Vec<Measured>,
+        rows: Vec<MeasuredRow>,
         turns: &'a std::cell::RefCell<Vec<String>>,
     }
 
-    impl Runner for Scripted<'_> {
-        fn next(&mut self) -> Outcome<Option<Measured>> {
+    impl RowSource for Scripted<'_> {
+        fn next(&mut self) -> Outcome<Option<MeasuredRow>> {
             if self.rows.is_empty() {
                 return Ok(None);
             }
@@ -218,7 +215,7 @@ mod tests {
         }
     }
 
-    fn turns(before: &[&str], now: &[&str], round: usize, of_one: &HashSet<Row>) -> (Vec<String>, Rows) {
+    fn turns(before: &[&str], now: &[&str], round: usize, unpaired: &HashSet<RowKey>) -> (Vec<String>, RowPairs) {
         let turns = std::cell::RefCell::default();
         let runner = |name, rows: &[&str]| Scripted {
             name,
@@ -226,8 +223,8 @@ mod tests {
             turns: &turns,
         };
         let (mut a, mut b) = (runner("a", before), runner("b", now));
-        let mut rows = Rows::default();
-        rows.add(in_turns(&mut [&mut a, &mut b], round, of_one).unwrap());
+        let mut rows = RowPairs::default();
+        rows.add(in_turns(&mut [&mut a, &mut b], round, unpaired).unwrap());
         drop((a, b));
         (turns.into_inner(), rows)
     }
@@ -243,11 +240,11 @@ mod tests {
             ("0.02", 0.02, ""),
             ("44 % (90 % beside the median shape)", 44.0, "%"),
         ] {
-            let row = Measured::parse(&format!("row\tw\ton\t\t{measured}\t")).unwrap();
+            let row = MeasuredRow::parse(&format!("row\tw\ton\t\t{measured}\t")).unwrap();
             assert_eq!((row.number, row.unit.as_str()), (number, unit), "{measured}");
         }
-        assert_eq!(Measured::parse("| what | component |"), None);
-        assert_eq!(Measured::parse("row\tw\ton\t\tnone at all\t"), None);
+        assert_eq!(MeasuredRow::parse("| what | component |"), None);
+        assert_eq!(MeasuredRow::parse("row\tw\ton\t\tnone at all\t"), None);
     }
 
     #[test]
@@ -261,9 +258,9 @@ mod tests {
     fn a_row_that_only_one_has_takes_no_turn_of_the_other_from_the_second_round_on() {
         let (before, now) = (["1", "2", "3"], ["1", "new", "2", "3"]);
         let (_, rows) = turns(&before, &now, 0, &HashSet::new());
-        let of_one = rows.of_one();
-        assert_eq!(of_one.iter().map(|row| row.what.as_str()).collect::<Vec<_>>(), ["new"]);
-        let (turns, rows) = turns(&before, &now, 0, &of_one);
+        let unpaired = rows.unpaired();
+        assert_eq!(unpaired.iter().map(|row| row.what.as_str()).collect::<Vec<_>>(), ["new"]);
+        let (turns, rows) = turns(&before, &now, 0, &unpaired);
         assert_eq!(turns, ["a1", "b1", "bnew", "b2", "a2", "a3", "b3"]);
         let table = rows.table("A", "B");
         assert!(table.contains("\nonly B has the row: new (log off)\n"), "{table}");
@@ -278,7 +275,7 @@ mod tests {
 
     #[test]
     fn the_table_has_the_median_of_the_ratios_of_neighbours_and_their_spread() {
-        let mut rows = Rows::default();
+        let mut rows = RowPairs::default();
         // Neighbours differ by a tenth, however slow the machine is in that round.
         for (before, now) in [(1000.0, 900.0), (4000.0, 3600.0), (2000.0, 1700.0)] {
             rows.add([vec![time("w", before)], vec![time("w", now)]]);
@@ -291,8 +288,8 @@ mod tests {
 
     #[test]
     fn a_row_of_nothing_has_no_ratio() {
-        let none = || vec![Measured::parse("row\tfaults\toff\t\t0.00\t").unwrap()];
-        let mut rows = Rows::default();
+        let none = || vec![MeasuredRow::parse("row\tfaults\toff\t\t0.00\t").unwrap()];
+        let mut rows = RowPairs::default();
         rows.add([none(), none()]);
         assert!(rows.table("A", "B").contains("| faults | off |  | 0 | 0 | | | | |"), "{}", rows.table("A", "B"));
     }

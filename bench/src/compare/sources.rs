@@ -2,16 +2,13 @@
 
 use std::{fs, path::Path, process::Command};
 
-use crate::{
+use xtask::{
     Outcome,
     workspace::{Workspace, output, say},
 };
 
-/// The crate that times and prints the rows.
-const TABLE: &str = "host/bench-table/src";
-
-/// Its file for turns.
-const TURNS: &str = "turns.rs";
+/// The file by which a benchmark measures in turns, in this commit and in earlier ones.
+const TURNS: [&str; 2] = ["bench/src/turns.rs", "host/bench-table/src/turns.rs"];
 
 /// Returns the commit that a reference names.
 pub(crate) fn commit(workspace: &Workspace, reference: &str) -> Outcome<String> {
@@ -37,7 +34,9 @@ pub(crate) fn check_out(workspace: &Workspace, commit: &str) -> Outcome<Workspac
         }
         fs::write(&note, commit).map_err(failed)?;
     }
-    take_turns(&workspace.root.join(TABLE), &sources.join(TABLE))?;
+    if !TURNS.iter().any(|file| sources.join(file).exists()) {
+        return Err(format!("the benchmarks of {commit} cannot measure in turns: it is too old to be compared"));
+    }
     workspace.other(sources)
 }
 
@@ -53,27 +52,6 @@ fn switch(workspace: &Workspace, sources: &Path, commit: &str) -> bool {
         && there(&["clean", "-ffdxq"]).is_ok()
 }
 
-/// Replaces the crate that times and prints the rows in a commit from before the turns. The measured code stays that of the commit.
-fn take_turns(ours: &Path, theirs: &Path) -> Outcome {
-    if !theirs.is_dir() {
-        return Err(format!("the commit has no {TABLE}, which prints the rows: it is too old to be compared"));
-    }
-    if theirs.join(TURNS).exists() && !theirs.join(".ours").exists() {
-        return Ok(());
-    }
-    let failed = |error: std::io::Error| format!("cannot give {} its turns: {error}", theirs.display());
-    fs::write(theirs.join(".ours"), "").map_err(failed)?;
-    for entry in fs::read_dir(ours).map_err(failed)? {
-        let file = entry.map_err(failed)?.path();
-        let (text, copy) = (fs::read(&file).map_err(failed)?, theirs.join(file.file_name().unwrap_or_default()));
-        // Equal files stay untouched, so that they are not built again.
-        if !fs::read(&copy).is_ok_and(|there| there == text) {
-            fs::write(&copy, text).map_err(failed)?;
-        }
-    }
-    Ok(())
-}
-
 fn git(workspace: &Workspace, arguments: &[&str]) -> Command {
     let mut git = Command::new("git");
     git.args(arguments).current_dir(&workspace.root);
@@ -83,34 +61,28 @@ fn git(workspace: &Workspace, arguments: &[&str]) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::PathBuf;
-
-    fn directories(name: &str) -> (PathBuf, PathBuf) {
-        let directory = std::env::temp_dir().join(format!("xtask-compare-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&directory);
-        let (ours, theirs) = (directory.join("ours"), directory.join("theirs"));
-        fs::create_dir_all(&ours).unwrap();
-        fs::write(ours.join(TURNS), "turns").unwrap();
-        fs::write(ours.join("table.rs"), "our table").unwrap();
-        (ours, theirs)
-    }
 
     #[test]
     fn another_commit_takes_the_place_of_the_last_one_and_touches_only_what_differs() {
-        let (root, _) = directories("checkout");
-        let root = root.parent().unwrap().canonicalize().unwrap();
-        let workspace = Workspace::of(&root);
+        let root = std::env::temp_dir().join(format!("bench-compare-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&root);
+        fs::create_dir_all(&root).unwrap();
+        let root = root.canonicalize().unwrap();
+        let workspace = Workspace::unlocked(&root);
         let git = |arguments: &[&str]| {
             let identity = ["-c", "user.name=x", "-c", "user.email=x@x", "-c", "commit.gpgsign=false"];
             output(git(&workspace, &identity).args(arguments)).unwrap()
         };
         git(&["init", "--quiet"]);
-        fs::create_dir_all(root.join(TABLE)).unwrap();
-        fs::write(root.join(TABLE).join(TURNS), "turns").unwrap();
         fs::write(root.join("same"), "same").unwrap();
+        git(&["add", "same"]);
+        git(&["commit", "--quiet", "--message", "old"]);
+        let old = git(&["rev-parse", "HEAD"]);
+        fs::create_dir_all(root.join(TURNS[0]).parent().unwrap()).unwrap();
+        fs::write(root.join(TURNS[0]), "turns").unwrap();
         let commits = ["one", "two"].map(|text| {
             fs::write(root.join("differs"), text).unwrap();
-            git(&["add", "same", "differs", TABLE]);
+            git(&["add", "differs", TURNS[0]]);
             git(&["commit", "--quiet", "--message", text]);
             git(&["rev-parse", "HEAD"])
         });
@@ -136,31 +108,7 @@ mod tests {
         check_out(&workspace, &commits[0]).unwrap();
         assert_eq!(differs(), "one");
         assert_eq!(fs::read_to_string(root.join("differs")).unwrap(), "not committed");
+        assert!(check_out(&workspace, &old).is_err_and(|why| why.ends_with("it is too old to be compared")));
         fs::remove_dir_all(root).unwrap();
-    }
-
-    #[test]
-    fn a_commit_without_turns_gets_the_table_of_this_work_tree_each_time() {
-        let (ours, theirs) = directories("without");
-        fs::create_dir_all(&theirs).unwrap();
-        fs::write(theirs.join("table.rs"), "their table").unwrap();
-        let table = || fs::read_to_string(theirs.join("table.rs")).unwrap();
-        take_turns(&ours, &theirs).unwrap();
-        assert_eq!(table(), "our table");
-        fs::write(ours.join("table.rs"), "our new table").unwrap();
-        take_turns(&ours, &theirs).unwrap();
-        assert_eq!(table(), "our new table");
-    }
-
-    #[test]
-    fn a_commit_that_takes_turns_keeps_its_table_and_one_without_a_table_is_refused() {
-        let (ours, theirs) = directories("with");
-        let why = take_turns(&ours, &theirs).unwrap_err();
-        assert!(why.ends_with("it is too old to be compared"), "{why}");
-        fs::create_dir_all(&theirs).unwrap();
-        fs::write(theirs.join(TURNS), "their turns").unwrap();
-        fs::write(theirs.join("table.rs"), "their table").unwrap();
-        take_turns(&ours, &theirs).unwrap();
-        assert_eq!(fs::read_to_string(theirs.join("table.rs")).unwrap(), "their table");
     }
 }

@@ -1,23 +1,62 @@
 //! Runs the tests, and the other checks of CI.
 
-use std::{collections::BTreeSet, fs, path::Path, process::Command};
+use std::{collections::BTreeSet, fs, process::Command, time::Instant};
 
-use crate::{
-    Outcome, agents, bench, embed, plugins, surface,
-    workspace::{Workspace, output, run},
+use xtask::{
+    Outcome, embed, plugins,
+    workspace::{Workspace, output, run, say},
 };
 
-/// Number of disk sizes that the test spreads over the bytes of a record.
-const FULL_DISKS: &str = "400";
+use crate::{agents, public_items};
 
-/// Number of processes that the test kills at once.
-const KILLED_AT_ONCE: u64 = 4;
+/// Crates that `cargo fmt --all` does not reach.
+const OTHER_WORKSPACES: [&str; 2] = [public_items::LISTER, "bench/peers/Cargo.toml"];
 
-/// Builds `hookhost`, for the demo and for the tests that run it.
-pub(crate) fn build_command(workspace: &Workspace) -> Outcome {
-    // The whole workspace, though it is one binary, so that the dependencies get the features of all its packages.
-    let mut cargo = workspace.cargo(&["build", "--workspace", "--bin", "hookhost"]);
-    run("building hookhost (the first time, wasmtime is compiled too)", &mut cargo)
+/// A check, its help, and its function.
+type Check = (&'static str, &'static str, fn(&Workspace) -> Outcome);
+
+/// All checks, the cheap ones first.
+const CHECKS: [Check; 9] = [
+    ("compiler", "this compiler is the oldest one that the crates promise to support", compiler),
+    ("format", "the format of all sources", format),
+    ("dependencies", "lock files are up to date, and the tests share the compiled libraries of the demo", dependencies),
+    ("clippy", "lints, also of the code that only guests compile", clippy),
+    (
+        "docs",
+        "warnings of rustdoc, the lists of public items, and what breaks users of the last release",
+        public_items::check,
+    ),
+    ("embed", "the engine compiles without each feature, and the smallest gate has few crates", embed::check),
+    // All failures should be seen at once.
+    ("test", "`cargo xtask test`", |workspace| test(workspace, &["--no-fail-fast".into()])),
+    ("agents", "four of the agents that people use", |workspace| {
+        agents::agents(workspace, &agents::IN_CI.map(str::to_owned))
+    }),
+    // Last, since it gives the target directory away.
+    ("instructions", "`cargo run -p bench -- instructions`", instructions),
+];
+
+/// Runs the named checks, or all of them: `[CHECK…]`. `--write` writes the lists of public items instead.
+pub(crate) fn ci(workspace: &Workspace, arguments: &[String]) -> Outcome {
+    if arguments == ["--write"] {
+        return public_items::write(workspace);
+    }
+    if let Some(unknown) = arguments.iter().find(|named| CHECKS.iter().all(|(name, ..)| name != named)) {
+        let checks: String = CHECKS.iter().map(|(name, help, _)| format!("\n  {name:13} {help}")).collect();
+        return Err(format!(
+            "there is no check `{unknown}`: `cargo xtask ci [CHECK…]` or `cargo xtask ci --write`{checks}"
+        ));
+    }
+    let mut durations = Vec::new();
+    for (name, _, check) in
+        CHECKS.iter().filter(|(name, ..)| arguments.is_empty() || arguments.iter().any(|named| named == name))
+    {
+        let began = Instant::now();
+        check(workspace)?;
+        durations.push(format!("{name} {}", began.elapsed().as_secs()));
+    }
+    say(&format!("all is well; seconds: {}", durations.join(", ")));
+    Ok(())
 }
 
 /// Runs all tests, with doctests: the command of the README.
@@ -28,43 +67,31 @@ pub(crate) fn test(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let mut build = workspace.cargo(&["build", "--workspace", "--bins", "--examples", "--tests"]);
     run("building hookhost and its tests (the first time, wasmtime is compiled too)", &mut build)?;
     let mut cargo = workspace.cargo(&["test", "--workspace"]);
-    run("all tests", with_plugins(&mut cargo, &directory).args(arguments))
+    run("all tests", cargo.env(plugins::VARIABLE, &directory).args(arguments))
 }
 
-/// Runs the tests of the journal with far more killed processes, and with a disk that is full at each byte of a record.
-pub(crate) fn kills(workspace: &Workspace, arguments: &[String]) -> Outcome {
-    let kills: u32 = match arguments {
-        [] => 10_000,
-        [kills] => kills.parse().map_err(|_| format!("`{kills}` is no number of processes"))?,
-        _ => return Err("usage: cargo xtask kills [PROCESSES]".into()),
-    };
-    let kills = u64::from(kills).max(1).next_multiple_of(KILLED_AT_ONCE);
-    let directory = plugins::build(workspace)?;
-    let mut cargo = workspace.cargo(&["test", "--workspace", "--test", "engine", "journal::", "--", "--nocapture"]);
-    cargo.env("HOOKHOST_TEST_KILLS", kills.to_string()).env("HOOKHOST_TEST_FULL_DISKS", FULL_DISKS);
-    run(&format!("killing {kills} processes, and filling {FULL_DISKS} disks"), with_plugins(&mut cargo, &directory))
-}
-
-/// Runs the cheap checks first, then exactly the tests of `cargo xtask test`.
-pub(crate) fn ci(workspace: &Workspace) -> Outcome {
-    compiler(workspace)?;
+fn format(workspace: &Workspace) -> Outcome {
     run("format", &mut workspace.cargo(&["fmt", "--all", "--check"]))?;
-    surface::format(workspace)?;
+    for manifest in OTHER_WORKSPACES {
+        output(&mut workspace.cargo(&["fmt", "--check", "--manifest-path", manifest]))?;
+    }
+    Ok(())
+}
+
+fn dependencies(workspace: &Workspace) -> Outcome {
     embed::lock_files(workspace)?;
-    compiled_once(workspace)?;
+    compiled_once(workspace)
+}
+
+fn clippy(workspace: &Workspace) -> Outcome {
     let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     run("clippy", &mut workspace.cargo(&clippy))?;
-    plugins::clippy(workspace)?;
-    // Only the libraries: the binary `hookhost` would overwrite the documentation of the library of that name.
-    let mut docs = workspace.cargo(&["doc", "--workspace", "--no-deps", "--lib"]);
-    run("docs", docs.env("RUSTDOCFLAGS", "-D warnings"))?;
-    // After the docs, which have built all dependencies.
-    surface::check(workspace)?;
-    embed::check(workspace)?;
-    // All failures should be seen at once.
-    test(workspace, &["--no-fail-fast".into()])?;
-    bench::instructions(workspace, &[])?;
-    agents::agents(workspace, &agents::IN_CI.map(str::to_owned))
+    plugins::clippy(workspace)
+}
+
+fn instructions(workspace: &Workspace) -> Outcome {
+    workspace.unlock()?;
+    run("instructions of an event", &mut workspace.cargo(&["run", "--quiet", "-p", "bench", "--", "instructions"]))
 }
 
 /// Checks that the demo and the tests share the compiled libraries: dependencies of tests must not add a feature to a library of
@@ -125,11 +152,6 @@ pub(crate) fn contract(workspace: &Workspace) -> Outcome {
         fs::write(&file, text + "\n").map_err(|error| format!("cannot write {}: {error}", file.display()))?;
     }
     Ok(())
-}
-
-/// Sets the variable by which tests and benchmarks find the plugins.
-pub(crate) fn with_plugins<'a>(cargo: &'a mut Command, directory: &Path) -> &'a mut Command {
-    cargo.env("HOOKHOST_PLUGINS", directory)
 }
 
 #[cfg(test)]

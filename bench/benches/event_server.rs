@@ -1,5 +1,5 @@
 //! Settles events on request of another process, to compare the engine with programs that are not to be built together with it. `cargo
-//! xtask peers` runs it, after `cargo xtask plugins`.
+//! run -p bench -- peers` runs it.
 //!
 //! Each line of standard input is a JSON object: the `rule` to ask (`component`, `plugin` or `closure`), the shell `command`, and the
 //! number of `events`. The answer is a line with another object: the `nanoseconds` of all events, and `rejected`, which is true if they
@@ -7,12 +7,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
+use bench::plugins::built;
 use hookhost::config::{Digest, Entry, Settings};
 use hookhost::contract::{Action, Refusal, ToolCall, ToolOrigin};
 use hookhost::{Config, Decision, Host, Rule, Session, SessionSpec};
 use no_force_push::NoForcePush;
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 
@@ -21,15 +22,15 @@ fn main() {
     let sessions =
         ["component", "plugin", "closure"].map(|rule| (rule, runtime.block_on(session_of(entry(rule).unwrap()))));
     for line in std::io::stdin().lines() {
-        let asked: Value = serde_json::from_str(&line.unwrap()).unwrap();
-        let (_, session) = sessions.iter().find(|(rule, _)| asked["rule"] == *rule).unwrap();
-        let command = asked["command"].as_str().unwrap();
-        let events = asked["events"].as_u64().unwrap();
-        println!("{}", answer(&runtime, session, command, events));
+        let request: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        let (_, session) = sessions.iter().find(|(rule, _)| request["rule"] == *rule).unwrap();
+        let command = request["command"].as_str().unwrap();
+        let events = request["events"].as_u64().unwrap();
+        println!("{}", settle(&runtime, session, command, events));
     }
 }
 
-fn answer(runtime: &Runtime, session: &Session, command: &str, events: u64) -> Value {
+fn settle(runtime: &Runtime, session: &Session, command: &str, events: u64) -> Value {
     let call = session.tool_call("call-1", "bash", &json!({ "command": command }), ToolOrigin::Builtin);
     let is_rejected = || match runtime.block_on(session.before_tool_call(call.clone())).outcome {
         Decision::Allowed { .. } => false,
@@ -49,7 +50,9 @@ fn entry(rule: &str) -> Option<Entry> {
     let is_force_push =
         |call: &ToolCall| matches!(&call.action, Action::Shell(shell) if shell.command.contains("push --force"));
     let mut entry = match rule {
-        "component" => Entry::new("subject", component(), Digest::of_file(&component()).unwrap()),
+        "component" => {
+            Entry::new("subject", built("no_force_push.wasm"), Digest::of_file(&built("no_force_push.wasm")).unwrap())
+        }
         "plugin" => Entry::from_rule("subject", Rule::of::<NoForcePush>()),
         "closure" => {
             let refusal = || Refusal::new("force-push rewrites shared history").code("git.force-push");
@@ -61,14 +64,6 @@ fn entry(rule: &str) -> Option<Entry> {
     // Generous limits, since the machine may be busy.
     (entry.limits.compute, entry.limits.deadline) = (Some(Duration::from_secs(10)), Some(Duration::from_secs(10)));
     Some(entry)
-}
-
-fn component() -> PathBuf {
-    let built = std::env::var_os("HOOKHOST_PLUGINS").map(PathBuf::from);
-    let path =
-        built.unwrap_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("../plugins")).join("no_force_push.wasm");
-    assert!(path.exists(), "{} is missing: run `cargo xtask plugins`", path.display());
-    path
 }
 
 /// Opens a session without a log, under this rule.

@@ -1,4 +1,4 @@
-//! Runs hookhost in a process of its own, which settles events on request: `host/engine/benches/asked.rs`.
+//! Runs hookhost in a process of its own, which settles events on request: `bench/benches/event_server.rs`.
 
 use crate::call::Call;
 use serde_json::{Value, json};
@@ -7,27 +7,27 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-pub(crate) struct Asked {
+pub(crate) struct EventServer {
     process: Child,
-    asks: ChildStdin,
+    requests: ChildStdin,
     answers: BufReader<ChildStdout>,
 }
 
-impl Asked {
+impl EventServer {
     pub(crate) fn start(program: &Path) -> Result<Self, String> {
         let started = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut process = started.map_err(|error| format!("cannot start {}: {error}", program.display()))?;
-        let (Some(asks), Some(answers)) = (process.stdin.take(), process.stdout.take()) else {
-            return Err(format!("{} cannot be asked", program.display()));
+        let (Some(requests), Some(answers)) = (process.stdin.take(), process.stdout.take()) else {
+            return Err(format!("{} has no pipes", program.display()));
         };
-        Ok(Self { process, asks, answers: BufReader::new(answers) })
+        Ok(Self { process, requests, answers: BufReader::new(answers) })
     }
 
     /// Returns the time of that many events under a rule, and true if they were rejected.
     pub(crate) fn ask(&mut self, rule: &str, call: &Call, events: u32) -> Result<(Duration, bool), String> {
-        let asked = json!({ "rule": rule, "command": call.command, "events": events });
+        let request = json!({ "rule": rule, "command": call.command, "events": events });
         let mut line = String::new();
-        let answered = writeln!(self.asks, "{asked}").and_then(|()| self.answers.read_line(&mut line));
+        let answered = writeln!(self.requests, "{request}").and_then(|()| self.answers.read_line(&mut line));
         answered.map_err(|error| format!("hookhost does not answer: {error}"))?;
         let answer: Value = serde_json::from_str(&line).map_err(|_| format!("hookhost answers {line:?}"))?;
         match (answer["nanoseconds"].as_u64(), answer["rejected"].as_bool()) {
@@ -37,7 +37,7 @@ impl Asked {
     }
 }
 
-impl Drop for Asked {
+impl Drop for EventServer {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();

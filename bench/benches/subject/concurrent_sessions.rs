@@ -14,15 +14,15 @@ pub(crate) const SESSIONS: u32 = 20;
 
 /// A batch has this many times the requested events. The log is written some milliseconds late, and the last write would weigh more in
 /// a short batch than in a long stream.
-const LONGER: u32 = 4;
+const BATCH_FACTOR: u32 = 4;
 
-pub(crate) struct AtOnce {
+pub(crate) struct ConcurrentSessions {
     runtime: Runtime,
     host: Host,
     sessions: Vec<Arc<(Session, PreparedCall)>>,
 }
 
-impl AtOnce {
+impl ConcurrentSessions {
     /// Opens sessions of one host, with a log at this path.
     pub(crate) fn new(log: Option<&Path>) -> Self {
         let runtime = Builder::new_multi_thread().enable_all().build().unwrap();
@@ -64,7 +64,7 @@ impl AtOnce {
 
     /// Returns the time of so many events of all sessions together, measured by a longer batch.
     pub(crate) fn batch(&self, events: u32) -> Duration {
-        let each = (LONGER * events).div_ceil(SESSIONS);
+        let each = (BATCH_FACTOR * events).div_ceil(SESSIONS);
         let began = Instant::now();
         self.events(each);
         began.elapsed() * events / (each * SESSIONS)
