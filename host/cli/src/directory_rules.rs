@@ -3,7 +3,7 @@
 use crate::{configuration, loading};
 use hookhost::command::{ProjectFile, TrustStore};
 use hookhost::config::{Config, FILE_NAME};
-use hookhost_client::place::Place;
+use hookhost_client::paths::HostPaths;
 use hookhost_server::{Configurations, Found, users_file};
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ impl Configurations for UserConfigurations {
             loading::keeps_all_files(&found, loaded).map_err(|stop| stop.message())?;
         }
         let places = configuration::places().map_err(|stop| stop.message())?;
-        users_file::check(&Place::below(&places.state), &places.user_file(), &found.config)?;
+        users_file::check(&HostPaths::below(&places.state), &places.user_file(), &found.config)?;
         let changes = found.changes.iter().map(configuration::changed);
         let inert = found.inert.iter().map(configuration::inert);
         let notes = changes.chain(inert).map(|note| format!("hookhost: {note}")).collect();

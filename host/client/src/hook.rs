@@ -1,10 +1,10 @@
 //! The hook: takes one message of an agent and always returns a reply, even if the resident host fails meanwhile.
 
-use crate::connection::{Connection, ConnectionError, Deadline, SILENCE_TIMEOUT};
+use crate::connection::{CONNECT_TIMEOUT, Connection, ConnectionError, Deadline, SILENCE_TIMEOUT};
 use crate::frame::{FrameError, HookRequest, Request, Response};
-use crate::place::{self, Place};
+use crate::paths::{self, HostPaths};
 use crate::start::{self, StartingHost};
-use crate::unanswered::Unanswered;
+use crate::unanswered_calls::UnansweredCall;
 use hookhost_adapters::directories::{Contradiction, Directories};
 use hookhost_adapters::install::OnFailure;
 use hookhost_adapters::json::MAX_BYTES;
@@ -17,16 +17,13 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// Time limit of a call, unless the agent waits for less time or the resident host says that this call takes long.
-pub const WITHIN: Duration = Duration::from_secs(10);
+pub const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Poll interval while a resident host ends.
 const STOP_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Time that a resident host may take to listen after a hook has started it. This time does not count towards the event's deadline.
 const START_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Timeout of one connection to a host that starts: before it, a program that accepts no connections may hold the socket.
-const CONNECT_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Poll intervals while a resident host starts: the first and the longest one. Each interval is twice the one before.
 const START_INTERVALS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(16)];
@@ -54,7 +51,7 @@ pub struct HookReply {
     /// The reply.
     pub reply: Reply,
     /// The call, if no resident host answered it.
-    pub unanswered: Option<Unanswered>,
+    pub unanswered: Option<UnansweredCall>,
 }
 
 impl Hook<'_> {
@@ -103,13 +100,13 @@ impl Hook<'_> {
 
     /// Returns the directories of hookhost's files. Those of the command line take precedence over those of the environment.
     fn directories(&self) -> Directories {
-        self.fixed.clone().or(place::directories())
+        self.fixed.clone().or(paths::directories())
     }
 
-    /// Returns the place of the resident host, or `None` if no state directory is known.
+    /// Returns the paths of the resident host, or `None` if no state directory is known.
     #[must_use]
-    pub fn place(&self) -> Option<Place> {
-        self.directories().state.map(|state| Place::below(&state))
+    pub fn paths(&self) -> Option<HostPaths> {
+        self.directories().state.map(|state| HostPaths::below(&state))
     }
 
     fn contradicted(&self, Contradiction { variable, leads_to, fixed, .. }: &Contradiction) -> String {
@@ -124,30 +121,30 @@ impl Hook<'_> {
 
     /// Returns the time limit of a call about which no person is asked.
     fn within(&self) -> Duration {
-        WITHIN.min(self.agents_time())
+        CALL_TIMEOUT.min(self.agents_time())
     }
 
     /// Returns the maximum time for this call: 70 % of the time that the agent waits.
     fn agents_time(&self) -> Duration {
         let point = self.point.and_then(|point| self.adapter.agent().point(point));
-        point.map_or(WITHIN, |point| Duration::from_secs(u64::from(point.timeout))).mul_f32(0.7)
+        point.map_or(CALL_TIMEOUT, |point| Duration::from_secs(u64::from(point.timeout))).mul_f32(0.7)
     }
 
     /// Has the resident host settle the message, and starts a host if none runs. If the host dies meanwhile, the next one gets the
     /// same message. The store knows the calls that are already settled.
     fn ask(&self, request: &HookRequest, mut deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
         let began = Instant::now();
-        let Some(place) = self.place() else {
+        let Some(paths) = self.paths() else {
             return Err(io::Error::other("no directory for it is known: set HOME or HOOKHOST_STATE_DIR").into());
         };
         let mut connection = None;
         for _ in 0..MAX_HOSTS {
-            match settled(&place, connection.take(), request, deadline) {
+            match settled(&paths, connection.take(), request, deadline) {
                 Attempt::Answered(answered) => return answered,
-                Attempt::Died => connection = Some(self.started(&place, None)?),
+                Attempt::Died => connection = Some(self.started(&paths, None)?),
                 Attempt::Stuck { process } => {
-                    start::end_stuck(process, &place);
-                    connection = Some(self.started(&place, process)?);
+                    start::end_stuck(process, &paths);
+                    connection = Some(self.started(&paths, process)?);
                 }
             }
             deadline = deadline.again(self.within().min(self.agents_time().saturating_sub(began.elapsed())));
@@ -156,19 +153,19 @@ impl Hook<'_> {
     }
 
     /// Connects to a resident host that this hook or another one starts. Ignores the process that is `stuck`.
-    fn started(&self, place: &Place, stuck: Option<u32>) -> Result<Connection, ConnectionError> {
+    fn started(&self, paths: &HostPaths, stuck: Option<u32>) -> Result<Connection, ConnectionError> {
         let deadline = Deadline::within(START_TIMEOUT.min(self.agents_time()), Some(self.interrupted));
         let program = start::program()?;
         let [mut interval, longest] = START_INTERVALS;
-        let mut host = StartingHost::spawn(&program, &self.fixed, place)?;
+        let mut host = StartingHost::spawn(&program, &self.fixed, paths)?;
         loop {
-            match Connection::open(place, deadline.at_most(CONNECT_TIMEOUT)) {
+            match Connection::open(paths, deadline.at_most(CONNECT_TIMEOUT)) {
                 Ok(connection) if stuck.is_none() || connection.process() != stuck => return Ok(connection),
                 Ok(_) | Err(ConnectionError::NotThere(_) | ConnectionError::TooLate(_)) => {}
                 Err(error) => return Err(error),
             }
             match host.take() {
-                None => host = StartingHost::spawn(&program, &self.fixed, place)?,
+                None => host = StartingHost::spawn(&program, &self.fixed, paths)?,
                 Some(mut starting) => host = if starting.has_yielded()? { None } else { Some(starting) },
             }
             let left = deadline.left().map_err(|error| match error {
@@ -195,7 +192,7 @@ impl Hook<'_> {
         };
         let name = adapter.agent().name;
         let allows = self.on_failure == OnFailure::Allow;
-        let unanswered = Unanswered::now(name, point.as_deref().unwrap_or_default(), why, allows);
+        let unanswered = UnansweredCall::now(name, point.as_deref().unwrap_or_default(), why, allows);
         let why = reason::not_settled(name, why);
         let reply = match &read {
             _ if allows => adapter.neutral(point.as_deref()),
@@ -219,13 +216,13 @@ enum Attempt {
 
 /// Has the resident host settle a message, over the open connection or a new one.
 fn settled(
-    place: &Place,
+    paths: &HostPaths,
     connection: Option<Connection>,
     request: &HookRequest,
     mut deadline: Deadline<'_>,
 ) -> Attempt {
     let reached = deadline.at_most(SILENCE_TIMEOUT);
-    let opened = connection.map_or_else(|| Connection::open(place, reached), Ok);
+    let opened = connection.map_or_else(|| Connection::open(paths, reached), Ok);
     let mut connection = match opened {
         Ok(connection) => connection,
         Err(error) => return attempt(Err(error), deadline, None),
@@ -257,9 +254,9 @@ fn attempt(received: Result<Response, ConnectionError>, deadline: Deadline<'_>, 
 ///
 /// # Errors
 /// If no resident host runs, or it does not answer.
-pub fn status(place: &Place, directory: &Path, within: Duration) -> Result<String, ConnectionError> {
+pub fn status(paths: &HostPaths, directory: &Path, within: Duration) -> Result<String, ConnectionError> {
     let deadline = Deadline::within(within, None);
-    let mut connection = Connection::open(place, deadline)?;
+    let mut connection = Connection::open(paths, deadline)?;
     connection.send(&Request::Status { directory: PathBuf::from(directory) }, deadline)?;
     match connection.receive(deadline)? {
         Response::Status(json) => Ok(json),
@@ -271,15 +268,15 @@ pub fn status(place: &Place, directory: &Path, within: Duration) -> Result<Strin
 ///
 /// # Errors
 /// If no resident host runs, or it does not end in time.
-pub fn stop(place: &Place, within: Duration) -> Result<(), ConnectionError> {
+pub fn stop(paths: &HostPaths, within: Duration) -> Result<(), ConnectionError> {
     let deadline = Deadline::within(within, None);
     let mut was_there = false;
     loop {
-        match told_to_stop(place, deadline) {
+        match told_to_stop(paths, deadline) {
             // A host that ends has no socket any more, and its successor may start in the same process.
-            Err(ConnectionError::NotThere(_)) if is_locked(place) => was_there = true,
+            Err(ConnectionError::NotThere(_)) if is_locked(paths) => was_there = true,
             Err(ConnectionError::NotThere(_)) if was_there => return Ok(()),
-            Err(ConnectionError::Closed) if !is_locked(place) => return Ok(()),
+            Err(ConnectionError::Closed) if !is_locked(paths) => return Ok(()),
             Err(ConnectionError::Closed) => was_there = true,
             told => return told,
         }
@@ -288,8 +285,8 @@ pub fn stop(place: &Place, within: Duration) -> Result<(), ConnectionError> {
 }
 
 /// Sends the request to stop, and waits until the host closes the connection, which it does at its end.
-fn told_to_stop(place: &Place, deadline: Deadline<'_>) -> Result<(), ConnectionError> {
-    let mut connection = Connection::open(place, deadline)?;
+fn told_to_stop(paths: &HostPaths, deadline: Deadline<'_>) -> Result<(), ConnectionError> {
+    let mut connection = Connection::open(paths, deadline)?;
     connection.send(&Request::Stop, deadline)?;
     match connection.receive(deadline)? {
         Response::Refused(why) => Err(io::Error::other(why).into()),
@@ -298,8 +295,8 @@ fn told_to_stop(place: &Place, deadline: Deadline<'_>) -> Result<(), ConnectionE
 }
 
 /// Returns true if a process holds the lock of the resident host.
-fn is_locked(place: &Place) -> bool {
-    let lock = std::fs::File::open(place.lock());
+fn is_locked(paths: &HostPaths) -> bool {
+    let lock = std::fs::File::open(paths.lock());
     lock.is_ok_and(|lock| matches!(lock.try_lock(), Err(std::fs::TryLockError::WouldBlock)))
 }
 

@@ -25,11 +25,11 @@ const MAX_PATH: u64 = 4096;
 
 /// The directory of the resident host's socket and of its locks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct HostPaths {
     directory: PathBuf,
 }
 
-impl Place {
+impl HostPaths {
     /// Returns the place below a state directory.
     #[must_use]
     pub fn below(state: &Path) -> Self {

@@ -14,10 +14,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
 
 /// The exit code that most agents read as a denial.
-const NO: u8 = 2;
+const DENIAL_EXIT_CODE: u8 = 2;
 
 /// The signals that end the process by default and ask it to end: those of users, timers and terminals.
-const ENDING: [i32; 10] = [
+const TERMINATION_SIGNALS: [i32; 10] = [
     signal::SIGTERM,
     signal::SIGINT,
     signal::SIGHUP,
@@ -34,12 +34,16 @@ const ENDING: [i32; 10] = [
 pub fn watch_signals() -> &'static AtomicBool {
     static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| {
         let interrupted = Arc::new(AtomicBool::new(false));
-        for signal in ENDING {
+        for signal in TERMINATION_SIGNALS {
             // Without a handler the signal ends the process at once, which is its default anyway.
             let _ = flag::register(signal, Arc::clone(&interrupted));
         }
         // A failed allocation and a stack overflow abort the process.
-        let _ = flag::register_conditional_shutdown(signal::SIGABRT, NO.into(), Arc::new(AtomicBool::new(true)));
+        let _ = flag::register_conditional_shutdown(
+            signal::SIGABRT,
+            DENIAL_EXIT_CODE.into(),
+            Arc::new(AtomicBool::new(true)),
+        );
         interrupted
     });
     &INTERRUPTED
@@ -69,8 +73,8 @@ pub fn run(adapter: &'static dyn Adapter, point: Option<&str>, on_failure: OnFai
     });
     let code = say(&reply);
     // Notes the call last: whatever ends this process meanwhile, the agent has its reply.
-    let noted = unanswered.map(|call| match hook.place() {
-        Some(place) => call.note(&place),
+    let noted = unanswered.map(|call| match hook.paths() {
+        Some(paths) => call.note(&paths),
         None => Err(io::Error::other("no directory for it is known")),
     });
     if let Some(Err(error)) = noted {
@@ -88,7 +92,7 @@ pub fn say(reply: &Reply) -> u8 {
         Ok(()) => reply.exit,
         Err(error) => {
             let _ = writeln!(io::stderr(), "hookhost could not print its reply: {error}");
-            NO
+            DENIAL_EXIT_CODE
         }
     }
 }

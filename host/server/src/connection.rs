@@ -5,7 +5,7 @@ use crate::settle::{Settler, Waits};
 use hookhost_adapters::directories::DIRECTORY_VARIABLES;
 use hookhost_adapters::{Message, by_name};
 use hookhost_client::connection::{is_trusted, peer};
-use hookhost_client::frame::{HookRequest, MAX_FRAME, Numbered, Request, Response};
+use hookhost_client::frame::{HookRequest, MAX_FRAME, NumberedRequest, Request, Response};
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::io;
@@ -224,9 +224,9 @@ async fn keep(shared: &Arc<Shared>, mut input: Input, output: OwnedWriteHalf) ->
             }
             else => return Ok(()),
         };
-        let numbered = body.map_err(drop).and_then(|body| Numbered::from_body(&body).map_err(drop));
+        let numbered = body.map_err(drop).and_then(|body| NumberedRequest::from_body(&body).map_err(drop));
         match (numbered, &send) {
-            (Ok(Numbered::Hook { number, request }), Some(send)) => {
+            (Ok(NumberedRequest::Hook { number, request }), Some(send)) => {
                 let at_work = AtWork::begin(shared);
                 if !is_at_work {
                     interval.reset();
@@ -260,9 +260,9 @@ async fn keep(shared: &Arc<Shared>, mut input: Input, output: OwnedWriteHalf) ->
                     });
                 }
             }
-            (Ok(Numbered::Gone { number }), _) => under_way.end(number),
+            (Ok(NumberedRequest::Gone { number }), _) => under_way.end(number),
             // The other side has gone, or breaks the protocol.
-            (Err(()), _) | (Ok(Numbered::Hook { .. }), None) => {
+            (Err(()), _) | (Ok(NumberedRequest::Hook { .. }), None) => {
                 under_way.clear();
                 send = None;
             }

@@ -11,8 +11,8 @@ use crate::settle::Settler;
 use crate::successor::Watch;
 use data_encoding::HEXLOWER;
 use hookhost_client::connection::{is_trusted, short};
-use hookhost_client::place::{self, MAX_SOCKET_PATH, Place};
-use hookhost_client::unanswered::Noted;
+use hookhost_client::paths::{self, HostPaths, MAX_SOCKET_PATH};
+use hookhost_client::unanswered_calls::UnansweredCalls;
 use sha2::{Digest as _, Sha256};
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -77,7 +77,7 @@ pub enum Ended {
 /// The lock of the resident host, and its socket.
 #[derive(Debug)]
 pub struct Resident {
-    place: Place,
+    place: HostPaths,
     listener: UnixListener,
     socket_path: PathBuf,
     /// Device and inode of the socket's file.
@@ -102,7 +102,7 @@ impl Resident {
     ///
     /// # Errors
     /// If other users can reach the directory, or no socket can be created.
-    pub fn claim(place: &Place) -> Result<Option<Self>, ResidentError> {
+    pub fn claim(place: &HostPaths) -> Result<Option<Self>, ResidentError> {
         let directory = place.directory();
         let unusable = |why: String| ResidentError::Directory { directory: directory.to_owned(), why };
         fs::DirBuilder::new()
@@ -165,7 +165,7 @@ impl Resident {
         self.listener.set_nonblocking(true)?;
         let listener = tokio::net::UnixListener::from_std(self.listener.try_clone()?)?;
         let shared = Arc::new(Shared {
-            directories: place::directories().variables(),
+            directories: paths::directories().variables(),
             is_on_demand: self.is_on_demand,
             socket: self.socket_path.clone(),
             http_address: self.http.as_ref().and_then(|http| http.listener.local_addr().ok()),
@@ -266,7 +266,7 @@ impl Resident {
 
     /// Records the calls that no resident host answered.
     async fn take_unanswered(&self, settler: &Settler) {
-        let noted = match Noted::take(&self.place) {
+        let noted = match UnansweredCalls::take(&self.place) {
             Ok(Some(noted)) => noted,
             Ok(None) => return,
             Err(error) => return tracing::warn!(%error, "the calls that nobody answered cannot be read"),
@@ -284,7 +284,7 @@ impl Resident {
 
 /// Listens on the place's socket. Removes an existing file, since the lock proves that no host uses it. If the file system cannot hold
 /// a socket (FAT), listens in the user's runtime directory and writes a file that names the socket.
-fn listen(place: &Place) -> io::Result<(UnixListener, PathBuf)> {
+fn listen(place: &HostPaths) -> io::Result<(UnixListener, PathBuf)> {
     remove(&place.socket_name())?;
     let socket = place.socket();
     let error = match bind(&socket, place.directory()) {

@@ -17,7 +17,7 @@ use hookhost_adapters::{
     detect, reason,
 };
 use hookhost_client::hook;
-use hookhost_client::unanswered::Unanswered;
+use hookhost_client::unanswered_calls::UnansweredCall;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::path::Path;
@@ -301,7 +301,7 @@ impl Settler {
         let Reported { adapter, call, until, waits } = reported;
         let call = &*in_own_session(call);
         let handle = self.handle(adapter, call, rules)?;
-        if rules.longest > hook::WITHIN / 2 {
+        if rules.longest > hook::CALL_TIMEOUT / 2 {
             waits(whole_seconds(rules.longest.min(left(until))));
         }
         let asked = Asked {
@@ -805,8 +805,8 @@ fn tasks_of(said: Said) -> Vec<Task> {
 
 impl Settler {
     /// Records a call that no resident host answered.
-    pub fn note_unanswered(&self, call: &Unanswered) {
-        let Unanswered { agent, point, time, why, was_allowed, .. } = call;
+    pub fn note_unanswered(&self, call: &UnansweredCall) {
+        let UnansweredCall { agent, point, time, why, was_allowed, .. } = call;
         let consequence =
             if *was_allowed { "it could continue, since the operator chose so" } else { "it was told no" };
         let note = format!("at {time} ms since the Unix epoch the agent got no outcome ({why}): {consequence}");

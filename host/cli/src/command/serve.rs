@@ -9,7 +9,7 @@ use data_encoding::HEXLOWER;
 use hookhost::Config;
 use hookhost::files::{self, Guard, Links};
 use hookhost_client::connection::{Connection, ConnectionError, Deadline};
-use hookhost_client::place::Place;
+use hookhost_client::paths::HostPaths;
 use hookhost_client::{hook, start};
 use hookhost_server::acs::signature::Secret;
 use hookhost_server::http::Token;
@@ -78,7 +78,7 @@ impl From<Exit> for Served {
 }
 
 async fn serve_or_tell(args: &ServeArgs) -> Result<Served, CliError> {
-    let place = Place::below(&configuration::places()?.state);
+    let place = HostPaths::below(&configuration::places()?.state);
     if args.stop {
         return stop(&place).map(Served::from);
     }
@@ -104,7 +104,7 @@ async fn serve_or_tell(args: &ServeArgs) -> Result<Served, CliError> {
 
 /// Claims the right to be the resident host; `None` if another host has it. A host that a hook has started gives it up for one that
 /// the user starts.
-fn claimed(args: &ServeArgs, place: &Place) -> Result<Option<Resident>, CliError> {
+fn claimed(args: &ServeArgs, place: &HostPaths) -> Result<Option<Resident>, CliError> {
     let began = Instant::now();
     loop {
         if let Some(resident) = Resident::claim(place).map_err(CliError::not_loaded)? {
@@ -138,7 +138,7 @@ fn claimed(args: &ServeArgs, place: &Place) -> Result<Option<Resident>, CliError
     }
 }
 
-async fn serve(args: &ServeArgs, place: &Place, resident: Resident) -> Result<Served, CliError> {
+async fn serve(args: &ServeArgs, place: &HostPaths, resident: Resident) -> Result<Served, CliError> {
     // Only the user's own file: a project's file counts in its own directory.
     let own = configuration::places()?.config;
     let config = match configuration::find(None, &own) {
@@ -285,7 +285,7 @@ fn token() -> Result<(PathBuf, String), CliError> {
     Ok((file, secret))
 }
 
-fn stop(place: &Place) -> Result<Exit, CliError> {
+fn stop(place: &HostPaths) -> Result<Exit, CliError> {
     match hook::stop(place, FOR_THE_END) {
         Ok(()) => output::print("The resident host has ended.\n")?,
         Err(ConnectionError::NotThere(_)) => output::print("There is no resident host.\n")?,

@@ -144,14 +144,14 @@ impl fmt::Display for Id {
 
 /// The facts that can be guessed from an unreadable message. They only serve to answer the side that waits.
 #[derive(Default)]
-struct Guess {
+struct EnvelopeGuess {
     id: Option<Id>,
     is_answer: bool,
     /// True if it has a `result` or an `error`. A log entry of a server can also have an `id`.
     has_outcome: bool,
 }
 
-impl Guess {
+impl EnvelopeGuess {
     fn of(text: &str) -> Self {
         match Members::of(text) {
             Ok(members) => Self::by(members.get("id").and_then(Id::of_raw), |key| members.get(key).is_some()),
@@ -173,16 +173,16 @@ impl Guess {
 }
 
 /// The members that determine the kind of a message.
-const ENVELOPE: &[&str] = &["jsonrpc", "id", "method", "params", "result", "error"];
+const ENVELOPE_KEYS: &[&str] = &["jsonrpc", "id", "method", "params", "result", "error"];
 
 /// Returns the error for an over-long message, of which only both ends are kept. If one end contains the identifier, the side that
 /// waits gets an answer.
 #[must_use]
-pub fn too_long(head: &[u8], tail: &[u8]) -> Unreadable {
+pub fn too_long(head: &[u8], tail: &[u8]) -> UnreadableMessage {
     let before = head.iter().skip(1).position(|byte| matches!(byte, b'{' | b'[')).map_or(head, |at| &head[..=at]);
     let after = tail.iter().rposition(|byte| matches!(byte, b'{' | b'[')).map_or(tail, |at| &tail[at..]);
     let is_in = |text: &[u8], key: &str| text.windows(key.len()).any(|part| part == key.as_bytes());
-    Unreadable {
+    UnreadableMessage {
         code: INVALID_REQUEST,
         id: id_in(before).or_else(|| id_in(after)),
         is_answer: !is_in(before, "\"method\"") && !is_in(after, "\"method\""),
@@ -202,7 +202,7 @@ fn id_in(text: &[u8]) -> Option<Id> {
 
 /// The kind of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MessageKind {
     /// A request, which expects an answer.
     Request {
         /// The identifier, which the answer repeats.
@@ -228,7 +228,7 @@ pub enum Kind {
 #[derive(Clone, Debug)]
 pub struct Message {
     /// The kind of the message.
-    pub kind: Kind,
+    pub kind: MessageKind,
     /// The members of the message.
     pub members: Members,
     /// The bytes of the message, without the line break.
@@ -238,7 +238,7 @@ pub struct Message {
 /// An error: the message cannot be read and is not forwarded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
-pub struct Unreadable {
+pub struct UnreadableMessage {
     /// The JSON-RPC error code.
     pub code: i64,
     /// The identifier, if one could be read: its sender waits for an answer.
@@ -251,7 +251,7 @@ pub struct Unreadable {
     pub why: Box<str>,
 }
 
-impl Unreadable {
+impl UnreadableMessage {
     /// Returns the requests of the other side that the message would have answered.
     pub fn answered(&self) -> impl Iterator<Item = &Id> {
         self.id.iter().filter(|_| self.is_answer).chain(&self.answers)
@@ -281,14 +281,14 @@ impl Message {
     ///
     /// # Errors
     /// If it is not one JSON object in UTF-8 of version 2.0, has a duplicate key anywhere, or is too large.
-    pub fn of(bytes: Bytes) -> Result<Self, Unreadable> {
-        let unreadable = |code, Guess { id, is_answer, .. }, why: String| {
+    pub fn of(bytes: Bytes) -> Result<Self, UnreadableMessage> {
+        let unreadable = |code, EnvelopeGuess { id, is_answer, .. }, why: String| {
             let answers = Box::default();
-            Unreadable { code, id, is_answer, answers, why: why.into() }
+            UnreadableMessage { code, id, is_answer, answers, why: why.into() }
         };
         if bytes.len() > MAX_BYTES {
             let why = format!("a message has more than {MAX_BYTES} bytes");
-            return Err(unreadable(INVALID_REQUEST, Guess::default(), why));
+            return Err(unreadable(INVALID_REQUEST, EnvelopeGuess::default(), why));
         }
         let is_batch = |text: &str| text.trim_start().starts_with('[');
         let text = std::str::from_utf8(&bytes).map_err(|error| {
@@ -296,23 +296,23 @@ impl Message {
             if is_batch(&text) {
                 return batch::refused(&text);
             }
-            unreadable(PARSE_ERROR, Guess::of(&text), format!("a message is not UTF-8: {error}"))
+            unreadable(PARSE_ERROR, EnvelopeGuess::of(&text), format!("a message is not UTF-8: {error}"))
         })?;
         if is_batch(text) {
             return Err(batch::refused(text));
         }
-        let members =
-            Members::of(text).map_err(|why| unreadable(PARSE_ERROR, Guess::of(text), format!("a message {why}")))?;
+        let members = Members::of(text)
+            .map_err(|why| unreadable(PARSE_ERROR, EnvelopeGuess::of(text), format!("a message {why}")))?;
         let has_id = members.get("id").map(|id| id.get() != "null");
         let known = members.get("id").and_then(Id::of_raw);
         let is_answer = members.get("method").is_none();
         let refused = |why: &str| {
-            let guess = Guess { id: known.clone(), is_answer, has_outcome: false };
+            let guess = EnvelopeGuess { id: known.clone(), is_answer, has_outcome: false };
             unreadable(INVALID_REQUEST, guess, why.to_owned())
         };
         // Checked only here: the message can now be told from others, so its sender learns which one was refused.
         check(text).map_err(|why| refused(&format!("a message {why}")))?;
-        if let Some(why) = members.ambiguity(ENVELOPE) {
+        if let Some(why) = members.ambiguity(ENVELOPE_KEYS) {
             // No rule has judged an answer yet, so none of its text is repeated.
             let why = if is_answer { "has keys that differ in case alone" } else { &why };
             return Err(refused(&format!("a message {why}")));
@@ -328,16 +328,16 @@ impl Message {
         };
         let answers = ["result", "error"].iter().filter(|key| members.get(key).is_some()).count();
         let kind = match (method, has_id, known.clone(), answers) {
-            (Some(method), None, _, 0) => Kind::Notification { method },
-            (Some(method), Some(_), Some(id), 0) => Kind::Request { id, method },
+            (Some(method), None, _, 0) => MessageKind::Notification { method },
+            (Some(method), Some(_), Some(id), 0) => MessageKind::Request { id, method },
             (Some(_), Some(_), None, 0) => {
                 return Err(refused(
                     "the `id` of a request is neither a text nor a number, or is too large (1024 bytes, integers of 64 bits)",
                 ));
             }
             (Some(_), ..) => return Err(refused("a message is both a request and an answer")),
-            (None, Some(_), Some(id), 1) => Kind::Response { id },
-            (None, None | Some(false), None, 1) if members.get("error").is_some() => Kind::ErrorAboutNoRequest,
+            (None, Some(_), Some(id), 1) => MessageKind::Response { id },
+            (None, None | Some(false), None, 1) if members.get("error").is_some() => MessageKind::ErrorAboutNoRequest,
             (None, ..) => return Err(refused("a message is neither a request nor one answer")),
         };
         Ok(Self { kind, members, bytes })
@@ -347,7 +347,7 @@ impl Message {
     #[must_use]
     pub fn method(&self) -> Option<&str> {
         match &self.kind {
-            Kind::Request { method, .. } | Kind::Notification { method } => Some(method),
+            MessageKind::Request { method, .. } | MessageKind::Notification { method } => Some(method),
             _ => None,
         }
     }
@@ -367,15 +367,15 @@ impl Message {
     #[must_use]
     pub fn with_id(self, id: &Id) -> Self {
         let is_as_asked = match (&self.kind, id) {
-            (Kind::Response { id: Id::Number(own) }, Id::Number(asked)) => own.spelling == asked.spelling,
-            (Kind::Response { id: Id::Text(own) }, Id::Text(asked)) => own == asked,
+            (MessageKind::Response { id: Id::Number(own) }, Id::Number(asked)) => own.spelling == asked.spelling,
+            (MessageKind::Response { id: Id::Text(own) }, Id::Text(asked)) => own == asked,
             _ => false,
         };
         if is_as_asked {
             return self;
         }
         let members = self.members.with("id", raw_text(id.to_json()));
-        Self { kind: Kind::Response { id: id.clone() }, bytes: members.to_bytes(), members }
+        Self { kind: MessageKind::Response { id: id.clone() }, bytes: members.to_bytes(), members }
     }
 
     /// Returns the message with other parameters.
@@ -428,7 +428,7 @@ impl Members {
     fn mended(&self) -> Option<Self> {
         let is_null = |key| self.get(key).is_some_and(|value| value.get() == "null");
         // Log entries of a server also have other members.
-        if self.get("jsonrpc").is_none() && self.keys().all(|key| ENVELOPE.contains(&key)) {
+        if self.get("jsonrpc").is_none() && self.keys().all(|key| ENVELOPE_KEYS.contains(&key)) {
             let versioned = self.with("jsonrpc", raw(&Value::from("2.0")));
             return Some(versioned.mended().unwrap_or(versioned));
         }
@@ -568,7 +568,7 @@ pub fn on_one_line(bytes: Bytes) -> Bytes {
 }
 
 /// Number of keys up to which the keys of an object are compared with each other.
-const FEW: usize = 16;
+const MAX_COMPARED_KEYS: usize = 16;
 
 struct MembersVisitor;
 
@@ -587,7 +587,7 @@ impl<'de> Visitor<'de> for MembersVisitor {
                 return Err(A::Error::custom(format!("an object has more than {MAX_VALUES} keys")));
             }
             // Few keys are compared with each other, which is fastest. For many keys this would take quadratic time.
-            let is_twice = if members.0.len() < FEW {
+            let is_twice = if members.0.len() < MAX_COMPARED_KEYS {
                 members.get(&key).is_some()
             } else {
                 if known.is_empty() {
@@ -697,10 +697,10 @@ pub fn is_json(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Id, Kind, Message, Unreadable};
+    use super::{Id, Message, MessageKind, UnreadableMessage};
     use bytes::Bytes;
 
-    fn read(text: &str) -> Result<Message, Unreadable> {
+    fn read(text: &str) -> Result<Message, UnreadableMessage> {
         Message::of(Bytes::copy_from_slice(text.as_bytes()))
     }
 
@@ -710,12 +710,15 @@ mod tests {
         let (one, method) = (Id::from(1), "ping".to_owned());
         assert_eq!(
             kind(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#),
-            Kind::Request { id: one.clone(), method: method.clone() }
+            MessageKind::Request { id: one.clone(), method: method.clone() }
         );
-        assert_eq!(kind(r#"{"jsonrpc":"2.0","method":"ping"}"#), Kind::Notification { method });
-        assert_eq!(kind(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), Kind::Response { id: one });
-        assert_eq!(kind(r#"{"jsonrpc":"2.0","id":"1","error":{}}"#), Kind::Response { id: Id::Text("1".into()) });
-        assert_eq!(kind(r#"{"jsonrpc":"2.0","id":null,"error":{}}"#), Kind::ErrorAboutNoRequest);
+        assert_eq!(kind(r#"{"jsonrpc":"2.0","method":"ping"}"#), MessageKind::Notification { method });
+        assert_eq!(kind(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), MessageKind::Response { id: one });
+        assert_eq!(
+            kind(r#"{"jsonrpc":"2.0","id":"1","error":{}}"#),
+            MessageKind::Response { id: Id::Text("1".into()) }
+        );
+        assert_eq!(kind(r#"{"jsonrpc":"2.0","id":null,"error":{}}"#), MessageKind::ErrorAboutNoRequest);
     }
 
     #[test]
@@ -793,7 +796,7 @@ mod tests {
     #[test]
     fn an_id_is_a_value_and_an_answer_has_it_as_its_request_wrote_it() {
         let id = |text: &str| match read(&format!(r#"{{"jsonrpc":"2.0","id":{text},"method":"x"}}"#)).unwrap().kind {
-            Kind::Request { id, .. } => id,
+            MessageKind::Request { id, .. } => id,
             other => panic!("{other:?}"),
         };
         for (one, other, is_same) in [

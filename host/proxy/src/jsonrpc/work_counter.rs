@@ -4,18 +4,18 @@ use tokio::sync::watch;
 
 /// A counter of work under way.
 #[derive(Clone, Debug, Default)]
-pub struct Busy(watch::Sender<usize>);
+pub struct WorkCounter(watch::Sender<usize>);
 
-/// One unit of work, counted until it is dropped.
+/// WorkGuard unit of work, counted until it is dropped.
 #[derive(Debug)]
-pub struct One(watch::Sender<usize>);
+pub struct WorkGuard(watch::Sender<usize>);
 
-impl Busy {
+impl WorkCounter {
     /// Counts one more unit of work.
     #[must_use]
-    pub fn one(&self) -> One {
+    pub fn begin(&self) -> WorkGuard {
         self.0.send_modify(|count| *count += 1);
-        One(self.0.clone())
+        WorkGuard(self.0.clone())
     }
 
     /// Returns true if no work is under way.
@@ -31,7 +31,7 @@ impl Busy {
     }
 }
 
-impl Drop for One {
+impl Drop for WorkGuard {
     fn drop(&mut self) {
         self.0.send_modify(|count| *count = count.saturating_sub(1));
     }
@@ -39,18 +39,18 @@ impl Drop for One {
 
 #[cfg(test)]
 mod tests {
-    use super::Busy;
+    use super::WorkCounter;
     use std::time::Duration;
     use tokio::time::timeout;
 
     #[tokio::test]
     async fn it_is_idle_once_all_are_dropped() {
-        let busy = Busy::default();
-        busy.idle().await;
-        let (one, other) = (busy.one(), busy.one());
+        let counter = WorkCounter::default();
+        counter.idle().await;
+        let (one, other) = (counter.begin(), counter.begin());
         drop(one);
-        assert!(timeout(Duration::ZERO, busy.idle()).await.is_err());
+        assert!(timeout(Duration::ZERO, counter.idle()).await.is_err());
         drop(other);
-        busy.idle().await;
+        counter.idle().await;
     }
 }

@@ -5,16 +5,16 @@
 
 use crate::jsonrpc::lines::{self, Line};
 use crate::jsonrpc::message::{
-    self, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, Id, Kind, MAX_BYTES, Message, Unreadable,
+    self, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, Id, MAX_BYTES, Message, MessageKind, UnreadableMessage,
 };
-use crate::jsonrpc::relay::Server;
-use crate::mcp::events::event;
-use crate::mcp::headers;
+use crate::jsonrpc::relay::ServerStreams;
 use crate::mcp::judge::Judge;
-use crate::mcp::mirrored::{MAX_HEADERS, Mismatch, mismatch};
-use crate::mcp::question::random;
-use crate::mcp::service::{SESSION, Service, VERSION, revision};
-use crate::mcp::stdio;
+use crate::mcp::parameter_headers::{HeaderMismatch, MAX_HEADERS, header_mismatch};
+use crate::mcp::proxy;
+use crate::mcp::question_state::random;
+use crate::mcp::request_headers;
+use crate::mcp::service::{SESSION_HEADER, Service, VERSION_HEADER, revision};
+use crate::mcp::sse::event;
 use crate::mcp::subscription::{LISTEN, cancelled};
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
@@ -43,22 +43,22 @@ use tokio::time::{sleep, timeout};
 pub const PATH: &str = "/mcp";
 
 /// Time that a client may take to send the head of a request.
-const FOR_A_HEAD: Duration = Duration::from_secs(10);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time that a service has to end after its client has closed.
-const FOR_THE_SERVICE: Duration = Duration::from_secs(10);
+const SERVICE_END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time that the body of a request may take.
-const FOR_A_BODY: Duration = Duration::from_secs(30);
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Poll interval for the end of a session.
-const INTERVAL: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Maximum number of simultaneous connections.
 const MAX_CONNECTIONS: usize = 256;
 
 /// Maximum number of headers of a request: those of a tool's arguments, and others.
-const MAX_HEADERS_OF_REQUEST: usize = MAX_HEADERS + 100;
+const MAX_REQUEST_HEADERS: usize = MAX_HEADERS + 100;
 
 /// Maximum number of simultaneous sessions.
 const MAX_SESSIONS: usize = 64;
@@ -70,19 +70,19 @@ const MAX_MESSAGES: usize = 1024;
 const MAX_BODIES_KIB: u32 = 64 * 1024;
 
 /// Maximum size of the queued messages for the streams of one client, in KiB: 32 MiB.
-const MAX_KIB: u32 = 32 * 1024;
+const MAX_QUEUED_KIB: u32 = 32 * 1024;
 
 /// Maximum size of the messages kept for one client while it reads no stream, in bytes: 16 MiB.
-const MAX_KEPT: usize = MAX_BYTES;
+const MAX_KEPT_BYTES: usize = MAX_BYTES;
 
 /// Size of the pipes between the parts of a proxy, in bytes.
-const BUFFER: usize = 256 * 1024;
+const PIPE_SIZE: usize = 256 * 1024;
 
 /// The error code for a request whose headers contradict its body.
-const HEADER_MISMATCH: i64 = -32_020;
+const HEADER_MISMATCH_CODE: i64 = -32_020;
 
 /// The first revision whose requests name their revision.
-const STATELESS: &str = "2026-07-28";
+const FIRST_STATELESS_REVISION: &str = "2026-07-28";
 
 /// Creates the judge of a session.
 pub type NewJudge = Box<dyn Fn() -> Result<Judge, String> + Send + Sync>;
@@ -112,14 +112,14 @@ impl std::fmt::Debug for ClientKey {
 }
 
 /// The state that all connections share.
-struct Shared {
+struct ServerShared {
     service: Service,
     judge: NewJudge,
     key: Option<ClientKey>,
     stateless: OnceCell<Arc<Judge>>,
     /// Room for bodies, in KiB.
     bodies: Semaphore,
-    sessions: Mutex<HashMap<String, Arc<Session>>>,
+    sessions: Mutex<HashMap<String, Arc<ClientSession>>>,
 }
 
 /// Serves clients until `stop` is ready, and then ends their sessions. If there is a key, each request must bring it.
@@ -131,20 +131,20 @@ pub async fn serve(
     stop: impl Future<Output = ()>,
 ) {
     let (stateless, bodies) = (OnceCell::new(), Semaphore::new(MAX_BODIES_KIB as usize));
-    let shared = Arc::new(Shared { service, judge, key, stateless, bodies, sessions: Mutex::default() });
+    let shared = Arc::new(ServerShared { service, judge, key, stateless, bodies, sessions: Mutex::default() });
     tokio::select! {
         never = accept(&listener, &shared) => match never {},
         () = stop => {}
     }
     let sessions: Vec<_> = shared.sessions().drain().map(|(_, session)| session).collect();
-    let mut ends: JoinSet<()> = sessions.into_iter().map(Session::end_whole).collect();
+    let mut ends: JoinSet<()> = sessions.into_iter().map(ClientSession::end_whole).collect();
     while ends.join_next().await.is_some() {}
     if let Some(judge) = shared.stateless.get() {
         judge.end_session().await;
     }
 }
 
-async fn accept(listener: &TcpListener, shared: &Arc<Shared>) -> Infallible {
+async fn accept(listener: &TcpListener, shared: &Arc<ServerShared>) -> Infallible {
     let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         let Ok(connection) = Arc::clone(&connections).acquire_owned().await else { continue };
@@ -163,24 +163,24 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>) -> Infallible {
                 async move { Ok::<_, Infallible>(respond(&shared, request).await) }
             });
             let mut server = http1::Builder::new();
-            server.timer(TokioTimer::new()).header_read_timeout(FOR_A_HEAD).max_headers(MAX_HEADERS_OF_REQUEST);
+            server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_headers(MAX_REQUEST_HEADERS);
             // An error means that the client has gone.
             let _ = server.serve_connection(TokioIo::new(stream), service).await;
         });
     }
 }
 
-type Answer = Response<Text>;
+type Answer = Response<ResponseBody>;
 
-async fn respond(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
-    if let Some(name) = headers::repeated(request.headers()) {
+async fn respond(shared: &Arc<ServerShared>, request: Request<Incoming>) -> Answer {
+    if let Some(name) = request_headers::repeated(request.headers()) {
         return text(
             StatusCode::BAD_REQUEST,
             &format!("the header {name} occurs twice: which of both counts is unclear\n"),
         );
     }
     // A page in a browser could reach this port under a host name of its own.
-    if !headers::is_local(request.uri(), request.headers()) {
+    if !request_headers::is_local(request.uri(), request.headers()) {
         return text(
             StatusCode::FORBIDDEN,
             "only programs of this machine are answered: `Host` or `Origin` is another one\n",
@@ -212,10 +212,10 @@ async fn respond(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
     }
 }
 
-async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
+async fn post(shared: &Arc<ServerShared>, request: Request<Incoming>) -> Answer {
     let (head, body) = request.into_parts();
     // A page in a browser can send other content types to foreign servers.
-    if head.headers.get(CONTENT_TYPE).is_some_and(|kind| !headers::is_json(kind)) {
+    if head.headers.get(CONTENT_TYPE).is_some_and(|kind| !request_headers::is_json(kind)) {
         return text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "a message is application/json\n");
     }
     if body.size_hint().lower() > MAX_BYTES as u64 {
@@ -223,7 +223,7 @@ async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
     }
     let size = body.size_hint().upper().and_then(|size| usize::try_from(size).ok());
     let kib = u32::try_from(size.unwrap_or(MAX_BYTES).min(MAX_BYTES) / 1024 + 1).unwrap_or(MAX_BODIES_KIB);
-    let taken_in = timeout(FOR_A_BODY, async {
+    let taken_in = timeout(BODY_TIMEOUT, async {
         let room = shared.bodies.acquire_many(kib).await;
         (Limited::new(body, MAX_BYTES).collect().await, room)
     });
@@ -250,14 +250,16 @@ async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
     };
     drop(body);
     let id = match &message.kind {
-        Kind::Request { id, .. } => Some(id.clone()),
+        MessageKind::Request { id, .. } => Some(id.clone()),
         _ => None,
     };
     let header = |name: &str| head.headers.get(name).map(HeaderValue::as_bytes);
     let revision = revision(&message);
     let differs = match &revision {
-        Some(revision) => mismatch(&shared.service.annotated(), &message, revision, header),
-        None if header(VERSION.as_str()).is_some_and(|version| version >= STATELESS.as_bytes()) => {
+        Some(revision) => header_mismatch(&shared.service.parameter_headers(), &message, revision, header),
+        None if header(VERSION_HEADER.as_str())
+            .is_some_and(|version| version >= FIRST_STATELESS_REVISION.as_bytes()) =>
+        {
             let why =
                 "the header mcp-protocol-version names a revision that `params._meta` of the request does not name";
             return refused(StatusCode::BAD_REQUEST, id.as_ref(), INVALID_PARAMS, why);
@@ -265,10 +267,10 @@ async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
         None => None,
     };
     // A tool that the client does not have requires no headers: naming them would reveal that the tool exists.
-    if let Some(Mismatch { why, is_of_tool }) = differs
+    if let Some(HeaderMismatch { why, is_of_tool }) = differs
         && !(is_of_tool && shared.stateless().await.is_ok_and(|judge| judge.lacks(&message)))
     {
-        return refused(StatusCode::BAD_REQUEST, id.as_ref(), HEADER_MISMATCH, &why);
+        return refused(StatusCode::BAD_REQUEST, id.as_ref(), HEADER_MISMATCH_CODE, &why);
     }
     let session = if revision.is_some() {
         shared.for_one_request().await
@@ -285,7 +287,7 @@ async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
         Err(why) => return refused(StatusCode::SERVICE_UNAVAILABLE, id.as_ref(), INTERNAL_ERROR, &why),
     };
     match id {
-        Some(id) => session.request(&id, message, headers::accepts_events(&head.headers)).await,
+        Some(id) => session.request(&id, message, request_headers::accepts_events(&head.headers)).await,
         None => {
             let is_said = session.say(&message.bytes).await;
             if revision.is_some() {
@@ -297,15 +299,15 @@ async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
     }
 }
 
-impl Shared {
-    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
+impl ServerShared {
+    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<ClientSession>>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the session that a request names.
     #[expect(clippy::result_large_err, reason = "the answer is sent at once, and not handed on")]
-    fn session(&self, headers: &HeaderMap) -> Result<Arc<Session>, Answer> {
-        let Some(named) = headers.get(SESSION) else {
+    fn session(&self, headers: &HeaderMap) -> Result<Arc<ClientSession>, Answer> {
+        let Some(named) = headers.get(SESSION_HEADER) else {
             let why = "the header mcp-session-id is missing: begin with `initialize`";
             return Err(refused(StatusCode::BAD_REQUEST, None, INVALID_REQUEST, why));
         };
@@ -314,7 +316,7 @@ impl Shared {
     }
 
     /// Begins a session for a new client.
-    fn new_session(self: &Arc<Self>) -> Result<Arc<Session>, String> {
+    fn new_session(self: &Arc<Self>) -> Result<Arc<ClientSession>, String> {
         {
             let mut sessions = self.sessions();
             if sessions.len() >= MAX_SESSIONS {
@@ -331,7 +333,7 @@ impl Shared {
         let id = BASE64.encode(random()?);
         let judge = Arc::new((self.judge)()?);
         let (shared, ended) = (Arc::downgrade(self), id.clone());
-        let session = Session::begin(Some(id.clone()), &self.service, Arc::clone(&judge), async move {
+        let session = ClientSession::begin(Some(id.clone()), &self.service, Arc::clone(&judge), async move {
             judge.end_session().await;
             // Removing the session can drop it, which aborts this task.
             if let Some(shared) = shared.upgrade() {
@@ -348,48 +350,48 @@ impl Shared {
     }
 
     /// Begins a proxy for one request without a session.
-    async fn for_one_request(&self) -> Result<Arc<Session>, String> {
+    async fn for_one_request(&self) -> Result<Arc<ClientSession>, String> {
         let judge = Arc::clone(self.stateless().await?);
-        Ok(Session::begin(None, &self.service, judge, async {}))
+        Ok(ClientSession::begin(None, &self.service, judge, async {}))
     }
 }
 
 /// A proxy for a session of a client, or for one request. Dropping it ends the proxy.
-struct Session {
+struct ClientSession {
     id: Option<String>,
     input: tokio::sync::Mutex<Option<DuplexStream>>,
-    streams: Arc<Mutex<Streams>>,
+    streams: Arc<Mutex<ClientStreams>>,
     used: Mutex<Instant>,
     service: Service,
     task: AbortHandle,
 }
 
-impl Drop for Session {
+impl Drop for ClientSession {
     fn drop(&mut self) {
         self.task.abort();
         self.service.abandon();
     }
 }
 
-impl Session {
+impl ClientSession {
     fn begin(
         id: Option<String>,
         service: &Service,
         judge: Arc<Judge>,
         at_the_end: impl Future<Output = ()> + Send + 'static,
     ) -> Arc<Self> {
-        let (input, client_input) = duplex(BUFFER);
-        let (client_output, output) = duplex(BUFFER);
+        let (input, client_input) = duplex(PIPE_SIZE);
+        let (client_output, output) = duplex(PIPE_SIZE);
         let service = service.another();
         let (server_output, server_input) = service.connect();
-        let streams = Arc::new(Mutex::new(Streams::new()));
+        let streams = Arc::new(Mutex::new(ClientStreams::new()));
         let deliveries = Arc::clone(&streams);
         let task = tokio::spawn(async move {
-            let server = Server { output: server_output, input: server_input };
-            let proxy = stdio::run(judge, (client_input, client_output), server, FOR_THE_SERVICE);
+            let server = ServerStreams { output: server_output, input: server_input };
+            let proxy = proxy::run(judge, (client_input, client_output), server, SERVICE_END_TIMEOUT);
             tokio::join!(proxy, deliver(output, &deliveries));
             // Drops the requests that are still open, since no more answers come.
-            *lock(&deliveries) = Streams { has_ended: true, ..Streams::new() };
+            *lock(&deliveries) = ClientStreams { has_ended: true, ..ClientStreams::new() };
             at_the_end.await;
         });
         let (input, used) = (tokio::sync::Mutex::new(Some(input)), Mutex::new(Instant::now()));
@@ -405,10 +407,10 @@ impl Session {
         let ended = async {
             self.end().await;
             while !self.task.is_finished() {
-                sleep(INTERVAL).await;
+                sleep(POLL_INTERVAL).await;
             }
         };
-        let _ = timeout(FOR_THE_SERVICE, ended).await;
+        let _ = timeout(SERVICE_END_TIMEOUT, ended).await;
     }
 
     /// Hands a message to the proxy. Returns false if the proxy has ended.
@@ -431,7 +433,7 @@ impl Session {
         let (send, mut messages) = mpsc::channel(MAX_MESSAGES);
         let token = message.params().ok().and_then(|params| Id::of(params.value("_meta")?.get("progressToken")?));
         let is_subscription = message.method() == Some(LISTEN);
-        if !lock(&self.streams).open(Post { id: id.clone(), token, is_subscription, messages: send }) {
+        if !lock(&self.streams).open(OpenRequest { id: id.clone(), token, is_subscription, messages: send }) {
             let why = format!("the id {id} is that of a request that is under way");
             return refused(StatusCode::BAD_REQUEST, None, INVALID_REQUEST, &why);
         }
@@ -451,7 +453,7 @@ impl Session {
         };
         // Without a session, the client could not resume a stream of events.
         let mut answer = if first.is_answer && (!accepts_events || self.id.is_none()) {
-            let mut answer = Response::new(Text::of(first.bytes));
+            let mut answer = Response::new(ResponseBody::of(first.bytes));
             *answer.status_mut() = status;
             answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             answer
@@ -459,13 +461,13 @@ impl Session {
             // A request without a session ends with its stream.
             let keeps = self.id.is_none().then(|| Arc::clone(&self));
             let messages = (!first.is_answer).then_some(messages);
-            stream(Text { first: Some(event(&first.bytes)), messages, keeps })
+            stream(ResponseBody { first: Some(event(&first.bytes)), messages, keeps })
         };
         if is_beginning && is_error {
             // The client cannot use a session whose `initialize` failed.
             self.end().await;
         } else if is_beginning && let Some(id) = self.id.as_deref().and_then(|id| HeaderValue::from_str(id).ok()) {
-            answer.headers_mut().insert(SESSION, id);
+            answer.headers_mut().insert(SESSION_HEADER, id);
         }
         answer
     }
@@ -474,16 +476,16 @@ impl Session {
     fn listen(&self) -> Answer {
         let (send, messages) = mpsc::channel(MAX_MESSAGES);
         lock(&self.streams).listen(send);
-        stream(Text { first: None, messages: Some(messages), keeps: None })
+        stream(ResponseBody { first: None, messages: Some(messages), keeps: None })
     }
 }
 
-fn lock(streams: &Mutex<Streams>) -> MutexGuard<'_, Streams> {
+fn lock(streams: &Mutex<ClientStreams>) -> MutexGuard<'_, ClientStreams> {
     streams.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Hands a proxy's messages on to its client, until the proxy ends.
-async fn deliver(output: DuplexStream, streams: &Mutex<Streams>) {
+async fn deliver(output: DuplexStream, streams: &Mutex<ClientStreams>) {
     let mut reader = BufReader::new(output);
     loop {
         match lines::next(&mut reader).await {
@@ -498,7 +500,7 @@ async fn deliver(output: DuplexStream, streams: &Mutex<Streams>) {
 }
 
 /// Answers requests with an error if a plugin has made their answers invalid: their client waits for them.
-fn undeliverable(refused: &Unreadable, streams: &Mutex<Streams>) {
+fn undeliverable(refused: &UnreadableMessage, streams: &Mutex<ClientStreams>) {
     for id in refused.answered() {
         let error = message::error(Some(id), INTERNAL_ERROR, &format!("the answer cannot be passed on: {refused}"));
         if let Ok(error) = Message::of(error) {
@@ -519,7 +521,7 @@ struct Delivery {
 
 /// A request of the client that is not answered yet.
 #[derive(Debug)]
-struct Post {
+struct OpenRequest {
     id: Id,
     token: Option<Id>,
     /// True if the service may end the request by a notification. Otherwise such an identifier is one of the service's own requests.
@@ -529,8 +531,8 @@ struct Post {
 
 /// The streams on which a client reads.
 #[derive(Debug)]
-struct Streams {
-    posts: Vec<Post>,
+struct ClientStreams {
+    open_requests: Vec<OpenRequest>,
     listening: Option<mpsc::Sender<Delivery>>,
     /// Messages that arrived while no stream was open.
     kept: VecDeque<Bytes>,
@@ -540,34 +542,41 @@ struct Streams {
     has_ended: bool,
 }
 
-impl Streams {
+impl ClientStreams {
     fn new() -> Self {
-        let room = Arc::new(Semaphore::new(MAX_KIB as usize));
-        Self { posts: Vec::new(), listening: None, kept: VecDeque::new(), kept_bytes: 0, room, has_ended: false }
+        let room = Arc::new(Semaphore::new(MAX_QUEUED_KIB as usize));
+        Self {
+            open_requests: Vec::new(),
+            listening: None,
+            kept: VecDeque::new(),
+            kept_bytes: 0,
+            room,
+            has_ended: false,
+        }
     }
 
     /// Sends a message on a stream. Returns false if the stream is closed, or too many messages are queued.
     fn send(&self, to: &mpsc::Sender<Delivery>, bytes: Bytes, is_answer: bool) -> bool {
-        let kib = u32::try_from(bytes.len() / 1024 + 1).unwrap_or(MAX_KIB).min(MAX_KIB);
+        let kib = u32::try_from(bytes.len() / 1024 + 1).unwrap_or(MAX_QUEUED_KIB).min(MAX_QUEUED_KIB);
         let room = Arc::clone(&self.room).try_acquire_many_owned(kib);
         room.is_ok_and(|room| to.try_send(Delivery { bytes, is_answer, _room: room }).is_ok())
     }
 
     /// Adds a request. Returns false if its identifier is taken.
-    fn open(&mut self, post: Post) -> bool {
-        if self.posts.iter().any(|known| known.id == post.id) {
+    fn open(&mut self, request: OpenRequest) -> bool {
+        if self.open_requests.iter().any(|known| known.id == request.id) {
             return false;
         }
         // After the end the request's sender is dropped, which ends its stream.
         if !self.has_ended {
-            self.posts.push(post);
+            self.open_requests.push(request);
         }
         true
     }
 
     fn is_read(&self) -> bool {
         self.listening.as_ref().is_some_and(|listening| !listening.is_closed())
-            || self.posts.iter().any(|post| !post.messages.is_closed())
+            || self.open_requests.iter().any(|request| !request.messages.is_closed())
     }
 
     fn listen(&mut self, messages: mpsc::Sender<Delivery>) {
@@ -582,42 +591,45 @@ impl Streams {
     }
 
     fn deliver(&mut self, message: Message) {
-        if let Kind::Response { id } = &message.kind {
-            let at = self.posts.iter().position(|post| post.id == *id);
-            if let Some(post) = at.map(|at| self.posts.remove(at)) {
+        if let MessageKind::Response { id } = &message.kind {
+            let at = self.open_requests.iter().position(|request| request.id == *id);
+            if let Some(request) = at.map(|at| self.open_requests.remove(at)) {
                 // If the client does not read, its stream ends.
-                self.send(&post.messages, message.bytes, true);
+                self.send(&request.messages, message.bytes, true);
             }
             return;
         }
-        self.posts.retain(|post| !post.messages.is_closed());
-        let is_ended = |id: &Id| self.posts.iter().position(|post| post.is_subscription && post.id == *id);
+        self.open_requests.retain(|request| !request.messages.is_closed());
+        let is_ended =
+            |id: &Id| self.open_requests.iter().position(|request| request.is_subscription && request.id == *id);
         let ended = cancelled(&message).as_ref().and_then(is_ended);
-        if let Some(post) = ended.map(|at| self.posts.remove(at)) {
+        if let Some(request) = ended.map(|at| self.open_requests.remove(at)) {
             // The service has ended a subscription by itself.
-            self.send(&post.messages, message.bytes, true);
+            self.send(&request.messages, message.bytes, true);
             return;
         }
-        let post = self.post_of(&message).and_then(|at| self.posts.get(at)).map(|post| &post.messages);
-        let to = post.or(self.listening.as_ref());
+        let request =
+            self.request_of(&message).and_then(|at| self.open_requests.get(at)).map(|request| &request.messages);
+        let to = request.or(self.listening.as_ref());
         if to.is_some_and(|to| self.send(to, message.bytes.clone(), false)) {
             return;
         }
         self.kept_bytes += message.bytes.len();
         self.kept.push_back(message.bytes);
-        while self.kept.len() > MAX_MESSAGES || self.kept_bytes > MAX_KEPT {
+        while self.kept.len() > MAX_MESSAGES || self.kept_bytes > MAX_KEPT_BYTES {
             let Some(oldest) = self.kept.pop_front() else { return };
             self.kept_bytes -= oldest.len();
         }
     }
 
     /// Returns the request whose stream takes a message that is no answer.
-    fn post_of(&self, message: &Message) -> Option<usize> {
+    fn request_of(&self, message: &Message) -> Option<usize> {
         let params = message.params().unwrap_or_default();
         let token = params.value("progressToken").as_ref().and_then(Id::of);
-        let named = token.and_then(|token| self.posts.iter().position(|post| post.token.as_ref() == Some(&token)));
+        let named = token
+            .and_then(|token| self.open_requests.iter().position(|request| request.token.as_ref() == Some(&token)));
         let listens = self.listening.as_ref().is_some_and(|listening| !listening.is_closed());
-        match self.posts.len() {
+        match self.open_requests.len() {
             0 => None,
             1 => Some(0),
             _ if named.is_some() => named,
@@ -628,20 +640,20 @@ impl Streams {
 }
 
 /// The body of a response: one text, or events as they arrive.
-struct Text {
+struct ResponseBody {
     first: Option<Bytes>,
     messages: Option<mpsc::Receiver<Delivery>>,
     /// The session that ends with the body.
-    keeps: Option<Arc<Session>>,
+    keeps: Option<Arc<ClientSession>>,
 }
 
-impl Text {
+impl ResponseBody {
     fn of(text: Bytes) -> Self {
         Self { first: (!text.is_empty()).then_some(text), messages: None, keeps: None }
     }
 }
 
-impl Body for Text {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -681,7 +693,7 @@ fn status_of(answer: &Bytes) -> StatusCode {
     }
 }
 
-fn stream(body: Text) -> Answer {
+fn stream(body: ResponseBody) -> Answer {
     let mut answer = Response::new(body);
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     answer.headers_mut().insert("cache-control", HeaderValue::from_static("no-store"));
@@ -697,14 +709,14 @@ fn no_session() -> Answer {
 }
 
 fn refused(status: StatusCode, id: Option<&Id>, code: i64, why: &str) -> Answer {
-    let mut answer = Response::new(Text::of(message::error(id, code, why)));
+    let mut answer = Response::new(ResponseBody::of(message::error(id, code, why)));
     *answer.status_mut() = status;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     answer
 }
 
 fn text(status: StatusCode, body: &str) -> Answer {
-    let mut answer = Response::new(Text::of(Bytes::copy_from_slice(body.as_bytes())));
+    let mut answer = Response::new(ResponseBody::of(Bytes::copy_from_slice(body.as_bytes())));
     *answer.status_mut() = status;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     answer
@@ -712,23 +724,24 @@ fn text(status: StatusCode, body: &str) -> Answer {
 
 #[cfg(test)]
 mod tests {
-    use super::{Id, Message, Post, Streams};
+    use super::{ClientStreams, Id, Message, OpenRequest};
     use serde_json::json;
     use tokio::io::AsyncWriteExt as _;
     use tokio::sync::mpsc;
 
     #[test]
     fn each_message_goes_to_the_stream_to_which_it_belongs() {
-        let mut streams = Streams::new();
+        let mut streams = ClientStreams::new();
         let mut open = |id: i64, token: Option<i64>| {
             let (messages, received) = mpsc::channel(9);
-            let post = Post { id: Id::from(id), token: token.map(Into::into), is_subscription: id == 3, messages };
-            assert!(streams.open(post));
+            let request =
+                OpenRequest { id: Id::from(id), token: token.map(Into::into), is_subscription: id == 3, messages };
+            assert!(streams.open(request));
             received
         };
         let mut third = open(3, None);
         let (mut first, mut second) = (open(1, Some(7)), open(2, Some(8)));
-        let deliver = |streams: &mut Streams, value: &serde_json::Value| {
+        let deliver = |streams: &mut ClientStreams, value: &serde_json::Value| {
             streams.deliver(Message::of(value.to_string().into()).unwrap());
         };
         let progress =
@@ -759,12 +772,12 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_that_is_no_message_any_more_is_an_error_for_the_one_that_waits() {
-        let streams = super::Mutex::new(Streams::new());
-        let (output, mut proxy) = tokio::io::duplex(super::BUFFER);
+        let streams = super::Mutex::new(ClientStreams::new());
+        let (output, mut proxy) = tokio::io::duplex(super::PIPE_SIZE);
         let open = |id: i64| {
             let (messages, received) = mpsc::channel(9);
-            let post = Post { id: Id::from(id), token: None, is_subscription: false, messages };
-            assert!(streams.lock().unwrap().open(post));
+            let request = OpenRequest { id: Id::from(id), token: None, is_subscription: false, messages };
+            assert!(streams.lock().unwrap().open(request));
             received
         };
         let mut waits = [open(1), open(2)];
@@ -783,7 +796,7 @@ mod tests {
 
     #[test]
     fn what_nobody_reads_is_bounded_by_its_bytes() {
-        let mut streams = Streams::new();
+        let mut streams = ClientStreams::new();
         let large = json!({ "jsonrpc": "2.0", "method": "x", "params": { "a": "x".repeat(3 * 1024 * 1024) } });
         let large = Message::of(large.to_string().into()).unwrap();
         for _ in 0..20 {
@@ -795,6 +808,6 @@ mod tests {
         (0..20).for_each(|_| streams.deliver(large.clone()));
         assert!(streams.room.available_permits() < 4 * 1024, "more is not on its way to one who does not read");
         while listening.try_recv().is_ok() {}
-        assert_eq!(streams.room.available_permits(), super::MAX_KIB as usize);
+        assert_eq!(streams.room.available_permits(), super::MAX_QUEUED_KIB as usize);
     }
 }

@@ -14,27 +14,27 @@
 //! | [`policy`] | the section `[mcp-proxy]` |
 //! | [`lock`] | the approved definitions of tools, and those that are held back |
 //! | [`listing`] | a listing of tools as the client gets it |
-//! | [`question`] | questions to the client's user |
+//! | [`question_state`] | questions to the client's user |
 //! | [`subscription`] | subscriptions and their notifications |
 //! | [`judge`] | decides about each message |
-//! | [`stdio`] | the proxy between two sides that speak lines |
-//! | [`events`] | server-sent events |
-//! | [`mirrored`] | the headers that repeat parts of a request |
+//! | [`proxy`] | the proxy between two sides that speak lines |
+//! | [`sse`] | server-sent events |
+//! | [`parameter_headers`] | the headers that repeat parts of a request |
 //! | [`service`] | an HTTP service as a server that speaks lines |
-//! | [`headers`] | checks the origin and content type of HTTP requests |
-//! | [`listen`] | HTTP clients as clients that speak lines |
+//! | [`request_headers`] | checks the origin and content type of HTTP requests |
+//! | [`http_server`] | HTTP clients as clients that speak lines |
 
 pub mod answer;
-pub mod events;
-pub mod headers;
+pub mod http_server;
 pub mod judge;
-pub mod listen;
 pub mod listing;
 pub mod lock;
-pub mod mirrored;
 pub mod operation;
+pub mod parameter_headers;
 pub mod policy;
-pub mod question;
+pub mod proxy;
+pub mod question_state;
+pub mod request_headers;
 pub mod service;
-pub mod stdio;
+pub mod sse;
 pub mod subscription;

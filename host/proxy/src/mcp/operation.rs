@@ -64,7 +64,7 @@ impl Method {
 }
 
 /// Members of parameters that say what is requested.
-const OF_PARAMS: &[&str] = &["name", "arguments", "uri", "_meta", "task", "taskId", "requestState", "inputResponses"];
+const PARAMS_KEYS: &[&str] = &["name", "arguments", "uri", "_meta", "task", "taskId", "requestState", "inputResponses"];
 
 /// Returns true if a server's tool cannot have this name, since the name stands for something else.
 #[must_use]
@@ -91,7 +91,7 @@ impl Operation {
     /// # Errors
     /// One sentence, if the parameters are not what the method needs.
     pub fn of(method: Method, params: &Members) -> Result<Self, String> {
-        if let Some(why) = params.ambiguity(OF_PARAMS) {
+        if let Some(why) = params.ambiguity(PARAMS_KEYS) {
             return Err(format!("`params` of {} {why}", method.name()));
         }
         let text = |key: &str| {

@@ -1,17 +1,17 @@
 //! A streamable-HTTP service as a server that speaks lines: each message becomes an HTTP request, and the answers become lines.
 
 use crate::jsonrpc::lines::{self, Line};
-use crate::jsonrpc::message::{self, INTERNAL_ERROR, Id, Kind, MAX_BYTES, Message};
-use crate::jsonrpc::unreadable::beginning;
-use crate::mcp::events::Events;
-use crate::mcp::mirrored::{Annotated, TOO_MANY};
+use crate::jsonrpc::message::{self, INTERNAL_ERROR, Id, MAX_BYTES, Message, MessageKind};
+use crate::jsonrpc::unreadable_lines::beginning;
+use crate::mcp::parameter_headers::{ParameterHeaders, TOO_MANY_HEADERS};
+use crate::mcp::sse::EventParser;
 use crate::mcp::subscription::{self, LISTEN, cancelled};
+use crate::resident_host::UserNotifier;
 use bytes::{Bytes, BytesMut};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, Response, StatusCode, Url, redirect};
 use serde_json::Value;
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncWriteExt as _, BufReader, DuplexStream, duplex};
@@ -20,44 +20,44 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
 /// Time limit of connecting.
-const TO_CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time limit of a message that needs no answer.
-const FOR_A_NOTIFICATION: Duration = Duration::from_secs(30);
+const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Time that the service may take to open its stream before the next messages are sent.
-const FOR_A_STREAM: Duration = Duration::from_millis(500);
+const STREAM_OPEN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Time limit of ending a session.
-const FOR_THE_END: Duration = Duration::from_secs(2);
+const SESSION_END_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The first and the longest pause before a stream of the service is opened again.
-const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+const RECONNECT_PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 /// Number of times in a row that a stream may end without an event before it is given up.
-const MAX_SILENT: u32 = 5;
+const MAX_EMPTY_STREAMS: u32 = 5;
 
 /// Minimum pause before a stream is requested again, whatever the service asks for.
-const MIN_PAUSE: Duration = Duration::from_millis(100);
+const MIN_RECONNECT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Time limit of beginning another session, since all messages wait meanwhile.
-const FOR_A_SESSION: Duration = Duration::from_secs(30);
+const SESSION_RENEWAL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Maximum number of queued lines to the proxy.
-const MAX_LINES: usize = 16;
+const MAX_QUEUED_LINES: usize = 16;
 
 /// Size above which an answer is large, in bytes: 256 KiB.
-const LARGE: usize = 256 * 1024;
+const LARGE_ANSWER_SIZE: usize = 256 * 1024;
 
 /// Maximum number of large answers that are read at the same time.
-const MAX_LARGE: usize = 4;
+const MAX_LARGE_ANSWERS: usize = 4;
 
 /// Size of the pipes to and from the proxy, in bytes.
-const BUFFER: usize = 256 * 1024;
+const PIPE_SIZE: usize = 256 * 1024;
 
-pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
-pub(crate) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(crate) const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
+const LAST_EVENT_HEADER: HeaderName = HeaderName::from_static("last-event-id");
+pub(crate) const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 /// An error: the service cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -95,7 +95,7 @@ struct Inner {
     shared: Shared,
     state: Mutex<State>,
     output: Mutex<Option<mpsc::Sender<Bytes>>>,
-    /// Held while another session is begun.
+    /// HeldDefinition while another session is begun.
     renewing: tokio::sync::Mutex<()>,
     /// Notified when the service knows that the client has begun.
     begun: Notify,
@@ -107,20 +107,10 @@ struct Inner {
 #[derive(Clone, Debug)]
 struct Shared {
     /// The headers that its listings ask for, from all sessions.
-    annotated: Arc<Mutex<Annotated>>,
-    tell: Tell,
+    parameter_headers: Arc<Mutex<ParameterHeaders>>,
+    notifier: UserNotifier,
     /// Room for large answers.
     large: Arc<Semaphore>,
-}
-
-/// Shows a text to the user.
-#[derive(Clone)]
-struct Tell(Arc<dyn Fn(&str) + Send + Sync>);
-
-impl fmt::Debug for Tell {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Tell(…)")
-    }
 }
 
 #[derive(Debug, Default)]
@@ -139,14 +129,14 @@ struct State {
 }
 
 /// A response to a message.
-struct Posted {
+struct PostedMessage {
     response: Response,
     /// The session in which the message was posted, unless it has just begun.
     session: Option<HeaderValue>,
 }
 
 /// An answer to a request.
-struct Answered {
+struct ServiceAnswer {
     message: Message,
     /// The session that it begins.
     session: Option<HeaderValue>,
@@ -155,7 +145,7 @@ struct Answered {
 }
 
 /// Headers that control the transfer. Only the transport sets them.
-const OF_TRANSPORT: &[&str] =
+const TRANSPORT_HEADERS: &[&str] =
     &["accept", "connection", "content-length", "content-type", "host", "last-event-id", "transfer-encoding"];
 
 impl Service {
@@ -178,7 +168,7 @@ impl Service {
         let mut headers = HeaderMap::new();
         for (name, value) in more {
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| ServiceError::HeaderName(name.clone()))?;
-            if OF_TRANSPORT.contains(&name.as_str()) || name.as_str().starts_with("mcp-") {
+            if TRANSPORT_HEADERS.contains(&name.as_str()) || name.as_str().starts_with("mcp-") {
                 continue;
             }
             let mut value = HeaderValue::from_str(value).map_err(|_| ServiceError::Header)?;
@@ -198,13 +188,13 @@ impl Service {
             let _ = rustls::crypto::ring::default_provider().install_default();
         }
         // A redirect would forward the key.
-        let client = Client::builder().redirect(redirect::Policy::none()).connect_timeout(TO_CONNECT);
+        let client = Client::builder().redirect(redirect::Policy::none()).connect_timeout(CONNECT_TIMEOUT);
         // An HTTP proxy would be another machine.
         let client = if is_loopback(&url) { client.no_proxy() } else { client };
         let shared = Shared {
-            annotated: Arc::default(),
-            tell: Tell(Arc::new(tell)),
-            large: Arc::new(Semaphore::new(MAX_LARGE)),
+            parameter_headers: Arc::default(),
+            notifier: UserNotifier::new(tell),
+            large: Arc::new(Semaphore::new(MAX_LARGE_ANSWERS)),
         };
         Ok(Self::over(url, client.build()?, headers, shared))
     }
@@ -228,17 +218,17 @@ impl Service {
     }
 
     /// Returns the headers that requests need.
-    pub(crate) fn annotated(&self) -> MutexGuard<'_, Annotated> {
-        self.0.shared.annotated.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn parameter_headers(&self) -> MutexGuard<'_, ParameterHeaders> {
+        self.0.shared.parameter_headers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the stream of the service's lines, and the stream for lines to it. Must be called within the runtime.
     #[must_use]
     pub fn connect(&self) -> (DuplexStream, DuplexStream) {
-        let (output, theirs) = duplex(BUFFER);
-        let (input, told) = duplex(BUFFER);
+        let (output, theirs) = duplex(PIPE_SIZE);
+        let (input, told) = duplex(PIPE_SIZE);
         let service = self.clone();
-        let (send, lines) = mpsc::channel(MAX_LINES);
+        let (send, lines) = mpsc::channel(MAX_QUEUED_LINES);
         *self.output() = Some(send);
         // A single task writes: a request that is cancelled during a write would leave half a line.
         tokio::spawn(write(lines, theirs));
@@ -286,7 +276,7 @@ impl Service {
                     for id in refused.answered() {
                         let why = format!("the answer cannot be passed on: {refused}");
                         if let Ok(error) = Message::of(message::error(Some(id), INTERNAL_ERROR, &why)) {
-                            let _ = timeout(FOR_A_NOTIFICATION, self.post(&error)).await;
+                            let _ = timeout(NOTIFICATION_TIMEOUT, self.post(&error)).await;
                         }
                     }
                     continue;
@@ -297,7 +287,7 @@ impl Service {
                 continue;
             }
             match &message.kind {
-                Kind::Request { id, .. } => {
+                MessageKind::Request { id, .. } => {
                     let (id, is_stateless) = (id.clone(), is_stateless(&message));
                     let is_subscription = message.method() == Some(LISTEN);
                     let own = id.clone();
@@ -313,11 +303,11 @@ impl Service {
                 }
                 // Sent one after the other, since a later message may depend on this one.
                 _ => {
-                    let _ = timeout(FOR_A_NOTIFICATION, service.post(&message)).await;
+                    let _ = timeout(NOTIFICATION_TIMEOUT, service.post(&message)).await;
                     if message.method() == Some("notifications/initialized") {
                         service.0.begun.notify_one();
                         // Requests that the service sends from here on find its stream open.
-                        let _ = timeout(FOR_A_STREAM, service.0.listens.notified()).await;
+                        let _ = timeout(STREAM_OPEN_TIMEOUT, service.0.listens.notified()).await;
                     }
                 }
             }
@@ -359,9 +349,9 @@ impl Service {
     }
 
     async fn answered(&self, id: &Id, message: &Message) -> Result<(), String> {
-        let Posted { response, session } = self.post(message).await?;
+        let PostedMessage { response, session } = self.post(message).await?;
         let answer = self.answer(id, message, response).await?;
-        let Some(Answered { message: answer, session: begun, room: _room }) = answer else { return Ok(()) };
+        let Some(ServiceAnswer { message: answer, session: begun, room: _room }) = answer else { return Ok(()) };
         let lost = session.filter(|_| is_of_forgotten_session(&answer));
         if let Some(lost) = lost
             && self.is_renewed(&lost).await?
@@ -370,7 +360,7 @@ impl Service {
             let session = self.state().session.clone();
             let response = self.post_in(session.as_ref(), message).await?;
             return match self.answer(id, message, response).await? {
-                Some(Answered { message: answer, session, room: _room }) => {
+                Some(ServiceAnswer { message: answer, session, room: _room }) => {
                     self.pass_on(message, answer, session).await;
                     Ok(())
                 }
@@ -388,12 +378,12 @@ impl Service {
     }
 
     /// Reads the answer to a request from a response. Returns `None` if the response ended the request in another way.
-    async fn answer(&self, id: &Id, message: &Message, response: Response) -> Result<Option<Answered>, String> {
+    async fn answer(&self, id: &Id, message: &Message, response: Response) -> Result<Option<ServiceAnswer>, String> {
         let status = response.status();
         if is_stream(response.headers()) && status.is_success() {
             return self.stream(response, Some((id, message))).await;
         }
-        let session = response.headers().get(SESSION).cloned();
+        let session = response.headers().get(SESSION_HEADER).cloned();
         let (body, room) = self.body(response).await?;
         let shown = beginning(&body);
         // An HTTP error can also be an answer of the protocol.
@@ -402,7 +392,7 @@ impl Service {
                 if is_stateless(message) && matches!(status, StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND) {
                     self.state().refusal = Some((id.clone(), status));
                 }
-                Ok(Some(Answered { message: answer.with_id(id), session, room }))
+                Ok(Some(ServiceAnswer { message: answer.with_id(id), session, room }))
             }
             _ if !status.is_success() => Err(format!("the service answered {status}: {shown}")),
             Ok(_) => Err("the service answered another request".to_owned()),
@@ -412,9 +402,9 @@ impl Service {
 
     /// Posts a message. If the service refuses it because it has forgotten the session, begins another one with the client's
     /// `initialize` and posts the message again.
-    async fn post(&self, message: &Message) -> Result<Posted, String> {
+    async fn post(&self, message: &Message) -> Result<PostedMessage, String> {
         if is_stateless(message) {
-            return Ok(Posted { response: self.post_in(None, message).await?, session: None });
+            return Ok(PostedMessage { response: self.post_in(None, message).await?, session: None });
         }
         let session = {
             // If another session is being begun, the message belongs to that one.
@@ -422,7 +412,7 @@ impl Service {
             self.state().session.clone()
         };
         let response = self.post_in(session.as_ref(), message).await?;
-        let Some(lost) = session else { return Ok(Posted { response, session: None }) };
+        let Some(lost) = session else { return Ok(PostedMessage { response, session: None }) };
         let (is_forgotten, response) = match response.status() {
             StatusCode::NOT_FOUND => (true, response),
             // Many services answer with this status, although the protocol wants the other one.
@@ -430,10 +420,10 @@ impl Service {
             _ => (false, response),
         };
         if !is_forgotten || !self.is_renewed(&lost).await? {
-            return Ok(Posted { response, session: Some(lost) });
+            return Ok(PostedMessage { response, session: Some(lost) });
         }
         let session = self.state().session.clone();
-        Ok(Posted { response: self.post_in(session.as_ref(), message).await?, session: None })
+        Ok(PostedMessage { response: self.post_in(session.as_ref(), message).await?, session: None })
     }
 
     /// Returns true if a refusal says that the service does not know the session, and the response. An answer of the protocol comes
@@ -444,7 +434,7 @@ impl Service {
         *again.headers_mut() = response.headers().clone();
         let (body, _room) = self.body(response).await?;
         let is_answer =
-            |answer: Message| matches!(&message.kind, Kind::Request { id, .. } if is_answer_to(id, &answer));
+            |answer: Message| matches!(&message.kind, MessageKind::Request { id, .. } if is_answer_to(id, &answer));
         let is_forgotten =
             is_about_session(&String::from_utf8_lossy(&body)) && !Message::of(body.clone()).is_ok_and(is_answer);
         Ok((is_forgotten, again.map(|()| body).into()))
@@ -452,7 +442,7 @@ impl Service {
 
     /// Begins another session in place of a forgotten one, within a time limit.
     async fn is_renewed(&self, lost: &HeaderValue) -> Result<bool, String> {
-        let renewed = timeout(FOR_A_SESSION, self.renewed(lost)).await;
+        let renewed = timeout(SESSION_RENEWAL_TIMEOUT, self.renewed(lost)).await;
         renewed.map_err(|_| "the service does not begin another session".to_owned())?
     }
 
@@ -473,7 +463,7 @@ impl Service {
         if !response.status().is_success() {
             return Ok(false);
         }
-        let session = response.headers().get(SESSION).cloned();
+        let session = response.headers().get(SESSION_HEADER).cloned();
         if !is_stream(response.headers()) {
             let (answer, _room) = self.body(response).await?;
             if Message::of(answer).is_ok_and(|answer| answer.members.get("error").is_some()) {
@@ -499,13 +489,13 @@ impl Service {
         {
             let state = self.state();
             if let Some(session) = session {
-                request = request.header(SESSION, session);
+                request = request.header(SESSION_HEADER, session);
             }
             if let Some(version) = version(message).or_else(|| state.version.clone()) {
-                request = request.header(VERSION, version);
+                request = request.header(VERSION_HEADER, version);
             }
             if is_stateless(message) {
-                request = request.headers(mirrored(&self.annotated(), message)?);
+                request = request.headers(mirrored(&self.parameter_headers(), message)?);
             }
         }
         let sent = request.body(message.bytes.clone()).send().await;
@@ -514,9 +504,13 @@ impl Service {
 
     /// Forwards the messages of a stream. The stream of a request ends with its answer, which is returned. A stream that breaks
     /// earlier is resumed if it has an event id.
-    async fn stream(&self, mut response: Response, asked: Option<(&Id, &Message)>) -> Result<Option<Answered>, String> {
-        let session = response.headers().get(SESSION).cloned();
-        let mut events = Events::default();
+    async fn stream(
+        &self,
+        mut response: Response,
+        asked: Option<(&Id, &Message)>,
+    ) -> Result<Option<ServiceAnswer>, String> {
+        let session = response.headers().get(SESSION_HEADER).cloned();
+        let mut events = EventParser::default();
         // Number of times in a row that the stream ended without an event.
         let mut silent = 0;
         loop {
@@ -530,10 +524,11 @@ impl Service {
                     return if asked.is_some() { Err(broken) } else { Ok(None) };
                 };
                 silent += 1;
-                if silent > MAX_SILENT {
+                if silent > MAX_EMPTY_STREAMS {
                     return Err(broken);
                 }
-                sleep(events.retry().unwrap_or(PAUSES.0).clamp(MIN_PAUSE, PAUSES.1)).await;
+                sleep(events.retry().unwrap_or(RECONNECT_PAUSES.0).clamp(MIN_RECONNECT_PAUSE, RECONNECT_PAUSES.1))
+                    .await;
                 response = self.get(Some(&last)).await.map_err(|_| broken.clone())?;
                 if !response.status().is_success() {
                     return Err(broken);
@@ -560,20 +555,20 @@ impl Service {
                     }
                 };
                 match (&message.kind, asked) {
-                    (Kind::Response { .. }, Some((id, _))) if is_answer_to(id, &message) => {
-                        return Ok(Some(Answered { message: message.with_id(id), session, room: None }));
+                    (MessageKind::Response { .. }, Some((id, _))) if is_answer_to(id, &message) => {
+                        return Ok(Some(ServiceAnswer { message: message.with_id(id), session, room: None }));
                     }
                     // This stream expects no answer to another request.
-                    (Kind::Response { .. } | Kind::ErrorAboutNoRequest, _) => {}
+                    (MessageKind::Response { .. } | MessageKind::ErrorAboutNoRequest, _) => {}
                     // The service has ended a subscription by itself, so no more messages come on it.
-                    (Kind::Notification { .. }, Some((id, request)))
+                    (MessageKind::Notification { .. }, Some((id, request)))
                         if request.method() == Some(LISTEN) && cancelled(&message).as_ref() == Some(id) =>
                     {
                         self.say(message.bytes).await;
                         return Ok(None);
                     }
                     // It would end the subscription of another stream.
-                    (Kind::Notification { .. }, _)
+                    (MessageKind::Notification { .. }, _)
                         if cancelled(&message).is_some_and(|id| self.state().subscriptions.contains_key(&id)) => {}
                     _ => self.say(message.bytes).await,
                 }
@@ -590,8 +585,8 @@ impl Service {
         let Some(result) = answer.members.value("result") else { return };
         if !is_beginning {
             let cursor = request.params().unwrap_or_default().text("cursor");
-            if self.annotated().take_up(&result, cursor.as_deref()) {
-                (self.0.shared.tell.0)(
+            if self.parameter_headers().add_page(&result, cursor.as_deref()) {
+                self.0.shared.notifier.tell(
                     "the service's listing has more arguments with headers of their own than the proxy keeps (8 MiB): some tools \
                      are left out, and requests of revision 2026-07-28 cannot call them",
                 );
@@ -616,7 +611,7 @@ impl Service {
 
     /// Reads the stream of messages that the service sends by itself, if it has one.
     async fn listen(&self) {
-        let mut pause = PAUSES.0;
+        let mut pause = RECONNECT_PAUSES.0;
         // The service may refuse the stream until it knows that the client has begun.
         let _ = timeout(pause, self.0.begun.notified()).await;
         loop {
@@ -624,11 +619,11 @@ impl Service {
             self.0.listens.notify_one();
             match got {
                 Ok(response) if response.status().is_success() => {
-                    pause = PAUSES.0;
+                    pause = RECONNECT_PAUSES.0;
                     let _ = self.stream(response, None).await;
                 }
                 Ok(response) if response.status().is_client_error() => return,
-                _ => pause = (pause * 2).min(PAUSES.1),
+                _ => pause = (pause * 2).min(RECONNECT_PAUSES.1),
             }
             sleep(pause).await;
         }
@@ -639,11 +634,11 @@ impl Service {
         let mut request = self.0.client.get(self.0.url.clone()).headers(self.0.headers.clone());
         request = request.header(ACCEPT, "text/event-stream");
         if let Some(after) = after.and_then(|after| HeaderValue::from_str(after).ok()) {
-            request = request.header(LAST_EVENT, after);
+            request = request.header(LAST_EVENT_HEADER, after);
         }
         {
             let state = self.state();
-            for (name, value) in [(SESSION, &state.session), (VERSION, &state.version)] {
+            for (name, value) in [(SESSION_HEADER, &state.session), (VERSION_HEADER, &state.version)] {
                 if let Some(value) = value {
                     request = request.header(name, value);
                 }
@@ -671,11 +666,11 @@ impl Service {
         };
         if let Some(session) = session {
             let mut request = self.0.client.request(Method::DELETE, self.0.url.clone()).headers(self.0.headers.clone());
-            request = request.header(SESSION, session);
+            request = request.header(SESSION_HEADER, session);
             if let Some(version) = version {
-                request = request.header(VERSION, version);
+                request = request.header(VERSION_HEADER, version);
             }
-            let _ = timeout(FOR_THE_END, request.send()).await;
+            let _ = timeout(SESSION_END_TIMEOUT, request.send()).await;
         }
         *self.output() = None;
     }
@@ -690,7 +685,7 @@ impl Service {
             if body.len() + part.len() > MAX_BYTES {
                 return Err(format!("the service's answer has more than {MAX_BYTES} bytes"));
             }
-            if room.is_none() && body.len() + part.len() > LARGE {
+            if room.is_none() && body.len() + part.len() > LARGE_ANSWER_SIZE {
                 room = Arc::clone(&self.0.shared.large).acquire_owned().await.ok();
             }
             body.extend_from_slice(&part);
@@ -700,12 +695,12 @@ impl Service {
 
 /// Returns true if a message answers the request of this identifier, of either type. Its response has no other answer.
 fn is_answer_to(id: &Id, message: &Message) -> bool {
-    let Kind::Response { id: of } = &message.kind else { return false };
+    let MessageKind::Response { id: of } = &message.kind else { return false };
     of == id || of.of_other_type().as_ref() == Some(id)
 }
 
 /// Phrases of services for an unknown session, each as words of a text in lower case.
-const UNKNOWN_SESSION: &[&[&str]] = &[
+const UNKNOWN_SESSION_PHRASES: &[&[&str]] = &[
     &["session", "not found"],
     &["session", "invalid"],
     &["session", "no valid"],
@@ -726,7 +721,8 @@ const MAX_REFUSAL: usize = 1024;
 /// Returns true if a text says that the service does not know the session.
 fn is_about_session(text: &str) -> bool {
     let text = text.to_lowercase();
-    text.len() <= MAX_REFUSAL && UNKNOWN_SESSION.iter().any(|words| words.iter().all(|word| text.contains(word)))
+    text.len() <= MAX_REFUSAL
+        && UNKNOWN_SESSION_PHRASES.iter().any(|words| words.iter().all(|word| text.contains(word)))
 }
 
 /// Returns true if an answer is an error that says that the service does not know the session.
@@ -737,7 +733,7 @@ fn is_of_forgotten_session(answer: &Message) -> bool {
 }
 
 /// Methods that change nothing, so that they can be repeated.
-const READING: &[&str] = &[
+const READ_ONLY_METHODS: &[&str] = &[
     "ping",
     "tools/list",
     "resources/list",
@@ -752,7 +748,8 @@ const READING: &[&str] = &[
 /// An error about an invalid request comes before anything runs.
 fn can_have_run(request: &Message, error: &Message) -> bool {
     let code = error.members.value("error").and_then(|error| error.get("code")?.as_i64());
-    !request.method().is_some_and(|method| READING.contains(&method)) && code != Some(message::INVALID_REQUEST)
+    !request.method().is_some_and(|method| READ_ONLY_METHODS.contains(&method))
+        && code != Some(message::INVALID_REQUEST)
 }
 
 /// Writes whole lines until the sender or the reader has gone.
@@ -773,15 +770,15 @@ fn is_stream(headers: &HeaderMap) -> bool {
 }
 
 /// Returns the headers that repeat parts of a request.
-fn mirrored(annotated: &Annotated, message: &Message) -> Result<HeaderMap, String> {
+fn mirrored(parameter_headers: &ParameterHeaders, message: &Message) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
-    for (name, value) in annotated.headers(message)? {
+    for (name, value) in parameter_headers.headers(message)? {
         let cannot =
             |_| "an argument with a header of its own has a name or a value that no header can have".to_owned();
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| cannot(()))?;
         let value = HeaderValue::from_str(&value).map_err(|_| cannot(()))?;
         // `append` panics when the table is full.
-        headers.try_append(name, value).map_err(|_| TOO_MANY)?;
+        headers.try_append(name, value).map_err(|_| TOO_MANY_HEADERS)?;
     }
     Ok(headers)
 }

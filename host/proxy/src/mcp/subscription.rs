@@ -1,6 +1,6 @@
 //! Subscriptions of revision 2026-07-28: a request `subscriptions/listen`, whose answer ends it. Its notifications name it.
 
-use crate::jsonrpc::message::{Id, Kind, Message};
+use crate::jsonrpc::message::{Id, Message, MessageKind};
 use bytes::Bytes;
 use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
@@ -71,7 +71,7 @@ impl Subscriptions {
 /// Returns the request that a notification cancels, or the subscription that a server ends by it. Returns `None` for other messages.
 #[must_use]
 pub fn cancelled(message: &Message) -> Option<Id> {
-    let is_it = matches!(&message.kind, Kind::Notification { method } if method == "notifications/cancelled");
+    let is_it = matches!(&message.kind, MessageKind::Notification { method } if method == "notifications/cancelled");
     if !is_it {
         return None;
     }

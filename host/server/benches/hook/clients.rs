@@ -5,8 +5,8 @@ use crate::{Home, message};
 use hookhost_adapters::directories::Directories;
 use hookhost_bench_table::measure::{median, spoken};
 use hookhost_bench_table::table::{Row, Table};
-use hookhost_client::frame::{HookRequest, Numbered, Request, Response};
-use hookhost_client::place::{self, Place};
+use hookhost_client::frame::{HookRequest, NumberedRequest, Request, Response};
+use hookhost_client::paths::{self, HostPaths};
 use serde_json::Value;
 use std::fmt;
 use std::io::{self, BufReader, Read as _, Write as _};
@@ -42,7 +42,7 @@ pub(crate) fn rows(table: &mut Table, home: &Home) {
     // The count of the log starts here.
     let before = records(home);
     thread::sleep(FIRST);
-    let socket = Place::below(home.directory.path()).socket();
+    let socket = HostPaths::below(home.directory.path()).socket();
     let bare = bare_host(home.directory.path().join("bare.sock"), Duration::ZERO);
     let mut settled = 0;
     let mut in_turns = |is_kept: bool| {
@@ -176,7 +176,7 @@ impl Clients<'_> {
             let began = Instant::now();
             match &mut stream {
                 Some(stream) => {
-                    stream.get_mut().write_all(&Numbered::Hook { number, request }.to_frame()).unwrap();
+                    stream.get_mut().write_all(&NumberedRequest::Hook { number, request }.to_frame()).unwrap();
                     assert_eq!(Response::from_numbered_body(&read(stream).unwrap()), Ok((number, ALLOWED)));
                 }
                 None => {
@@ -206,7 +206,7 @@ impl Clients<'_> {
         let directory = home.directory.path();
         let id = format!("{is_kept}-{turn}-{client}-{number}");
         let own = || Some(directory.to_path_buf());
-        let directories = Directories { config: own(), state: own(), cache: own(), ..place::directories() };
+        let directories = Directories { config: own(), state: own(), cache: own(), ..paths::directories() };
         HookRequest {
             agent: "claude-code".into(),
             point: "PreToolUse".into(),
@@ -251,7 +251,8 @@ async fn answer(stream: AsyncStream, computes: Duration) -> io::Result<()> {
         return stream.write_all(&ALLOWED.to_frame()).await;
     }
     loop {
-        let Numbered::Hook { number, .. } = Numbered::from_body(&next(&mut stream).await?).unwrap() else {
+        let NumberedRequest::Hook { number, .. } = NumberedRequest::from_body(&next(&mut stream).await?).unwrap()
+        else {
             return Ok(());
         };
         compute(computes);

@@ -8,7 +8,7 @@ mod clients;
 
 use hookhost_bench_table::measure::{compare, compare_batches, spoken};
 use hookhost_bench_table::table::{Row, Table};
-use hookhost_client::place::Place;
+use hookhost_client::paths::HostPaths;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
@@ -341,7 +341,7 @@ impl Home {
         let address = lines.find_map(|line| line.strip_prefix(wanted).map(str::to_owned)).unwrap();
         let address = address.split(';').next().unwrap().to_owned();
         thread::spawn(move || lines.for_each(drop));
-        let place = Place::below(self.directory.path());
+        let place = HostPaths::below(self.directory.path());
         while !place.socket().exists() {
             thread::yield_now();
         }
