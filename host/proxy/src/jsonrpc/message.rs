@@ -4,143 +4,19 @@
 //! bytes.
 
 mod batch;
+mod id;
+mod members;
 
-use crate::server_name::folded;
 use bytes::Bytes;
-use hookhost_adapters::json;
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::cmp::Ordering;
-use std::collections::HashSet;
-use std::fmt;
-use std::hash::{Hash, Hasher};
+
+pub use id::{Id, MAX_ID, Number};
+use members::{DUPLICATE_ID, check, raw_text};
+pub use members::{MAX_VALUES, Members, is_json, raw};
 
 /// Maximum length of a message, in bytes: 16 MiB.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
-
-/// Maximum number of values in a message: many small ones cost far more memory than their bytes.
-pub const MAX_VALUES: usize = 100_000;
-
-/// Maximum length of a text identifier, in bytes, since many are remembered.
-pub const MAX_ID: usize = 1024;
-
-/// The identifier of a request. Two numbers of the same value are the same identifier, whatever their spelling.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Id {
-    /// A number, compared by value.
-    Number(Number),
-    /// A text.
-    Text(String),
-}
-
-/// A number as an identifier: it is compared by value and keeps its spelling.
-#[derive(Clone, Debug)]
-pub struct Number {
-    value: NumberValue,
-    spelling: String,
-}
-
-/// The value of a number: an integer, or the bits of a floating-point number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum NumberValue {
-    Integer(i128),
-    Other(u64),
-}
-
-impl PartialEq for Number {
-    fn eq(&self, other: &Self) -> bool {
-        self.value == other.value
-    }
-}
-
-impl Eq for Number {}
-
-impl Hash for Number {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.value.hash(state);
-    }
-}
-
-impl PartialOrd for Number {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Number {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.value.cmp(&other.value)
-    }
-}
-
-impl From<i64> for Id {
-    fn from(number: i64) -> Self {
-        Self::Number(Number { value: NumberValue::Integer(number.into()), spelling: number.to_string() })
-    }
-}
-
-impl Number {
-    /// Reads a JSON number. Returns `None` for an integer of more than 64 bits, or a number out of the range of `f64`.
-    fn of(spelling: &str) -> Option<Self> {
-        let value = if spelling.contains(['.', 'e', 'E']) {
-            let number: f64 = spelling.parse().ok().filter(|number: &f64| number.is_finite())?;
-            // Beyond this bound, several integers share one `f64`.
-            let is_exact = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
-            if is_exact { NumberValue::Integer(number as i128) } else { NumberValue::Other(number.to_bits()) }
-        } else {
-            let number: i128 = spelling.parse().ok()?;
-            NumberValue::Integer((i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&number).then_some(number)?)
-        };
-        (spelling.len() <= MAX_ID).then(|| Self { value, spelling: spelling.to_owned() })
-    }
-}
-
-impl Id {
-    /// Returns the identifier as JSON, in its own spelling.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        match self {
-            Self::Number(number) => number.spelling.clone(),
-            Self::Text(text) => Value::from(text.as_str()).to_string(),
-        }
-    }
-
-    /// Reads an identifier. Returns `None` unless it is a short text or a number.
-    #[must_use]
-    pub fn of(value: &Value) -> Option<Self> {
-        match value {
-            Value::String(text) => (text.len() <= MAX_ID).then(|| Self::Text(text.clone())),
-            Value::Number(number) => Number::of(&number.to_string()).map(Self::Number),
-            _ => None,
-        }
-    }
-
-    /// Reads an identifier from its JSON text.
-    fn of_raw(raw: &RawValue) -> Option<Self> {
-        let text = raw.get();
-        if text.starts_with(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) {
-            return Number::of(text).map(Self::Number);
-        }
-        json::value(text).ok().as_ref().and_then(Self::of)
-    }
-
-    /// Returns the identifier of the other type that some programs write for this one, such as `"2"` for `2`, if there is one.
-    #[must_use]
-    pub fn of_other_type(&self) -> Option<Self> {
-        match self {
-            Self::Number(Number { value: NumberValue::Integer(integer), .. }) => Some(Self::Text(integer.to_string())),
-            Self::Number(_) => None,
-            Self::Text(text) => text.parse::<i64>().ok().filter(|number| number.to_string() == *text).map(Self::from),
-        }
-    }
-}
-
-impl fmt::Display for Id {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.to_json())
-    }
-}
 
 /// The facts that can be guessed from an unreadable message. They only serve to answer the side that waits.
 #[derive(Default)]
@@ -156,7 +32,7 @@ impl EnvelopeGuess {
         match Members::of(text) {
             Ok(members) => Self::by(members.get("id").and_then(Id::of_raw), |key| members.get(key).is_some()),
             // With two ids, either one could be meant.
-            Err(why) if why.contains(ID_TWICE) => Self::default(),
+            Err(why) if why.contains(DUPLICATE_ID) => Self::default(),
             Err(_) => match serde_json::from_str(text) {
                 Ok(Value::Object(fields)) => {
                     Self::by(fields.get("id").and_then(Id::of), |key| fields.contains_key(key))
@@ -317,7 +193,7 @@ impl Message {
             let why = if is_answer { "has keys that differ in case alone" } else { &why };
             return Err(refused(&format!("a message {why}")));
         }
-        let mended = members.mended();
+        let mended = corrected(&members);
         let (members, bytes) = mended.map_or((members, bytes), |mended| (mended.clone(), mended.to_bytes()));
         if members.text("jsonrpc").as_deref() != Some("2.0") {
             return Err(refused("a message is not of JSON-RPC 2.0"));
@@ -404,145 +280,6 @@ impl Message {
     }
 }
 
-/// The members of an object, in order, each with its original bytes.
-#[derive(Clone, Debug, Default)]
-pub struct Members(Vec<(String, Box<RawValue>)>);
-
-impl Members {
-    /// Reads an object.
-    ///
-    /// # Errors
-    /// If it is another value, or has a duplicate key. The error is the end of a sentence.
-    pub fn of(text: &str) -> Result<Self, String> {
-        // The library's error would repeat a text that no rule has judged.
-        if !text.trim_start().starts_with('{') {
-            return Err("is not a JSON object".to_owned());
-        }
-        let mut reader = serde_json::Deserializer::from_str(text);
-        let members = reader.deserialize_map(MembersVisitor).and_then(|members| reader.end().map(|()| members));
-        members.map_err(|error| format!("is not a JSON object: {error}"))
-    }
-
-    /// Returns the members corrected to JSON-RPC 2.0, if they deviate in an unambiguous way: the version is missing, or an answer has
-    /// a `null` beside its result or error. Returns `None` if nothing is to be corrected.
-    fn mended(&self) -> Option<Self> {
-        let is_null = |key| self.get(key).is_some_and(|value| value.get() == "null");
-        // Log entries of a server also have other members.
-        if self.get("jsonrpc").is_none() && self.keys().all(|key| ENVELOPE_KEYS.contains(&key)) {
-            let versioned = self.with("jsonrpc", raw(&Value::from("2.0")));
-            return Some(versioned.mended().unwrap_or(versioned));
-        }
-        match (self.get("result"), self.get("error")) {
-            (Some(_), Some(_)) if is_null("error") => Some(self.without("error")),
-            (Some(_), Some(_)) if is_null("result") => Some(self.without("result")),
-            _ => None,
-        }
-    }
-
-    /// Returns a member as raw JSON.
-    #[must_use]
-    pub fn get(&self, key: &str) -> Option<&RawValue> {
-        self.0.iter().find(|(known, _)| known == key).map(|(_, value)| &**value)
-    }
-
-    /// Returns the value of a member, or `None` if it is missing or cannot be read (a number out of range, a lone surrogate).
-    #[must_use]
-    pub fn value(&self, key: &str) -> Option<Value> {
-        self.get(key).and_then(|raw| json::value(raw.get()).ok())
-    }
-
-    /// Returns the value of a member that is a text.
-    #[must_use]
-    pub fn text(&self, key: &str) -> Option<String> {
-        match self.value(key) {
-            Some(Value::String(text)) => Some(text),
-            _ => None,
-        }
-    }
-
-    /// Returns the members of a member that is an object; none if it is missing.
-    ///
-    /// # Errors
-    /// If the member is no object.
-    pub fn within(&self, key: &str) -> Result<Self, String> {
-        match self.get(key) {
-            None => Ok(Self::default()),
-            Some(raw) => Self::of(raw.get()).map_err(|why| format!("`{key}` {why}")),
-        }
-    }
-
-    /// Returns the keys, in order.
-    pub fn keys(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|(key, _)| key.as_str())
-    }
-
-    /// Returns the reason why two readers could read different members, as the end of a sentence: two keys differ only in case, or a
-    /// key differs only in case from one that is `known`. Returns `None` if the members are clear.
-    #[must_use]
-    pub fn ambiguity(&self, known: &[&str]) -> Option<String> {
-        let mut others = self.keys().filter(|key| !known.contains(key)).peekable();
-        others.peek()?;
-        let mut seen: HashSet<String> = known.iter().map(|key| folded(key)).collect();
-        let mut unclear = others.filter(|key| !seen.insert(folded(key)));
-        unclear.next().map(|key| format!("has the key {:?}, which differs from another one in case alone", start(key)))
-    }
-
-    /// Returns the members with this one added, or replaced in its place.
-    #[must_use]
-    pub fn with(&self, key: &str, value: Box<RawValue>) -> Self {
-        let mut all = self.0.clone();
-        match all.iter_mut().find(|(known, _)| known == key) {
-            Some((_, place)) => *place = value,
-            None => all.push((key.to_owned(), value)),
-        }
-        Self(all)
-    }
-
-    /// Returns the members without this one.
-    #[must_use]
-    pub fn without(&self, key: &str) -> Self {
-        Self(self.0.iter().filter(|(known, _)| known != key).cloned().collect())
-    }
-
-    /// Returns the object as JSON. It is on one line if its members are.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        let member = |(key, value): &(String, Box<RawValue>)| format!("{}:{}", Value::from(key.as_str()), value.get());
-        format!("{{{}}}", self.0.iter().map(member).collect::<Vec<_>>().join(","))
-    }
-
-    /// Returns the object as bytes.
-    #[must_use]
-    pub fn to_bytes(&self) -> Bytes {
-        Bytes::from(self.to_json())
-    }
-
-    /// Returns the object as raw JSON.
-    #[must_use]
-    pub fn to_raw(&self) -> Box<RawValue> {
-        raw_text(self.to_json())
-    }
-
-    /// Reads the whole object.
-    ///
-    /// # Errors
-    /// If it cannot be read. The error is the end of a sentence.
-    pub fn to_value(&self) -> Result<Value, String> {
-        json::value(&self.to_json()).map_err(|why| format!("cannot be read: {why}"))
-    }
-}
-
-/// Returns a value as raw JSON.
-#[must_use]
-pub fn raw(value: &Value) -> Box<RawValue> {
-    raw_text(value.to_string())
-}
-
-/// Returns raw JSON from a text that this module has written, which therefore is one value.
-fn raw_text(text: String) -> Box<RawValue> {
-    RawValue::from_string(text).unwrap_or_default()
-}
-
 /// Returns an answer with an error.
 #[must_use]
 pub fn error(id: Option<&Id>, code: i64, why: &str) -> Bytes {
@@ -567,132 +304,20 @@ pub fn on_one_line(bytes: Bytes) -> Bytes {
     bytes.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect()
 }
 
-/// Number of keys up to which the keys of an object are compared with each other.
-const MAX_COMPARED_KEYS: usize = 16;
-
-struct MembersVisitor;
-
-impl<'de> Visitor<'de> for MembersVisitor {
-    type Value = Members;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
+/// Returns the members corrected to JSON-RPC 2.0, if they deviate in an unambiguous way: the version is missing, or an answer has
+/// a `null` beside its result or error. Returns `None` if nothing is to be corrected.
+fn corrected(members: &Members) -> Option<Members> {
+    let is_null = |key| members.get(key).is_some_and(|value| value.get() == "null");
+    // Log entries of a server also have other members.
+    if members.get("jsonrpc").is_none() && members.keys().all(|key| ENVELOPE_KEYS.contains(&key)) {
+        let versioned = members.with("jsonrpc", raw(&Value::from("2.0")));
+        return Some(corrected(&versioned).unwrap_or(versioned));
     }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
-        let mut members = Members::default();
-        let mut known = HashSet::new();
-        while let Some((key, value)) = map.next_entry::<String, Box<RawValue>>()? {
-            if members.0.len() >= MAX_VALUES {
-                return Err(A::Error::custom(format!("an object has more than {MAX_VALUES} keys")));
-            }
-            // Few keys are compared with each other, which is fastest. For many keys this would take quadratic time.
-            let is_twice = if members.0.len() < MAX_COMPARED_KEYS {
-                members.get(&key).is_some()
-            } else {
-                if known.is_empty() {
-                    known.extend(members.0.iter().map(|(key, _)| key.clone()));
-                }
-                !known.insert(key.clone())
-            };
-            if is_twice {
-                return Err(A::Error::custom(if key == "id" { ID_TWICE } else { TWICE }));
-            }
-            members.0.push((key, value));
-        }
-        Ok(members)
+    match (members.get("result"), members.get("error")) {
+        (Some(_), Some(_)) if is_null("error") => Some(members.without("error")),
+        (Some(_), Some(_)) if is_null("result") => Some(members.without("result")),
+        _ => None,
     }
-}
-
-/// The error for a duplicate key. It leaves out the key, which the model may read and no rule has judged. Line and column follow.
-const TWICE: &str = "a key occurs twice in one object";
-
-/// The error for a duplicate `id`.
-const ID_TWICE: &str = "the key \"id\" occurs twice in one object";
-
-/// Returns the beginning of a key, enough for a person to find it.
-fn start(key: &str) -> String {
-    key.chars().take(40).collect()
-}
-
-/// Checks that every reader reads the same values: no object has a duplicate key, or a key that the JSON library reserves. Also checks
-/// the number of values.
-fn check(text: &str) -> Result<(), String> {
-    let mut left = MAX_VALUES;
-    let text = json::with_long_numbers_as_texts(text);
-    let mut reader = serde_json::Deserializer::from_str(&text);
-    Check(&mut left).deserialize(&mut reader).map_err(|error| format!("cannot be passed on: {error}"))?;
-    Ok(())
-}
-
-/// Reads a value and keeps only the keys of the objects that are open.
-struct Check<'a>(&'a mut usize);
-
-impl<'de> DeserializeSeed<'de> for Check<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        let left = self.0.checked_sub(1);
-        *self.0 = left.ok_or_else(|| D::Error::custom(format!("it has more than {MAX_VALUES} values")))?;
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Check<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        while seq.next_element_seed(Check(&mut *self.0))?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let mut keys = HashSet::new();
-        while let Some(key) = map.next_key::<String>()? {
-            if json::is_reserved(&key) {
-                return Err(A::Error::custom("a key is one that the JSON library reserves for itself"));
-            }
-            map.next_value_seed(Check(&mut *self.0))?;
-            if !keys.insert(key) {
-                return Err(A::Error::custom(TWICE));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Returns true if a text is one JSON value.
-#[must_use]
-pub fn is_json(text: &str) -> bool {
-    serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
 #[cfg(test)]

@@ -1,23 +1,27 @@
 //! A streamable-HTTP service as a server that speaks lines: each message becomes an HTTP request, and the answers become lines.
 
+mod renewal;
+mod streams;
+
 use crate::jsonrpc::lines::{self, Line};
 use crate::jsonrpc::message::{self, INTERNAL_ERROR, Id, MAX_BYTES, Message, MessageKind};
 use crate::jsonrpc::unreadable_lines::beginning;
 use crate::mcp::parameter_headers::{ParameterHeaders, TOO_MANY_HEADERS};
-use crate::mcp::sse::EventParser;
 use crate::mcp::subscription::{self, LISTEN, cancelled};
 use crate::resident_host::UserNotifier;
 use bytes::{Bytes, BytesMut};
+use renewal::{can_have_run, is_of_forgotten_session};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, Response, StatusCode, Url, redirect};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use streams::is_stream;
 use tokio::io::{AsyncWriteExt as _, BufReader, DuplexStream, duplex};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 /// Time limit of connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -30,18 +34,6 @@ const STREAM_OPEN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Time limit of ending a session.
 const SESSION_END_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// The first and the longest pause before a stream of the service is opened again.
-const RECONNECT_PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
-
-/// Number of times in a row that a stream may end without an event before it is given up.
-const MAX_EMPTY_STREAMS: u32 = 5;
-
-/// Minimum pause before a stream is requested again, whatever the service asks for.
-const MIN_RECONNECT_PAUSE: Duration = Duration::from_millis(100);
-
-/// Time limit of beginning another session, since all messages wait meanwhile.
-const SESSION_RENEWAL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Maximum number of queued lines to the proxy.
 const MAX_QUEUED_LINES: usize = 16;
@@ -56,7 +48,6 @@ const MAX_LARGE_ANSWERS: usize = 4;
 const PIPE_SIZE: usize = 256 * 1024;
 
 pub(crate) const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
-const LAST_EVENT_HEADER: HeaderName = HeaderName::from_static("last-event-id");
 pub(crate) const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 /// An error: the service cannot be used.
@@ -426,62 +417,6 @@ impl Service {
         Ok(PostedMessage { response: self.post_in(session.as_ref(), message).await?, session: None })
     }
 
-    /// Returns true if a refusal says that the service does not know the session, and the response. An answer of the protocol comes
-    /// from the service itself, not from its session management.
-    async fn looked_into(&self, message: &Message, response: Response) -> Result<(bool, Response), String> {
-        let mut again = hyper::http::Response::new(());
-        *again.status_mut() = response.status();
-        *again.headers_mut() = response.headers().clone();
-        let (body, _room) = self.body(response).await?;
-        let is_answer =
-            |answer: Message| matches!(&message.kind, MessageKind::Request { id, .. } if is_answer_to(id, &answer));
-        let is_forgotten =
-            is_about_session(&String::from_utf8_lossy(&body)) && !Message::of(body.clone()).is_ok_and(is_answer);
-        Ok((is_forgotten, again.map(|()| body).into()))
-    }
-
-    /// Begins another session in place of a forgotten one, within a time limit.
-    async fn is_renewed(&self, lost: &HeaderValue) -> Result<bool, String> {
-        let renewed = timeout(SESSION_RENEWAL_TIMEOUT, self.renewed(lost)).await;
-        renewed.map_err(|_| "the service does not begin another session".to_owned())?
-    }
-
-    /// Begins another session in place of a forgotten one. Returns false if the service refuses. The forgotten session then stays, and
-    /// the next message tries again.
-    async fn renewed(&self, forgotten: &HeaderValue) -> Result<bool, String> {
-        let _one = self.0.renewing.lock().await;
-        let hello = {
-            let state = self.state();
-            // Another request has renewed the session.
-            if state.session.as_ref() != Some(forgotten) {
-                return Ok(true);
-            }
-            state.hello.clone()
-        };
-        let Some(hello) = hello else { return Ok(false) };
-        let response = self.post_in(None, &hello).await?;
-        if !response.status().is_success() {
-            return Ok(false);
-        }
-        let session = response.headers().get(SESSION_HEADER).cloned();
-        if !is_stream(response.headers()) {
-            let (answer, _room) = self.body(response).await?;
-            if Message::of(answer).is_ok_and(|answer| answer.members.get("error").is_some()) {
-                return Ok(false);
-            }
-        }
-        let begun = Bytes::from_static(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-        let begun = Message::of(begun).map_err(|error| error.to_string())?;
-        if !self.post_in(session.as_ref(), &begun).await?.status().is_success() {
-            return Ok(false);
-        }
-        let mut state = self.state();
-        state.session = session;
-        self.start_listening(&mut state);
-        self.0.begun.notify_one();
-        Ok(true)
-    }
-
     async fn post_in(&self, session: Option<&HeaderValue>, message: &Message) -> Result<Response, String> {
         let mut request = self.0.client.post(self.0.url.clone()).headers(self.0.headers.clone());
         request =
@@ -500,80 +435,6 @@ impl Service {
         }
         let sent = request.body(message.bytes.clone()).send().await;
         sent.map_err(|error| format!("the service cannot be reached: {}", cause(&error)))
-    }
-
-    /// Forwards the messages of a stream. The stream of a request ends with its answer, which is returned. A stream that breaks
-    /// earlier is resumed if it has an event id.
-    async fn stream(
-        &self,
-        mut response: Response,
-        asked: Option<(&Id, &Message)>,
-    ) -> Result<Option<ServiceAnswer>, String> {
-        let session = response.headers().get(SESSION_HEADER).cloned();
-        let mut events = EventParser::default();
-        // Number of times in a row that the stream ended without an event.
-        let mut silent = 0;
-        loop {
-            let part = response.chunk().await;
-            let Ok(Some(part)) = part else {
-                let broken = match &part {
-                    Err(error) => format!("the service's answer broke off: {}", cause(error)),
-                    _ => "the service ended its answer too early".to_owned(),
-                };
-                let Some(last) = events.last_id().map(str::to_owned) else {
-                    return if asked.is_some() { Err(broken) } else { Ok(None) };
-                };
-                silent += 1;
-                if silent > MAX_EMPTY_STREAMS {
-                    return Err(broken);
-                }
-                sleep(events.retry().unwrap_or(RECONNECT_PAUSES.0).clamp(MIN_RECONNECT_PAUSE, RECONNECT_PAUSES.1))
-                    .await;
-                response = self.get(Some(&last)).await.map_err(|_| broken.clone())?;
-                if !response.status().is_success() {
-                    return Err(broken);
-                }
-                continue;
-            };
-            for data in events.take(&part).map_err(|error| error.to_string())? {
-                silent = 0;
-                // The proxy reads lines, so the lines of an event become one.
-                let data = message::on_one_line(data);
-                let message = match Message::of(data.clone()) {
-                    Ok(message) => message,
-                    // The request that waits for this answer would wait for ever.
-                    Err(why) if asked.is_some_and(|(id, _)| why.answered().any(|of| of == id)) => {
-                        return Err(format!("the service's answer cannot be passed on: {why}"));
-                    }
-                    Err(why) if why.is_answer => continue,
-                    // The proxy refuses the message and reports that.
-                    Err(why) => {
-                        // Answers in it belong to requests of other streams, so it is handled as an empty batch.
-                        let has_answers = why.answered().next().is_some();
-                        self.say(if has_answers { Bytes::from_static(b"[]") } else { data }).await;
-                        continue;
-                    }
-                };
-                match (&message.kind, asked) {
-                    (MessageKind::Response { .. }, Some((id, _))) if is_answer_to(id, &message) => {
-                        return Ok(Some(ServiceAnswer { message: message.with_id(id), session, room: None }));
-                    }
-                    // This stream expects no answer to another request.
-                    (MessageKind::Response { .. } | MessageKind::ErrorAboutNoRequest, _) => {}
-                    // The service has ended a subscription by itself, so no more messages come on it.
-                    (MessageKind::Notification { .. }, Some((id, request)))
-                        if request.method() == Some(LISTEN) && cancelled(&message).as_ref() == Some(id) =>
-                    {
-                        self.say(message.bytes).await;
-                        return Ok(None);
-                    }
-                    // It would end the subscription of another stream.
-                    (MessageKind::Notification { .. }, _)
-                        if cancelled(&message).is_some_and(|id| self.state().subscriptions.contains_key(&id)) => {}
-                    _ => self.say(message.bytes).await,
-                }
-            }
-        }
     }
 
     /// Learns from an answer what later requests need.
@@ -599,52 +460,6 @@ impl Service {
         state.version = version.and_then(|version| HeaderValue::from_str(version).ok());
         state.session = session;
         self.start_listening(&mut state);
-    }
-
-    fn start_listening(&self, state: &mut State) {
-        let service = self.clone();
-        let listening = tokio::spawn(async move { service.listen().await }).abort_handle();
-        if let Some(earlier) = state.listening.replace(listening) {
-            earlier.abort();
-        }
-    }
-
-    /// Reads the stream of messages that the service sends by itself, if it has one.
-    async fn listen(&self) {
-        let mut pause = RECONNECT_PAUSES.0;
-        // The service may refuse the stream until it knows that the client has begun.
-        let _ = timeout(pause, self.0.begun.notified()).await;
-        loop {
-            let got = self.get(None).await;
-            self.0.listens.notify_one();
-            match got {
-                Ok(response) if response.status().is_success() => {
-                    pause = RECONNECT_PAUSES.0;
-                    let _ = self.stream(response, None).await;
-                }
-                Ok(response) if response.status().is_client_error() => return,
-                _ => pause = (pause * 2).min(RECONNECT_PAUSES.1),
-            }
-            sleep(pause).await;
-        }
-    }
-
-    /// Requests a stream, or the rest of one after an event.
-    async fn get(&self, after: Option<&str>) -> reqwest::Result<Response> {
-        let mut request = self.0.client.get(self.0.url.clone()).headers(self.0.headers.clone());
-        request = request.header(ACCEPT, "text/event-stream");
-        if let Some(after) = after.and_then(|after| HeaderValue::from_str(after).ok()) {
-            request = request.header(LAST_EVENT_HEADER, after);
-        }
-        {
-            let state = self.state();
-            for (name, value) in [(SESSION_HEADER, &state.session), (VERSION_HEADER, &state.version)] {
-                if let Some(value) = value {
-                    request = request.header(name, value);
-                }
-            }
-        }
-        request.send().await
     }
 
     async fn say(&self, bytes: Bytes) {
@@ -699,59 +514,6 @@ fn is_answer_to(id: &Id, message: &Message) -> bool {
     of == id || of.of_other_type().as_ref() == Some(id)
 }
 
-/// Phrases of services for an unknown session, each as words of a text in lower case.
-const UNKNOWN_SESSION_PHRASES: &[&[&str]] = &[
-    &["session", "not found"],
-    &["session", "invalid"],
-    &["session", "no valid"],
-    &["session", "unknown"],
-    &["session", "expired"],
-    &["session", "terminated"],
-    &["session", "missing"],
-    &["session", "required"],
-    &["session", "not exist"],
-    &["session", "no such"],
-    &["no active session"],
-    &["not initialized"],
-];
-
-/// Maximum length of a text that says that a session is unknown, in bytes.
-const MAX_REFUSAL: usize = 1024;
-
-/// Returns true if a text says that the service does not know the session.
-fn is_about_session(text: &str) -> bool {
-    let text = text.to_lowercase();
-    text.len() <= MAX_REFUSAL
-        && UNKNOWN_SESSION_PHRASES.iter().any(|words| words.iter().all(|word| text.contains(word)))
-}
-
-/// Returns true if an answer is an error that says that the service does not know the session.
-fn is_of_forgotten_session(answer: &Message) -> bool {
-    let error = answer.members.value("error");
-    let text = error.as_ref().and_then(|error| error.get("message")?.as_str());
-    text.is_some_and(is_about_session)
-}
-
-/// Methods that change nothing, so that they can be repeated.
-const READ_ONLY_METHODS: &[&str] = &[
-    "ping",
-    "tools/list",
-    "resources/list",
-    "resources/templates/list",
-    "resources/read",
-    "prompts/list",
-    "prompts/get",
-    "completion/complete",
-];
-
-/// Returns true if a request that got this error may have changed something: a tool can have sessions of its own, such as a browser's.
-/// An error about an invalid request comes before anything runs.
-fn can_have_run(request: &Message, error: &Message) -> bool {
-    let code = error.members.value("error").and_then(|error| error.get("code")?.as_i64());
-    !request.method().is_some_and(|method| READ_ONLY_METHODS.contains(&method))
-        && code != Some(message::INVALID_REQUEST)
-}
-
 /// Writes whole lines until the sender or the reader has gone.
 async fn write(mut lines: mpsc::Receiver<Bytes>, mut output: DuplexStream) {
     while let Some(bytes) = lines.recv().await {
@@ -761,12 +523,6 @@ async fn write(mut lines: mpsc::Receiver<Bytes>, mut output: DuplexStream) {
             return;
         }
     }
-}
-
-/// Returns true if an answer comes as events. The case of a media type is ignored.
-fn is_stream(headers: &HeaderMap) -> bool {
-    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("text/event-stream"))
 }
 
 /// Returns the headers that repeat parts of a request.
