@@ -24,8 +24,8 @@ pub enum Line {
     End,
 }
 
-/// The byte order mark that some programs write at the beginning.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// The byte order mark of UTF-8, which some programs write at the beginning.
+pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Returns a line without a byte order mark, which the first line of a stream can have.
 #[must_use]

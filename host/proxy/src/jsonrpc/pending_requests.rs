@@ -11,7 +11,7 @@ pub const MAX_REQUESTS: usize = 1000;
 pub const MAX_BYTES: usize = 128 * 1024 * 1024;
 
 /// Maximum number of cancelled requests whose late answers are still recognised.
-const MAX_CANCELLED: usize = 100;
+pub const MAX_CANCELLED: usize = 100;
 
 /// Maximum size of these requests, in bytes: 32 MiB.
 const MAX_CANCELLED_BYTES: usize = 32 * 1024 * 1024;

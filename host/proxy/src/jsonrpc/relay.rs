@@ -45,7 +45,7 @@ pub enum RelayEnd {
 }
 
 /// A running relay.
-struct Relay<H: Handler>(Arc<Inner<H>>);
+struct Relay<H: Handler>(Arc<RelayInner<H>>);
 
 impl<H: Handler> Clone for Relay<H> {
     fn clone(&self) -> Self {
@@ -53,7 +53,7 @@ impl<H: Handler> Clone for Relay<H> {
     }
 }
 
-struct Inner<H: Handler> {
+struct RelayInner<H: Handler> {
     handler: Arc<H>,
     to_client: MessageQueue,
     to_server: MessageQueue,
@@ -62,10 +62,10 @@ struct Inner<H: Handler> {
     asks: WorkCounter,
     /// The answers that are being judged.
     answers: WorkCounter,
-    state: Mutex<State<H::ExpectedAnswer>>,
+    state: Mutex<RelayState<H::ExpectedAnswer>>,
 }
 
-struct State<E> {
+struct RelayState<E> {
     of_client: PendingRequests<E>,
     of_server: PendingRequests<E>,
     unreadable: UnreadableLineCounter,
@@ -100,10 +100,14 @@ where
     let (asks, answers, client_requests) =
         (WorkCounter::default(), WorkCounter::default(), ClientRequests::new(to_client.clone()));
     let (of_client, of_server) = (PendingRequests::default(), PendingRequests::default());
-    let state =
-        State { of_client, of_server, unreadable: UnreadableLineCounter::default(), lost_answers: VecDeque::new() };
+    let state = RelayState {
+        of_client,
+        of_server,
+        unreadable: UnreadableLineCounter::default(),
+        lost_answers: VecDeque::new(),
+    };
     let state = Mutex::new(state);
-    let relay = Relay(Arc::new(Inner { handler, to_client, to_server, client_requests, asks, answers, state }));
+    let relay = Relay(Arc::new(RelayInner { handler, to_client, to_server, client_requests, asks, answers, state }));
     let begin = {
         let handler = Arc::clone(&relay.0.handler);
         tokio::spawn(async move { handler.start().await })
@@ -166,7 +170,7 @@ where
 }
 
 impl<H: Handler> Relay<H> {
-    fn state(&self) -> MutexGuard<'_, State<H::ExpectedAnswer>> {
+    fn state(&self) -> MutexGuard<'_, RelayState<H::ExpectedAnswer>> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

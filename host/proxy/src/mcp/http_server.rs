@@ -12,7 +12,8 @@ use crate::mcp::judge::Judge;
 use crate::mcp::parameter_headers::{HeaderMismatch, MAX_HEADERS, header_mismatch};
 use crate::mcp::question_state::random;
 use crate::mcp::request_headers;
-use crate::mcp::service::{SESSION_HEADER, Service, VERSION_HEADER, revision};
+use crate::mcp::revision::{FIRST_STATELESS_REVISION, revision};
+use crate::mcp::service::{SESSION_HEADER, Service, VERSION_HEADER};
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
@@ -58,9 +59,6 @@ const MAX_BODIES_KIB: u32 = 64 * 1024;
 
 /// The error code for a request whose headers contradict its body.
 const HEADER_MISMATCH_CODE: i64 = -32_020;
-
-/// The first revision whose requests name their revision.
-const FIRST_STATELESS_REVISION: &str = "2026-07-28";
 
 /// Creates the judge of a session.
 pub type NewJudge = Box<dyn Fn() -> Result<Judge, String> + Send + Sync>;

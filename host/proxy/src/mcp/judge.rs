@@ -13,6 +13,7 @@ use crate::mcp::lock::{Definitions, HeldBackStore, HeldDefinitions, LockFile};
 use crate::mcp::operation::{Method, Operation};
 use crate::mcp::policy::{Mode, Policy};
 use crate::mcp::question_state::{self, MAX_ROUNDS, MAX_SHOWN, QuestionDigest, StateSealer};
+use crate::mcp::revision::REVISION_KEY;
 use crate::mcp::subscription;
 use crate::resident_host::{self, OTHER_EVENT, UserNotifier, failure_text as failed};
 use crate::server_name::ServerName;
@@ -37,9 +38,6 @@ use user_replies::ReplyRefusal;
 
 /// Time that the resident host has to process the end of a session.
 const SESSION_END_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// The member of `_meta` that names the protocol revision of a request.
-const REVISION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 
 /// The member of `_meta` that lists the client's capabilities.
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";

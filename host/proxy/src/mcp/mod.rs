@@ -9,6 +9,7 @@
 //!
 //! | module | content |
 //! |---|---|
+//! | `revision` | the revisions of the protocol |
 //! | [`operation`] | the requests about which rules are asked |
 //! | [`answer`] | converts the answers to them for plugins |
 //! | [`policy`] | the section `[mcp-proxy]` |
@@ -18,10 +19,10 @@
 //! | [`subscription`] | subscriptions and their notifications |
 //! | [`judge`] | decides about each message |
 //! | [`proxy`] | the proxy between two sides that speak lines |
+//! | [`request_headers`] | checks the origin and content type of HTTP requests |
 //! | [`sse`] | server-sent events |
 //! | [`parameter_headers`] | the headers that repeat parts of a request |
 //! | [`service`] | an HTTP service as a server that speaks lines |
-//! | [`request_headers`] | checks the origin and content type of HTTP requests |
 //! | [`http_server`] | HTTP clients as clients that speak lines |
 
 pub mod answer;
@@ -35,6 +36,7 @@ pub mod policy;
 pub mod proxy;
 pub mod question_state;
 pub mod request_headers;
+mod revision;
 pub mod service;
 pub mod sse;
 pub mod subscription;

@@ -6,6 +6,7 @@ use crate::jsonrpc::queue::MessageQueue;
 use crate::jsonrpc::relay::{self, RelayEnd, ServerStreams};
 use crate::mcp::judge::{ClientCapabilities, ExpectedAnswer, Judge, McpRequest, is_question};
 use crate::mcp::operation::Method;
+use crate::mcp::revision::KNOWN_REVISIONS;
 use crate::mcp::subscription::{self, Subscriptions};
 use bytes::Bytes;
 use serde_json::Value;
@@ -17,9 +18,6 @@ use tokio::time::interval;
 
 /// Poll interval for new approvals and changes of the configuration.
 const CHANGE_POLL_INTERVAL: Duration = Duration::from_secs(1);
-
-/// The protocol revisions that this proxy knows.
-const KNOWN_REVISIONS: &[&str] = &["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
 /// The notifications that carry the state of a task, which may contain its result.
 const TASK_NOTIFICATIONS: &[&str] = &["notifications/tasks", "notifications/tasks/status"];

@@ -7,6 +7,8 @@ use crate::jsonrpc::lines::{self, Line};
 use crate::jsonrpc::message::{self, INTERNAL_ERROR, Id, MAX_BYTES, Message, MessageKind};
 use crate::jsonrpc::unreadable_lines::beginning;
 use crate::mcp::parameter_headers::{ParameterHeaders, TOO_MANY_HEADERS};
+use crate::mcp::request_headers::is_loopback_host;
+use crate::mcp::revision::revision;
 use crate::mcp::subscription::{self, LISTEN, cancelled};
 use crate::resident_host::UserNotifier;
 use bytes::{Bytes, BytesMut};
@@ -45,7 +47,7 @@ const LARGE_ANSWER_SIZE: usize = 256 * 1024;
 const MAX_LARGE_ANSWERS: usize = 4;
 
 /// Size of the pipes to and from the proxy, in bytes.
-const PIPE_SIZE: usize = 256 * 1024;
+pub(crate) const PIPE_SIZE: usize = 256 * 1024;
 
 pub(crate) const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(crate) const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -76,15 +78,15 @@ pub enum ServiceError {
 
 /// A service, in one session.
 #[derive(Clone, Debug)]
-pub struct Service(Arc<Inner>);
+pub struct Service(Arc<ServiceInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct ServiceInner {
     url: Url,
     client: Client,
     headers: HeaderMap,
-    shared: Shared,
-    state: Mutex<State>,
+    shared: ServiceShared,
+    state: Mutex<SessionState>,
     output: Mutex<Option<mpsc::Sender<Bytes>>>,
     /// HeldDefinition while another session is begun.
     renewing: tokio::sync::Mutex<()>,
@@ -96,7 +98,7 @@ struct Inner {
 
 /// The state that all sessions share.
 #[derive(Clone, Debug)]
-struct Shared {
+struct ServiceShared {
     /// The headers that its listings ask for, from all sessions.
     parameter_headers: Arc<Mutex<ParameterHeaders>>,
     notifier: UserNotifier,
@@ -105,7 +107,7 @@ struct Shared {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SessionState {
     session: Option<HeaderValue>,
     version: Option<HeaderValue>,
     /// The `initialize` request with which the session began.
@@ -182,7 +184,7 @@ impl Service {
         let client = Client::builder().redirect(redirect::Policy::none()).connect_timeout(CONNECT_TIMEOUT);
         // An HTTP proxy would be another machine.
         let client = if is_loopback(&url) { client.no_proxy() } else { client };
-        let shared = Shared {
+        let shared = ServiceShared {
             parameter_headers: Arc::default(),
             notifier: UserNotifier::new(tell),
             large: Arc::new(Semaphore::new(MAX_LARGE_ANSWERS)),
@@ -192,15 +194,15 @@ impl Service {
 
     /// Returns the same service in another session.
     #[must_use]
-    pub fn another(&self) -> Self {
-        let Inner { url, client, headers, shared, .. } = &*self.0;
+    pub fn in_another_session(&self) -> Self {
+        let ServiceInner { url, client, headers, shared, .. } = &*self.0;
         Self::over(url.clone(), client.clone(), headers.clone(), shared.clone())
     }
 
-    fn over(url: Url, client: Client, headers: HeaderMap, shared: Shared) -> Self {
+    fn over(url: Url, client: Client, headers: HeaderMap, shared: ServiceShared) -> Self {
         let (state, output, renewing) = Default::default();
         let (begun, listens) = (Notify::new(), Notify::new());
-        Self(Arc::new(Inner { url, client, headers, shared, state, output, renewing, begun, listens }))
+        Self(Arc::new(ServiceInner { url, client, headers, shared, state, output, renewing, begun, listens }))
     }
 
     /// Takes the HTTP status with which the service refused a stateless request, if that was the last refused one.
@@ -217,13 +219,13 @@ impl Service {
     #[must_use]
     pub fn connect(&self) -> (DuplexStream, DuplexStream) {
         let (output, theirs) = duplex(PIPE_SIZE);
-        let (input, told) = duplex(PIPE_SIZE);
+        let (input, input_lines) = duplex(PIPE_SIZE);
         let service = self.clone();
         let (send, lines) = mpsc::channel(MAX_QUEUED_LINES);
         *self.output() = Some(send);
         // A single task writes: a request that is cancelled during a write would leave half a line.
         tokio::spawn(write(lines, theirs));
-        let serving = tokio::spawn(async move { service.serve(told).await });
+        let serving = tokio::spawn(async move { service.serve(input_lines).await });
         self.state().serving = Some(serving.abort_handle());
         (output, input)
     }
@@ -241,12 +243,12 @@ impl Service {
         self.0.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SessionState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn serve(&self, told: DuplexStream) {
-        let mut reader = BufReader::new(told);
+    async fn serve(&self, input_lines: DuplexStream) {
+        let mut reader = BufReader::new(input_lines);
         let mut requests = JoinSet::new();
         loop {
             let read = match lines::next(&mut reader).await {
@@ -261,7 +263,7 @@ impl Service {
                 Err(refused) => {
                     if let Some(id) = refused.id.as_ref().filter(|_| !refused.is_answer) {
                         let why = format!("the request cannot be passed on: {refused}");
-                        self.say(message::error(Some(id), INTERNAL_ERROR, &why)).await;
+                        self.send_line(message::error(Some(id), INTERNAL_ERROR, &why)).await;
                     }
                     // The service waits for the answer.
                     for id in refused.answered() {
@@ -274,7 +276,7 @@ impl Service {
                 }
             };
             let service = self.clone();
-            if self.has_given_up(&message).await {
+            if self.cancel_stream(&message).await {
                 continue;
             }
             match &message.kind {
@@ -310,7 +312,7 @@ impl Service {
     }
 
     /// Cancels a request whose answer is a stream, if this message cancels one. The end of the stream tells the service.
-    async fn has_given_up(&self, message: &Message) -> bool {
+    async fn cancel_stream(&self, message: &Message) -> bool {
         let Some(id) = cancelled(message) else { return false };
         let (task, is_subscription) = {
             let mut state = self.state();
@@ -322,54 +324,59 @@ impl Service {
         task.abort();
         if is_subscription && !has_ended {
             // No answer will come, so the client can use the identifier again.
-            self.say(subscription::ended(&id)).await;
+            self.send_line(subscription::ended(&id)).await;
         }
         true
     }
 
     async fn request(&self, id: &Id, message: Message) {
-        let answered = self.answered(id, &message).await;
+        let answered = self.answer_request(id, &message).await;
         {
             let mut state = self.state();
             state.stateless.remove(id);
             state.subscriptions.remove(id);
         }
         if let Err(why) = answered {
-            self.say(message::error(Some(id), INTERNAL_ERROR, &why)).await;
+            self.send_line(message::error(Some(id), INTERNAL_ERROR, &why)).await;
         }
     }
 
-    async fn answered(&self, id: &Id, message: &Message) -> Result<(), String> {
+    async fn answer_request(&self, id: &Id, message: &Message) -> Result<(), String> {
         let PostedMessage { response, session } = self.post(message).await?;
-        let answer = self.answer(id, message, response).await?;
+        let answer = self.read_answer(id, message, response).await?;
         let Some(ServiceAnswer { message: answer, session: begun, room: _room }) = answer else { return Ok(()) };
         let lost = session.filter(|_| is_of_forgotten_session(&answer));
         if let Some(lost) = lost
-            && self.is_renewed(&lost).await?
+            && self.renew_in_time(&lost).await?
             && !can_have_run(message, &answer)
         {
             let session = self.state().session.clone();
             let response = self.post_in(session.as_ref(), message).await?;
-            return match self.answer(id, message, response).await? {
+            return match self.read_answer(id, message, response).await? {
                 Some(ServiceAnswer { message: answer, session, room: _room }) => {
-                    self.pass_on(message, answer, session).await;
+                    self.forward_answer(message, answer, session).await;
                     Ok(())
                 }
                 None => Ok(()),
             };
         }
-        self.pass_on(message, answer, begun).await;
+        self.forward_answer(message, answer, begun).await;
         Ok(())
     }
 
     /// Learns from an answer and forwards it.
-    async fn pass_on(&self, request: &Message, answer: Message, session: Option<HeaderValue>) {
+    async fn forward_answer(&self, request: &Message, answer: Message, session: Option<HeaderValue>) {
         self.learn(request, &answer, session);
-        self.say(answer.bytes).await;
+        self.send_line(answer.bytes).await;
     }
 
     /// Reads the answer to a request from a response. Returns `None` if the response ended the request in another way.
-    async fn answer(&self, id: &Id, message: &Message, response: Response) -> Result<Option<ServiceAnswer>, String> {
+    async fn read_answer(
+        &self,
+        id: &Id,
+        message: &Message,
+        response: Response,
+    ) -> Result<Option<ServiceAnswer>, String> {
         let status = response.status();
         if is_stream(response.headers()) && status.is_success() {
             return self.stream(response, Some((id, message))).await;
@@ -407,10 +414,10 @@ impl Service {
         let (is_forgotten, response) = match response.status() {
             StatusCode::NOT_FOUND => (true, response),
             // Many services answer with this status, although the protocol wants the other one.
-            StatusCode::BAD_REQUEST => self.looked_into(message, response).await?,
+            StatusCode::BAD_REQUEST => self.check_refusal(message, response).await?,
             _ => (false, response),
         };
-        if !is_forgotten || !self.is_renewed(&lost).await? {
+        if !is_forgotten || !self.renew_in_time(&lost).await? {
             return Ok(PostedMessage { response, session: Some(lost) });
         }
         let session = self.state().session.clone();
@@ -462,7 +469,7 @@ impl Service {
         self.start_listening(&mut state);
     }
 
-    async fn say(&self, bytes: Bytes) {
+    async fn send_line(&self, bytes: Bytes) {
         let output = self.output().clone();
         if let Some(output) = output {
             // The receiver may have gone.
@@ -539,12 +546,6 @@ fn mirrored(parameter_headers: &ParameterHeaders, message: &Message) -> Result<H
     Ok(headers)
 }
 
-/// Returns the protocol revision that a request names.
-pub(crate) fn revision(message: &Message) -> Option<String> {
-    let meta = message.params().ok()?.value("_meta")?;
-    meta.get("io.modelcontextprotocol/protocolVersion")?.as_str().map(str::to_owned)
-}
-
 fn version(message: &Message) -> Option<HeaderValue> {
     HeaderValue::from_str(&revision(message)?).ok()
 }
@@ -554,9 +555,7 @@ fn is_stateless(message: &Message) -> bool {
 }
 
 fn is_loopback(url: &Url) -> bool {
-    let Some(host) = url.host_str() else { return false };
-    let address = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || address.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    url.host_str().is_some_and(|host| is_loopback_host(host.trim_start_matches('[').trim_end_matches(']')))
 }
 
 /// Returns the text of the innermost cause, which says the most.

@@ -1,11 +1,9 @@
 //! Parses server-sent events that carry messages. Source: the HTML standard, "Server-sent events".
 
+use crate::jsonrpc::lines::BYTE_ORDER_MARK;
 use crate::jsonrpc::message::{MAX_BYTES, MAX_ID};
 use bytes::Bytes;
 use std::time::Duration;
-
-/// The byte order mark of UTF-8.
-const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A parser that returns the data of message events from the chunks of a stream.
 #[derive(Debug, Default)]
@@ -66,7 +64,7 @@ impl EventParser {
     fn end_line(&mut self) -> Option<Bytes> {
         let line = std::mem::take(&mut self.line);
         let is_first = !std::mem::replace(&mut self.has_begun, true);
-        let line = if is_first { line.strip_prefix(MARK).unwrap_or(&line) } else { line.as_slice() };
+        let line = if is_first { line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&line) } else { line.as_slice() };
         if line.is_empty() {
             let has_data = std::mem::take(&mut self.has_data) && !std::mem::take(&mut self.is_other);
             let data = std::mem::take(&mut self.data);

@@ -1,6 +1,7 @@
 //! Subscriptions of revision 2026-07-28: a request `subscriptions/listen`, whose answer ends it. Its notifications name it.
 
 use crate::jsonrpc::message::{Id, Message, MessageKind};
+use crate::jsonrpc::pending_requests::MAX_CANCELLED;
 use bytes::Bytes;
 use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
@@ -14,15 +15,13 @@ pub const TOOLS_CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tool
 /// The method that begins a subscription.
 pub const LISTEN: &str = "subscriptions/listen";
 
-/// Maximum number of cancelled subscriptions whose end is still expected, as in the relay.
-const MAX_CANCELLED: usize = 100;
-
 /// The subscriptions of a client.
 #[derive(Debug, Default)]
 pub struct Subscriptions {
     /// The open subscriptions, each with true if the server has agreed to report changes of its tools.
     open: HashMap<Id, bool>,
     /// The subscriptions that the client has cancelled, the oldest first. They get no notifications, but the server may end one.
+    /// At most as many are kept as cancelled requests.
     cancelled: VecDeque<Id>,
 }
 

@@ -1,7 +1,7 @@
 //! The responses of the HTTP server.
 
 use super::streams::Delivery;
-use crate::jsonrpc::message::{self, INVALID_REQUEST, Id, Message};
+use crate::jsonrpc::message::{self, INVALID_REQUEST, Id};
 use crate::mcp::sse::event;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
@@ -42,7 +42,7 @@ impl Body for ResponseBody {
         }
         let Some(messages) = &mut this.messages else { return Poll::Ready(None) };
         let Some(delivery) = ready!(messages.poll_recv(context)) else { return Poll::Ready(None) };
-        if delivery.is_answer {
+        if delivery.kind.is_last() {
             this.messages = None;
             this.keeps = None;
         }
@@ -61,9 +61,8 @@ impl Body for ResponseBody {
     }
 }
 
-/// Returns the HTTP status for an error of the protocol.
-pub(super) fn status_of(answer: &Bytes) -> StatusCode {
-    let code = Message::of(answer.clone()).ok().and_then(|answer| answer.members.value("error")?.get("code")?.as_i64());
+/// Returns the HTTP status for an error with this code.
+pub(super) fn status_of(code: Option<i64>) -> StatusCode {
     match code {
         Some(-32_601) => StatusCode::NOT_FOUND,
         Some(-32_022..=-32_020) => StatusCode::BAD_REQUEST,

@@ -1,12 +1,12 @@
 //! The proxy of one HTTP session, or of one request without a session.
 
 use super::response::{Answer, ResponseBody, no_session, refused, status_of, stream};
-use super::streams::{ClientStreams, MAX_MESSAGES, OpenRequest, deliver, lock};
+use super::streams::{ClientStreams, DeliveryKind, MAX_MESSAGES, OpenRequest, deliver, lock};
 use crate::jsonrpc::message::{self, INVALID_REQUEST, Id, Message};
 use crate::jsonrpc::relay::ServerStreams;
 use crate::mcp::judge::Judge;
 use crate::mcp::proxy;
-use crate::mcp::service::{SESSION_HEADER, Service};
+use crate::mcp::service::{PIPE_SIZE, SESSION_HEADER, Service};
 use crate::mcp::sse::event;
 use crate::mcp::subscription::LISTEN;
 use bytes::Bytes;
@@ -25,9 +25,6 @@ const SERVICE_END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Poll interval for the end of a session.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-
-/// Size of the pipes between the parts of a proxy, in bytes.
-const PIPE_SIZE: usize = 256 * 1024;
 
 /// A proxy for a session of a client, or for one request. Dropping it ends the proxy.
 pub(super) struct ClientSession {
@@ -55,7 +52,7 @@ impl ClientSession {
     ) -> Arc<Self> {
         let (input, client_input) = duplex(PIPE_SIZE);
         let (client_output, output) = duplex(PIPE_SIZE);
-        let service = service.another();
+        let service = service.in_another_session();
         let (server_output, server_input) = service.connect();
         let streams = Arc::new(Mutex::new(ClientStreams::new()));
         let deliveries = Arc::clone(&streams);
@@ -116,15 +113,14 @@ impl ClientSession {
         // Frees the message's memory while its answer takes time.
         drop(message);
         let Some(first) = messages.recv().await else { return no_session() };
-        let is_error = first.is_answer
-            && Message::of(first.bytes.clone()).is_ok_and(|answer| answer.members.get("error").is_some());
+        let is_error = matches!(first.kind, DeliveryKind::Error(_));
         let of_service = self.service.refusal(id);
-        let status = match (&self.id, first.is_answer) {
-            (None, true) if is_error => of_service.unwrap_or_else(|| status_of(&first.bytes)),
+        let status = match (&self.id, first.kind) {
+            (None, DeliveryKind::Error(code)) => of_service.unwrap_or_else(|| status_of(code)),
             _ => StatusCode::OK,
         };
         // Without a session, the client could not resume a stream of events.
-        let mut answer = if first.is_answer && (!accepts_events || self.id.is_none()) {
+        let mut answer = if first.kind.is_last() && (!accepts_events || self.id.is_none()) {
             let mut answer = Response::new(ResponseBody::of(first.bytes));
             *answer.status_mut() = status;
             answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -132,7 +128,7 @@ impl ClientSession {
         } else {
             // A request without a session ends with its stream.
             let keeps = self.id.is_none().then(|| Arc::clone(&self) as Arc<dyn Any + Send + Sync>);
-            let messages = (!first.is_answer).then_some(messages);
+            let messages = (!first.kind.is_last()).then_some(messages);
             stream(ResponseBody { first: Some(event(&first.bytes)), messages, keeps })
         };
         if is_beginning && is_error {

@@ -18,39 +18,39 @@ const MAX_QUEUED_KIB: u32 = 32 * 1024;
 /// Maximum size of the messages kept for one client while it reads no stream, in bytes: 16 MiB.
 const MAX_KEPT_BYTES: usize = MAX_BYTES;
 
-/// Hands a proxy's messages on to its client, until the proxy ends.
-pub(super) async fn deliver(output: DuplexStream, streams: &Mutex<ClientStreams>) {
-    let mut reader = BufReader::new(output);
-    loop {
-        match lines::next(&mut reader).await {
-            Ok(Line::Whole(line)) => match Message::of(line) {
-                Ok(message) => lock(streams).deliver(message),
-                Err(refused) => undeliverable(&refused, streams),
-            },
-            Ok(Line::TooLong { head, tail }) => undeliverable(&message::too_long(&head, &tail), streams),
-            Ok(Line::End) | Err(_) => return,
-        }
-    }
-}
-
-/// Answers requests with an error if a plugin has made their answers invalid: their client waits for them.
-fn undeliverable(refused: &UnreadableMessage, streams: &Mutex<ClientStreams>) {
-    for id in refused.answered() {
-        let error = message::error(Some(id), INTERNAL_ERROR, &format!("the answer cannot be passed on: {refused}"));
-        if let Ok(error) = Message::of(error) {
-            lock(streams).deliver(error);
-        }
-    }
-}
-
 /// A message to a client.
 #[derive(Debug)]
 pub(super) struct Delivery {
     pub(super) bytes: Bytes,
-    /// True if the message ends its stream.
-    pub(super) is_answer: bool,
+    pub(super) kind: DeliveryKind,
     /// Its share of the room, until it is read.
     _room: OwnedSemaphorePermit,
+}
+
+/// The role of a message in its stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DeliveryKind {
+    /// A message before the last one.
+    Event,
+    /// The last message: an answer with a result, or the end of a subscription.
+    Last,
+    /// The last message: an answer with an error, which may have this code.
+    Error(Option<i64>),
+}
+
+impl DeliveryKind {
+    /// Returns the kind of a message that ends its stream.
+    fn of_last(message: &Message) -> Self {
+        if message.members.get("error").is_none() {
+            return Self::Last;
+        }
+        Self::Error(message.members.value("error").and_then(|error| error.get("code")?.as_i64()))
+    }
+
+    /// Returns true if the message ends its stream.
+    pub(super) fn is_last(self) -> bool {
+        self != Self::Event
+    }
 }
 
 /// A request of the client that is not answered yet.
@@ -96,10 +96,10 @@ impl ClientStreams {
     }
 
     /// Sends a message on a stream. Returns false if the stream is closed, or too many messages are queued.
-    fn send(&self, to: &mpsc::Sender<Delivery>, bytes: Bytes, is_answer: bool) -> bool {
+    fn send(&self, to: &mpsc::Sender<Delivery>, bytes: Bytes, kind: DeliveryKind) -> bool {
         let kib = u32::try_from(bytes.len() / 1024 + 1).unwrap_or(MAX_QUEUED_KIB).min(MAX_QUEUED_KIB);
         let room = Arc::clone(&self.room).try_acquire_many_owned(kib);
-        room.is_ok_and(|room| to.try_send(Delivery { bytes, is_answer, _room: room }).is_ok())
+        room.is_ok_and(|room| to.try_send(Delivery { bytes, kind, _room: room }).is_ok())
     }
 
     /// Adds a request. Returns false if its identifier is taken.
@@ -125,7 +125,7 @@ impl ClientStreams {
         }
         self.kept_bytes = 0;
         for bytes in std::mem::take(&mut self.kept) {
-            self.send(&messages, bytes, false);
+            self.send(&messages, bytes, DeliveryKind::Event);
         }
         self.listening = Some(messages);
     }
@@ -135,7 +135,8 @@ impl ClientStreams {
             let at = self.open_requests.iter().position(|request| request.id == *id);
             if let Some(request) = at.map(|at| self.open_requests.remove(at)) {
                 // If the client does not read, its stream ends.
-                self.send(&request.messages, message.bytes, true);
+                let kind = DeliveryKind::of_last(&message);
+                self.send(&request.messages, message.bytes, kind);
             }
             return;
         }
@@ -145,13 +146,14 @@ impl ClientStreams {
         let ended = cancelled(&message).as_ref().and_then(is_ended);
         if let Some(request) = ended.map(|at| self.open_requests.remove(at)) {
             // The service has ended a subscription by itself.
-            self.send(&request.messages, message.bytes, true);
+            let kind = DeliveryKind::of_last(&message);
+            self.send(&request.messages, message.bytes, kind);
             return;
         }
         let request =
             self.request_of(&message).and_then(|at| self.open_requests.get(at)).map(|request| &request.messages);
         let to = request.or(self.listening.as_ref());
-        if to.is_some_and(|to| self.send(to, message.bytes.clone(), false)) {
+        if to.is_some_and(|to| self.send(to, message.bytes.clone(), DeliveryKind::Event)) {
             return;
         }
         self.kept_bytes += message.bytes.len();
@@ -175,6 +177,31 @@ impl ClientStreams {
             _ if named.is_some() => named,
             _ if listens => None,
             _ => Some(0),
+        }
+    }
+}
+
+/// Hands a proxy's messages on to its client, until the proxy ends.
+pub(super) async fn deliver(output: DuplexStream, streams: &Mutex<ClientStreams>) {
+    let mut reader = BufReader::new(output);
+    loop {
+        match lines::next(&mut reader).await {
+            Ok(Line::Whole(line)) => match Message::of(line) {
+                Ok(message) => lock(streams).deliver(message),
+                Err(refused) => undeliverable(&refused, streams),
+            },
+            Ok(Line::TooLong { head, tail }) => undeliverable(&message::too_long(&head, &tail), streams),
+            Ok(Line::End) | Err(_) => return,
+        }
+    }
+}
+
+/// Answers requests with an error if a plugin has made their answers invalid: their client waits for them.
+fn undeliverable(refused: &UnreadableMessage, streams: &Mutex<ClientStreams>) {
+    for id in refused.answered() {
+        let error = message::error(Some(id), INTERNAL_ERROR, &format!("the answer cannot be passed on: {refused}"));
+        if let Ok(error) = Message::of(error) {
+            lock(streams).deliver(error);
         }
     }
 }
@@ -215,14 +242,14 @@ mod tests {
         let taken_back =
             |id: i64| json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } });
         deliver(&mut streams, &taken_back(3));
-        assert!(third.try_recv().unwrap().is_answer, "a subscription ends");
+        assert!(third.try_recv().unwrap().kind.is_last(), "a subscription ends");
         deliver(&mut streams, &taken_back(1));
         assert!(first.try_recv().is_err(), "it is the service's own request that has this identifier");
         deliver(&mut streams, &json!({ "jsonrpc": "2.0", "id": 1, "result": {} }));
         assert!(second.try_recv().unwrap().bytes.ends_with(b"}}") && second.try_recv().is_err());
-        assert!(first.try_recv().unwrap().is_answer);
-        assert!(!listening.try_recv().unwrap().is_answer);
-        assert!(listening.try_recv().is_ok_and(|told| !told.is_answer), "what was taken back is told");
+        assert!(first.try_recv().unwrap().kind.is_last());
+        assert!(!listening.try_recv().unwrap().kind.is_last());
+        assert!(listening.try_recv().is_ok_and(|told| !told.kind.is_last()), "what was taken back is told");
         drop((second, listening));
         deliver(&mut streams, &change);
         assert_eq!((streams.kept.len(), streams.kept_bytes > 0), (1, true), "it waits for a reader");
@@ -251,7 +278,7 @@ mod tests {
         tokio::join!(super::deliver(output, &streams), write);
         for messages in &mut waits {
             let answer = messages.try_recv().unwrap();
-            assert!(answer.is_answer && String::from_utf8_lossy(&answer.bytes).contains("cannot be passed on"));
+            assert!(answer.kind.is_last() && String::from_utf8_lossy(&answer.bytes).contains("cannot be passed on"));
         }
     }
 

@@ -15,7 +15,11 @@ const SESSION_RENEWAL_TIMEOUT: Duration = Duration::from_secs(30);
 impl Service {
     /// Returns true if a refusal says that the service does not know the session, and the response. An answer of the protocol comes
     /// from the service itself, not from its session management.
-    pub(super) async fn looked_into(&self, message: &Message, response: Response) -> Result<(bool, Response), String> {
+    pub(super) async fn check_refusal(
+        &self,
+        message: &Message,
+        response: Response,
+    ) -> Result<(bool, Response), String> {
         let mut again = hyper::http::Response::new(());
         *again.status_mut() = response.status();
         *again.headers_mut() = response.headers().clone();
@@ -28,14 +32,14 @@ impl Service {
     }
 
     /// Begins another session in place of a forgotten one, within a time limit.
-    pub(super) async fn is_renewed(&self, lost: &HeaderValue) -> Result<bool, String> {
-        let renewed = timeout(SESSION_RENEWAL_TIMEOUT, self.renewed(lost)).await;
+    pub(super) async fn renew_in_time(&self, lost: &HeaderValue) -> Result<bool, String> {
+        let renewed = timeout(SESSION_RENEWAL_TIMEOUT, self.renew(lost)).await;
         renewed.map_err(|_| "the service does not begin another session".to_owned())?
     }
 
     /// Begins another session in place of a forgotten one. Returns false if the service refuses. The forgotten session then stays, and
     /// the next message tries again.
-    pub(super) async fn renewed(&self, forgotten: &HeaderValue) -> Result<bool, String> {
+    pub(super) async fn renew(&self, forgotten: &HeaderValue) -> Result<bool, String> {
         let _one = self.0.renewing.lock().await;
         let hello = {
             let state = self.state();

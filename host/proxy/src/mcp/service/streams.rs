@@ -1,7 +1,8 @@
 //! Streams of server-sent events from the service: answers to requests, and messages that the service sends by itself.
 
-use super::{SESSION_HEADER, Service, ServiceAnswer, State, VERSION_HEADER, cause, is_answer_to};
+use super::{SESSION_HEADER, Service, ServiceAnswer, SessionState, VERSION_HEADER, cause, is_answer_to};
 use crate::jsonrpc::message::{self, Id, Message, MessageKind};
+use crate::mcp::request_headers::is_media_type;
 use crate::mcp::sse::EventParser;
 use crate::mcp::subscription::{LISTEN, cancelled};
 use bytes::Bytes;
@@ -70,7 +71,7 @@ impl Service {
                     Err(why) => {
                         // Answers in it belong to requests of other streams, so it is handled as an empty batch.
                         let has_answers = why.answered().next().is_some();
-                        self.say(if has_answers { Bytes::from_static(b"[]") } else { data }).await;
+                        self.send_line(if has_answers { Bytes::from_static(b"[]") } else { data }).await;
                         continue;
                     }
                 };
@@ -84,19 +85,19 @@ impl Service {
                     (MessageKind::Notification { .. }, Some((id, request)))
                         if request.method() == Some(LISTEN) && cancelled(&message).as_ref() == Some(id) =>
                     {
-                        self.say(message.bytes).await;
+                        self.send_line(message.bytes).await;
                         return Ok(None);
                     }
                     // It would end the subscription of another stream.
                     (MessageKind::Notification { .. }, _)
                         if cancelled(&message).is_some_and(|id| self.state().subscriptions.contains_key(&id)) => {}
-                    _ => self.say(message.bytes).await,
+                    _ => self.send_line(message.bytes).await,
                 }
             }
         }
     }
 
-    pub(super) fn start_listening(&self, state: &mut State) {
+    pub(super) fn start_listening(&self, state: &mut SessionState) {
         let service = self.clone();
         let listening = tokio::spawn(async move { service.listen().await }).abort_handle();
         if let Some(earlier) = state.listening.replace(listening) {
@@ -143,8 +144,7 @@ impl Service {
     }
 }
 
-/// Returns true if an answer comes as events. The case of a media type is ignored.
+/// Returns true if an answer comes as events.
 pub(super) fn is_stream(headers: &HeaderMap) -> bool {
-    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("text/event-stream"))
+    headers.get(CONTENT_TYPE).is_some_and(|kind| is_media_type(kind, "text/event-stream"))
 }
