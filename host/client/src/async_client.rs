@@ -38,7 +38,7 @@ pub struct AsyncClient {
 }
 
 impl AsyncClient {
-    /// Creates a client for the resident host at this place. `program` is `hookhost`, which starts the host.
+    /// Creates a client for the resident host at these paths. `program` is `hookhost`, which starts the host.
     #[must_use]
     pub fn new(paths: HostPaths, program: PathBuf) -> Self {
         Self { paths, program, numbers: AtomicU64::new(0), connection: tokio::sync::Mutex::default() }
@@ -167,7 +167,7 @@ impl SharedConnection {
         lock(&self.waiting).has_ended || self.frames.is_closed()
     }
 
-    /// Sends an event and on_wait for its final response.
+    /// Sends an event and waits for its final response.
     async fn converse(
         &self,
         number: u64,
@@ -214,7 +214,7 @@ impl SharedConnection {
     }
 }
 
-/// A wait for the response to an event. If it is dropped before the response, the resident host is told that nobody on_wait.
+/// A wait for the response to an event. If it is dropped before the response, the resident host is told that nobody waits.
 struct ResponseWait<'a> {
     connection: &'a SharedConnection,
     number: u64,

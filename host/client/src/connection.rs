@@ -93,23 +93,23 @@ impl<'a> Deadline<'a> {
 
     /// Returns a deadline of another length, which begins now.
     #[must_use]
-    pub fn again(self, within: Duration) -> Self {
+    pub fn restarted(self, within: Duration) -> Self {
         Self { began: Instant::now(), within, ..self }
     }
 
     /// Returns the earlier of this deadline and one that passes after `within` from now.
     #[must_use]
     pub fn at_most(self, within: Duration) -> Self {
-        self.again(within.min(self.within.saturating_sub(self.began.elapsed())))
+        self.restarted(within.min(self.within.saturating_sub(self.began.elapsed())))
     }
 
     /// Returns a deadline for an answer that takes `seconds`, plus the time for its way. For 0 seconds, returns `self`.
     #[must_use]
-    pub fn that_takes_long(self, seconds: u32) -> Self {
+    pub fn extended_by(self, seconds: u32) -> Self {
         if seconds == 0 {
             return self;
         }
-        self.again(Duration::from_secs(u64::from(seconds)) + DELIVERY_TIMEOUT)
+        self.restarted(Duration::from_secs(u64::from(seconds)) + DELIVERY_TIMEOUT)
     }
 
     /// Returns the time that is left.
@@ -317,7 +317,7 @@ fn closed(error: ConnectionError) -> ConnectionError {
     }
 }
 
-/// Connects to the socket in the place's directory, or if there is none, to the one that the place names elsewhere.
+/// Connects to the socket in the host's directory, or if there is none, to the one that a file there names.
 fn connect(paths: &HostPaths, deadline: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
     match connect_below(paths, deadline) {
         Err(ConnectionError::Io(error)) if error.kind() == io::ErrorKind::NotFound => match paths.other_socket() {
@@ -328,7 +328,7 @@ fn connect(paths: &HostPaths, deadline: Deadline<'_>) -> Result<UnixStream, Conn
     }
 }
 
-/// Connects to the socket in the place's directory, through the open directory if the path is too long for an address.
+/// Connects to the socket in the host's directory, through the open directory if the path is too long for an address.
 fn connect_below(paths: &HostPaths, deadline: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
     let socket = paths.socket();
     if socket.as_os_str().len() <= MAX_SOCKET_PATH {

@@ -13,6 +13,7 @@
 //! | [`connection`] | a connection, with a deadline for each step |
 //! | [`unanswered_calls`] | calls that no resident host answered, noted for the next one |
 //! | [`start`] | starts the resident host, and ends one that is stuck |
+//! | [`control`] | asks the resident host for its status, and stops it |
 //! | [`hook`] | the hook, from its message to its reply |
 //! | [`async_client`] | a connection that carries events concurrently, for programs with a runtime |
 //! | [`program`] | a hook program, from its standard input to its exit code |
@@ -22,6 +23,7 @@
 
 pub mod async_client;
 pub mod connection;
+pub mod control;
 pub mod frame;
 pub mod hook;
 mod json_end;

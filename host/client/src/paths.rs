@@ -1,4 +1,4 @@
-//! The place of a user's resident host: a directory that only the user can reach.
+//! The paths of a user's resident host, in a directory that only the user can reach.
 
 use hookhost_adapters::directories::{DIRECTORY_VARIABLES, Directories};
 use std::io::Read as _;
@@ -30,7 +30,7 @@ pub struct HostPaths {
 }
 
 impl HostPaths {
-    /// Returns the place below a state directory.
+    /// Returns the paths below a state directory.
     #[must_use]
     pub fn below(state: &Path) -> Self {
         Self { directory: state.join("run") }

@@ -86,7 +86,7 @@ pub fn run(adapter: &'static dyn Adapter, point: Option<&str>, on_failure: OnFai
 /// Prints the reply. Returns the exit code, which means a denial if the reply cannot be printed.
 #[must_use]
 pub fn say(reply: &Reply) -> u8 {
-    let printed = printed(&reply.stdout);
+    let printed = print(&reply.stdout);
     let _ = io::stderr().write_all(reply.stderr.as_bytes());
     match printed {
         Ok(()) => reply.exit,
@@ -97,20 +97,20 @@ pub fn say(reply: &Reply) -> u8 {
     }
 }
 
-fn printed(text: &str) -> io::Result<()> {
+fn print(text: &str) -> io::Result<()> {
     if text.is_empty() {
         return Ok(());
     }
     let mut stdout = io::stdout();
     // A closed standard output also leads here: Rust opens `/dev/null` for each program that starts without one.
-    if is_nowhere(stdout.as_fd())? {
+    if is_null_device(stdout.as_fd())? {
         return Err(io::Error::other("nobody reads the standard output"));
     }
     stdout.write_all(text.as_bytes())?;
     stdout.flush()
 }
 
-fn is_nowhere(output: BorrowedFd<'_>) -> io::Result<bool> {
+fn is_null_device(output: BorrowedFd<'_>) -> io::Result<bool> {
     // Opens no file: the process may have no descriptor left.
     let output = fstat(output)?;
     let is_device = output.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFCHR.bits();

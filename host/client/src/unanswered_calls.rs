@@ -13,7 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const MAX_BYTES: u64 = 1024 * 1024;
 
 /// Number of attempts to open the file while a resident host takes it.
-const TRIES: u32 = 10;
+const MAX_OPEN_ATTEMPTS: u32 = 10;
 
 /// A call that no resident host answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl UnansweredCall {
     /// If the file cannot be written. Only the agent can then be told.
     pub fn note(&self, paths: &HostPaths) -> io::Result<()> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(paths.directory())?;
-        let mut file = opened(&paths.unanswered())?;
+        let mut file = open_for_appending(&paths.unanswered())?;
         if file.metadata()?.len() >= MAX_BYTES {
             return Err(io::Error::other(format!("more than {MAX_BYTES} bytes are noted there already")));
         }
@@ -71,8 +71,8 @@ impl UnansweredCall {
 }
 
 /// Opens the file for appending, with a shared lock. As long as it is open, no resident host reads it.
-fn opened(path: &Path) -> io::Result<File> {
-    for _ in 0..TRIES {
+fn open_for_appending(path: &Path) -> io::Result<File> {
+    for _ in 0..MAX_OPEN_ATTEMPTS {
         // The open must not wait for a reader if a pipe is in the file's place.
         let flags = OFlag::O_NONBLOCK.bits();
         let file = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path)?;
@@ -90,7 +90,7 @@ fn is_same(there: &Metadata, file: &File) -> bool {
     file.metadata().is_ok_and(|file| (file.dev(), file.ino()) == (there.dev(), there.ino()))
 }
 
-/// UnansweredCalls calls. Their file stays until they are recorded, so that a host that is killed meanwhile loses none.
+/// The noted calls. Their file stays until they are recorded, so that a host that is killed meanwhile loses none.
 #[derive(Debug)]
 pub struct UnansweredCalls {
     /// The calls, in the order of the file.
@@ -137,7 +137,7 @@ impl UnansweredCalls {
 
 #[cfg(test)]
 mod tests {
-    use super::{UnansweredCall, UnansweredCalls, opened};
+    use super::{UnansweredCall, UnansweredCalls, open_for_appending};
     use crate::paths::HostPaths;
 
     #[test]
@@ -168,7 +168,7 @@ mod tests {
         let paths = HostPaths::below(directory.path());
         let call = UnansweredCall::now("codex", "Stop", "too late", false);
         call.note(&paths).unwrap();
-        let writing = opened(&paths.unanswered()).unwrap();
+        let writing = open_for_appending(&paths.unanswered()).unwrap();
         assert!(UnansweredCalls::take(&paths).unwrap().is_none());
         drop(writing);
         assert_eq!(UnansweredCalls::take(&paths).unwrap().unwrap().calls, [call]);

@@ -15,16 +15,16 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What the proxy may add to a call.
+/// Maximum time that the proxy may add to a call.
 const MAX_ADDED: Duration = Duration::from_micros(150);
 
-/// Calls at once.
-const AT_ONCE: usize = 100;
+/// Number of concurrent calls.
+const CONCURRENT_CALLS: usize = 100;
 
-/// How long the tool of these calls takes.
-const WORK: Duration = Duration::from_millis(50);
+/// Time that the tool of these calls takes.
+const TOOL_TIME: Duration = Duration::from_millis(50);
 
-/// How much longer they may take in all.
+/// Maximum ratio of their time with the proxy to that without it.
 const MAX_RATIO: f64 = 1.1;
 
 fn main() {
@@ -57,7 +57,8 @@ fn lines(table: &mut Table, home: &Home) {
     let compared = compare(|| proxied.call("say"), || direct.call("say"));
     added(table, "a `tools/call` behind the proxy, over the standard input and output", &compared, &least);
     let compared = compare(|| proxied.calls("work"), || direct.calls("work"));
-    let what = format!("{AT_ONCE} calls at once on one connection, of a tool that takes {}", spoken(WORK));
+    let what =
+        format!("{CONCURRENT_CALLS} calls at once on one connection, of a tool that takes {}", spoken(TOOL_TIME));
     let why = "Their events are settled one after the other, in the order of their session, while the tool works.";
     let row = Row { what: &what, component: "no-force-push", log: "on", why };
     table.compared(&row, &compared, "without the proxy", Some(MAX_RATIO));
@@ -197,11 +198,11 @@ impl Client {
     }
 
     fn calls(&mut self, tool: &str) {
-        for _ in 0..AT_ONCE {
+        for _ in 0..CONCURRENT_CALLS {
             self.next += 1;
             self.process.send(&call_of(self.next, tool));
         }
-        for _ in 0..AT_ONCE {
+        for _ in 0..CONCURRENT_CALLS {
             assert!(self.process.receive().contains("done"));
         }
     }
@@ -227,7 +228,7 @@ fn serve() {
         let message: Value = serde_json::from_str(&line).unwrap();
         let Some(answer) = answer(&message) else { continue };
         if message["params"]["name"] == "work" {
-            send.send((Instant::now() + WORK, answer)).unwrap();
+            send.send((Instant::now() + TOOL_TIME, answer)).unwrap();
         } else {
             say(&answer);
         }
@@ -236,7 +237,7 @@ fn serve() {
     writer.join().unwrap();
 }
 
-/// A proxy that asks a host before and after each message, and reads neither: what the processes alone cost.
+/// A proxy that asks a host before and after each message, and reads neither. It shows the cost of the processes alone.
 fn pass_on() {
     let own = std::env::current_exe().unwrap();
     let [mut server, mut host] = ["server", "bare-host"].map(|role| Lines::start(Command::new(&own).arg(role)));

@@ -1,7 +1,7 @@
 //! Proxies between two programs that speak JSON-RPC: one for the Model Context Protocol, one for the Agent Client Protocol. The
 //! resident host settles their messages as events.
 //!
-//! Data flows down this list and never back up: `mcp` and `acp` do not use each other.
+//! `mcp` and `acp` do not use each other. Data flows down this list and never back up:
 //!
 //! | module | content |
 //! |---|---|

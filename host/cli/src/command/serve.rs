@@ -10,7 +10,7 @@ use hookhost::Config;
 use hookhost::files::{self, Guard, Links};
 use hookhost_client::connection::{Connection, ConnectionError, Deadline};
 use hookhost_client::paths::HostPaths;
-use hookhost_client::{hook, start};
+use hookhost_client::{control, start};
 use hookhost_server::acs::signature::Secret;
 use hookhost_server::http::Token;
 use hookhost_server::{Acs, Ended, Resident, Settler};
@@ -83,7 +83,7 @@ async fn serve_or_tell(args: &ServeArgs) -> Result<Served, CliError> {
         return stop(&place).map(Served::from);
     }
     if args.status {
-        let status = hook::status(&place, &configuration::cwd()?, FOR_STATUS).map_err(not_answering)?;
+        let status = control::status(&place, &configuration::cwd()?, FOR_STATUS).map_err(not_answering)?;
         let mut status: Value = serde_json::from_str(&status)
             .map_err(|error| anyhow!("the resident host's status cannot be read: {error}"))?;
         if status["http"].is_string() {
@@ -120,7 +120,7 @@ fn claimed(args: &ServeArgs, place: &HostPaths) -> Result<Option<Resident>, CliE
                 _ => return Ok(None),
             }
         }
-        let is_of_a_hook = match hook::status(place, Path::new("/"), FOR_STATUS) {
+        let is_of_a_hook = match control::status(place, Path::new("/"), FOR_STATUS) {
             Ok(status) => serde_json::from_str::<Value>(&status).is_ok_and(|status| status["on-demand"] == true),
             // The other host is starting or ending.
             Err(ConnectionError::NotThere(_) | ConnectionError::Closed) if began.elapsed() < FOR_THE_END => {
@@ -134,7 +134,7 @@ fn claimed(args: &ServeArgs, place: &HostPaths) -> Result<Option<Resident>, CliE
                 .advise("hookhost serve --status")
                 .advise("hookhost serve --stop"));
         }
-        hook::stop(place, FOR_THE_END).map_err(not_answering)?;
+        control::stop(place, FOR_THE_END).map_err(not_answering)?;
     }
 }
 
@@ -286,7 +286,7 @@ fn token() -> Result<(PathBuf, String), CliError> {
 }
 
 fn stop(place: &HostPaths) -> Result<Exit, CliError> {
-    match hook::stop(place, FOR_THE_END) {
+    match control::stop(place, FOR_THE_END) {
         Ok(()) => output::print("The resident host has ended.\n")?,
         Err(ConnectionError::NotThere(_)) => output::print("There is no resident host.\n")?,
         Err(error) => return Err(not_answering(error)),

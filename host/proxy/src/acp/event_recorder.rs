@@ -1,4 +1,4 @@
-//! EventRecorder events in the background: sends them to the resident host in order, while messages are forwarded.
+//! Records events in the background: sends them to the resident host in order, while messages are forwarded.
 
 use crate::acp::memory_size::memory_size;
 use crate::resident_host::{self, UserNotifier};
@@ -51,11 +51,11 @@ impl LossCounter {
 
 impl EventRecorder {
     /// Starts a recorder to this resident host. `notifier` gets the notices of rules. Must be called within the runtime.
-    pub(crate) fn new(resident: Arc<AsyncClient>, notifier: UserNotifier) -> Self {
+    pub(crate) fn new(host: Arc<AsyncClient>, notifier: UserNotifier) -> Self {
         let (send, work) = mpsc::channel(MAX_QUEUED);
         let records = Self::over(send, notifier.clone());
         let (waiting, losses) = (Arc::clone(&records.waiting), Arc::clone(&records.losses));
-        tokio::spawn(record(work, resident, notifier, waiting, losses));
+        tokio::spawn(record(work, host, notifier, waiting, losses));
         records
     }
 
@@ -107,7 +107,7 @@ impl fmt::Debug for EventRecorder {
 /// Has events recorded one after the other, until the sending end is dropped.
 async fn record(
     mut work: mpsc::Receiver<RecorderTask>,
-    resident: Arc<AsyncClient>,
+    host: Arc<AsyncClient>,
     notifier: UserNotifier,
     waiting: Arc<AtomicUsize>,
     losses: Arc<LossCounter>,
@@ -120,7 +120,7 @@ async fn record(
                 continue;
             }
         };
-        let settled = resident_host::ask(&resident, NAME, &event.cwd, &*event, &|_| {}).await;
+        let settled = resident_host::ask(&host, NAME, &event.cwd, &*event, &|_| {}).await;
         drop(event);
         waiting.fetch_sub(bytes, Ordering::Relaxed);
         match settled {

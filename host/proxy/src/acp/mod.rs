@@ -6,7 +6,7 @@
 //!
 //! Source of the protocol: agentclientprotocol/agent-client-protocol, `schema/v1`.
 //!
-//! Modules depend downwards: a module uses only modules above it in this list.
+//! Data flows down this list and never back up:
 //!
 //! | module | content |
 //! |---|---|

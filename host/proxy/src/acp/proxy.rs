@@ -47,21 +47,21 @@ const CANCELLED: i64 = -32_800;
 pub struct Proxy {
     agent: String,
     connection: String,
-    resident: Arc<AsyncClient>,
+    host: Arc<AsyncClient>,
     program: ProxyProgram,
     records: EventRecorder,
     numbers: AtomicU64,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ConnectionState>>,
     notifier: UserNotifier,
 }
 
 /// The remembered state of the connection.
 #[derive(Debug)]
-struct State {
+struct ConnectionState {
     sessions: Sessions,
     calls: ToolCalls,
     summary: CoverageSummary,
-    /// The requests about which rules are being request, each with its session.
+    /// The requests about which rules are being asked, each with its session.
     pending: HashMap<(Side, Id), (String, PendingKind)>,
 }
 
@@ -131,7 +131,7 @@ enum RequestSubject {
 /// Removes a request from the pending ones when it is dropped.
 #[derive(Debug)]
 struct PendingRequestGuard {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ConnectionState>>,
     key: (Side, Id),
 }
 
@@ -141,7 +141,7 @@ impl Drop for PendingRequestGuard {
     }
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+fn lock(state: &Mutex<ConnectionState>) -> MutexGuard<'_, ConnectionState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -151,24 +151,24 @@ impl Proxy {
     pub fn new(
         agent: String,
         cwd: PathBuf,
-        resident: Arc<AsyncClient>,
+        host: Arc<AsyncClient>,
         program: ProxyProgram,
         tell: impl Fn(&str) + Send + Sync + 'static,
     ) -> Self {
         let notifier = UserNotifier::new(tell);
         let connection = uuid::Uuid::now_v7().to_string();
-        let state = State {
+        let state = ConnectionState {
             sessions: Sessions::new(connection.clone(), cwd),
             calls: ToolCalls::default(),
             summary: CoverageSummary::default(),
             pending: HashMap::new(),
         };
-        let records = EventRecorder::new(Arc::clone(&resident), notifier.clone());
+        let records = EventRecorder::new(Arc::clone(&host), notifier.clone());
         let (state, numbers) = (Arc::new(Mutex::new(state)), AtomicU64::new(0));
-        Self { agent, connection, resident, program, records, numbers, state, notifier }
+        Self { agent, connection, host, program, records, numbers, state, notifier }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ConnectionState> {
         lock(&self.state)
     }
 
@@ -190,7 +190,7 @@ impl Proxy {
     }
 
     async fn ask_host(&self, event: &Event, on_wait: LongWaitCallback<'_>) -> Settled {
-        resident_host::ask(&self.resident, NAME, &event.cwd, event, on_wait).await
+        resident_host::ask(&self.host, NAME, &event.cwd, event, on_wait).await
     }
 
     /// Records the last events, and returns the summary of the connection.

@@ -23,16 +23,16 @@ pub const MAX_BYTES: usize = 32 * 1024 * 1024;
 const MAX_EARLIER: usize = 8;
 
 /// A hash of an agent's identifier, which can have any length.
-type Key = u64;
+type CallKey = u64;
 
 /// The calls of a connection.
 #[derive(Debug, Default)]
 pub struct ToolCalls {
-    calls: HashMap<Key, CallRecord>,
+    calls: HashMap<CallKey, CallRecord>,
     /// The calls with fields, the oldest first.
-    order: VecDeque<Key>,
+    order: VecDeque<CallKey>,
     /// The calls that have run, the oldest first.
-    ended: VecDeque<Key>,
+    ended: VecDeque<CallKey>,
     bytes: usize,
     /// Randomly keyed, so that no agent can make two calls collide.
     hasher: RandomState,
@@ -40,7 +40,7 @@ pub struct ToolCalls {
 
 #[derive(Debug)]
 struct CallRecord {
-    session: Key,
+    session: CallKey,
     fields: Map<String, Value>,
     /// Earlier versions of the call that the agent has reported and not asked about.
     earlier: Vec<Value>,
@@ -136,7 +136,7 @@ impl ToolCalls {
     }
 
     /// Merges a report into the known call. Returns `None` if it names no call.
-    fn merge(&mut self, session: &str, said: &Value) -> Option<Result<Key, CallTooLarge>> {
+    fn merge(&mut self, session: &str, said: &Value) -> Option<Result<CallKey, CallTooLarge>> {
         let id = said.get("toolCallId")?.as_str()?;
         let key = self.hasher.hash_one((session, id));
         if !self.calls.contains_key(&key) && !self.has_room() {
@@ -190,7 +190,7 @@ impl ToolCalls {
     }
 
     /// Cuts the oldest calls, except this one, until all calls fit into the memory.
-    fn shrink(&mut self, key: Key) {
+    fn shrink(&mut self, key: CallKey) {
         let mut kept = false;
         while self.bytes > MAX_BYTES {
             let Some(oldest) = self.order.pop_front() else { break };
@@ -206,7 +206,7 @@ impl ToolCalls {
     }
 
     /// Forgets the fields of a call, but not the call.
-    fn cut(&mut self, key: Key) {
+    fn cut(&mut self, key: CallKey) {
         let Some(known) = self.calls.get_mut(&key).filter(|known| !known.fields.is_empty()) else { return };
         (known.fields, known.earlier) = (Map::new(), Vec::new());
         known.is_cut = !known.has_run;
@@ -215,7 +215,7 @@ impl ToolCalls {
 }
 
 impl CallRecord {
-    fn new(session: Key) -> Self {
+    fn new(session: CallKey) -> Self {
         let (fields, earlier) = Default::default();
         Self { session, fields, earlier, is_answered: false, bytes: 0, is_asked: false, has_run: false, is_cut: false }
     }

@@ -1,4 +1,4 @@
-//! The proxy's pending requests to the client, beside the forwarded ones.
+//! The proxy's own requests to the client, beside the forwarded ones.
 
 use crate::jsonrpc::message::Id;
 use crate::jsonrpc::queue::MessageQueue;
@@ -13,22 +13,22 @@ use tokio::time::timeout;
 /// Time that a person has to answer a question in the client.
 const PERSON_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// The proxy's pending requests that wait for an answer.
+/// The proxy's own requests that wait for an answer.
 #[derive(Debug)]
 pub struct ClientRequests {
     to_client: MessageQueue,
     waiting: Mutex<HashMap<Id, oneshot::Sender<Value>>>,
 }
 
-/// One of the proxy's pending requests. Dropping it ends the wait for its answer.
+/// The wait for the answer to one of the proxy's own requests. Dropping it ends the wait.
 struct PendingAnswer<'a> {
-    questions: &'a ClientRequests,
+    requests: &'a ClientRequests,
     id: Id,
 }
 
 impl Drop for PendingAnswer<'_> {
     fn drop(&mut self) {
-        self.questions.waiting().remove(&self.id);
+        self.requests.waiting().remove(&self.id);
     }
 }
 
@@ -49,7 +49,7 @@ impl ClientRequests {
         let (send, answer) = oneshot::channel();
         // The identifier is unique.
         let id = format!("hookhost-{}", uuid::Uuid::now_v7());
-        let pending = PendingAnswer { questions: self, id: Id::Text(id.clone()) };
+        let pending = PendingAnswer { requests: self, id: Id::Text(id.clone()) };
         self.waiting().insert(pending.id.clone(), send);
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         self.to_client.put(Bytes::from(request.to_string()), None).await;

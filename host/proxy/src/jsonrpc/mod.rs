@@ -1,7 +1,7 @@
 //! The relay of a proxy between two programs that speak JSON-RPC in lines. It reads each message strictly and keeps the order of both
 //! directions. The proxy itself decides about messages ([`handler::Handler`]).
 //!
-//! Modules depend downwards: a module uses only modules above it in this list.
+//! Data flows down this list and never back up:
 //!
 //! | module | content |
 //! |---|---|

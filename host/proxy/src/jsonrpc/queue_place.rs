@@ -15,7 +15,7 @@ const MAX_BLOCKING: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct QueuePlace {
     place: Mutex<Option<(ReservedPlace, Option<QueueRoom>)>>,
-    /// QueueRoom that is kept when the place is given up.
+    /// Room that is kept when the place is given up.
     kept: Option<QueueRoom>,
     takes_long: Notify,
 }

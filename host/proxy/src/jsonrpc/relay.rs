@@ -129,7 +129,7 @@ where
         () = &mut watch => RelayEnd::Server,
     };
     if ended == RelayEnd::Client {
-        // Waits for pending client_requests and for the server's last messages.
+        // Waits for pending questions and for the server's last messages.
         let rest = async {
             // All at once: a server may wait until its answers are read before it reads more.
             let all_sent = async {

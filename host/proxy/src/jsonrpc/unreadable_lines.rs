@@ -1,4 +1,4 @@
-//! UnreadableMessage lines of a program: limits how many are reported to the user, since a program that logs on its output writes many, and
+//! Unreadable lines of a program: limits how many are reported to the user, since a program that logs on its output writes many, and
 //! recognises those that may be the answer to a request.
 
 use crate::jsonrpc::message::Members;

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 #[derive(Clone, Debug, Default)]
 pub struct WorkCounter(watch::Sender<usize>);
 
-/// WorkGuard unit of work, counted until it is dropped.
+/// One unit of work, counted until it is dropped.
 #[derive(Debug)]
 pub struct WorkGuard(watch::Sender<usize>);
 

@@ -31,7 +31,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
-use tasks::Tasks;
+use tasks::StartedTasks;
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 use user_replies::ReplyRefusal;
@@ -72,7 +72,7 @@ pub struct Judge {
     pub server: ServerName,
     session: String,
     cwd: PathBuf,
-    resident: Arc<AsyncClient>,
+    host: Arc<AsyncClient>,
     rules: Arc<dyn PolicySource>,
     held_back: HeldBackStore,
     checks: Checks,
@@ -98,7 +98,7 @@ struct ServerState {
     /// The cursors of the server's first listing, as long as it has more pages.
     first_pages: HashSet<String>,
     /// The requests that tasks belong to.
-    tasks: Tasks,
+    tasks: StartedTasks,
 }
 
 /// The relevant capabilities of a client.
@@ -190,7 +190,7 @@ impl Judge {
     pub fn new(
         server: ServerName,
         cwd: PathBuf,
-        resident: Arc<AsyncClient>,
+        host: Arc<AsyncClient>,
         rules: Arc<dyn PolicySource>,
         held_back: HeldBackStore,
         checks: Checks,
@@ -201,7 +201,7 @@ impl Judge {
             server,
             session: uuid::Uuid::now_v7().to_string(),
             cwd,
-            resident,
+            host,
             rules,
             held_back,
             checks,
@@ -230,7 +230,7 @@ impl Judge {
         self.session_begun.get_or_try_init(begin).await.copied()
     }
 
-    /// Tells the resident host that the session ends, if it has session_begun, and waits a moment for its reply.
+    /// Tells the resident host that the session ends, if it has begun, and waits a moment for its reply.
     pub async fn end_session(&self) {
         if self.session_begun.initialized() {
             let _ = timeout(SESSION_END_TIMEOUT, self.ask_host(&self.event(Point::SessionEnd, None), &|_| {})).await;
@@ -240,13 +240,13 @@ impl Judge {
     async fn ask_host(&self, event: &Event, on_wait: LongWaitCallback<'_>) -> Settled {
         match self.begin_session().await {
             Ok(()) => self.ask_host_now(event, on_wait).await,
-            // No rule is asked in a session that has not session_begun.
+            // No rule is asked in a session that has not begun.
             Err(why) => Settled::Failed { why },
         }
     }
 
     async fn ask_host_now(&self, event: &Event, on_wait: LongWaitCallback<'_>) -> Settled {
-        resident_host::ask(&self.resident, NAME, &event.cwd, event, on_wait).await
+        resident_host::ask(&self.host, NAME, &event.cwd, event, on_wait).await
     }
 
     fn state(&self) -> MutexGuard<'_, ServerState> {
@@ -289,7 +289,7 @@ impl Judge {
             Err(why) => return refused(why),
         };
         let client = ClientCapabilities::of_request(&params).unwrap_or(initial);
-        let methods = if is_of_client { Method::OF_CLIENT } else { Method::OF_SERVER };
+        let methods = if is_of_client { Method::FROM_CLIENT } else { Method::FROM_SERVER };
         let Some(method) = Method::of(name).filter(|method| methods.contains(method)) else {
             return match name {
                 "initialize" if is_of_client => forward(ExpectedAnswer::Capabilities),

@@ -5,7 +5,7 @@
 //!
 //! Source of the protocol: the specification of 2025-06-18, of 2025-11-25 and of 2026-07-28.
 //!
-//! Modules depend downwards: a module uses only modules above it in this list.
+//! Data flows down this list and never back up:
 //!
 //! | module | content |
 //! |---|---|

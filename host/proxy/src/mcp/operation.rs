@@ -37,10 +37,10 @@ pub enum Method {
 
 impl Method {
     /// All kinds of request from a client to a server.
-    pub const OF_CLIENT: &[Self] = &[Self::CallTool, Self::ReadResource, Self::GetPrompt, Self::UpdateTask];
+    pub const FROM_CLIENT: &[Self] = &[Self::CallTool, Self::ReadResource, Self::GetPrompt, Self::UpdateTask];
 
     /// All kinds of request from a server to a client.
-    pub const OF_SERVER: &[Self] = &[Self::Sample, Self::Elicit];
+    pub const FROM_SERVER: &[Self] = &[Self::Sample, Self::Elicit];
 
     /// Returns the protocol's name.
     #[must_use]
@@ -59,7 +59,7 @@ impl Method {
     /// Returns the kind of this name, except [`Self::TaskResult`].
     #[must_use]
     pub fn of(name: &str) -> Option<Self> {
-        Self::OF_CLIENT.iter().chain(Self::OF_SERVER).copied().find(|method| method.name() == name)
+        Self::FROM_CLIENT.iter().chain(Self::FROM_SERVER).copied().find(|method| method.name() == name)
     }
 }
 

@@ -90,7 +90,7 @@ struct ToolHeadersBuilder {
 }
 
 impl ToolHeadersBuilder {
-    /// ToolHeaders the parameter_headers properties that are reached by `properties` alone.
+    /// Adds the annotated properties that are reached by `properties` alone.
     fn add_schema(&mut self, schema: &Value, path: &mut Vec<String>) -> Result<(), SchemaError> {
         for (key, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
             path.push(key.clone());
@@ -117,7 +117,7 @@ impl ToolHeadersBuilder {
 }
 
 impl ParameterHeaders {
-    /// Reads a page of a listing of tools: the one at this cursor, or the first one. ToolHeaders of earlier listings about other tools stay
+    /// Reads a page of a listing of tools: the one at this cursor, or the first one. The headers of other tools from earlier listings stay
     /// valid until all pages were read, since a client can request only the first one. Returns true if a tool of the listing is left
     /// out and none was before.
     #[must_use]
@@ -144,7 +144,7 @@ impl ParameterHeaders {
         self.leaves_out && !left_out
     }
 
-    /// ToolHeaders a tool. Returns false if there is no room for it.
+    /// Keeps the headers of a tool. Returns false if there is no room for it.
     fn keep(&mut self, name: &str, schema: Option<&Value>) -> bool {
         if let Some(earlier) = self.tools.remove(name) {
             self.bytes -= earlier.bytes;

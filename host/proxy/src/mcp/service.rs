@@ -88,7 +88,7 @@ struct ServiceInner {
     shared: ServiceShared,
     state: Mutex<SessionState>,
     output: Mutex<Option<mpsc::Sender<Bytes>>>,
-    /// HeldDefinition while another session is begun.
+    /// Held while another session is begun.
     renewing: tokio::sync::Mutex<()>,
     /// Notified when the service knows that the client has begun.
     begun: Notify,

@@ -4,8 +4,8 @@ use crate::support::{Lab, bash, decision};
 use hookhost::contract::{Escalation, Refusal, ToolCall, ToolCallVerdict};
 use hookhost::native::Rule;
 use hookhost_client::connection::{Connection, ConnectionError, Deadline};
+use hookhost_client::control;
 use hookhost_client::frame::{HookRequest, NumberedRequest, Request, Response};
-use hookhost_client::hook;
 use hookhost_client::paths::HostPaths;
 use hookhost_client::unanswered_calls::UnansweredCall;
 use hookhost_server::{Ended, Resident};
@@ -84,11 +84,11 @@ async fn a_user_has_one_resident_host_and_it_ends_when_it_is_told_to() {
     let response = running.ask(bash("PreToolUse", "1", "echo denied")).await.unwrap();
     assert_eq!(decision(&said(response)), "deny");
     let place = running.place.clone();
-    let status = spawn_blocking(move || hook::status(&place, Path::new("/work"), LONG)).await.unwrap().unwrap();
+    let status = spawn_blocking(move || control::status(&place, Path::new("/work"), LONG)).await.unwrap().unwrap();
     let status: Value = serde_json::from_str(&status).unwrap();
     assert_eq!(status["rules"]["plugins"][0]["name"], "rule");
     let place = running.place.clone();
-    spawn_blocking(move || hook::stop(&place, LONG)).await.unwrap().unwrap();
+    spawn_blocking(move || control::stop(&place, LONG)).await.unwrap().unwrap();
     assert_eq!(running.ended.await.unwrap().unwrap(), Ended::Stopped);
     assert!(matches!(ask(&running.place, &bash("PreToolUse", "2", "ls")), Err(ConnectionError::NotThere(_))));
     // Its lock is free, and another one can take its place.

@@ -222,7 +222,7 @@ impl Judge {
             }
             let name = request.text("method").unwrap_or_default();
             let params = request.within("params").map_err(|why| failed(&why))?;
-            let method = match Method::of(&name).filter(|method| Method::OF_SERVER.contains(method)) {
+            let method = match Method::of(&name).filter(|method| Method::FROM_SERVER.contains(method)) {
                 Some(method) => method,
                 None if name == "roots/list" => continue,
                 // The name is not repeated, since no rule has judged it.

@@ -1,4 +1,4 @@
-//! Tasks: requests whose result comes later, and the states in which the server reports their progress.
+//! StartedTasks: requests whose result comes later, and the states in which the server reports their progress.
 
 use super::results::{AnswerContext, code};
 use super::{ExpectedAnswer, Judge, failed};
@@ -32,7 +32,7 @@ type TaskKey = (bool, String);
 
 /// The requests that have started tasks.
 #[derive(Debug, Default)]
-pub(super) struct Tasks {
+pub(super) struct StartedTasks {
     operations: HashMap<TaskKey, (Operation, usize)>,
     /// The keys, the oldest first.
     order: VecDeque<TaskKey>,
@@ -40,7 +40,7 @@ pub(super) struct Tasks {
     bytes: usize,
 }
 
-impl Tasks {
+impl StartedTasks {
     /// Remembers the request that has started a task. Returns false if the task belongs to another request.
     fn insert(&mut self, key: TaskKey, operation: &Operation) -> bool {
         if let Some((known, _)) = self.operations.get(&key) {
@@ -105,7 +105,7 @@ impl Judge {
         if task.len() > MAX_TASK_NAME {
             return Err(format!("the name of a task has more than {MAX_TASK_NAME} bytes"));
         }
-        let key = (Method::OF_CLIENT.contains(&operation.method), task);
+        let key = (Method::FROM_CLIENT.contains(&operation.method), task);
         let is_its_own = self.state().tasks.insert(key, operation);
         if is_its_own { Ok(()) } else { Err("the server gave the task of another request".to_owned()) }
     }
@@ -260,7 +260,7 @@ fn is_time(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Method, Operation, Tasks, read, write_back};
+    use super::{Method, Operation, StartedTasks, read, write_back};
     use crate::jsonrpc::message::Members;
     use hookhost_contract::ToolResult;
     use serde_json::{Value, json};
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn the_oldest_task_makes_room_and_no_task_is_that_of_two_requests() {
-        let mut tasks = Tasks::default();
+        let mut tasks = StartedTasks::default();
         for n in 0..=super::MAX_TASKS {
             assert!(tasks.insert((true, n.to_string()), &call(&n.to_string())));
         }
