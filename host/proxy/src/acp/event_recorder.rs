@@ -5,7 +5,6 @@ use crate::resident_host::{self, UserNotifier};
 use hookhost_adapters::acp_proxy::{Event, NAME};
 use hookhost_adapters::proxies::Settled;
 use hookhost_client::async_client::AsyncClient;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -29,6 +28,7 @@ enum RecorderTask {
 }
 
 /// The sending end of the recorder.
+#[derive(Debug)]
 pub struct EventRecorder {
     work: mpsc::Sender<RecorderTask>,
     waiting: Arc<AtomicUsize>,
@@ -36,6 +36,7 @@ pub struct EventRecorder {
 }
 
 /// Counts lost events, and tells the user about the first one.
+#[derive(Debug)]
 struct LossCounter {
     count: AtomicUsize,
     notifier: UserNotifier,
@@ -92,15 +93,6 @@ impl EventRecorder {
             let _ = done.await;
         };
         let _ = timeout(FLUSH_TIMEOUT, all).await;
-    }
-}
-
-impl fmt::Debug for EventRecorder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EventRecorder")
-            .field("waiting", &self.waiting)
-            .field("lost", &self.lost())
-            .finish_non_exhaustive()
     }
 }
 

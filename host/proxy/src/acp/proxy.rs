@@ -23,7 +23,6 @@ use hookhost_adapters::proxies::Settled;
 use hookhost_client::async_client::{AsyncClient, LongWaitCallback};
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -44,6 +43,7 @@ const PERMISSION_METHOD: &str = "session/request_permission";
 const CANCELLED: i64 = -32_800;
 
 /// The proxy between one editor and one agent.
+#[derive(Debug)]
 pub struct Proxy {
     agent: String,
     connection: String,
@@ -476,14 +476,5 @@ impl Handler for Proxy {
     ) -> Bytes {
         let on_wait = context.on_long_wait();
         self.decide_answer(id, expected, message, &on_wait).await
-    }
-}
-
-impl fmt::Debug for Proxy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Proxy")
-            .field("agent", &self.agent)
-            .field("connection", &self.connection)
-            .finish_non_exhaustive()
     }
 }

@@ -11,7 +11,6 @@ use crate::jsonrpc::unreadable_lines::{self, UnreadableLineCounter};
 use crate::jsonrpc::work_counter::WorkCounter;
 use serde_json::Value;
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
@@ -399,12 +398,8 @@ impl<H: Handler> Relay<H> {
                 let (relay, own) = (self.clone(), id.clone());
                 // The table stays locked until the request is in it.
                 self.table(from, |table| {
-                    let work = relay.0.asks.begin();
-                    let task = tokio::spawn(async move {
-                        let _work = work;
-                        relay.ask(from, &own, request, place).await;
-                    });
-                    table.insert(id.clone(), RequestStage::Asking(task.abort_handle()), bytes);
+                    let task = self.0.asks.spawn(async move { relay.ask(from, &own, request, place).await });
+                    table.insert(id.clone(), RequestStage::Asking(task), bytes);
                 });
             }
         }
@@ -438,9 +433,8 @@ impl<H: Handler> Relay<H> {
     /// Forwards a notification as it is judged.
     async fn judge_notification(&self, from: Side, message: Message, room: Option<QueueRoom>) {
         let place = QueuePlace::of_answer(self.queue(from.other()).place().await, room);
-        let (relay, work) = (self.clone(), self.0.answers.begin());
-        tokio::spawn(async move {
-            let _work = work;
+        let relay = self.clone();
+        self.0.answers.spawn(async move {
             let context = QuestionContext::new(&place, &relay.0.client_requests);
             match place.during(relay.0.handler.judge_notification(&message, context)).await {
                 Ok(bytes) => place.fill(bytes, relay.queue(from.other())).await,
@@ -476,9 +470,8 @@ impl<H: Handler> Relay<H> {
         room: Option<QueueRoom>,
     ) {
         let place = QueuePlace::of_answer(self.queue(from.other()).place().await, room);
-        let (relay, id, work) = (self.clone(), id.clone(), self.0.answers.begin());
-        tokio::spawn(async move {
-            let _work = work;
+        let (relay, id) = (self.clone(), id.clone());
+        self.0.answers.spawn(async move {
             let context = QuestionContext::new(&place, &relay.0.client_requests);
             let answer = place.during(relay.0.handler.judge_answer(&id, &expected, &message, context)).await;
             place.fill(answer, relay.queue(from.other())).await;
@@ -502,9 +495,8 @@ impl<H: Handler> Relay<H> {
 
     /// Has an answer judged for which no side waits.
     fn judge_late_answer(&self, id: &Id, expected: H::ExpectedAnswer, message: Message, room: Option<QueueRoom>) {
-        let (relay, id, work) = (self.clone(), id.clone(), self.0.answers.begin());
-        tokio::spawn(async move {
-            let _work = work;
+        let (relay, id) = (self.clone(), id.clone());
+        self.0.answers.spawn(async move {
             let place = QueuePlace::none(room);
             let context = QuestionContext::new(&place, &relay.0.client_requests);
             drop(relay.0.handler.judge_answer(&id, &expected, &message, context).await);
@@ -519,11 +511,5 @@ impl<H: Handler> Relay<H> {
             let why = self.0.handler.no_answer_reason() + &lost;
             self.0.to_client.put(message::error(Some(&id), INTERNAL_ERROR, &why), None).await;
         }
-    }
-}
-
-impl<H: Handler> fmt::Debug for Relay<H> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Relay").finish_non_exhaustive()
     }
 }

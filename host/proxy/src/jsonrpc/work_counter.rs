@@ -1,6 +1,7 @@
 //! A counter of work under way, for tasks that wait until there is none.
 
 use tokio::sync::watch;
+use tokio::task::AbortHandle;
 
 /// A counter of work under way.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +17,16 @@ impl WorkCounter {
     pub fn begin(&self) -> WorkGuard {
         self.0.send_modify(|count| *count += 1);
         WorkGuard(self.0.clone())
+    }
+
+    /// Starts a task that counts as work until it ends. Must be called within the runtime.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+        let work = self.begin();
+        let task = tokio::spawn(async move {
+            let _work = work;
+            task.await;
+        });
+        task.abort_handle()
     }
 
     /// Returns true if no work is under way.

@@ -491,9 +491,3 @@ impl fmt::Debug for Judge {
         f.debug_struct("Judge").field("server", &self.server).field("session", &self.session).finish_non_exhaustive()
     }
 }
-
-impl fmt::Debug for ServerState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerState").field("held", &self.held.len()).finish_non_exhaustive()
-    }
-}

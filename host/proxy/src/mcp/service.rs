@@ -433,10 +433,12 @@ impl Service {
             if let Some(session) = session {
                 request = request.header(SESSION_HEADER, session);
             }
-            if let Some(version) = version(message).or_else(|| state.version.clone()) {
+            let own_version = version(message);
+            let is_stateless = own_version.is_some();
+            if let Some(version) = own_version.or_else(|| state.version.clone()) {
                 request = request.header(VERSION_HEADER, version);
             }
-            if is_stateless(message) {
+            if is_stateless {
                 request = request.headers(mirrored(&self.parameter_headers(), message)?);
             }
         }
