@@ -302,7 +302,7 @@ impl Proxy {
                 let options = PermissionOptions::of(&value);
                 let whole = self.state().calls.ask(&session, call);
                 let Ok(CallQuestion { call, earlier }) = whole else {
-                    return Ok(Some(self.too_much(id, &options, call)));
+                    return Ok(Some(self.refuse_incomplete_call(id, &options, call)));
                 };
                 let subject = RequestSubject::Permission { session, call, earlier, options };
                 Ok(Some(self.route_to_rules(from, id, message, params, subject)))
@@ -339,7 +339,12 @@ impl Proxy {
     }
 
     /// Rejects a question about a call that is not known whole: rules would read less of it than the agent has reported.
-    fn too_much(&self, id: &Id, options: &PermissionOptions, call: &Value) -> RequestRoute<ExpectedAnswer, AcpRequest> {
+    fn refuse_incomplete_call(
+        &self,
+        id: &Id,
+        options: &PermissionOptions,
+        call: &Value,
+    ) -> RequestRoute<ExpectedAnswer, AcpRequest> {
         let why = "the agent has said more of its calls than is kept, so rules cannot read this one whole";
         self.count(|summary| {
             summary.permissions.all += 1;
@@ -366,7 +371,7 @@ impl Proxy {
 }
 
 /// Returns true if this proxy asks rules about a method or changes its requests.
-fn is_ours(method: &str) -> bool {
+fn is_handled(method: &str) -> bool {
     OPENING_METHODS.contains(&method)
         || [PROMPT_METHOD, PERMISSION_METHOD].contains(&method)
         || Method::of(method).is_some()
@@ -401,7 +406,7 @@ impl Handler for Proxy {
         let refused = |code, why: &str| RequestRoute::answer(message::error(Some(id), code, why));
         let params = match message.params() {
             Ok(params) => params,
-            Err(why) if is_ours(method) => return refused(INVALID_PARAMS, &why),
+            Err(why) if is_handled(method) => return refused(INVALID_PARAMS, &why),
             Err(_) => Members::default(),
         };
         match self.route_known_request(from, id, message, params) {
@@ -409,7 +414,7 @@ impl Handler for Proxy {
                 refused(INVALID_PARAMS, &format!("`params.sessionId` of {method} is no session of this connection"))
             }
             Ok(Some(route)) => route,
-            Ok(None) if is_ours(method) => {
+            Ok(None) if is_handled(method) => {
                 refused(INVALID_REQUEST, &format!("{method} is not asked in this direction"))
             }
             Ok(None) => {
@@ -435,7 +440,7 @@ impl Handler for Proxy {
     }
 
     fn route_notification(&self, from: Side, method: &str, message: &Message) -> NotificationRoute {
-        if is_ours(method) {
+        if is_handled(method) {
             let why = format!("{method} came as a notification, which nobody answers: it was not passed on");
             return NotificationRoute::Refuse(why);
         }

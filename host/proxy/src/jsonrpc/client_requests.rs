@@ -63,7 +63,7 @@ impl ClientRequests {
     }
 
     /// Hands an answer of the client to the task that waits for it. Returns false if it answers none of these requests.
-    pub fn answered(&self, id: &Id, result: impl FnOnce() -> Value) -> bool {
+    pub fn deliver_answer(&self, id: &Id, result: impl FnOnce() -> Value) -> bool {
         let Some(pending) = self.waiting().remove(id) else { return false };
         let _ = pending.send(result());
         true

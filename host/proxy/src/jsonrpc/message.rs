@@ -129,13 +129,13 @@ pub struct UnreadableMessage {
 
 impl UnreadableMessage {
     /// Returns the requests of the other side that the message would have answered.
-    pub fn answered(&self) -> impl Iterator<Item = &Id> {
+    pub fn answered_requests(&self) -> impl Iterator<Item = &Id> {
         self.id.iter().filter(|_| self.is_answer).chain(&self.answers)
     }
 
     /// Returns the answers of a batch as a batch of their own, which is refused too and needs no answer.
     #[must_use]
-    pub fn answers_alone(&self) -> Bytes {
+    pub fn answers_as_batch(&self) -> Bytes {
         let answer = |id: &Id| format!(r#"{{"id":{},"result":0}}"#, id.to_json());
         Bytes::from(format!("[{}]", self.answers.iter().map(answer).collect::<Vec<_>>().join(",")))
     }

@@ -136,7 +136,7 @@ impl<E> PendingRequests<E> {
     }
 
     /// Notes that a request was sent. Returns false if it is no longer under way.
-    pub fn send(&mut self, id: &Id, expected: E) -> bool {
+    pub fn mark_sent(&mut self, id: &Id, expected: E) -> bool {
         let found = self.requests.get_mut(id);
         found.map(|request| request.stage = RequestStage::Sent(expected)).is_some()
     }
@@ -153,7 +153,7 @@ impl<E> PendingRequests<E> {
     }
 
     /// Cancels a request that the other side has not seen. Returns false if it has, or there is no such request.
-    pub fn give_up(&mut self, id: &Id) -> bool {
+    pub fn cancel_unsent(&mut self, id: &Id) -> bool {
         if !matches!(self.requests.get(id), Some(PendingRequest { stage: RequestStage::Asking(_), .. })) {
             return false;
         }
@@ -164,7 +164,7 @@ impl<E> PendingRequests<E> {
     }
 
     /// Removes the request that an answer is for. Returns `None` if it was not sent, is already answered, or was cancelled.
-    pub fn answered(&mut self, id: &Id) -> Option<E> {
+    pub fn take_answered(&mut self, id: &Id) -> Option<E> {
         if !matches!(self.requests.get(id), Some(PendingRequest { stage: RequestStage::Sent(_), .. })) {
             return None;
         }
@@ -186,7 +186,7 @@ impl<E> PendingRequests<E> {
     }
 
     /// Removes the cancelled request that an answer, or another end, is for. Its identifier is then free.
-    pub fn ended_late(&mut self, id: &Id) -> Option<E> {
+    pub fn take_cancelled(&mut self, id: &Id) -> Option<E> {
         let at = self.cancelled.iter().position(|(known, ..)| known == id)?;
         let (_, expected, bytes) = self.cancelled.remove(at)?;
         self.cancelled_bytes -= bytes;
@@ -220,7 +220,7 @@ impl<E> PendingRequests<E> {
     }
 
     /// Removes all requests that are left and cancels their questions.
-    pub fn take(&mut self) -> Vec<Id> {
+    pub fn take_all(&mut self) -> Vec<Id> {
         self.bytes = 0;
         let left = std::mem::take(&mut self.requests);
         left.into_iter()
@@ -247,9 +247,9 @@ mod tests {
         requests.insert(one.clone(), RequestStage::Sent(()), 1);
         assert!(requests.objection(&one, 1).unwrap().contains("the id 1 "));
         assert_eq!(requests.objection(&text, 1), None, "another id");
-        assert!(requests.answered(&text).is_none());
-        assert!(requests.answered(&one).is_some());
-        assert!(requests.answered(&one).is_none(), "it was answered");
+        assert!(requests.take_answered(&text).is_none());
+        assert!(requests.take_answered(&one).is_some());
+        assert!(requests.take_answered(&one).is_none(), "it was answered");
         assert_eq!(requests.objection(&one, 1), None);
     }
 
@@ -287,7 +287,7 @@ mod tests {
         requests.insert(Id::from(3), RequestStage::Sent(()), 1);
         assert_eq!((requests.sent(), requests.oldest_sent(count)), (4, Some(Id::from(0))));
         for n in 0..3 {
-            assert!(requests.answered(&Id::from(n)).is_some());
+            assert!(requests.take_answered(&Id::from(n)).is_some());
         }
         assert_eq!(requests.oldest_sent(count), None, "that one came later");
     }
@@ -301,10 +301,12 @@ mod tests {
             requests.insert(id.clone(), RequestStage::Sent(()), 1);
             assert!(!requests.cancel(&id));
         }
-        assert!(requests.answered(&Id::from(1999)).is_none(), "nobody waits for it");
-        assert!(requests.ended_late(&Id::from(1999)).is_some() && requests.ended_late(&Id::from(1999)).is_none());
-        assert!(requests.ended_late(&Id::from(1)).is_none(), "forgotten");
-        assert!(requests.take().is_empty(), "nobody waits for an answer");
+        assert!(requests.take_answered(&Id::from(1999)).is_none(), "nobody waits for it");
+        assert!(
+            requests.take_cancelled(&Id::from(1999)).is_some() && requests.take_cancelled(&Id::from(1999)).is_none()
+        );
+        assert!(requests.take_cancelled(&Id::from(1)).is_none(), "forgotten");
+        assert!(requests.take_all().is_empty(), "nobody waits for an answer");
     }
 
     #[test]
@@ -316,7 +318,7 @@ mod tests {
             requests.insert(Id::from(n), RequestStage::Sent(()), half);
         }
         assert!(requests.objection(&Id::from(2), 1).is_some_and(|why| why.contains("bytes")));
-        assert!(requests.answered(&Id::from(0)).is_some());
+        assert!(requests.take_answered(&Id::from(0)).is_some());
         assert_eq!(requests.objection(&Id::from(2), half), None);
         assert!(!requests.cancel(&Id::from(1)));
         assert!(!requests.has(&Id::from(1)), "it is too large to be known longer");
@@ -329,7 +331,7 @@ mod tests {
         let task = tokio::spawn(std::future::pending::<()>());
         let one = Id::from(1);
         requests.insert(one.clone(), RequestStage::Asking(task.abort_handle()), 1);
-        assert!(requests.answered(&one).is_none());
+        assert!(requests.take_answered(&one).is_none());
         assert!(requests.cancel(&one) && !requests.cancel(&one));
         assert!(task.await.unwrap_err().is_cancelled());
     }
@@ -341,8 +343,11 @@ mod tests {
         let (one, two) = (Id::from(1), Id::from(2));
         requests.insert(one.clone(), RequestStage::Asking(task.abort_handle()), 1);
         requests.insert(two.clone(), RequestStage::Sent(()), 1);
-        assert!(requests.give_up(&one) && !requests.give_up(&one));
-        assert!(!requests.give_up(&two) && requests.answered(&two).is_some(), "its answer is still waited for");
+        assert!(requests.cancel_unsent(&one) && !requests.cancel_unsent(&one));
+        assert!(
+            !requests.cancel_unsent(&two) && requests.take_answered(&two).is_some(),
+            "its answer is still waited for"
+        );
         assert!(task.await.unwrap_err().is_cancelled());
     }
 }

@@ -236,9 +236,9 @@ impl<H: Handler> Relay<H> {
                         return;
                     }
                     // Removed before the other side reads the notification, after which the identifier is free.
-                    if self.table(from.other(), |table| table.answered(&id)).is_some() {
+                    if self.table(from.other(), |table| table.take_answered(&id)).is_some() {
                         self.0.handler.after_end(&id);
-                    } else if self.table(from.other(), |table| table.ended_late(&id)).is_some() {
+                    } else if self.table(from.other(), |table| table.take_cancelled(&id)).is_some() {
                         // Its sender has cancelled it before, and may use the identifier again by now.
                         return self.0.handler.after_end(&id);
                     }
@@ -247,9 +247,9 @@ impl<H: Handler> Relay<H> {
                 NotificationRoute::Answer { requests, passes } => {
                     let mut all_answered = true;
                     for unsent in requests {
-                        let given_up = self.table(unsent.of, |table| table.give_up(&unsent.id));
-                        all_answered &= given_up;
-                        if given_up {
+                        let was_unsent = self.table(unsent.of, |table| table.cancel_unsent(&unsent.id));
+                        all_answered &= was_unsent;
+                        if was_unsent {
                             self.queue(unsent.of).put(unsent.answer, None).await;
                         }
                     }
@@ -277,7 +277,7 @@ impl<H: Handler> Relay<H> {
             self.tell_of(from, &format!(": {refused}{begins}{more}"));
         }
         let mut is_known = false;
-        for id in refused.answered() {
+        for id in refused.answered_requests() {
             is_known |= self.refuse_answer(from, id, why).await;
         }
         if from == Side::Server {
@@ -336,13 +336,13 @@ impl<H: Handler> Relay<H> {
 
     /// Reports why an answer is not forwarded, to the side that waits for it. Returns false if no side waits.
     async fn refuse_answer(&self, from: Side, id: &Id, why: &str) -> bool {
-        if from == Side::Client && self.0.client_requests.answered(id, Value::default) {
+        if from == Side::Client && self.0.client_requests.deliver_answer(id, Value::default) {
             return true;
         }
         let Some(id) = &self.table(from.other(), |table| table.named(id)) else { return false };
-        let expected = self.table(from.other(), |table| table.answered(id));
+        let expected = self.table(from.other(), |table| table.take_answered(id));
         let is_late = expected.is_none();
-        let Some(expected) = expected.or_else(|| self.table(from.other(), |table| table.ended_late(id))) else {
+        let Some(expected) = expected.or_else(|| self.table(from.other(), |table| table.take_cancelled(id))) else {
             return false;
         };
         let name = self.0.handler.side_name(from);
@@ -415,7 +415,7 @@ impl<H: Handler> Relay<H> {
         let decision = place.during(self.0.handler.ask(from, &request, context)).await;
         match decision {
             RequestDecision::Forward { bytes, expected } => {
-                if self.table(from, |table| table.send(id, expected)) {
+                if self.table(from, |table| table.mark_sent(id, expected)) {
                     place.fill(bytes, self.queue(from.other())).await;
                 }
             }
@@ -445,13 +445,13 @@ impl<H: Handler> Relay<H> {
 
     async fn route_answer(&self, from: Side, id: &Id, message: Message, room: Option<QueueRoom>) {
         let result = || message.members.value("result").unwrap_or_default();
-        if from == Side::Client && self.0.client_requests.answered(id, result) {
+        if from == Side::Client && self.0.client_requests.deliver_answer(id, result) {
             return;
         }
         let named = self.table(from.other(), |table| table.named(id));
         let id = named.as_ref().unwrap_or(id);
         let message = message.with_id(id);
-        let Some(expected) = self.table(from.other(), |table| table.answered(id)) else {
+        let Some(expected) = self.table(from.other(), |table| table.take_answered(id)) else {
             return self.route_late_answer(from, id, message, room);
         };
         let Some(expected) = self.0.handler.route_answer(expected, &message) else {
@@ -481,7 +481,7 @@ impl<H: Handler> Relay<H> {
     /// Judges an answer to a cancelled request, so that it is recorded. It is not forwarded: the sender may have used the identifier
     /// for another request by now.
     fn route_late_answer(&self, from: Side, id: &Id, message: Message, room: Option<QueueRoom>) {
-        let Some(expected) = self.table(from.other(), |table| table.ended_late(id)) else {
+        let Some(expected) = self.table(from.other(), |table| table.take_cancelled(id)) else {
             self.tell_of(from, &format!(" answered {id}, which nobody asked: it was not passed on"));
             let is_second = self.table(from.other(), |table| table.was_answered(id));
             if from == Side::Server && !is_second {
@@ -505,7 +505,7 @@ impl<H: Handler> Relay<H> {
 
     /// Answers the requests that the server will no longer answer.
     async fn answer_open_requests(&self) {
-        let left = self.table(Side::Client, PendingRequests::take);
+        let left = self.table(Side::Client, PendingRequests::take_all);
         let lost = self.state().lost_answers.pop_front().map(|why| format!(": {why}")).unwrap_or_default();
         for id in left {
             let why = self.0.handler.no_answer_reason() + &lost;

@@ -213,10 +213,10 @@ async fn post(shared: &Arc<ServerShared>, request: Request<Incoming>) -> Answer 
         Ok(message) => message,
         Err(bad) => {
             // The service waits for these answers; the proxy refuses and reports them. Other parts of a batch are refused below.
-            if bad.answered().next().is_some()
+            if bad.answered_requests().next().is_some()
                 && let Ok(session) = shared.session(&head.headers)
             {
-                let answers = if bad.is_answer { body } else { bad.answers_alone() };
+                let answers = if bad.is_answer { body } else { bad.answers_as_batch() };
                 session.say(&answers).await;
             }
             return refused(StatusCode::BAD_REQUEST, bad.id.as_ref(), bad.code, &bad.why);
@@ -242,7 +242,7 @@ async fn post(shared: &Arc<ServerShared>, request: Request<Incoming>) -> Answer 
     };
     // A tool that the client does not have requires no headers: naming them would reveal that the tool exists.
     if let Some(HeaderMismatch { why, is_of_tool }) = differs
-        && !(is_of_tool && shared.stateless().await.is_ok_and(|judge| judge.lacks(&message)))
+        && !(is_of_tool && shared.stateless().await.is_ok_and(|judge| judge.lacks_tool(&message)))
     {
         return refused(StatusCode::BAD_REQUEST, id.as_ref(), HEADER_MISMATCH_CODE, &why);
     }

@@ -309,7 +309,7 @@ impl Judge {
                     forward(ExpectedAnswer::Result { operation, event, is_stateless })
                 }
                 "tasks/result" | "tasks/get" | "tasks/cancel" => {
-                    self.of_task(name, &params, client.is_stateless, is_of_client).map_or_else(refused, forward)
+                    self.expect_task(name, &params, client.is_stateless, is_of_client).map_or_else(refused, forward)
                 }
                 // The request belongs to the other direction.
                 _ if Method::of(name).is_some() => RequestRoute::answer(message::error(

@@ -266,7 +266,7 @@ impl Service {
                         self.send_line(message::error(Some(id), INTERNAL_ERROR, &why)).await;
                     }
                     // The service waits for the answer.
-                    for id in refused.answered() {
+                    for id in refused.answered_requests() {
                         let why = format!("the answer cannot be passed on: {refused}");
                         if let Ok(error) = Message::of(message::error(Some(id), INTERNAL_ERROR, &why)) {
                             let _ = timeout(NOTIFICATION_TIMEOUT, self.post(&error)).await;

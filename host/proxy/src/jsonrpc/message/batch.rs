@@ -61,7 +61,7 @@ mod tests {
         let of = |text: &str| {
             let refused = Message::of(Bytes::copy_from_slice(text.as_bytes())).unwrap_err();
             assert!(refused.id.is_none() && refused.why.contains("batch"), "{text}: {refused}");
-            (refused.answered().map(Id::to_json).collect::<Vec<_>>().join(" "), refused.is_answer)
+            (refused.answered_requests().map(Id::to_json).collect::<Vec<_>>().join(" "), refused.is_answer)
         };
         let answers = r#" [{"jsonrpc":"2.0","id":1,"result":{}}, {"jsonrpc":"2.0","id":"a","error":{}}]"#;
         assert_eq!(of(answers), (r#"1 "a""#.to_owned(), true));
@@ -75,7 +75,7 @@ mod tests {
         }
         let many = format!("[{}0]", r#"{"id":1,"result":0},"#.repeat(MAX_VALUES));
         assert_eq!(of(&many), (String::new(), false), "it has too many messages");
-        let alone = Message::of(Bytes::from_static(others.as_bytes())).unwrap_err().answers_alone();
+        let alone = Message::of(Bytes::from_static(others.as_bytes())).unwrap_err().answers_as_batch();
         assert_eq!(of(std::str::from_utf8(&alone).unwrap()), ("3".to_owned(), true));
         let refused = Message::of(Bytes::from_static(b"[{\"id\":7,\"result\":\"caf\xe9\"}]")).unwrap_err();
         assert_eq!((&*refused.answers, refused.is_answer), (&[Id::from(7)][..], true));

@@ -198,7 +198,7 @@ pub(super) async fn deliver(output: DuplexStream, streams: &Mutex<ClientStreams>
 
 /// Answers requests with an error if a plugin has made their answers invalid: their client waits for them.
 fn undeliverable(refused: &UnreadableMessage, streams: &Mutex<ClientStreams>) {
-    for id in refused.answered() {
+    for id in refused.answered_requests() {
         let error = message::error(Some(id), INTERNAL_ERROR, &format!("the answer cannot be passed on: {refused}"));
         if let Ok(error) = Message::of(error) {
             lock(streams).deliver(error);

@@ -80,7 +80,7 @@ impl Judge {
 
     /// Returns true if a message calls a tool that its client does not have. The proxy answers it, whatever else is wrong with it.
     #[must_use]
-    pub fn lacks(&self, message: &Message) -> bool {
+    pub fn lacks_tool(&self, message: &Message) -> bool {
         let MessageKind::Request { id, method } = &message.kind else { return false };
         if method != Method::CallTool.name() {
             return false;

@@ -67,7 +67,7 @@ impl Judge {
     ///
     /// # Errors
     /// One sentence, if the task was not started through this proxy.
-    pub(super) fn of_task(
+    pub(super) fn expect_task(
         &self,
         name: &str,
         params: &Members,

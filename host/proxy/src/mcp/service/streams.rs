@@ -63,14 +63,14 @@ impl Service {
                 let message = match Message::of(data.clone()) {
                     Ok(message) => message,
                     // The request that waits for this answer would wait for ever.
-                    Err(why) if asked.is_some_and(|(id, _)| why.answered().any(|of| of == id)) => {
+                    Err(why) if asked.is_some_and(|(id, _)| why.answered_requests().any(|of| of == id)) => {
                         return Err(format!("the service's answer cannot be passed on: {why}"));
                     }
                     Err(why) if why.is_answer => continue,
                     // The proxy refuses the message and reports that.
                     Err(why) => {
                         // Answers in it belong to requests of other streams, so it is handled as an empty batch.
-                        let has_answers = why.answered().next().is_some();
+                        let has_answers = why.answered_requests().next().is_some();
                         self.send_line(if has_answers { Bytes::from_static(b"[]") } else { data }).await;
                         continue;
                     }
