@@ -16,7 +16,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Maximum time that the proxy adds to a call.
+/// Maximum time that the proxy may add to a call.
 const MAX_ADDED: Duration = Duration::from_micros(150);
 
 /// Number of concurrent calls.
@@ -222,8 +222,7 @@ fn serve() {
     writer.join().unwrap();
 }
 
-/// Passes messages on as a proxy that asks a host before and after each message and reads none of them. It shows the cost of the
-/// processes alone.
+/// A proxy that asks a host before and after each message, and reads neither. It shows the cost of the processes alone.
 fn pass_on() {
     let own = std::env::current_exe().unwrap();
     let [mut server, mut host] = ["server", "bare-host"].map(|role| LineProcess::start(Command::new(&own).arg(role)));

@@ -1,12 +1,12 @@
 //! Measures many clients of one resident host at once, each with a session of its own and one event after the other: proxies, which
 //! keep their connections, and hooks, which open one for each event.
 
-use crate::{User, message};
+use crate::{Home, message};
+use hookhost_agents::directories::Directories;
 use bench::measure::{median, spoken};
 use bench::table::{Row, Table};
-use hookhost_agents::directories::Directories;
-use hookhost_client::frame::{HookRequest, Numbered, Request, Response};
-use hookhost_client::place::{self, Place};
+use hookhost_client::frame::{HookRequest, NumberedRequest, Request, Response};
+use hookhost_client::paths::{self, HostPaths};
 use serde_json::Value;
 use std::fmt;
 use std::io::{self, BufReader, Read as _, Write as _};
@@ -38,7 +38,7 @@ pub(crate) fn rows(table: &mut Table, user: &User) {
     user.check();
     // The count of the log starts here.
     let before = records(user);
-    let socket = Place::below(user.home.path()).socket();
+    let socket = HostPaths::below(user.home.path()).socket();
     let bare = bare_host(user.home.path().join("bare.sock"), Duration::ZERO);
     let mut settled = 0;
     let mut in_turns = |is_kept: bool| {
@@ -172,7 +172,7 @@ impl Clients<'_> {
             let began = Instant::now();
             match &mut stream {
                 Some(stream) => {
-                    stream.get_mut().write_all(&Numbered::Hook { number, request }.to_frame()).unwrap();
+                    stream.get_mut().write_all(&NumberedRequest::Hook { number, request }.to_frame()).unwrap();
                     assert_eq!(Response::from_numbered_body(&read(stream).unwrap()), Ok((number, ALLOWED)));
                 }
                 None => {
@@ -202,7 +202,7 @@ impl Clients<'_> {
         let directory = user.home.path();
         let id = format!("{is_kept}-{turn}-{client}-{number}");
         let own = || Some(directory.to_path_buf());
-        let directories = Directories { config: own(), state: own(), cache: own(), ..place::directories() };
+        let directories = Directories { config: own(), state: own(), cache: own(), ..paths::directories() };
         HookRequest {
             agent: "claude-code".into(),
             point: "PreToolUse".into(),
@@ -247,7 +247,8 @@ async fn answer(stream: AsyncStream, computes: Duration) -> io::Result<()> {
         return stream.write_all(&ALLOWED.to_frame()).await;
     }
     loop {
-        let Numbered::Hook { number, .. } = Numbered::from_body(&next(&mut stream).await?).unwrap() else {
+        let NumberedRequest::Hook { number, .. } = NumberedRequest::from_body(&next(&mut stream).await?).unwrap()
+        else {
             return Ok(());
         };
         compute(computes);

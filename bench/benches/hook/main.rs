@@ -11,8 +11,7 @@ mod home;
 
 use bench::measure::{compare, compare_batches, spoken};
 use bench::table::{Row, Table};
-use home::Home;
-use hookhost_client::place::Place;
+use hookhost_client::paths::HostPaths;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
@@ -345,7 +344,7 @@ impl User {
         let address = lines.find_map(|line| line.strip_prefix(wanted).map(str::to_owned)).unwrap();
         let address = address.split(';').next().unwrap().to_owned();
         thread::spawn(move || lines.for_each(drop));
-        let place = Place::below(self.home.path());
+        let place = HostPaths::below(self.home.path());
         while !place.socket().exists() {
             thread::yield_now();
         }

@@ -3,8 +3,8 @@
 use crate::{configuration, loading};
 use hookhost::command::{ProjectFile, TrustStore};
 use hookhost::config::{Config, FILE_NAME};
-use hookhost_client::place::Place;
-use hookhost_resident::{ConfigurationSource, FoundConfiguration, users_file};
+use hookhost_client::paths::HostPaths;
+use hookhost_resident::{Configurations, Found, users_file};
 use std::path::{Path, PathBuf};
 
 /// Finds the user's own file and the approved ones of the project.
@@ -18,7 +18,7 @@ impl ConfigurationSource for UserConfigurations {
             loading::keeps_all_files(&found, loaded).map_err(|stop| stop.message())?;
         }
         let places = configuration::places().map_err(|stop| stop.message())?;
-        users_file::check(&Place::below(&places.state), &places.user_file(), &found.config)?;
+        users_file::check(&HostPaths::below(&places.state), &places.user_file(), &found.config)?;
         let changes = found.changes.iter().map(configuration::changed);
         let inert = found.inert.iter().map(configuration::inert);
         let notes = changes.chain(inert).map(|note| format!("hookhost: {note}")).collect();

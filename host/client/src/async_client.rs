@@ -1,10 +1,12 @@
 //! A proxy's connection to the resident host, which settles the events of all proxies. One kept connection carries all events of a
 //! proxy concurrently. If no resident host runs, the proxy starts one.
 
-use crate::connection::{self, ConnectionError, Deadline, RESUME_TIMEOUT, SILENCE_TIMEOUT};
-use crate::frame::{FrameError, HookRequest, MAX_FRAME, Numbered, Request, Response};
-use crate::hook::WITHIN;
-use crate::place::{self, Place};
+use crate::connection::{
+    self, CONNECT_TIMEOUT, ConnectionError, DELIVERY_TIMEOUT, Deadline, RESUME_TIMEOUT, SILENCE_TIMEOUT,
+};
+use crate::frame::{FrameError, HookRequest, MAX_FRAME, NumberedRequest, Request, Response};
+use crate::hook::CALL_TIMEOUT;
+use crate::paths::{self, HostPaths};
 use crate::start::StartingHost;
 use hookhost_agents::directories::Directories;
 use serde::Serialize;
@@ -20,44 +22,38 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-/// Time limit of one connection attempt, since it blocks this thread.
-const AT_ONCE: Duration = Duration::from_millis(50);
-
-/// Time that an answer may take on its way after the time that the resident host has named.
-const FOR_THE_ANSWER: Duration = Duration::from_secs(5);
-
 /// Poll interval while a resident host starts.
-const INTERVAL: Duration = Duration::from_millis(20);
+const START_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Called with the number of seconds that the reply can take from now on, if that is long.
-pub type Waits<'a> = &'a (dyn Fn(u32) + Send + Sync);
+pub type LongWaitCallback<'a> = &'a (dyn Fn(u32) + Send + Sync);
 
 /// The user's resident host.
 #[derive(Debug)]
-pub struct Resident {
-    place: Place,
+pub struct AsyncClient {
+    paths: HostPaths,
     program: PathBuf,
     numbers: AtomicU64,
-    connection: tokio::sync::Mutex<Option<Connection>>,
+    connection: tokio::sync::Mutex<Option<SharedConnection>>,
 }
 
-impl Resident {
-    /// Creates a client for the resident host at this place. `program` is `hookhost`, which starts the host.
+impl AsyncClient {
+    /// Creates a client for the resident host at these paths. `program` is `hookhost`, which starts the host.
     #[must_use]
-    pub fn new(place: Place, program: PathBuf) -> Self {
-        Self { place, program, numbers: AtomicU64::new(0), connection: tokio::sync::Mutex::default() }
+    pub fn new(paths: HostPaths, program: PathBuf) -> Self {
+        Self { paths, program, numbers: AtomicU64::new(0), connection: tokio::sync::Mutex::default() }
     }
 
     /// Has an event of the proxy `agent` settled in this directory. `S` is the reply of the proxy's adapter.
     ///
     /// # Errors
     /// One sentence, if the event could not be settled.
-    pub async fn settle<S: DeserializeOwned>(
+    pub async fn ask<S: DeserializeOwned>(
         &self,
         agent: &str,
         directory: &Path,
         event: &impl Serialize,
-        waits: Waits<'_>,
+        on_wait: LongWaitCallback<'_>,
     ) -> Result<S, String> {
         let message = serde_json::to_vec(event).map_err(|error| format!("the event cannot be written: {error}"))?;
         let request = HookRequest {
@@ -65,10 +61,10 @@ impl Resident {
             point: String::new(),
             directory: directory.to_owned(),
             // The host settles only events of its own directories.
-            variables: place::directories().variables(),
+            variables: paths::directories().variables(),
             message,
         };
-        match self.ask(request, waits).await {
+        match self.send(request, on_wait).await {
             Ok(Response::Reply { stdout, .. }) => serde_json::from_slice(&stdout)
                 .map_err(|error| format!("the resident host's reply cannot be read: {error}")),
             Ok(Response::Refused(why)) => Err(why),
@@ -77,31 +73,31 @@ impl Resident {
         }
     }
 
-    async fn ask(&self, request: HookRequest, waits: Waits<'_>) -> Result<Response, ConnectionError> {
-        let deadline = Instant::now() + WITHIN;
+    async fn send(&self, request: HookRequest, on_wait: LongWaitCallback<'_>) -> Result<Response, ConnectionError> {
+        let deadline = Instant::now() + CALL_TIMEOUT;
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-        let frame = Numbered::Hook { number, request }.to_frame();
+        let frame = NumberedRequest::Hook { number, request }.to_frame();
         // The host closes the connection when a frame is longer.
         if frame.len() > MAX_FRAME {
             return Ok(Response::Refused(format!("the event has more than {MAX_FRAME} bytes")));
         }
         loop {
             let connection = timeout_at(deadline, self.connection(deadline)).await.map_err(too_late)??;
-            match connection.converse(number, frame.clone(), deadline, waits).await {
+            match connection.converse(number, frame.clone(), deadline, on_wait).await {
                 // A host that ended meanwhile may have recorded the event. It is settled again, so that no event stays unsettled.
-                Err(ConnectionError::Closed) if Instant::now() < deadline => sleep(INTERVAL).await,
+                Err(ConnectionError::Closed) if Instant::now() < deadline => sleep(START_INTERVAL).await,
                 answered => return answered,
             }
         }
     }
 
     /// Returns the kept connection, or opens a new one.
-    async fn connection(&self, deadline: Instant) -> Result<Connection, ConnectionError> {
+    async fn connection(&self, deadline: Instant) -> Result<SharedConnection, ConnectionError> {
         let mut kept = self.connection.lock().await;
         if let Some(connection) = kept.as_ref().filter(|connection| !connection.has_ended()) {
             return Ok(connection.clone());
         }
-        let connection = Connection::over(self.connect(deadline).await?);
+        let connection = SharedConnection::over(self.connect(deadline).await?);
         *kept = Some(connection.clone());
         Ok(connection)
     }
@@ -110,7 +106,7 @@ impl Resident {
     async fn connect(&self, deadline: Instant) -> Result<UnixStream, ConnectionError> {
         let mut starting: Option<StartingHost> = None;
         loop {
-            let error = match connection::open(&self.place, Deadline::within(AT_ONCE, None)) {
+            let error = match connection::open(&self.paths, Deadline::within(CONNECT_TIMEOUT, None)) {
                 Ok(stream) => return Ok(UnixStream::from_std(stream)?),
                 Err(error) => error,
             };
@@ -125,37 +121,37 @@ impl Resident {
             }
             match starting.take() {
                 None if is_there => {}
-                None => starting = StartingHost::spawn(&self.program, &Directories::default(), &self.place)?,
+                None => starting = StartingHost::spawn(&self.program, &Directories::default(), &self.paths)?,
                 Some(mut host) => starting = if host.has_yielded()? { None } else { Some(host) },
             }
-            sleep(INTERVAL).await;
+            sleep(START_INTERVAL).await;
         }
     }
 }
 
 /// A kept connection.
 #[derive(Clone, Debug)]
-struct Connection {
+struct SharedConnection {
     frames: mpsc::UnboundedSender<Vec<u8>>,
-    waiting: Arc<Mutex<Waiting>>,
+    waiting: Arc<Mutex<PendingResponses>>,
 }
 
 /// The receivers of responses, by the numbers of their events.
 #[derive(Debug, Default)]
-struct Waiting {
+struct PendingResponses {
     events: HashMap<u64, mpsc::UnboundedSender<Response>>,
     /// True if no more responses will arrive.
     has_ended: bool,
 }
 
-impl Waiting {
+impl PendingResponses {
     fn end(&mut self) {
         self.has_ended = true;
         self.events.clear();
     }
 }
 
-impl Connection {
+impl SharedConnection {
     /// Starts the reader and the writer of a new stream. Must be called within the runtime.
     fn over(stream: UnixStream) -> Self {
         let (input, output) = stream.into_split();
@@ -177,7 +173,7 @@ impl Connection {
         number: u64,
         frame: Vec<u8>,
         mut deadline: Instant,
-        waits: Waits<'_>,
+        on_wait: LongWaitCallback<'_>,
     ) -> Result<Response, ConnectionError> {
         let (send, mut responses) = mpsc::unbounded_channel();
         {
@@ -187,7 +183,7 @@ impl Connection {
             }
             waiting.events.insert(number, send);
         }
-        let waits_for = WaitsFor { connection: self, number };
+        let wait = ResponseWait { connection: self, number };
         self.frames.send(frame).map_err(|_| ConnectionError::Closed)?;
         loop {
             let silent = Instant::now() + SILENCE_TIMEOUT;
@@ -205,11 +201,11 @@ impl Connection {
             match response {
                 Some(Response::Waiting { seconds: 0 }) => {}
                 Some(Response::Waiting { seconds }) => {
-                    waits(seconds);
-                    deadline = Instant::now() + Duration::from_secs(u64::from(seconds)) + FOR_THE_ANSWER;
+                    on_wait(seconds);
+                    deadline = Instant::now() + Duration::from_secs(u64::from(seconds)) + DELIVERY_TIMEOUT;
                 }
                 Some(response) => {
-                    waits_for.answered();
+                    wait.answered();
                     return Ok(response);
                 }
                 None => return Err(ConnectionError::Closed),
@@ -219,26 +215,26 @@ impl Connection {
 }
 
 /// A wait for the response to an event. If it is dropped before the response, the resident host is told that nobody waits.
-struct WaitsFor<'a> {
-    connection: &'a Connection,
+struct ResponseWait<'a> {
+    connection: &'a SharedConnection,
     number: u64,
 }
 
-impl WaitsFor<'_> {
+impl ResponseWait<'_> {
     fn answered(self) {
         lock(&self.connection.waiting).events.remove(&self.number);
     }
 }
 
-impl Drop for WaitsFor<'_> {
+impl Drop for ResponseWait<'_> {
     fn drop(&mut self) {
         if lock(&self.connection.waiting).events.remove(&self.number).is_some() {
-            let _ = self.connection.frames.send(Numbered::Gone { number: self.number }.to_frame());
+            let _ = self.connection.frames.send(NumberedRequest::Gone { number: self.number }.to_frame());
         }
     }
 }
 
-fn lock(waiting: &Mutex<Waiting>) -> MutexGuard<'_, Waiting> {
+fn lock(waiting: &Mutex<PendingResponses>) -> MutexGuard<'_, PendingResponses> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -251,7 +247,7 @@ async fn write(mut output: OwnedWriteHalf, mut frames: mpsc::UnboundedReceiver<V
 }
 
 /// Hands responses to the tasks that wait for them, until the stream ends.
-async fn read(input: OwnedReadHalf, waiting: Arc<Mutex<Waiting>>) {
+async fn read(input: OwnedReadHalf, waiting: Arc<Mutex<PendingResponses>>) {
     // Without a buffer each frame would take several system calls.
     let mut input = BufReader::new(input);
     while let Ok((number, response)) = receive(&mut input).await {
@@ -277,5 +273,5 @@ async fn receive(input: &mut BufReader<OwnedReadHalf>) -> Result<(u64, Response)
 }
 
 fn too_late<E>(_: E) -> ConnectionError {
-    ConnectionError::TooLate(WITHIN)
+    ConnectionError::TooLate(CALL_TIMEOUT)
 }

@@ -2,7 +2,7 @@
 
 use crate::frame::{FrameError, MAX_FRAME, Request, Response};
 use crate::json_end::JsonEnd;
-use crate::place::{MAX_SOCKET_PATH, Place};
+use crate::paths::{HostPaths, MAX_SOCKET_PATH};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io::{self, Read, Write};
@@ -20,7 +20,11 @@ const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 const QUEUE_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Time that an answer may take on its way after the host's own time is over.
-const FOR_THE_ANSWER: Duration = Duration::from_secs(5);
+pub const DELIVERY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Timeout of one attempt to connect while a host starts: before the host listens, a program that accepts no connections may hold the
+/// socket. A caller with an async runtime blocks its thread for this long.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Time without a frame after which the other side counts as dead. A resident host that works on an event sends one each second.
 pub const SILENCE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -89,23 +93,23 @@ impl<'a> Deadline<'a> {
 
     /// Returns a deadline of another length, which begins now.
     #[must_use]
-    pub fn again(self, within: Duration) -> Self {
+    pub fn restarted(self, within: Duration) -> Self {
         Self { began: Instant::now(), within, ..self }
     }
 
     /// Returns the earlier of this deadline and one that passes after `within` from now.
     #[must_use]
     pub fn at_most(self, within: Duration) -> Self {
-        self.again(within.min(self.within.saturating_sub(self.began.elapsed())))
+        self.restarted(within.min(self.within.saturating_sub(self.began.elapsed())))
     }
 
     /// Returns a deadline for an answer that takes `seconds`, plus the time for its way. For 0 seconds, returns `self`.
     #[must_use]
-    pub fn that_takes_long(self, seconds: u32) -> Self {
+    pub fn extended_by(self, seconds: u32) -> Self {
         if seconds == 0 {
             return self;
         }
-        self.again(Duration::from_secs(u64::from(seconds)) + FOR_THE_ANSWER)
+        self.restarted(Duration::from_secs(u64::from(seconds)) + DELIVERY_TIMEOUT)
     }
 
     /// Returns the time that is left.
@@ -204,8 +208,8 @@ impl Connection {
     ///
     /// # Errors
     /// [`ConnectionError::NotThere`] if no process listens on the socket, and others.
-    pub fn open(place: &Place, deadline: Deadline<'_>) -> Result<Self, ConnectionError> {
-        Ok(Self { stream: open(place, deadline)? })
+    pub fn open(paths: &HostPaths, deadline: Deadline<'_>) -> Result<Self, ConnectionError> {
+        Ok(Self { stream: open(paths, deadline)? })
     }
 
     /// Sends a request.
@@ -250,9 +254,9 @@ impl Connection {
 ///
 /// # Errors
 /// The errors of [`Connection::open`].
-pub fn open(place: &Place, deadline: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
-    let socket = place.socket();
-    let stream = connect(place, deadline).map_err(|error| match error {
+pub fn open(paths: &HostPaths, deadline: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
+    let socket = paths.socket();
+    let stream = connect(paths, deadline).map_err(|error| match error {
         ConnectionError::Io(error)
             if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) =>
         {
@@ -287,13 +291,13 @@ fn read_exactly(
     deadline: Deadline<'_>,
 ) -> Result<Vec<u8>, ConnectionError> {
     let mut bytes = Vec::new();
-    let mut piece = vec![0; count.min(CHUNK_SIZE)];
+    let mut chunk = vec![0; count.min(CHUNK_SIZE)];
     while bytes.len() < count {
         deadline.wait(from, PollFlags::POLLIN)?;
         let room = (count - bytes.len()).min(CHUNK_SIZE);
-        match from.read(piece.get_mut(..room).unwrap_or_default()) {
+        match from.read(chunk.get_mut(..room).unwrap_or_default()) {
             Ok(0) => return Err(ConnectionError::Closed),
-            Ok(read) => bytes.extend_from_slice(piece.get(..read).unwrap_or_default()),
+            Ok(read) => bytes.extend_from_slice(chunk.get(..read).unwrap_or_default()),
             Err(error) if is_for_later(&error) => {}
             Err(error) => return Err(closed(error.into())),
         }
@@ -313,10 +317,10 @@ fn closed(error: ConnectionError) -> ConnectionError {
     }
 }
 
-/// Connects to the socket in the place's directory, or if there is none, to the one that the place names elsewhere.
-fn connect(place: &Place, deadline: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
-    match connect_below(place, deadline) {
-        Err(ConnectionError::Io(error)) if error.kind() == io::ErrorKind::NotFound => match place.other_socket() {
+/// Connects to the socket in the host's directory, or if there is none, to the one that a file there names.
+fn connect(paths: &HostPaths, deadline: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
+    match connect_below(paths, deadline) {
+        Err(ConnectionError::Io(error)) if error.kind() == io::ErrorKind::NotFound => match paths.other_socket() {
             Some(socket) => connect_to(&socket, deadline),
             None => Err(error.into()),
         },
@@ -324,13 +328,13 @@ fn connect(place: &Place, deadline: Deadline<'_>) -> Result<UnixStream, Connecti
     }
 }
 
-/// Connects to the socket in the place's directory, through the open directory if the path is too long for an address.
-fn connect_below(place: &Place, deadline: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
-    let socket = place.socket();
+/// Connects to the socket in the host's directory, through the open directory if the path is too long for an address.
+fn connect_below(paths: &HostPaths, deadline: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
+    let socket = paths.socket();
     if socket.as_os_str().len() <= MAX_SOCKET_PATH {
         return connect_to(&socket, deadline);
     }
-    let directory = std::fs::File::open(place.directory())?;
+    let directory = std::fs::File::open(paths.directory())?;
     connect_to(&short(&directory), deadline)
 }
 

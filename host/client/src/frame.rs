@@ -23,14 +23,14 @@ pub enum Request {
     },
     /// End, once the events under way are settled.
     Stop,
-    /// Keep the connection. From here on each frame to the resident host is a [`Numbered`]. Each frame from it is a response, preceded
+    /// Keep the connection. From here on each frame to the resident host is a [`NumberedRequest`]. Each frame from it is a response, preceded
     /// by the number of its message, eight bytes in little-endian order.
     Keep,
 }
 
 /// A frame to the resident host on a kept connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Numbered {
+pub enum NumberedRequest {
     /// Settle a message. Its number differs from those of all messages under way on the connection.
     Hook {
         /// The number.
@@ -164,7 +164,7 @@ impl HookRequest {
     }
 }
 
-impl Numbered {
+impl NumberedRequest {
     /// Encodes the message as a frame with its length.
     #[must_use]
     pub fn to_frame(&self) -> Vec<u8> {
@@ -337,7 +337,7 @@ impl<'a> Reader<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FrameError, HookRequest, Numbered, Request, Response};
+    use super::{FrameError, HookRequest, NumberedRequest, Request, Response};
     use proptest::prelude::*;
 
     fn body(frame: &[u8]) -> &[u8] {
@@ -355,8 +355,8 @@ mod tests {
             let asked = HookRequest { agent, point, directory: directory.into(), variables, message };
             let request = Request::Hook(asked.clone());
             prop_assert_eq!(Request::from_body(body(&request.to_frame())), Ok(request));
-            for numbered in [Numbered::Hook { number, request: asked }, Numbered::Gone { number }] {
-                prop_assert_eq!(Numbered::from_body(body(&numbered.to_frame())), Ok(numbered));
+            for numbered in [NumberedRequest::Hook { number, request: asked }, NumberedRequest::Gone { number }] {
+                prop_assert_eq!(NumberedRequest::from_body(body(&numbered.to_frame())), Ok(numbered));
             }
         }
 
@@ -380,7 +380,7 @@ mod tests {
         fn what_is_no_frame_is_refused_and_nothing_panics(mut bytes in prop::collection::vec(any::<u8>(), 0..100)) {
             let _ = Response::from_body(&bytes);
             let _ = Response::from_numbered_body(&bytes);
-            let _ = Numbered::from_body(&bytes);
+            let _ = NumberedRequest::from_body(&bytes);
             let _ = Request::from_body(&bytes);
             bytes.splice(0..0, *b"HKH\x01");
             let _ = Request::from_body(&bytes);

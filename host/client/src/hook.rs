@@ -1,32 +1,26 @@
 //! The hook: takes one message of an agent and always returns a reply, even if the resident host fails meanwhile.
 
-use crate::connection::{Connection, ConnectionError, Deadline, SILENCE_TIMEOUT};
+use crate::connection::{CONNECT_TIMEOUT, Connection, ConnectionError, Deadline, SILENCE_TIMEOUT};
 use crate::frame::{FrameError, HookRequest, Request, Response};
-use crate::place::{self, Place};
+use crate::paths::{self, HostPaths};
 use crate::start::{self, StartingHost};
-use crate::unanswered::Unanswered;
+use crate::unanswered_calls::UnansweredCall;
 use hookhost_agents::directories::{Contradiction, Directories};
+use hookhost_agents::plan::OnFailure;
 use hookhost_agents::json::MAX_BYTES;
 use hookhost_agents::message::VARIABLES;
-use hookhost_agents::plan::OnFailure;
 use hookhost_agents::{Adapter, Message, Reply, detect, reason};
 use std::io::{self, Read};
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// Time limit of a call, unless the agent waits for less time or the resident host says that this call takes long.
-pub const WITHIN: Duration = Duration::from_secs(10);
-
-/// Poll interval while a resident host ends.
-const STOP_INTERVAL: Duration = Duration::from_millis(10);
+pub const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time that a resident host may take to listen after a hook has started it. This time does not count towards the event's deadline.
 const START_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Timeout of one connection to a host that starts: before it, a program that accepts no connections may hold the socket.
-const CONNECT_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Poll intervals while a resident host starts: the first and the longest one. Each interval is twice the one before.
 const START_INTERVALS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(16)];
@@ -54,13 +48,13 @@ pub struct HookReply {
     /// The reply.
     pub reply: Reply,
     /// The call, if no resident host answered it.
-    pub unanswered: Option<Unanswered>,
+    pub unanswered: Option<UnansweredCall>,
 }
 
 impl Hook<'_> {
     /// Reads the message and returns the reply.
     pub fn run(&self, mut input: impl Read + AsFd) -> HookReply {
-        let deadline = Deadline::within(self.within(), Some(self.interrupted));
+        let deadline = Deadline::within(self.call_timeout(), Some(self.interrupted));
         let directory = std::env::current_dir().unwrap_or_default();
         // One byte above the limit, so that a message that is too long is recognised as such.
         let message = match deadline.read_json(&mut input, MAX_BYTES + 1) {
@@ -75,12 +69,12 @@ impl Hook<'_> {
             return Self { on_failure: OnFailure::Deny, fixed: self.fixed.clone(), ..*self }
                 .unanswered(&message, &directory, &why);
         }
-        let of_agents = VARIABLES.iter().filter_map(|&name| Some((name.to_owned(), std::env::var(name).ok()?)));
+        let agent_variables = VARIABLES.iter().filter_map(|&name| Some((name.to_owned(), std::env::var(name).ok()?)));
         let request = HookRequest {
             agent: self.adapter.agent().name.to_owned(),
             point: self.point.unwrap_or_default().to_owned(),
             directory: directory.clone(),
-            variables: of_agents.chain(self.directories().variables()).collect(),
+            variables: agent_variables.chain(self.directories().variables()).collect(),
             message,
         };
         let response = self.ask(&request, deadline);
@@ -103,13 +97,13 @@ impl Hook<'_> {
 
     /// Returns the directories of hookhost's files. Those of the command line take precedence over those of the environment.
     fn directories(&self) -> Directories {
-        self.fixed.clone().or(place::directories())
+        self.fixed.clone().or(paths::directories())
     }
 
-    /// Returns the place of the resident host, or `None` if no state directory is known.
+    /// Returns the paths of the resident host, or `None` if no state directory is known.
     #[must_use]
-    pub fn place(&self) -> Option<Place> {
-        self.directories().state.map(|state| Place::below(&state))
+    pub fn paths(&self) -> Option<HostPaths> {
+        self.directories().state.map(|state| HostPaths::below(&state))
     }
 
     fn contradicted(&self, Contradiction { variable, leads_to, fixed, .. }: &Contradiction) -> String {
@@ -123,52 +117,53 @@ impl Hook<'_> {
     }
 
     /// Returns the time limit of a call about which no person is asked.
-    fn within(&self) -> Duration {
-        WITHIN.min(self.agents_time())
+    fn call_timeout(&self) -> Duration {
+        CALL_TIMEOUT.min(self.agent_timeout())
     }
 
     /// Returns the maximum time for this call: 70 % of the time that the agent waits.
-    fn agents_time(&self) -> Duration {
+    fn agent_timeout(&self) -> Duration {
         let point = self.point.and_then(|point| self.adapter.agent().point(point));
-        point.map_or(WITHIN, |point| Duration::from_secs(u64::from(point.timeout))).mul_f32(0.7)
+        point.map_or(CALL_TIMEOUT, |point| Duration::from_secs(u64::from(point.timeout))).mul_f32(0.7)
     }
 
     /// Has the resident host settle the message, and starts a host if none runs. If the host dies meanwhile, the next one gets the
     /// same message. The store knows the calls that are already settled.
     fn ask(&self, request: &HookRequest, mut deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
         let began = Instant::now();
-        let Some(place) = self.place() else {
+        let Some(paths) = self.paths() else {
             return Err(io::Error::other("no directory for it is known: set HOME or HOOKHOST_STATE_DIR").into());
         };
         let mut connection = None;
         for _ in 0..MAX_HOSTS {
-            match settled(&place, connection.take(), request, deadline) {
+            match send_event(&paths, connection.take(), request, deadline) {
                 Attempt::Answered(answered) => return answered,
-                Attempt::Died => connection = Some(self.started(&place, None)?),
+                Attempt::Died => connection = Some(self.connect_to_new_host(&paths, None)?),
                 Attempt::Stuck { process } => {
-                    start::end_stuck(process, &place);
-                    connection = Some(self.started(&place, process)?);
+                    start::end_stuck(process, &paths);
+                    connection = Some(self.connect_to_new_host(&paths, process)?);
                 }
             }
-            deadline = deadline.again(self.within().min(self.agents_time().saturating_sub(began.elapsed())));
+            deadline =
+                deadline.restarted(self.call_timeout().min(self.agent_timeout().saturating_sub(began.elapsed())));
         }
         Err(ConnectionError::Closed)
     }
 
     /// Connects to a resident host that this hook or another one starts. Ignores the process that is `stuck`.
-    fn started(&self, place: &Place, stuck: Option<u32>) -> Result<Connection, ConnectionError> {
-        let deadline = Deadline::within(START_TIMEOUT.min(self.agents_time()), Some(self.interrupted));
+    fn connect_to_new_host(&self, paths: &HostPaths, stuck: Option<u32>) -> Result<Connection, ConnectionError> {
+        let deadline = Deadline::within(START_TIMEOUT.min(self.agent_timeout()), Some(self.interrupted));
         let program = start::program()?;
         let [mut interval, longest] = START_INTERVALS;
-        let mut host = StartingHost::spawn(&program, &self.fixed, place)?;
+        let mut host = StartingHost::spawn(&program, &self.fixed, paths)?;
         loop {
-            match Connection::open(place, deadline.at_most(CONNECT_TIMEOUT)) {
+            match Connection::open(paths, deadline.at_most(CONNECT_TIMEOUT)) {
                 Ok(connection) if stuck.is_none() || connection.process() != stuck => return Ok(connection),
                 Ok(_) | Err(ConnectionError::NotThere(_) | ConnectionError::TooLate(_)) => {}
                 Err(error) => return Err(error),
             }
             match host.take() {
-                None => host = StartingHost::spawn(&program, &self.fixed, place)?,
+                None => host = StartingHost::spawn(&program, &self.fixed, paths)?,
                 Some(mut starting) => host = if starting.has_yielded()? { None } else { Some(starting) },
             }
             let left = deadline.left().map_err(|error| match error {
@@ -195,7 +190,7 @@ impl Hook<'_> {
         };
         let name = adapter.agent().name;
         let allows = self.on_failure == OnFailure::Allow;
-        let unanswered = Unanswered::now(name, point.as_deref().unwrap_or_default(), why, allows);
+        let unanswered = UnansweredCall::now(name, point.as_deref().unwrap_or_default(), why, allows);
         let why = reason::not_settled(name, why);
         let reply = match &read {
             _ if allows => adapter.neutral(point.as_deref()),
@@ -218,31 +213,31 @@ enum Attempt {
 }
 
 /// Has the resident host settle a message, over the open connection or a new one.
-fn settled(
-    place: &Place,
+fn send_event(
+    paths: &HostPaths,
     connection: Option<Connection>,
     request: &HookRequest,
     mut deadline: Deadline<'_>,
 ) -> Attempt {
     let reached = deadline.at_most(SILENCE_TIMEOUT);
-    let opened = connection.map_or_else(|| Connection::open(place, reached), Ok);
+    let opened = connection.map_or_else(|| Connection::open(paths, reached), Ok);
     let mut connection = match opened {
         Ok(connection) => connection,
-        Err(error) => return attempt(Err(error), deadline, None),
+        Err(error) => return classify(Err(error), deadline, None),
     };
     let process = connection.process();
     if let Err(error) = connection.send(&Request::Hook(request.clone()), reached) {
-        return attempt(Err(error), deadline, process);
+        return classify(Err(error), deadline, process);
     }
     loop {
         match connection.receive_at_work(deadline) {
-            Ok(Response::Waiting { seconds }) => deadline = deadline.that_takes_long(seconds),
-            received => return attempt(received, deadline, process),
+            Ok(Response::Waiting { seconds }) => deadline = deadline.extended_by(seconds),
+            received => return classify(received, deadline, process),
         }
     }
 }
 
-fn attempt(received: Result<Response, ConnectionError>, deadline: Deadline<'_>, process: Option<u32>) -> Attempt {
+fn classify(received: Result<Response, ConnectionError>, deadline: Deadline<'_>, process: Option<u32>) -> Attempt {
     match received {
         Err(ConnectionError::NotThere(_) | ConnectionError::Closed) => Attempt::Died,
         Err(ConnectionError::Silent { .. } | ConnectionError::Frame(_)) => Attempt::Stuck { process },
@@ -251,56 +246,6 @@ fn attempt(received: Result<Response, ConnectionError>, deadline: Deadline<'_>, 
         Ok(Response::Refused(why)) if why == FrameError::OtherVersion.to_string() => Attempt::Stuck { process },
         answered => Attempt::Answered(answered),
     }
-}
-
-/// Returns the status of the resident host and the rules that are active in `directory`, as a JSON object.
-///
-/// # Errors
-/// If no resident host runs, or it does not answer.
-pub fn status(place: &Place, directory: &Path, within: Duration) -> Result<String, ConnectionError> {
-    let deadline = Deadline::within(within, None);
-    let mut connection = Connection::open(place, deadline)?;
-    connection.send(&Request::Status { directory: PathBuf::from(directory) }, deadline)?;
-    match connection.receive(deadline)? {
-        Response::Status(json) => Ok(json),
-        _ => Err(FrameError::Garbage.into()),
-    }
-}
-
-/// Tells the resident host to end once the events under way are settled. Waits until it has ended, even if it was already ending.
-///
-/// # Errors
-/// If no resident host runs, or it does not end in time.
-pub fn stop(place: &Place, within: Duration) -> Result<(), ConnectionError> {
-    let deadline = Deadline::within(within, None);
-    let mut was_there = false;
-    loop {
-        match told_to_stop(place, deadline) {
-            // A host that ends has no socket any more, and its successor may start in the same process.
-            Err(ConnectionError::NotThere(_)) if is_locked(place) => was_there = true,
-            Err(ConnectionError::NotThere(_)) if was_there => return Ok(()),
-            Err(ConnectionError::Closed) if !is_locked(place) => return Ok(()),
-            Err(ConnectionError::Closed) => was_there = true,
-            told => return told,
-        }
-        std::thread::sleep(STOP_INTERVAL.min(deadline.left()?));
-    }
-}
-
-/// Sends the request to stop, and waits until the host closes the connection, which it does at its end.
-fn told_to_stop(place: &Place, deadline: Deadline<'_>) -> Result<(), ConnectionError> {
-    let mut connection = Connection::open(place, deadline)?;
-    connection.send(&Request::Stop, deadline)?;
-    match connection.receive(deadline)? {
-        Response::Refused(why) => Err(io::Error::other(why).into()),
-        _ => Err(FrameError::Garbage.into()),
-    }
-}
-
-/// Returns true if a process holds the lock of the resident host.
-fn is_locked(place: &Place) -> bool {
-    let lock = std::fs::File::open(place.lock());
-    lock.is_ok_and(|lock| matches!(lock.try_lock(), Err(std::fs::TryLockError::WouldBlock)))
 }
 
 impl std::fmt::Debug for Hook<'_> {

@@ -1,4 +1,4 @@
-//! The place of a user's resident host: a directory that only the user can reach.
+//! The paths of a user's resident host, in a directory that only the user can reach.
 
 use hookhost_agents::directories::{DIRECTORY_VARIABLES, Directories};
 use std::io::Read as _;
@@ -25,12 +25,12 @@ const MAX_PATH: u64 = 4096;
 
 /// The directory of the resident host's socket and of its locks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct HostPaths {
     directory: PathBuf,
 }
 
-impl Place {
-    /// Returns the place below a state directory.
+impl HostPaths {
+    /// Returns the paths below a state directory.
     #[must_use]
     pub fn below(state: &Path) -> Self {
         Self { directory: state.join("run") }

@@ -14,10 +14,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
 
 /// The exit code that most agents read as a denial.
-const NO: u8 = 2;
+const DENIAL_EXIT_CODE: u8 = 2;
 
 /// The signals that end the process by default and ask it to end: those of users, timers and terminals.
-const ENDING: [i32; 10] = [
+const TERMINATION_SIGNALS: [i32; 10] = [
     signal::SIGTERM,
     signal::SIGINT,
     signal::SIGHUP,
@@ -34,12 +34,16 @@ const ENDING: [i32; 10] = [
 pub fn watch_signals() -> &'static AtomicBool {
     static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| {
         let interrupted = Arc::new(AtomicBool::new(false));
-        for signal in ENDING {
+        for signal in TERMINATION_SIGNALS {
             // Without a handler the signal ends the process at once, which is its default anyway.
             let _ = flag::register(signal, Arc::clone(&interrupted));
         }
         // A failed allocation and a stack overflow abort the process.
-        let _ = flag::register_conditional_shutdown(signal::SIGABRT, NO.into(), Arc::new(AtomicBool::new(true)));
+        let _ = flag::register_conditional_shutdown(
+            signal::SIGABRT,
+            DENIAL_EXIT_CODE.into(),
+            Arc::new(AtomicBool::new(true)),
+        );
         interrupted
     });
     &INTERRUPTED
@@ -69,8 +73,8 @@ pub fn run(adapter: &'static Adapter, point: Option<&str>, on_failure: OnFailure
     });
     let code = say(&reply);
     // Notes the call last: whatever ends this process meanwhile, the agent has its reply.
-    let noted = unanswered.map(|call| match hook.place() {
-        Some(place) => call.note(&place),
+    let noted = unanswered.map(|call| match hook.paths() {
+        Some(paths) => call.note(&paths),
         None => Err(io::Error::other("no directory for it is known")),
     });
     if let Some(Err(error)) = noted {
@@ -82,31 +86,31 @@ pub fn run(adapter: &'static Adapter, point: Option<&str>, on_failure: OnFailure
 /// Prints the reply. Returns the exit code, which means a denial if the reply cannot be printed.
 #[must_use]
 pub fn say(reply: &Reply) -> u8 {
-    let printed = printed(&reply.stdout);
+    let printed = print(&reply.stdout);
     let _ = io::stderr().write_all(reply.stderr.as_bytes());
     match printed {
         Ok(()) => reply.exit,
         Err(error) => {
             let _ = writeln!(io::stderr(), "hookhost could not print its reply: {error}");
-            NO
+            DENIAL_EXIT_CODE
         }
     }
 }
 
-fn printed(text: &str) -> io::Result<()> {
+fn print(text: &str) -> io::Result<()> {
     if text.is_empty() {
         return Ok(());
     }
     let mut stdout = io::stdout();
     // A closed standard output also leads here: Rust opens `/dev/null` for each program that starts without one.
-    if is_nowhere(stdout.as_fd())? {
+    if is_null_device(stdout.as_fd())? {
         return Err(io::Error::other("nobody reads the standard output"));
     }
     stdout.write_all(text.as_bytes())?;
     stdout.flush()
 }
 
-fn is_nowhere(output: BorrowedFd<'_>) -> io::Result<bool> {
+fn is_null_device(output: BorrowedFd<'_>) -> io::Result<bool> {
     // Opens no file: the process may have no descriptor left.
     let output = fstat(output)?;
     let is_device = output.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFCHR.bits();

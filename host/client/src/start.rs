@@ -1,7 +1,7 @@
 //! Starts the resident host, and ends one that is stuck.
 
 use crate::connection::ConnectionError;
-use crate::place::Place;
+use crate::paths::HostPaths;
 use hookhost_agents::directories::Directories;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
@@ -45,19 +45,19 @@ impl StartingHost {
     ///
     /// # Errors
     /// If it cannot be started.
-    pub fn spawn(program: &Path, fixed: &Directories, place: &Place) -> io::Result<Option<Self>> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(place.directory())?;
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(place.starting())?;
+    pub fn spawn(program: &Path, fixed: &Directories, paths: &HostPaths) -> io::Result<Option<Self>> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(paths.directory())?;
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(paths.starting())?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) if error.raw_os_error() == Some(Errno::ENOLCK as i32) => {
                 let why = "lies on a file system without locks: name a directory on another one in HOOKHOST_STATE_DIR";
-                return Err(io::Error::other(format!("{} {why}", place.directory().display())));
+                return Err(io::Error::other(format!("{} {why}", paths.directory().display())));
             }
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        let log = log(place)?;
+        let log = log(paths)?;
         let log_length = log.metadata()?.len();
         keep_inherited_files();
         let process = Command::new(program)
@@ -68,7 +68,7 @@ impl StartingHost {
             .stdout(Stdio::null())
             .stderr(log)
             .spawn()?;
-        Ok(Some(Self { process, log: place.log(), log_length, _lock: lock }))
+        Ok(Some(Self { process, log: paths.log(), log_length, _lock: lock }))
     }
 
     /// Returns true if the process has ended because another one is the resident host.
@@ -95,8 +95,8 @@ impl StartingHost {
 }
 
 /// Opens the resident host's log for appending. Empties it if it is larger than [`MAX_LOG`].
-fn log(place: &Place) -> io::Result<File> {
-    let log = OpenOptions::new().create(true).append(true).mode(0o600).open(place.log())?;
+fn log(paths: &HostPaths) -> io::Result<File> {
+    let log = OpenOptions::new().create(true).append(true).mode(0o600).open(paths.log())?;
     if log.metadata()?.len() > MAX_LOG {
         log.set_len(0)?;
     }
@@ -105,12 +105,12 @@ fn log(place: &Place) -> io::Result<File> {
 
 /// Ends a resident host that is silent or of another version, so that the next one gets its lock. Leaves the process alone if it is no
 /// `hookhost serve` or belongs to another user.
-pub fn end_stuck(process: Option<u32>, place: &Place) {
+pub fn end_stuck(process: Option<u32>, paths: &HostPaths) {
     let Some(process) = process.filter(|process| is_resident_host(*process)) else { return };
     let Ok(number) = i32::try_from(process) else { return };
     if kill(Pid::from_raw(number), Signal::SIGKILL).is_ok() {
         let why = "it sent nothing for 3 seconds, or another version of the protocol";
-        let _ = log(place).and_then(|mut log| writeln!(log, "the hook has ended process {process}: {why}"));
+        let _ = log(paths).and_then(|mut log| writeln!(log, "the hook has ended process {process}: {why}"));
     }
 }
 

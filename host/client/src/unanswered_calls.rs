@@ -1,6 +1,6 @@
 //! Calls that no resident host answered. The hook writes a line for each; the next resident host records them.
 
-use crate::place::Place;
+use crate::paths::HostPaths;
 use nix::fcntl::OFlag;
 use serde_json::{Value, json};
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
@@ -13,12 +13,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const MAX_BYTES: u64 = 1024 * 1024;
 
 /// Number of attempts to open the file while a resident host takes it.
-const TRIES: u32 = 10;
+const MAX_OPEN_ATTEMPTS: u32 = 10;
 
 /// A call that no resident host answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Unanswered {
+pub struct UnansweredCall {
     /// The agent.
     pub agent: String,
     /// The hook point; empty if it is not known.
@@ -31,7 +31,7 @@ pub struct Unanswered {
     pub was_allowed: bool,
 }
 
-impl Unanswered {
+impl UnansweredCall {
     /// Creates a call with the current time.
     #[must_use]
     pub fn now(agent: &str, point: &str, why: &str, was_allowed: bool) -> Self {
@@ -60,9 +60,9 @@ impl Unanswered {
     ///
     /// # Errors
     /// If the file cannot be written. Only the agent can then be told.
-    pub fn note(&self, place: &Place) -> io::Result<()> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(place.directory())?;
-        let mut file = opened(&place.unanswered())?;
+    pub fn note(&self, paths: &HostPaths) -> io::Result<()> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(paths.directory())?;
+        let mut file = open_for_appending(&paths.unanswered())?;
         if file.metadata()?.len() >= MAX_BYTES {
             return Err(io::Error::other(format!("more than {MAX_BYTES} bytes are noted there already")));
         }
@@ -71,8 +71,8 @@ impl Unanswered {
 }
 
 /// Opens the file for appending, with a shared lock. As long as it is open, no resident host reads it.
-fn opened(path: &Path) -> io::Result<File> {
-    for _ in 0..TRIES {
+fn open_for_appending(path: &Path) -> io::Result<File> {
+    for _ in 0..MAX_OPEN_ATTEMPTS {
         // The open must not wait for a reader if a pipe is in the file's place.
         let flags = OFlag::O_NONBLOCK.bits();
         let file = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path)?;
@@ -90,25 +90,25 @@ fn is_same(there: &Metadata, file: &File) -> bool {
     file.metadata().is_ok_and(|file| (file.dev(), file.ino()) == (there.dev(), there.ino()))
 }
 
-/// Noted calls. Their file stays until they are recorded, so that a host that is killed meanwhile loses none.
+/// The noted calls. Their file stays until they are recorded, so that a host that is killed meanwhile loses none.
 #[derive(Debug)]
-pub struct Noted {
+pub struct UnansweredCalls {
     /// The calls, in the order of the file.
-    pub calls: Vec<Unanswered>,
+    pub calls: Vec<UnansweredCall>,
     file: PathBuf,
 }
 
-impl Noted {
+impl UnansweredCalls {
     /// Takes all noted calls. Skips lines that cannot be read. Returns `None` if there are none, or a hook is writing one at this
     /// moment. Only the resident host calls it.
     ///
     /// # Errors
     /// If the file exists and cannot be taken.
-    pub fn take(place: &Place) -> io::Result<Option<Self>> {
-        let file = place.unanswered().with_extension("taken");
+    pub fn take(paths: &HostPaths) -> io::Result<Option<Self>> {
+        let file = paths.unanswered().with_extension("taken");
         // A file with this name was taken by a host that did not record it.
         if !file.exists() {
-            match fs::rename(place.unanswered(), &file) {
+            match fs::rename(paths.unanswered(), &file) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
                 renamed => renamed?,
             }
@@ -122,7 +122,7 @@ impl Noted {
         let mut bytes = Vec::new();
         taken.take(2 * MAX_BYTES).read_to_end(&mut bytes)?;
         let lines = bytes.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
-        let calls = lines.filter_map(|value| Unanswered::of_json(&value)).collect();
+        let calls = lines.filter_map(|value| UnansweredCall::of_json(&value)).collect();
         Ok(Some(Self { calls, file }))
     }
 
@@ -137,40 +137,40 @@ impl Noted {
 
 #[cfg(test)]
 mod tests {
-    use super::{Noted, Unanswered, opened};
-    use crate::place::Place;
+    use super::{UnansweredCall, UnansweredCalls, open_for_appending};
+    use crate::paths::HostPaths;
 
     #[test]
     fn what_nobody_answered_is_taken_until_it_is_recorded() {
         let directory = tempfile::tempdir().unwrap();
-        let place = Place::below(directory.path());
-        assert!(Noted::take(&place).unwrap().is_none());
-        let first = Unanswered::now("codex", "PreToolUse", "no resident \"host\"\nanswered", false);
-        let second = Unanswered::now("claude-code", "", "too late", true);
-        first.note(&place).unwrap();
-        second.note(&place).unwrap();
-        assert_eq!(Noted::take(&place).unwrap().unwrap().calls, [first.clone(), second.clone()]);
+        let paths = HostPaths::below(directory.path());
+        assert!(UnansweredCalls::take(&paths).unwrap().is_none());
+        let first = UnansweredCall::now("codex", "PreToolUse", "no resident \"host\"\nanswered", false);
+        let second = UnansweredCall::now("claude-code", "", "too late", true);
+        first.note(&paths).unwrap();
+        second.note(&paths).unwrap();
+        assert_eq!(UnansweredCalls::take(&paths).unwrap().unwrap().calls, [first.clone(), second.clone()]);
         // The host that took them was killed.
-        let third = Unanswered::now("codex", "Stop", "too late", false);
-        third.note(&place).unwrap();
-        let noted = Noted::take(&place).unwrap().unwrap();
+        let third = UnansweredCall::now("codex", "Stop", "too late", false);
+        third.note(&paths).unwrap();
+        let noted = UnansweredCalls::take(&paths).unwrap().unwrap();
         assert_eq!(noted.calls, [first, second]);
         noted.recorded().unwrap();
-        let noted = Noted::take(&place).unwrap().unwrap();
+        let noted = UnansweredCalls::take(&paths).unwrap().unwrap();
         assert_eq!(noted.calls, [third]);
         noted.recorded().unwrap();
-        assert!(Noted::take(&place).unwrap().is_none());
+        assert!(UnansweredCalls::take(&paths).unwrap().is_none());
     }
 
     #[test]
     fn a_file_to_which_a_hook_is_writing_is_taken_later() {
         let directory = tempfile::tempdir().unwrap();
-        let place = Place::below(directory.path());
-        let call = Unanswered::now("codex", "Stop", "too late", false);
-        call.note(&place).unwrap();
-        let writing = opened(&place.unanswered()).unwrap();
-        assert!(Noted::take(&place).unwrap().is_none());
+        let paths = HostPaths::below(directory.path());
+        let call = UnansweredCall::now("codex", "Stop", "too late", false);
+        call.note(&paths).unwrap();
+        let writing = open_for_appending(&paths.unanswered()).unwrap();
+        assert!(UnansweredCalls::take(&paths).unwrap().is_none());
         drop(writing);
-        assert_eq!(Noted::take(&place).unwrap().unwrap().calls, [call]);
+        assert_eq!(UnansweredCalls::take(&paths).unwrap().unwrap().calls, [call]);
     }
 }

@@ -14,7 +14,7 @@ pub struct ServerName(String);
 /// An error: the text cannot be the name of a server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name:?} cannot be the name of an MCP server: {problem}")]
-pub struct BadName {
+pub struct ServerNameError {
     name: String,
     problem: &'static str,
 }
@@ -24,8 +24,8 @@ impl ServerName {
     ///
     /// # Errors
     /// If the names of its tools could equal those of another server's tools.
-    pub fn new(name: &str) -> Result<Self, BadName> {
-        let wrong = |problem| Err(BadName { name: name.chars().take(40).collect(), problem });
+    pub fn new(name: &str) -> Result<Self, ServerNameError> {
+        let wrong = |problem| Err(ServerNameError { name: name.chars().take(40).collect(), problem });
         let is_of_a_name = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
         if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(is_of_a_name) {
             return wrong("use 1 to 32 letters, digits, `_` and `-`");

@@ -6,7 +6,7 @@ use crate::settler::Settler;
 use hookhost_agents::directories::DIRECTORY_VARIABLES;
 use hookhost_agents::{Message, by_name};
 use hookhost_client::connection::{is_trusted, peer};
-use hookhost_client::frame::{HookRequest, MAX_FRAME, Numbered, Request, Response};
+use hookhost_client::frame::{HookRequest, MAX_FRAME, NumberedRequest, Request, Response};
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::io;
@@ -233,9 +233,9 @@ async fn keep(shared: &Arc<HostState>, mut input: Input, output: OwnedWriteHalf)
             }
             else => return Ok(()),
         };
-        let numbered = body.map_err(drop).and_then(|body| Numbered::from_body(&body).map_err(drop));
+        let numbered = body.map_err(drop).and_then(|body| NumberedRequest::from_body(&body).map_err(drop));
         match (numbered, &sender) {
-            (Ok(Numbered::Hook { number, request }), Some(sender)) => {
+            (Ok(NumberedRequest::Hook { number, request }), Some(sender)) => {
                 let active = ActiveGuard::begin(shared);
                 if !is_active {
                     interval.reset();
@@ -271,9 +271,9 @@ async fn keep(shared: &Arc<HostState>, mut input: Input, output: OwnedWriteHalf)
                     });
                 }
             }
-            (Ok(Numbered::Gone { number }), _) => pending.end(number),
+            (Ok(NumberedRequest::Gone { number }), _) => pending.end(number),
             // The other side has gone, or breaks the protocol.
-            (Err(()), _) | (Ok(Numbered::Hook { .. }), None) => {
+            (Err(()), _) | (Ok(NumberedRequest::Hook { .. }), None) => {
                 pending.clear();
                 sender = None;
             }

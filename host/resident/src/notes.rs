@@ -2,7 +2,7 @@
 
 use hookhost::audit::DeliveryKind;
 use hookhost::{Host, SessionSpec};
-use hookhost_client::unanswered::Unanswered;
+use hookhost_client::unanswered_calls::Unanswered;
 use std::path::Path;
 
 /// Records that an event could not be settled, as far as that is possible. `agent` may be the name of a transport, for a message of an

@@ -10,8 +10,8 @@ use crate::settler::Settler;
 use crate::successor::ProgramWatch;
 use data_encoding::HEXLOWER;
 use hookhost_client::connection::{is_trusted, short};
-use hookhost_client::place::{self, MAX_SOCKET_PATH, Place};
-use hookhost_client::unanswered::Noted;
+use hookhost_client::paths::{self, HostPaths, MAX_SOCKET_PATH};
+use hookhost_client::unanswered_calls::UnansweredCalls;
 use sha2::{Digest as _, Sha256};
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -75,7 +75,7 @@ pub enum EndReason {
 
 /// The lock of the resident host, and its socket.
 pub struct ResidentHost {
-    place: Place,
+    place: HostPaths,
     listener: UnixListener,
     socket_path: PathBuf,
     /// Device and inode of the socket's file.
@@ -99,7 +99,7 @@ impl ResidentHost {
     ///
     /// # Errors
     /// If other users can reach the directory, or no socket can be created.
-    pub fn claim(place: &Place) -> Result<Option<Self>, ResidentError> {
+    pub fn claim(place: &HostPaths) -> Result<Option<Self>, ResidentError> {
         let directory = place.directory();
         let unusable = |why: String| ResidentError::Directory { directory: directory.to_owned(), why };
         fs::DirBuilder::new()
@@ -162,7 +162,7 @@ impl ResidentHost {
         self.listener.set_nonblocking(true)?;
         let listener = tokio::net::UnixListener::from_std(self.listener.try_clone()?)?;
         let shared = Arc::new(HostState {
-            directories: place::directories().variables(),
+            directories: paths::directories().variables(),
             is_on_demand: self.is_on_demand,
             socket: self.socket_path.clone(),
             http_address: self.http.as_ref().and_then(|http| http.listener.local_addr().ok()),
@@ -263,7 +263,7 @@ impl ResidentHost {
 
     /// Records the calls that no resident host answered.
     async fn record_unanswered(&self, settler: &Settler) {
-        let noted = match Noted::take(&self.place) {
+        let noted = match UnansweredCalls::take(&self.place) {
             Ok(Some(noted)) => noted,
             Ok(None) => return,
             Err(error) => return tracing::warn!(%error, "the calls that nobody answered cannot be read"),
@@ -287,7 +287,7 @@ impl std::fmt::Debug for ResidentHost {
 
 /// Listens on the place's socket. Removes an existing file, since the lock proves that no host uses it. If the file system cannot hold
 /// a socket (FAT), listens in the user's runtime directory and writes a file that names the socket.
-fn listen(place: &Place) -> io::Result<(UnixListener, PathBuf)> {
+fn listen(place: &HostPaths) -> io::Result<(UnixListener, PathBuf)> {
     remove(&place.socket_name())?;
     let socket = place.socket();
     let error = match bind(&socket, place.directory()) {

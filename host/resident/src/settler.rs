@@ -14,7 +14,7 @@ use hookhost::contract::Usage;
 use hookhost::{Host, StoreError};
 use hookhost_agents::{Adapter, AgentSession, HookCall, HookEvent, Message, Outcome, Reply, degrade, detect, reason};
 use hookhost_client::hook;
-use hookhost_client::unanswered::Unanswered;
+use hookhost_client::unanswered_calls::Unanswered;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -281,7 +281,7 @@ impl Settler {
         let MessageContext { adapter, call, deadline, on_wait } = context;
         let call = &*in_own_session(call);
         let handle = self.handle(adapter, call, rules)?;
-        if rules.longest > hook::WITHIN / 2 {
+        if rules.longest > hook::CALL_TIMEOUT / 2 {
             on_wait(whole_seconds(rules.longest.min(time_until(deadline))));
         }
         let event = SessionEvent {

@@ -2,7 +2,7 @@
 //! program that the agent runs, or a variable, may have taken it away.
 
 use hookhost::Config;
-use hookhost_client::place::Place;
+use hookhost_client::paths::HostPaths;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// One sentence, if the file is no longer active, or the note cannot be written.
-pub fn check(place: &Place, file: &Path, config: &Config) -> Result<(), String> {
+pub fn check(place: &HostPaths, file: &Path, config: &Config) -> Result<(), String> {
     let note = place.users_file();
     let noted = match fs::read(&note) {
         Ok(noted) => Some(noted),
@@ -36,7 +36,7 @@ pub fn check(place: &Place, file: &Path, config: &Config) -> Result<(), String> 
     }
 }
 
-fn write(place: &Place, note: &Path, file: &Path) -> io::Result<()> {
+fn write(place: &HostPaths, note: &Path, file: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(place.directory())?;
     let mut note = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(note)?;
     note.write_all(file.as_os_str().as_bytes())

@@ -5,11 +5,11 @@ use crate::command::relayed::{self, client, made_of};
 use crate::exit::{CliError, Exit};
 use crate::output;
 use crate::{configuration, interrupt};
-use hookhost_client::place::{self, Place};
-use hookhost_client::resident::Resident;
+use hookhost_client::async_client::AsyncClient;
+use hookhost_client::paths::{self, HostPaths};
 use hookhost_client::start;
+use hookhost_proxy::acp::proxied_servers::ProxyProgram;
 use hookhost_proxy::acp::proxy::Proxy;
-use hookhost_proxy::acp::servers::Program;
 use hookhost_proxy::jsonrpc::relay;
 use hookhost_proxy::server_name::ServerName;
 use std::sync::Arc;
@@ -32,10 +32,10 @@ pub(crate) async fn proxy(args: &AcpArgs) -> Result<Exit, CliError> {
     let _watch = interrupt::watch(cancel.clone(), None)?;
     let places = configuration::places()?;
     let hookhost = start::program().map_err(|error| CliError::new(Exit::Failed, error))?;
-    let program = Program { path: hookhost.to_string_lossy().into_owned(), variables: place::variables() };
-    let resident = Arc::new(Resident::new(Place::below(&places.state), hookhost));
+    let program = ProxyProgram { path: hookhost.to_string_lossy().into_owned(), variables: paths::variables() };
+    let resident = Arc::new(AsyncClient::new(HostPaths::below(&places.state), hookhost));
     let tell = |text: &str| output::note(&output::notice(text));
-    let proxy = Arc::new(Proxy::new(agent.to_string(), configuration::cwd()?, resident, program, Arc::new(tell)));
+    let proxy = Arc::new(Proxy::new(agent.to_string(), configuration::cwd()?, resident, program, tell));
     let started = relayed::start(&format!("the agent {agent}"), &args.program)?;
     let relayed = started
         .until_its_end(&cancel, |server| Ok(relay::run(Arc::clone(&proxy), client(&cancel)?, server, FOR_THE_AGENT)));

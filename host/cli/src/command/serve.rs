@@ -9,12 +9,11 @@ use data_encoding::HEXLOWER;
 use hookhost::Config;
 use hookhost::files::{self, Guard, Links};
 use hookhost_client::connection::{Connection, ConnectionError, Deadline};
-use hookhost_client::place::Place;
-use hookhost_client::{hook, start};
-use hookhost_resident::http::Token;
-use hookhost_resident::{EndReason, ResidentHost, Settler};
-use hookhost_standards::Acs;
+use hookhost_client::paths::HostPaths;
+use hookhost_client::{control, start};
 use hookhost_standards::acs::signature::Secret;
+use hookhost_resident::http::Token;
+use hookhost_resident::{Acs, Ended, Resident, Settler};
 use listenfd::ListenFd;
 use rand::{TryRng as _, rngs::SysRng};
 use serde_json::Value;
@@ -79,12 +78,12 @@ impl From<Exit> for Served {
 }
 
 async fn serve_or_tell(args: &ServeArgs) -> Result<Served, CliError> {
-    let place = Place::below(&configuration::places()?.state);
+    let place = HostPaths::below(&configuration::places()?.state);
     if args.stop {
         return stop(&place).map(Served::from);
     }
     if args.status {
-        let status = hook::status(&place, &configuration::cwd()?, FOR_STATUS).map_err(not_answering)?;
+        let status = control::status(&place, &configuration::cwd()?, FOR_STATUS).map_err(not_answering)?;
         let mut status: Value = serde_json::from_str(&status)
             .map_err(|error| anyhow!("the resident host's status cannot be read: {error}"))?;
         if status["http"].is_string() {
@@ -105,7 +104,7 @@ async fn serve_or_tell(args: &ServeArgs) -> Result<Served, CliError> {
 
 /// Claims the right to be the resident host; `None` if another host has it. A host that a hook has started gives it up for one that
 /// the user starts.
-fn claimed(args: &ServeArgs, place: &Place) -> Result<Option<ResidentHost>, CliError> {
+fn claimed(args: &ServeArgs, place: &HostPaths) -> Result<Option<ResidentHost>, CliError> {
     let began = Instant::now();
     loop {
         if let Some(resident) = ResidentHost::claim(place).map_err(CliError::not_loaded)? {
@@ -121,7 +120,7 @@ fn claimed(args: &ServeArgs, place: &Place) -> Result<Option<ResidentHost>, CliE
                 _ => return Ok(None),
             }
         }
-        let is_of_a_hook = match hook::status(place, Path::new("/"), FOR_STATUS) {
+        let is_of_a_hook = match control::status(place, Path::new("/"), FOR_STATUS) {
             Ok(status) => serde_json::from_str::<Value>(&status).is_ok_and(|status| status["on-demand"] == true),
             // The other host is starting or ending.
             Err(ConnectionError::NotThere(_) | ConnectionError::Closed) if began.elapsed() < FOR_THE_END => {
@@ -135,11 +134,11 @@ fn claimed(args: &ServeArgs, place: &Place) -> Result<Option<ResidentHost>, CliE
                 .advise("hookhost serve --status")
                 .advise("hookhost serve --stop"));
         }
-        hook::stop(place, FOR_THE_END).map_err(not_answering)?;
+        control::stop(place, FOR_THE_END).map_err(not_answering)?;
     }
 }
 
-async fn serve(args: &ServeArgs, place: &Place, resident: ResidentHost) -> Result<Served, CliError> {
+async fn serve(args: &ServeArgs, place: &HostPaths, resident: ResidentHost) -> Result<Served, CliError> {
     // Only the user's own file: a project's file counts in its own directory.
     let own = configuration::places()?.config;
     let config = match configuration::find(None, &own) {
@@ -286,8 +285,8 @@ fn token() -> Result<(PathBuf, String), CliError> {
     Ok((file, secret))
 }
 
-fn stop(place: &Place) -> Result<Exit, CliError> {
-    match hook::stop(place, FOR_THE_END) {
+fn stop(place: &HostPaths) -> Result<Exit, CliError> {
+    match control::stop(place, FOR_THE_END) {
         Ok(()) => output::print("The resident host has ended.\n")?,
         Err(ConnectionError::NotThere(_)) => output::print("There is no resident host.\n")?,
         Err(error) => return Err(not_answering(error)),

@@ -5,21 +5,21 @@ use serde_json::{Value, json};
 /// The counts of one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Summary {
+pub struct CoverageSummary {
     /// Questions for permission.
-    pub permissions: Asked,
+    pub permissions: QuestionCounts,
     /// Those that were put to the editor's user.
     pub to_the_user: usize,
     /// Prompts.
-    pub prompts: Asked,
+    pub prompts: QuestionCounts,
     /// MCP servers behind the proxy.
     pub servers: usize,
     /// MCP servers that were left out.
     pub servers_left_out: usize,
     /// Files that the agent asked the editor to read or write.
-    pub files: Asked,
+    pub files: QuestionCounts,
     /// Commands that the agent asked the editor to run.
-    pub commands: Asked,
+    pub commands: QuestionCounts,
     /// Tool calls that the agent reported as run.
     pub calls: usize,
     /// Those that ran without a question.
@@ -33,7 +33,7 @@ pub struct Summary {
 /// The counts of one kind of question.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Asked {
+pub struct QuestionCounts {
     /// Number of questions.
     pub all: usize,
     /// Number of rejected ones.
@@ -42,8 +42,8 @@ pub struct Asked {
     pub changed: usize,
 }
 
-impl Asked {
-    fn said(self, what: &str, none: &str) -> String {
+impl QuestionCounts {
+    fn to_text(self, what: &str, none: &str) -> String {
         let Self { all, rejected, changed } = self;
         if all == 0 {
             return format!("{what}: {none}");
@@ -58,7 +58,7 @@ impl Asked {
     }
 }
 
-impl Summary {
+impl CoverageSummary {
     /// Returns true if all counts are zero.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -70,12 +70,12 @@ impl Summary {
     pub fn to_text(&self, agent: &str) -> String {
         let Self { servers, servers_left_out, calls, ungated, cut, unrecorded, .. } = self;
         let mut lines = vec![format!("how far the agent {agent} asked; this is no boundary by itself")];
-        let permissions = self.permissions.said("questions for permission", "it never asked");
+        let permissions = self.permissions.to_text("questions for permission", "it never asked");
         lines.push(format!("{permissions}, {} put to you", self.to_the_user));
-        lines.push(self.prompts.said("prompts", "none"));
+        lines.push(self.prompts.to_text("prompts", "none"));
         lines.push(format!("MCP servers: {servers} behind the proxy, {servers_left_out} left out"));
-        lines.push(self.files.said("files through the editor", "it never asked"));
-        lines.push(self.commands.said("commands through the editor", "it never asked"));
+        lines.push(self.files.to_text("files through the editor", "it never asked"));
+        lines.push(self.commands.to_text("commands through the editor", "it never asked"));
         lines.push(format!("tool calls that it reported: {calls}, {ungated} of them without asking"));
         if *cut > 0 {
             lines.push(format!("tool calls that are recorded only in part: {cut}"));
@@ -100,14 +100,14 @@ impl Summary {
 
 #[cfg(test)]
 mod tests {
-    use super::{Asked, Summary};
+    use super::{CoverageSummary, QuestionCounts};
 
     #[test]
     fn a_summary_says_what_the_agent_asked_about_and_what_it_did_not() {
-        let mut summary = Summary::default();
+        let mut summary = CoverageSummary::default();
         assert!(summary.is_empty());
-        summary.permissions = Asked { all: 3, rejected: 1, changed: 0 };
-        summary.prompts = Asked { all: 2, rejected: 0, changed: 1 };
+        summary.permissions = QuestionCounts { all: 3, rejected: 1, changed: 0 };
+        summary.prompts = QuestionCounts { all: 2, rejected: 0, changed: 1 };
         (summary.calls, summary.ungated, summary.to_the_user) = (5, 4, 1);
         let text = summary.to_text("gemini");
         for line in [

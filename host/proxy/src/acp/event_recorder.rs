@@ -1,10 +1,10 @@
 //! Records events in the background: sends them to the resident host in order, while messages are forwarded.
 
-use crate::acp::weight::weight;
+use crate::acp::memory_size::memory_size;
+use crate::resident_host::{self, UserNotifier};
 use hookhost_agents::acp_proxy::{Event, NAME};
 use hookhost_agents::proxies::Settled;
-use hookhost_client::resident::Resident;
-use std::fmt;
+use hookhost_client::async_client::AsyncClient;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -12,63 +12,65 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 /// Maximum number of waiting events.
-const MAX_WAITING: usize = 256;
+const MAX_QUEUED: usize = 256;
 
 /// Maximum size of waiting events, in bytes: 32 MiB.
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 
 /// Time that the last events have at the end.
-const FOR_THE_LAST: Duration = Duration::from_secs(5);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A task of the recorder.
-enum Work {
+enum RecorderTask {
     /// Record this event of this size.
     Record(Box<Event>, usize),
     Flush(oneshot::Sender<()>),
 }
 
 /// The sending end of the recorder.
-pub struct Records {
-    work: mpsc::Sender<Work>,
+#[derive(Debug)]
+pub struct EventRecorder {
+    work: mpsc::Sender<RecorderTask>,
     waiting: Arc<AtomicUsize>,
-    losses: Arc<Losses>,
+    losses: Arc<LossCounter>,
 }
 
 /// Counts lost events, and tells the user about the first one.
-struct Losses {
+#[derive(Debug)]
+struct LossCounter {
     count: AtomicUsize,
-    tell: Arc<dyn Fn(&str) + Send + Sync>,
+    notifier: UserNotifier,
 }
 
-impl Losses {
+impl LossCounter {
     fn add(&self, why: &str) {
         if self.count.fetch_add(1, Ordering::Relaxed) == 0 {
-            (self.tell)(&format!("an event could not be recorded: {why}"));
+            self.notifier.tell(&format!("an event could not be recorded: {why}"));
         }
     }
 }
 
-impl Records {
-    /// Starts a recorder to this resident host. `tell` gets the notices of rules. Must be called within the runtime.
-    pub fn new(resident: Arc<Resident>, tell: Arc<dyn Fn(&str) + Send + Sync>) -> Self {
-        let (send, work) = mpsc::channel(MAX_WAITING);
-        let records = Self::over(send, Arc::clone(&tell));
+impl EventRecorder {
+    /// Starts a recorder to this resident host. `notifier` gets the notices of rules. Must be called within the runtime.
+    pub(crate) fn new(host: Arc<AsyncClient>, notifier: UserNotifier) -> Self {
+        let (send, work) = mpsc::channel(MAX_QUEUED);
+        let records = Self::over(send, notifier.clone());
         let (waiting, losses) = (Arc::clone(&records.waiting), Arc::clone(&records.losses));
-        tokio::spawn(record(work, resident, tell, waiting, losses));
+        tokio::spawn(record(work, host, notifier, waiting, losses));
         records
     }
 
-    fn over(work: mpsc::Sender<Work>, tell: Arc<dyn Fn(&str) + Send + Sync>) -> Self {
-        let losses = Losses { count: AtomicUsize::new(0), tell };
+    fn over(work: mpsc::Sender<RecorderTask>, notifier: UserNotifier) -> Self {
+        let losses = LossCounter { count: AtomicUsize::new(0), notifier };
         Self { work, waiting: Arc::default(), losses: Arc::new(losses) }
     }
 
     /// Queues an event. If too many or too large events wait, the event is lost and counted.
     pub fn add(&self, event: Event) {
-        let bytes = weight_of(&event);
+        let bytes = memory_size_of(&event);
         let before = self.waiting.fetch_add(bytes, Ordering::Relaxed);
         let has_room = before == 0 || before + bytes <= MAX_BYTES;
-        if !has_room || self.work.try_send(Work::Record(Box::new(event), bytes)).is_err() {
+        if !has_room || self.work.try_send(RecorderTask::Record(Box::new(event), bytes)).is_err() {
             self.waiting.fetch_sub(bytes, Ordering::Relaxed);
             self.losses.add("too many wait");
         }
@@ -85,60 +87,54 @@ impl Records {
         let (flushed, done) = oneshot::channel();
         let all = async {
             for event in last {
-                let _ = self.work.send(Work::Record(Box::new(event), 0)).await;
+                let _ = self.work.send(RecorderTask::Record(Box::new(event), 0)).await;
             }
-            let _ = self.work.send(Work::Flush(flushed)).await;
+            let _ = self.work.send(RecorderTask::Flush(flushed)).await;
             let _ = done.await;
         };
-        let _ = timeout(FOR_THE_LAST, all).await;
-    }
-}
-
-impl fmt::Debug for Records {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Records").field("waiting", &self.waiting).field("lost", &self.lost()).finish_non_exhaustive()
+        let _ = timeout(FLUSH_TIMEOUT, all).await;
     }
 }
 
 /// Has events recorded one after the other, until the sending end is dropped.
 async fn record(
-    mut work: mpsc::Receiver<Work>,
-    resident: Arc<Resident>,
-    tell: Arc<dyn Fn(&str) + Send + Sync>,
+    mut work: mpsc::Receiver<RecorderTask>,
+    host: Arc<AsyncClient>,
+    notifier: UserNotifier,
     waiting: Arc<AtomicUsize>,
-    losses: Arc<Losses>,
+    losses: Arc<LossCounter>,
 ) {
     while let Some(work) = work.recv().await {
         let (event, bytes) = match work {
-            Work::Record(event, bytes) => (event, bytes),
-            Work::Flush(flushed) => {
+            RecorderTask::Record(event, bytes) => (event, bytes),
+            RecorderTask::Flush(flushed) => {
                 let _ = flushed.send(());
                 continue;
             }
         };
-        let settled = resident.settle(NAME, &event.cwd, &*event, &|_| {}).await;
+        let settled = resident_host::ask(&host, NAME, &event.cwd, &*event, &|_| {}).await;
         drop(event);
         waiting.fetch_sub(bytes, Ordering::Relaxed);
         match settled {
-            Ok(Settled::Allowed { notices }) => notices.iter().for_each(|notice| tell(notice)),
-            Ok(Settled::Failed { why }) | Err(why) => losses.add(&why),
-            Ok(_) => {}
+            Settled::Allowed { notices } => notifier.tell_all(&notices),
+            Settled::Failed { why } => losses.add(&why),
+            _ => {}
         }
     }
 }
 
 /// Returns the approximate memory that an event takes, in bytes.
-fn weight_of(event: &Event) -> usize {
+fn memory_size_of(event: &Event) -> usize {
     let of_result = event
         .result
         .as_ref()
         .map_or(0, |result| result.text.len() + result.raw.as_ref().map_or(0, |raw| raw.as_str().len()));
-    weight(&event.arguments) + of_result
+    memory_size(&event.arguments) + of_result
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_BYTES, MAX_WAITING, Records, mpsc};
+    use super::{EventRecorder, MAX_BYTES, MAX_QUEUED, UserNotifier, mpsc};
     use hookhost_agents::acp_proxy::{Event, Point};
     use serde_json::json;
     use std::sync::{Arc, Mutex};
@@ -150,9 +146,10 @@ mod tests {
 
     #[test]
     fn what_waits_is_bounded_by_its_bytes_and_what_is_lost_is_counted_and_the_first_of_it_reported() {
-        let (said, (send, mut work)) = (Arc::new(Mutex::new(Vec::new())), mpsc::channel(MAX_WAITING));
+        let (said, (send, mut work)) = (Arc::new(Mutex::new(Vec::new())), mpsc::channel(MAX_QUEUED));
         let own = Arc::clone(&said);
-        let records = Records::over(send, Arc::new(move |text: &str| own.lock().unwrap().push(text.to_owned())));
+        let records =
+            EventRecorder::over(send, UserNotifier::new(move |text: &str| own.lock().unwrap().push(text.to_owned())));
         for _ in 0..8 {
             records.add(event(MAX_BYTES / 5));
         }

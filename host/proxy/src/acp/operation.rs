@@ -1,6 +1,6 @@
 //! The files and commands that the agent leaves to the editor. The forwarded request is rebuilt from the arguments as rules left them.
 
-use crate::acp::keys;
+use crate::acp::ambiguous_keys::check_keys;
 use crate::jsonrpc::message::{Members, raw};
 use hookhost_agents::acp_proxy::reading::Readings;
 use serde_json::Value;
@@ -37,16 +37,20 @@ impl Method {
     }
 
     /// Returns the members of the parameters: name, type, and true if required.
-    const fn members(self) -> &'static [(&'static str, Is, bool)] {
+    const fn members(self) -> &'static [(&'static str, MemberType, bool)] {
         match self {
-            Self::ReadFile => &[("path", Is::Text, true), ("line", Is::Number, false), ("limit", Is::Number, false)],
-            Self::WriteFile => &[("path", Is::Text, true), ("content", Is::Text, true)],
+            Self::ReadFile => &[
+                ("path", MemberType::Text, true),
+                ("line", MemberType::Number, false),
+                ("limit", MemberType::Number, false),
+            ],
+            Self::WriteFile => &[("path", MemberType::Text, true), ("content", MemberType::Text, true)],
             Self::RunCommand => &[
-                ("command", Is::Text, true),
-                ("args", Is::Texts, false),
-                ("env", Is::Variables, false),
-                ("cwd", Is::Text, false),
-                ("outputByteLimit", Is::Number, false),
+                ("command", MemberType::Text, true),
+                ("args", MemberType::Texts, false),
+                ("env", MemberType::Variables, false),
+                ("cwd", MemberType::Text, false),
+                ("outputByteLimit", MemberType::Number, false),
             ],
         }
     }
@@ -54,14 +58,14 @@ impl Method {
 
 /// The type of a member.
 #[derive(Clone, Copy)]
-enum Is {
+enum MemberType {
     Text,
     Texts,
     Variables,
     Number,
 }
 
-impl Is {
+impl MemberType {
     fn fits(self, value: &Value) -> bool {
         let all = |fits: fn(&Value) -> bool| value.as_array().is_some_and(|list| list.iter().all(fits));
         match self {
@@ -95,7 +99,7 @@ impl Operation {
         let name = method.name();
         let value = params.to_value().map_err(|why| format!("`params` of {name} {why}"))?;
         let known: Vec<&str> = method.members().iter().map(|(key, ..)| *key).chain(["sessionId", "_meta"]).collect();
-        keys::check(&value, &known).map_err(|why| format!("`params` of {name} {why}"))?;
+        check_keys(&value, &known).map_err(|why| format!("`params` of {name} {why}"))?;
         let session = params.text("sessionId").ok_or_else(|| format!("`params.sessionId` of {name} is missing"))?;
         for (key, is, has_to_be) in method.members() {
             match value.get(key).filter(|value| !value.is_null()) {

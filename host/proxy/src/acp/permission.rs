@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 /// The options that the agent offers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Options(Vec<(String, String)>);
+pub struct PermissionOptions(Vec<(String, String)>);
 
-impl Options {
+impl PermissionOptions {
     /// Reads the options from the parameters of `session/request_permission`. Skips options that cannot be read.
     #[must_use]
     pub fn of(params: &Value) -> Self {
@@ -64,14 +64,14 @@ pub fn cancelled(id: &Id) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use super::Options;
+    use super::PermissionOptions;
     use crate::jsonrpc::message::Id;
     use serde_json::{Value, json};
 
-    fn options(kinds: &[(&str, &str)]) -> Options {
+    fn options(kinds: &[(&str, &str)]) -> PermissionOptions {
         let all: Vec<Value> =
             kinds.iter().map(|(id, kind)| json!({ "optionId": id, "name": id, "kind": kind })).collect();
-        Options::of(&json!({ "options": all }))
+        PermissionOptions::of(&json!({ "options": all }))
     }
 
     fn outcome(answer: &[u8]) -> Value {

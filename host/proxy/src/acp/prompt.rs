@@ -5,8 +5,8 @@
 
 use serde_json::{Value, json};
 
-/// The members of each known kind of block, in addition to [`OF_ALL`].
-const MEMBERS: &[(&str, &[&str])] = &[
+/// The members of each known kind of block, in addition to [`COMMON_KEYS`].
+const BLOCK_KEYS: &[(&str, &[&str])] = &[
     ("text", &["text"]),
     ("image", &["data", "mimeType", "uri"]),
     ("audio", &["data", "mimeType"]),
@@ -15,23 +15,23 @@ const MEMBERS: &[(&str, &[&str])] = &[
 ];
 
 /// The members that a block of any kind can have.
-const OF_ALL: &[&str] = &["type", "_meta", "annotations"];
+const COMMON_KEYS: &[&str] = &["type", "_meta", "annotations"];
 
 /// The members of a resource within a block.
-const OF_RESOURCE: &[&str] = &["uri", "text", "blob", "mimeType"];
+const RESOURCE_KEYS: &[&str] = &["uri", "text", "blob", "mimeType"];
 
 /// The members of a link that an agent shows its model.
-const OF_LINK: &[&str] = &["name", "title", "description"];
+const LINK_TEXT_KEYS: &[&str] = &["name", "title", "description"];
 
 /// Returns true if the block and its resource have only known members.
 fn is_known(block: &Value) -> bool {
     let kind = block.get("type").and_then(Value::as_str).unwrap_or_default();
-    let Some((_, members)) = MEMBERS.iter().find(|(known, _)| *known == kind) else { return false };
+    let Some((_, members)) = BLOCK_KEYS.iter().find(|(known, _)| *known == kind) else { return false };
     let has_only = |value: &Value, members: &[&str]| {
         let mut keys = value.as_object().into_iter().flatten().map(|(key, _)| key.as_str());
-        keys.all(|key| members.contains(&key) || OF_ALL.contains(&key))
+        keys.all(|key| members.contains(&key) || COMMON_KEYS.contains(&key))
     };
-    has_only(block, members) && block.get("resource").is_none_or(|resource| has_only(resource, OF_RESOURCE))
+    has_only(block, members) && block.get("resource").is_none_or(|resource| has_only(resource, RESOURCE_KEYS))
 }
 
 /// Returns a block's text as rules read it; `None` if it has none.
@@ -45,7 +45,7 @@ fn text_of(block: &Value) -> Option<String> {
         Some("text") => field("text").map(str::to_owned),
         Some("resource_link") => {
             let uri = field("uri").map(|uri| format!("[{uri}]"));
-            let texts = uri.into_iter().chain(OF_LINK.iter().filter_map(|key| field(key)).map(str::to_owned));
+            let texts = uri.into_iter().chain(LINK_TEXT_KEYS.iter().filter_map(|key| field(key)).map(str::to_owned));
             Some(texts.collect::<Vec<_>>().join("\n"))
         }
         Some("resource") => {
@@ -77,7 +77,9 @@ fn is_block(block: &Value) -> bool {
     match block.get("type").and_then(Value::as_str) {
         Some("text") => is_text(block.get("text")),
         Some("image") => can_be_text(block.get("uri")),
-        Some("resource_link") => is_text(block.get("uri")) && OF_LINK.iter().all(|key| can_be_text(block.get(*key))),
+        Some("resource_link") => {
+            is_text(block.get("uri")) && LINK_TEXT_KEYS.iter().all(|key| can_be_text(block.get(*key)))
+        }
         Some("resource") => {
             let of = |key: &str| block.get("resource").and_then(|resource| resource.get(key));
             let has_uri = can_be_text(of("uri"));

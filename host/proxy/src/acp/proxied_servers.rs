@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 /// The program of the proxy, and the variables with which it finds the user's settings.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub struct ProxyProgram {
     /// The path of `hookhost`.
     pub path: String,
     /// The variables that name hookhost's directories.
@@ -19,7 +19,7 @@ pub struct Program {
 
 /// The servers of a session.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Servers {
+pub struct ProxiedServers {
     /// The entries that the agent gets.
     pub entries: Vec<Value>,
     /// The number of servers behind the proxy.
@@ -30,10 +30,10 @@ pub struct Servers {
     pub notes: Vec<String>,
 }
 
-impl Servers {
+impl ProxiedServers {
     /// Puts the servers of this list behind the proxy.
     #[must_use]
-    pub fn behind(list: &[Value], program: &Program) -> Self {
+    pub fn behind(list: &[Value], program: &ProxyProgram) -> Self {
         let mut servers = Self::default();
         for (entry, name) in list.iter().zip(names_for_rules(list, program)) {
             let shown: String = name_of(entry).unwrap_or("without a name").chars().take(40).collect();
@@ -65,13 +65,13 @@ fn words_of(entry: &Value) -> Result<Vec<String>, String> {
 }
 
 /// Returns true if these words start this very proxy. Other programs can have its name.
-fn is_behind(words: &[String], program: &Program) -> bool {
+fn is_behind(words: &[String], program: &ProxyProgram) -> bool {
     starts_proxy(words, program.path.as_ref())
 }
 
 /// Returns a name for rules for each server, unique in the session. A server with exactly this name has precedence over one whose name
 /// is converted to it.
-fn names_for_rules(list: &[Value], program: &Program) -> Vec<Result<ServerName, String>> {
+fn names_for_rules(list: &[Value], program: &ProxyProgram) -> Vec<Result<ServerName, String>> {
     let is_second = |index: usize| list[..index].iter().any(|entry| name_of(entry) == name_of(&list[index]));
     let own_words = |entry: &Value| words_of(entry).ok().filter(|words| is_behind(words, program));
     let mut names = BTreeSet::new();
@@ -100,7 +100,7 @@ fn names_for_rules(list: &[Value], program: &Program) -> Vec<Result<ServerName, 
 }
 
 /// Returns a server's entry that starts the proxy. It contains only known members, since an agent may read others in another way.
-fn behind(entry: &Value, name: &ServerName, program: &Program) -> Result<Value, String> {
+fn behind(entry: &Value, name: &ServerName, program: &ProxyProgram) -> Result<Value, String> {
     let fields = entry.as_object().ok_or("its entry is no object")?;
     let kind = match fields.get("type") {
         None | Some(Value::Null) => "stdio",
@@ -186,7 +186,7 @@ fn headers(fields: &Map<String, Value>) -> Result<Vec<(String, String)>, String>
 }
 
 /// Returns a list of variables with the proxy's own added, except those that the editor has set.
-fn with_variables(list: Value, program: &Program) -> Result<Value, String> {
+fn with_variables(list: Value, program: &ProxyProgram) -> Result<Value, String> {
     let mut list = match list {
         Value::Array(list) => list,
         Value::Null => Vec::new(),
@@ -222,12 +222,12 @@ fn texts(list: Option<&Value>) -> Option<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{DIRECTORY_VARIABLES, Program, Servers};
+    use super::{DIRECTORY_VARIABLES, ProxiedServers, ProxyProgram};
     use serde_json::{Value, json};
 
-    fn behind(list: &Value) -> Servers {
+    fn behind(list: &Value) -> ProxiedServers {
         let variables = vec![("HOOKHOST_STATE_DIR".to_owned(), "/state".to_owned())];
-        Servers::behind(list.as_array().unwrap(), &Program { path: "/bin/hookhost".to_owned(), variables })
+        ProxiedServers::behind(list.as_array().unwrap(), &ProxyProgram { path: "/bin/hookhost".to_owned(), variables })
     }
 
     #[test]
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn a_server_that_has_a_name_exactly_has_it_before_one_whose_name_is_made_into_it() {
-        let names = |servers: &Servers| -> Vec<_> {
+        let names = |servers: &ProxiedServers| -> Vec<_> {
             let name = |entry: &Value| (entry["args"][2].clone(), entry["args"][4].clone());
             servers.entries.iter().map(name).collect()
         };

@@ -1,73 +1,73 @@
 //! Handles the messages of both sides.
 
-mod asked;
-mod observed;
+mod decisions;
+mod recording;
 
-use crate::acp::keys;
+use crate::acp::ambiguous_keys::check_keys;
+use crate::acp::coverage::CoverageSummary;
+use crate::acp::event_recorder::EventRecorder;
 use crate::acp::operation::{Method, Operation};
-use crate::acp::permission::{self, Options};
+use crate::acp::permission::{self, PermissionOptions};
 use crate::acp::prompt;
-use crate::acp::records::Records;
-use crate::acp::servers::{Program, Servers};
+use crate::acp::proxied_servers::{ProxiedServers, ProxyProgram};
 use crate::acp::sessions::Sessions;
-use crate::acp::summary::Summary;
-use crate::acp::tool_calls::{AskedCall, ToolCalls};
-use crate::jsonrpc::handler::{Asking, Begun, Decision, Handler, Notified, Side, Unsent};
+use crate::acp::tool_calls::{CallQuestion, ToolCalls};
+use crate::jsonrpc::handler::{
+    Handler, NotificationRoute, QuestionContext, RequestDecision, RequestRoute, Side, UnsentRequest,
+};
 use crate::jsonrpc::message::{self, INVALID_PARAMS, INVALID_REQUEST, Id, Members, Message, raw};
+use crate::resident_host::{self, UserNotifier, failure_text as failed};
 use bytes::Bytes;
 use hookhost_agents::acp_proxy::{Event, NAME, Point};
 use hookhost_agents::proxies::Settled;
-use hookhost_client::resident::{Resident, Waits};
+use hookhost_client::async_client::{AsyncClient, LongWaitCallback};
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The requests by which a session begins or continues.
-const OPENING: &[&str] = &["session/new", "session/load", "session/resume", "session/fork"];
+const OPENING_METHODS: &[&str] = &["session/new", "session/load", "session/resume", "session/fork"];
 
 /// The requests by which a session ends.
-const CLOSING: &[&str] = &["session/close", "session/delete"];
+const CLOSING_METHODS: &[&str] = &["session/close", "session/delete"];
 
 /// The method of the user's prompt.
-const PROMPT: &str = "session/prompt";
+const PROMPT_METHOD: &str = "session/prompt";
 
 /// The method of the agent's question for permission.
-const PERMISSION: &str = "session/request_permission";
+const PERMISSION_METHOD: &str = "session/request_permission";
 
 /// The error code of a cancelled request.
 const CANCELLED: i64 = -32_800;
 
-/// Shows a text to the user.
-pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
-
 /// The proxy between one editor and one agent.
+#[derive(Debug)]
 pub struct Proxy {
     agent: String,
     connection: String,
-    resident: Arc<Resident>,
-    program: Program,
-    records: Records,
+    host: Arc<AsyncClient>,
+    program: ProxyProgram,
+    records: EventRecorder,
     numbers: AtomicU64,
-    state: Arc<Mutex<State>>,
-    tell: Tell,
+    state: Arc<Mutex<ConnectionState>>,
+    notifier: UserNotifier,
 }
 
 /// The remembered state of the connection.
 #[derive(Debug)]
-struct State {
+struct ConnectionState {
     sessions: Sessions,
     calls: ToolCalls,
-    summary: Summary,
+    summary: CoverageSummary,
     /// The requests about which rules are being asked, each with its session.
-    pending: HashMap<(Side, Id), (String, Pending)>,
+    pending: HashMap<(Side, Id), (String, PendingKind)>,
 }
 
 /// The kind of a pending request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pending {
+enum PendingKind {
     Prompt,
     Permission,
     Operation,
@@ -75,7 +75,7 @@ enum Pending {
 
 /// The expected answer to a forwarded request.
 #[derive(Clone, Debug)]
-pub enum Expected {
+pub enum ExpectedAnswer {
     /// Any answer. It is forwarded unchanged.
     Anything,
     /// The answer that a session begins or continues.
@@ -94,74 +94,81 @@ pub enum Expected {
         /// The call.
         call: Value,
         /// The options that the agent offers.
-        options: Options,
+        options: PermissionOptions,
     },
     /// The result of an operation of the editor.
-    Done(Operation),
+    OperationResult(Operation),
     /// The output of a terminal. The operation is the command that it runs.
-    Output(Operation),
+    TerminalOutput(Operation),
 }
 
 /// A request to ask rules about.
 #[derive(Debug)]
-pub struct Asked {
+pub struct AcpRequest {
     id: Id,
     message: Message,
     params: Members,
-    what: What,
-    _pending: Guard,
+    subject: RequestSubject,
+    _pending: PendingRequestGuard,
 }
 
-impl Asked {
+impl AcpRequest {
     fn session(&self) -> &str {
-        match &self.what {
-            What::Prompt { session, .. } | What::Permission { session, .. } => session,
-            What::Operation(operation) => &operation.session,
+        match &self.subject {
+            RequestSubject::Prompt { session, .. } | RequestSubject::Permission { session, .. } => session,
+            RequestSubject::Operation(operation) => &operation.session,
         }
     }
 }
 
 #[derive(Debug)]
-enum What {
+enum RequestSubject {
     Prompt { session: String, blocks: Value, text: String },
-    Permission { session: String, call: Value, earlier: Vec<Value>, options: Options },
+    Permission { session: String, call: Value, earlier: Vec<Value>, options: PermissionOptions },
     Operation(Operation),
 }
 
 /// Removes a request from the pending ones when it is dropped.
 #[derive(Debug)]
-struct Guard {
-    state: Arc<Mutex<State>>,
+struct PendingRequestGuard {
+    state: Arc<Mutex<ConnectionState>>,
     key: (Side, Id),
 }
 
-impl Drop for Guard {
+impl Drop for PendingRequestGuard {
     fn drop(&mut self) {
         lock(&self.state).pending.remove(&self.key);
     }
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+fn lock(state: &Mutex<ConnectionState>) -> MutexGuard<'_, ConnectionState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Proxy {
     /// Creates a proxy for an agent of this name, started in this directory. Must be called within the runtime.
     #[must_use]
-    pub fn new(agent: String, cwd: PathBuf, resident: Arc<Resident>, program: Program, tell: Tell) -> Self {
+    pub fn new(
+        agent: String,
+        cwd: PathBuf,
+        host: Arc<AsyncClient>,
+        program: ProxyProgram,
+        tell: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Self {
+        let notifier = UserNotifier::new(tell);
         let connection = uuid::Uuid::now_v7().to_string();
-        let state = State {
+        let state = ConnectionState {
             sessions: Sessions::new(connection.clone(), cwd),
             calls: ToolCalls::default(),
-            summary: Summary::default(),
+            summary: CoverageSummary::default(),
             pending: HashMap::new(),
         };
-        let records = Records::new(Arc::clone(&resident), Arc::clone(&tell));
+        let records = EventRecorder::new(Arc::clone(&host), notifier.clone());
         let (state, numbers) = (Arc::new(Mutex::new(state)), AtomicU64::new(0));
-        Self { agent, connection, resident, program, records, numbers, state, tell }
+        Self { agent, connection, host, program, records, numbers, state, notifier }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ConnectionState> {
         lock(&self.state)
     }
 
@@ -182,13 +189,12 @@ impl Proxy {
         }
     }
 
-    async fn settle(&self, event: &Event, waits: Waits<'_>) -> Settled {
-        let settled = self.resident.settle(NAME, &event.cwd, event, waits).await;
-        settled.unwrap_or_else(|why| Settled::Failed { why })
+    async fn ask_host(&self, event: &Event, on_wait: LongWaitCallback<'_>) -> Settled {
+        resident_host::ask(&self.host, NAME, &event.cwd, event, on_wait).await
     }
 
     /// Records the last events, and returns the summary of the connection.
-    pub async fn finish(&self) -> Summary {
+    pub async fn finish(&self) -> CoverageSummary {
         let (summary, sessions) = {
             let mut state = self.state();
             state.summary.unrecorded = self.records.lost();
@@ -200,14 +206,19 @@ impl Proxy {
         }
         last.extend(sessions.iter().map(|session| self.event(Point::SessionEnd, session, "", Value::Null)));
         self.records.finish(last).await;
-        Summary { unrecorded: self.records.lost(), ..summary }
+        CoverageSummary { unrecorded: self.records.lost(), ..summary }
     }
 
     /// Begins or continues a session, and puts its servers behind the MCP proxy.
-    fn open(&self, method: &str, message: &Message, params: &Members) -> Result<Begun<Expected, Asked>, String> {
+    fn route_opening(
+        &self,
+        method: &str,
+        message: &Message,
+        params: &Members,
+    ) -> Result<RequestRoute<ExpectedAnswer, AcpRequest>, String> {
         let value = params.to_value().map_err(|why| format!("`params` of {method} {why}"))?;
         let known = ["sessionId", "cwd", "mcpServers", "additionalDirectories", "_meta"];
-        keys::check(&value, &known).map_err(|why| format!("`params` of {method} {why}"))?;
+        check_keys(&value, &known).map_err(|why| format!("`params` of {method} {why}"))?;
         let text = |key: &str| value.get(key).and_then(Value::as_str);
         let cwd = text("cwd").map(Path::new).filter(|cwd| cwd.is_absolute());
         let cwd = cwd.ok_or_else(|| format!("`params.cwd` of {method} is no absolute path"))?;
@@ -216,8 +227,8 @@ impl Proxy {
             Some(Value::Array(list)) => list.as_slice(),
             Some(_) => return Err(format!("`params.mcpServers` of {method} is no list")),
         };
-        let servers = Servers::behind(list, &self.program);
-        servers.left_out.iter().chain(&servers.notes).for_each(|what| (self.tell)(what));
+        let servers = ProxiedServers::behind(list, &self.program);
+        servers.left_out.iter().chain(&servers.notes).for_each(|text| self.notifier.tell(text));
         let bytes = if list == servers.entries {
             message.bytes.clone()
         } else {
@@ -231,61 +242,70 @@ impl Proxy {
         }
         state.summary.servers += servers.proxied;
         state.summary.servers_left_out += servers.left_out.len();
-        let expected = Expected::Opened { session: session.map(str::to_owned), cwd: cwd.to_owned() };
-        Ok(Begun::Passed { bytes, expected })
+        let expected = ExpectedAnswer::Opened { session: session.map(str::to_owned), cwd: cwd.to_owned() };
+        Ok(RequestRoute::Forward { bytes, expected })
     }
 
-    fn asked(&self, from: Side, id: &Id, message: &Message, params: Members, what: What) -> Begun<Expected, Asked> {
-        let key = (from, id.clone());
-        let (session, pending) = match &what {
-            What::Prompt { session, .. } => (session, Pending::Prompt),
-            What::Permission { session, .. } => (session, Pending::Permission),
-            What::Operation(operation) => (&operation.session, Pending::Operation),
-        };
-        self.state().pending.insert(key.clone(), (session.clone(), pending));
-        let guard = Guard { state: Arc::clone(&self.state), key };
-        Begun::Asked(Asked { id: id.clone(), message: message.clone(), params, what, _pending: guard })
-    }
-
-    /// Decides about a request that this proxy knows. Returns `None` for other requests.
-    fn known_request(
+    fn route_to_rules(
         &self,
         from: Side,
         id: &Id,
         message: &Message,
         params: Members,
-    ) -> Result<Option<Begun<Expected, Asked>>, String> {
+        subject: RequestSubject,
+    ) -> RequestRoute<ExpectedAnswer, AcpRequest> {
+        let key = (from, id.clone());
+        let (session, pending) = match &subject {
+            RequestSubject::Prompt { session, .. } => (session, PendingKind::Prompt),
+            RequestSubject::Permission { session, .. } => (session, PendingKind::Permission),
+            RequestSubject::Operation(operation) => (&operation.session, PendingKind::Operation),
+        };
+        self.state().pending.insert(key.clone(), (session.clone(), pending));
+        let guard = PendingRequestGuard { state: Arc::clone(&self.state), key };
+        RequestRoute::Ask(AcpRequest { id: id.clone(), message: message.clone(), params, subject, _pending: guard })
+    }
+
+    /// Decides about a request that this proxy knows. Returns `None` for other requests.
+    fn route_known_request(
+        &self,
+        from: Side,
+        id: &Id,
+        message: &Message,
+        params: Members,
+    ) -> Result<Option<RequestRoute<ExpectedAnswer, AcpRequest>>, String> {
         let method = message.method().unwrap_or_default();
-        let passed = |expected| Ok(Some(Begun::Passed { bytes: message.bytes.clone(), expected }));
+        let passed = |expected| Ok(Some(RequestRoute::Forward { bytes: message.bytes.clone(), expected }));
         let whole = |known: &[&str]| {
             let value = params.to_value().map_err(|why| format!("`params` of {method} {why}"))?;
-            keys::check(&value, known).map_err(|why| format!("`params` of {method} {why}"))?;
+            check_keys(&value, known).map_err(|why| format!("`params` of {method} {why}"))?;
             let session = value.get("sessionId").and_then(Value::as_str).map(str::to_owned);
             Ok::<_, String>((session.ok_or_else(|| format!("`params.sessionId` of {method} is missing"))?, value))
         };
         match (from, method) {
-            (Side::Client, method) if OPENING.contains(&method) => self.open(method, message, &params).map(Some),
-            (Side::Client, method) if CLOSING.contains(&method) => {
-                passed(params.text("sessionId").map_or(Expected::Anything, Expected::Closed))
+            (Side::Client, method) if OPENING_METHODS.contains(&method) => {
+                self.route_opening(method, message, &params).map(Some)
             }
-            (Side::Client, PROMPT) => {
+            (Side::Client, method) if CLOSING_METHODS.contains(&method) => {
+                passed(params.text("sessionId").map_or(ExpectedAnswer::Anything, ExpectedAnswer::Closed))
+            }
+            (Side::Client, PROMPT_METHOD) => {
                 let (session, value) = whole(&["sessionId", "prompt", "_meta"])?;
                 let blocks = value.get("prompt").cloned().unwrap_or_default();
                 let text = prompt::text(&blocks).map_err(|why| format!("`params.prompt` of {method} {why}"))?;
-                let what = What::Prompt { session, blocks, text };
-                Ok(Some(self.asked(from, id, message, params, what)))
+                let subject = RequestSubject::Prompt { session, blocks, text };
+                Ok(Some(self.route_to_rules(from, id, message, params, subject)))
             }
-            (Side::Server, PERMISSION) => {
+            (Side::Server, PERMISSION_METHOD) => {
                 let (session, value) = whole(&["sessionId", "toolCall", "options", "_meta"])?;
                 let call = value.get("toolCall").filter(|call| call.is_object());
                 let call = call.ok_or_else(|| format!("`params.toolCall` of {method} is missing"))?;
-                let options = Options::of(&value);
+                let options = PermissionOptions::of(&value);
                 let whole = self.state().calls.ask(&session, call);
-                let Ok(AskedCall { call, earlier }) = whole else {
-                    return Ok(Some(self.too_much(id, &options, call)));
+                let Ok(CallQuestion { call, earlier }) = whole else {
+                    return Ok(Some(self.refuse_incomplete_call(id, &options, call)));
                 };
-                let what = What::Permission { session, call, earlier, options };
-                Ok(Some(self.asked(from, id, message, params, what)))
+                let subject = RequestSubject::Permission { session, call, earlier, options };
+                Ok(Some(self.route_to_rules(from, id, message, params, subject)))
             }
             (Side::Server, "terminal/output") => {
                 let (session, value) = whole(&["sessionId", "terminalId", "_meta"])?;
@@ -294,23 +314,23 @@ impl Proxy {
                 let params = command.ok_or_else(|| {
                     format!("`params.terminalId` of {method} is no terminal whose command is known here")
                 })?;
-                passed(Expected::Output(Operation { method: Method::RunCommand, session, params }))
+                passed(ExpectedAnswer::TerminalOutput(Operation { method: Method::RunCommand, session, params }))
             }
             (Side::Server, "terminal/release") => {
                 let (session, value) = whole(&["sessionId", "terminalId", "_meta"])?;
                 let terminal = value.get("terminalId").and_then(Value::as_str).unwrap_or_default();
                 self.state().sessions.release_terminal(&session, terminal);
-                passed(Expected::Anything)
+                passed(ExpectedAnswer::Anything)
             }
             (Side::Server, method) => match Method::of(method) {
                 Some(method) => {
                     let operation = Operation::of(method, &params)?;
                     if method == Method::RunCommand && !self.state().sessions.has_room(&operation.params) {
                         let why = "too many terminals are open, or their commands are too long: release some";
-                        (self.tell)(&format!("{} was rejected: {why}", method.name()));
+                        self.notifier.tell(&format!("{} was rejected: {why}", method.name()));
                         return Err(why.to_owned());
                     }
-                    Ok(Some(self.asked(from, id, message, params, What::Operation(operation))))
+                    Ok(Some(self.route_to_rules(from, id, message, params, RequestSubject::Operation(operation))))
                 }
                 None => Ok(None),
             },
@@ -319,40 +339,42 @@ impl Proxy {
     }
 
     /// Rejects a question about a call that is not known whole: rules would read less of it than the agent has reported.
-    fn too_much(&self, id: &Id, options: &Options, call: &Value) -> Begun<Expected, Asked> {
+    fn refuse_incomplete_call(
+        &self,
+        id: &Id,
+        options: &PermissionOptions,
+        call: &Value,
+    ) -> RequestRoute<ExpectedAnswer, AcpRequest> {
         let why = "the agent has said more of its calls than is kept, so rules cannot read this one whole";
         self.count(|summary| {
             summary.permissions.all += 1;
             summary.permissions.rejected += 1;
         });
-        (self.tell)(&format!("the call {} was rejected: {why}", asked::title(call)));
-        Begun::answered(options.no(id, why))
+        self.notifier.tell(&format!("the call {} was rejected: {why}", decisions::title(call)));
+        RequestRoute::answer(options.no(id, why))
     }
 
     /// Returns the pending requests of a session, with the answers that they get when its prompt is cancelled.
-    fn cancelled(&self, session: &str) -> Vec<Unsent> {
+    fn cancelled(&self, session: &str) -> Vec<UnsentRequest> {
         let state = self.state();
         let of_session = state.pending.iter().filter(|(_, (of, _))| of == session);
-        let answer = |((of, id), (_, pending)): (&(Side, Id), &(String, Pending))| {
+        let answer = |((of, id), (_, pending)): (&(Side, Id), &(String, PendingKind))| {
             let answer = match pending {
-                Pending::Permission => permission::cancelled(id),
-                Pending::Prompt => message::result(id, &json!({ "stopReason": "cancelled" })),
-                Pending::Operation => message::error(Some(id), CANCELLED, "the prompt was cancelled"),
+                PendingKind::Permission => permission::cancelled(id),
+                PendingKind::Prompt => message::result(id, &json!({ "stopReason": "cancelled" })),
+                PendingKind::Operation => message::error(Some(id), CANCELLED, "the prompt was cancelled"),
             };
-            Unsent { of: *of, id: id.clone(), answer }
+            UnsentRequest { of: *of, id: id.clone(), answer }
         };
         of_session.map(answer).collect()
     }
 }
 
 /// Returns true if this proxy asks rules about a method or changes its requests.
-fn is_ours(method: &str) -> bool {
-    OPENING.contains(&method) || [PROMPT, PERMISSION].contains(&method) || Method::of(method).is_some()
-}
-
-/// Returns the text for the reader of an answer that could not be judged.
-fn failed(why: &str) -> String {
-    format!("hookhost could not settle this, so nothing of it happens: {}.", why.trim_end_matches('.'))
+fn is_handled(method: &str) -> bool {
+    OPENING_METHODS.contains(&method)
+        || [PROMPT_METHOD, PERMISSION_METHOD].contains(&method)
+        || Method::of(method).is_some()
 }
 
 /// Returns the text for the reader of an answer that the resident host has not settled.
@@ -361,10 +383,10 @@ fn unsettled(why: &str) -> String {
 }
 
 impl Handler for Proxy {
-    type Expected = Expected;
-    type Asked = Asked;
+    type ExpectedAnswer = ExpectedAnswer;
+    type JudgedRequest = AcpRequest;
 
-    fn name(&self, side: Side) -> &str {
+    fn side_name(&self, side: Side) -> &str {
         match side {
             Side::Client => "editor",
             Side::Server => "agent",
@@ -372,90 +394,92 @@ impl Handler for Proxy {
     }
 
     fn tell(&self, text: &str) {
-        (self.tell)(text);
+        self.notifier.tell(text);
     }
 
-    fn unanswered(&self) -> String {
+    fn no_answer_reason(&self) -> String {
         format!("the agent {} has ended before it answered", self.agent)
     }
 
-    fn request(&self, from: Side, id: &Id, message: &Message) -> Begun<Expected, Asked> {
+    fn route_request(&self, from: Side, id: &Id, message: &Message) -> RequestRoute<ExpectedAnswer, AcpRequest> {
         let method = message.method().unwrap_or_default();
-        let refused = |code, why: &str| Begun::answered(message::error(Some(id), code, why));
+        let refused = |code, why: &str| RequestRoute::answer(message::error(Some(id), code, why));
         let params = match message.params() {
             Ok(params) => params,
-            Err(why) if is_ours(method) => return refused(INVALID_PARAMS, &why),
+            Err(why) if is_handled(method) => return refused(INVALID_PARAMS, &why),
             Err(_) => Members::default(),
         };
-        match self.known_request(from, id, message, params) {
-            Ok(Some(Begun::Asked(asked))) if !self.state().sessions.can_be(asked.session()) => {
+        match self.route_known_request(from, id, message, params) {
+            Ok(Some(RequestRoute::Ask(request))) if !self.state().sessions.can_be(request.session()) => {
                 refused(INVALID_PARAMS, &format!("`params.sessionId` of {method} is no session of this connection"))
             }
-            Ok(Some(begun)) => begun,
-            Ok(None) if is_ours(method) => {
+            Ok(Some(route)) => route,
+            Ok(None) if is_handled(method) => {
                 refused(INVALID_REQUEST, &format!("{method} is not asked in this direction"))
             }
             Ok(None) => {
                 self.observe(message);
-                Begun::Passed { bytes: message.bytes.clone(), expected: Expected::Anything }
+                RequestRoute::Forward { bytes: message.bytes.clone(), expected: ExpectedAnswer::Anything }
             }
             Err(why) => refused(INVALID_PARAMS, &why),
         }
     }
 
-    fn in_place_of(&self, head: &[u8], tail: &[u8], why: &str) -> Option<Bytes> {
+    fn replacement(&self, head: &[u8], tail: &[u8], why: &str) -> Option<Bytes> {
         Self::update_in_place_of(head, tail, why)
     }
 
-    async fn ask(&self, _from: Side, asked: &Asked, asking: Asking<'_>) -> Decision<Expected> {
-        let waits = |_: u32| asking.turn.takes_long();
-        self.decide(asked, &waits).await
+    async fn ask(
+        &self,
+        _from: Side,
+        request: &AcpRequest,
+        context: QuestionContext<'_>,
+    ) -> RequestDecision<ExpectedAnswer> {
+        let on_wait = context.on_long_wait();
+        self.decide(request, &on_wait).await
     }
 
-    fn notification(&self, from: Side, method: &str, message: &Message) -> Notified {
-        if is_ours(method) {
+    fn route_notification(&self, from: Side, method: &str, message: &Message) -> NotificationRoute {
+        if is_handled(method) {
             let why = format!("{method} came as a notification, which nobody answers: it was not passed on");
-            return Notified::Refused(why);
+            return NotificationRoute::Refuse(why);
         }
         let params = message.params().unwrap_or_default();
         match (from, method) {
             (Side::Client, "session/cancel") => {
                 self.observe(message);
                 let requests = params.text("sessionId").map(|session| self.cancelled(&session)).unwrap_or_default();
-                Notified::Answers { requests, passes: true }
+                NotificationRoute::Answer { requests, passes: true }
             }
             (_, "$/cancel_request") => {
                 let id = params.value("requestId").as_ref().and_then(Id::of);
-                let Some(id) = id else { return Notified::Passed };
+                let Some(id) = id else { return NotificationRoute::Forward };
                 let answer = message::error(Some(&id), CANCELLED, "the request was cancelled");
-                Notified::Answers { requests: vec![Unsent { of: from, id, answer }], passes: false }
+                NotificationRoute::Answer { requests: vec![UnsentRequest { of: from, id, answer }], passes: false }
             }
             (Side::Server, "session/update") => {
                 self.updated(&params);
-                Notified::Passed
+                NotificationRoute::Forward
             }
             _ => {
                 self.observe(message);
-                Notified::Passed
+                NotificationRoute::Forward
             }
         }
     }
 
-    fn answered(&self, expected: Expected, message: &Message) -> Option<Expected> {
-        self.take_up(expected, message)
+    fn route_answer(&self, expected: ExpectedAnswer, message: &Message) -> Option<ExpectedAnswer> {
+        self.learn(expected, message)
     }
 
-    async fn answer(&self, id: &Id, expected: &Expected, message: &Message, asking: Asking<'_>) -> Bytes {
-        let waits = |_: u32| asking.turn.takes_long();
-        self.judged(id, expected, message, &waits).await
-    }
-}
-
-impl fmt::Debug for Proxy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Proxy")
-            .field("agent", &self.agent)
-            .field("connection", &self.connection)
-            .finish_non_exhaustive()
+    async fn judge_answer(
+        &self,
+        id: &Id,
+        expected: &ExpectedAnswer,
+        message: &Message,
+        context: QuestionContext<'_>,
+    ) -> Bytes {
+        let on_wait = context.on_long_wait();
+        self.decide_answer(id, expected, message, &on_wait).await
     }
 }

@@ -1,6 +1,6 @@
 //! The sessions of the connection, each with the directory whose rules are active.
 
-use crate::acp::weight::weight;
+use crate::acp::memory_size::memory_size;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub struct Sessions {
     connection: String,
     /// The directory of events outside known sessions.
     cwd: PathBuf,
-    known: HashMap<String, Session>,
+    known: HashMap<String, OpenSession>,
     /// The directories of new sessions whose names the agent has not sent yet.
     beginning: Vec<PathBuf>,
     terminals: HashMap<(String, String), Value>,
@@ -36,14 +36,14 @@ pub struct Sessions {
 }
 
 #[derive(Debug)]
-struct Session {
+struct OpenSession {
     cwd: PathBuf,
-    loading: Option<Loading>,
+    loading: Option<SessionLoad>,
 }
 
 /// A session that the agent was asked to continue, without an answer yet.
 #[derive(Debug)]
-struct Loading {
+struct SessionLoad {
     /// True if the agent replays the session's earlier messages.
     replays: bool,
     /// The session's directory before, if it was already open.
@@ -63,7 +63,7 @@ impl Sessions {
     /// # Errors
     /// One sentence, if there is no room for it. Nothing of it is then allowed.
     pub fn open(&mut self, id: &str, cwd: &Path) -> Result<(), String> {
-        self.insert(id, Session { cwd: cwd.to_owned(), loading: None })
+        self.insert(id, OpenSession { cwd: cwd.to_owned(), loading: None })
     }
 
     /// Adds a session that the editor continues in this directory. `replays` is true if the agent replays it.
@@ -75,11 +75,11 @@ impl Sessions {
         if before.is_some_and(|session| session.loading.is_some()) {
             return Err("the session is continued already, and the agent has not answered yet".to_owned());
         }
-        let loading = Loading { replays, before: before.map(|session| session.cwd.clone()) };
-        self.insert(id, Session { cwd: cwd.to_owned(), loading: Some(loading) })
+        let loading = SessionLoad { replays, before: before.map(|session| session.cwd.clone()) };
+        self.insert(id, OpenSession { cwd: cwd.to_owned(), loading: Some(loading) })
     }
 
-    fn insert(&mut self, id: &str, session: Session) -> Result<(), String> {
+    fn insert(&mut self, id: &str, session: OpenSession) -> Result<(), String> {
         if id.len() > MAX_NAME {
             return Err(format!("the name of a session has more than {MAX_NAME} bytes"));
         }
@@ -98,7 +98,7 @@ impl Sessions {
         let Some(session) = self.known.get_mut(id) else { return false };
         match session.loading.take() {
             None => true,
-            Some(Loading { before: Some(before), .. }) => {
+            Some(SessionLoad { before: Some(before), .. }) => {
                 session.cwd = before;
                 true
             }
@@ -139,7 +139,7 @@ impl Sessions {
     /// Removes a session and its terminals. Returns false if the session is not known.
     pub fn close(&mut self, id: &str) -> bool {
         self.terminals.retain(|(session, _), _| session != id);
-        self.bytes = self.terminals.values().map(weight).sum();
+        self.bytes = self.terminals.values().map(memory_size).sum();
         self.known.remove(id).is_some()
     }
 
@@ -162,7 +162,7 @@ impl Sessions {
     /// Returns the names of the open sessions.
     #[must_use]
     pub fn open_ones(&self) -> Vec<String> {
-        let is_open = |session: &Session| session.loading.as_ref().is_none_or(|loading| loading.before.is_some());
+        let is_open = |session: &OpenSession| session.loading.as_ref().is_none_or(|loading| loading.before.is_some());
         let open = self.known.iter().filter(|(_, session)| is_open(session));
         let mut all: Vec<String> = open.map(|(id, _)| id.clone()).collect();
         all.sort();
@@ -172,7 +172,7 @@ impl Sessions {
     /// Returns true if there is room for a terminal that runs the command of these parameters.
     #[must_use]
     pub fn has_room(&self, params: &Value) -> bool {
-        self.terminals.len() < MAX_TERMINALS && self.bytes + weight(params) <= MAX_COMMANDS
+        self.terminals.len() < MAX_TERMINALS && self.bytes + memory_size(params) <= MAX_COMMANDS
     }
 
     /// Adds a terminal that runs the command of these parameters. Returns false if there is no room; its output is then withheld.
@@ -180,9 +180,9 @@ impl Sessions {
         if terminal.len() > MAX_NAME || !self.has_room(&params) {
             return false;
         }
-        self.bytes += weight(&params);
+        self.bytes += memory_size(&params);
         let before = self.terminals.insert((session.to_owned(), terminal.to_owned()), params);
-        self.bytes -= before.as_ref().map_or(0, weight);
+        self.bytes -= before.as_ref().map_or(0, memory_size);
         true
     }
 
@@ -195,7 +195,7 @@ impl Sessions {
     /// Removes a terminal that is no longer used.
     pub fn release_terminal(&mut self, session: &str, terminal: &str) {
         let released = self.terminals.remove(&(session.to_owned(), terminal.to_owned()));
-        self.bytes -= released.as_ref().map_or(0, weight);
+        self.bytes -= released.as_ref().map_or(0, memory_size);
     }
 }
 

@@ -3,7 +3,7 @@
 //! The memory is bounded. Of a call that exceeds it, only its existence is kept, and whether the agent has asked about it. Later
 //! questions about it are refused, since rules would read less than the agent has reported.
 
-use crate::acp::weight::weight;
+use crate::acp::memory_size::memory_size;
 use hookhost_agents::acp_proxy::reading::{Reading, Readings};
 use serde_json::{Map, Value, json};
 use std::collections::hash_map::{Entry, RandomState};
@@ -23,24 +23,24 @@ pub const MAX_BYTES: usize = 32 * 1024 * 1024;
 const MAX_EARLIER: usize = 8;
 
 /// A hash of an agent's identifier, which can have any length.
-type Key = u64;
+type CallKey = u64;
 
 /// The calls of a connection.
 #[derive(Debug, Default)]
 pub struct ToolCalls {
-    calls: HashMap<Key, Known>,
+    calls: HashMap<CallKey, CallRecord>,
     /// The calls with fields, the oldest first.
-    order: VecDeque<Key>,
+    order: VecDeque<CallKey>,
     /// The calls that have run, the oldest first.
-    ended: VecDeque<Key>,
+    ended: VecDeque<CallKey>,
     bytes: usize,
     /// Randomly keyed, so that no agent can make two calls collide.
     hasher: RandomState,
 }
 
 #[derive(Debug)]
-struct Known {
-    session: Key,
+struct CallRecord {
+    session: CallKey,
     fields: Map<String, Value>,
     /// Earlier versions of the call that the agent has reported and not asked about.
     earlier: Vec<Value>,
@@ -55,7 +55,7 @@ struct Known {
 
 /// A call that has run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Run {
+pub struct FinishedCall {
     /// The call as far as it is known.
     pub call: Value,
     /// True if the agent asked for permission.
@@ -68,7 +68,7 @@ pub struct Run {
 
 /// A call about which the agent asks.
 #[derive(Clone, Debug, PartialEq)]
-pub struct AskedCall {
+pub struct CallQuestion {
     /// The whole call.
     pub call: Value,
     /// Other versions of the call that the agent has reported.
@@ -77,18 +77,18 @@ pub struct AskedCall {
 
 /// An error: the agent has reported more of a call, or of all calls, than is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooMuch;
+pub struct CallTooLarge;
 
 impl ToolCalls {
     /// Merges a report about a call. Returns the call if this is the first report that it has run.
-    pub fn update(&mut self, session: &str, update: &Value) -> Option<Run> {
+    pub fn update(&mut self, session: &str, update: &Value) -> Option<FinishedCall> {
         let status = update.get("status").and_then(Value::as_str).map(str::to_owned);
         let key = match self.merge(session, update)? {
             Ok(key) => key,
             // Only this report of the call is known.
-            Err(TooMuch) => {
+            Err(CallTooLarge) => {
                 let is_failed = is_end(status.as_deref())?;
-                return Some(Run { call: update.clone(), is_asked: false, is_failed, is_cut: true });
+                return Some(FinishedCall { call: update.clone(), is_asked: false, is_failed, is_cut: true });
             }
         };
         let known = self.calls.get_mut(&key)?;
@@ -103,26 +103,26 @@ impl ToolCalls {
         self.bytes -= bytes;
         self.ended.push_back(key);
         let call = if is_cut { update.clone() } else { Value::Object(fields) };
-        Some(Run { call, is_asked, is_failed, is_cut })
+        Some(FinishedCall { call, is_asked, is_failed, is_cut })
     }
 
     /// Returns the call about which the agent asks.
     ///
     /// # Errors
     /// If the call is not known whole.
-    pub fn ask(&mut self, session: &str, call: &Value) -> Result<AskedCall, TooMuch> {
+    pub fn ask(&mut self, session: &str, call: &Value) -> Result<CallQuestion, CallTooLarge> {
         let Some(key) = self.merge(session, call) else {
-            return Ok(AskedCall { call: call.clone(), earlier: Vec::new() });
+            return Ok(CallQuestion { call: call.clone(), earlier: Vec::new() });
         };
-        let known = self.calls.get_mut(&key?).ok_or(TooMuch)?;
+        let known = self.calls.get_mut(&key?).ok_or(CallTooLarge)?;
         if known.is_cut {
-            return Err(TooMuch);
+            return Err(CallTooLarge);
         }
         (known.is_asked, known.is_answered) = (true, true);
         let call = Value::Object(known.fields.clone());
         let judged = known.judged();
         let earlier = known.earlier.iter().filter(|earlier| !is_within(earlier, &judged)).cloned().collect();
-        Ok(AskedCall { call, earlier })
+        Ok(CallQuestion { call, earlier })
     }
 
     /// Forgets the calls of a session that has ended.
@@ -136,16 +136,16 @@ impl ToolCalls {
     }
 
     /// Merges a report into the known call. Returns `None` if it names no call.
-    fn merge(&mut self, session: &str, said: &Value) -> Option<Result<Key, TooMuch>> {
+    fn merge(&mut self, session: &str, said: &Value) -> Option<Result<CallKey, CallTooLarge>> {
         let id = said.get("toolCallId")?.as_str()?;
         let key = self.hasher.hash_one((session, id));
         if !self.calls.contains_key(&key) && !self.has_room() {
-            return Some(Err(TooMuch));
+            return Some(Err(CallTooLarge));
         }
         let session = self.hasher.hash_one(session);
         let known = match self.calls.entry(key) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => place.insert(Known::new(session)),
+            Entry::Vacant(place) => place.insert(CallRecord::new(session)),
         };
         if known.is_cut {
             return Some(Ok(key));
@@ -155,11 +155,11 @@ impl ToolCalls {
         }
         let before = known.bytes;
         let before_this =
-            JUDGED.iter().any(|key| said.get(*key).is_some_and(|value| !value.is_null())).then(|| known.judged());
+            JUDGED_KEYS.iter().any(|key| said.get(*key).is_some_and(|value| !value.is_null())).then(|| known.judged());
         for (name, value) in said.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {
-            known.bytes += name.len() + weight(value);
+            known.bytes += name.len() + memory_size(value);
             if let Some(earlier) = known.fields.insert(name.clone(), value.clone()) {
-                known.bytes -= name.len() + weight(&earlier);
+                known.bytes -= name.len() + memory_size(&earlier);
             }
         }
         let mut is_too_much = false;
@@ -190,7 +190,7 @@ impl ToolCalls {
     }
 
     /// Cuts the oldest calls, except this one, until all calls fit into the memory.
-    fn shrink(&mut self, key: Key) {
+    fn shrink(&mut self, key: CallKey) {
         let mut kept = false;
         while self.bytes > MAX_BYTES {
             let Some(oldest) = self.order.pop_front() else { break };
@@ -206,7 +206,7 @@ impl ToolCalls {
     }
 
     /// Forgets the fields of a call, but not the call.
-    fn cut(&mut self, key: Key) {
+    fn cut(&mut self, key: CallKey) {
         let Some(known) = self.calls.get_mut(&key).filter(|known| !known.fields.is_empty()) else { return };
         (known.fields, known.earlier) = (Map::new(), Vec::new());
         known.is_cut = !known.has_run;
@@ -214,8 +214,8 @@ impl ToolCalls {
     }
 }
 
-impl Known {
-    fn new(session: Key) -> Self {
+impl CallRecord {
+    fn new(session: CallKey) -> Self {
         let (fields, earlier) = Default::default();
         Self { session, fields, earlier, is_answered: false, bytes: 0, is_asked: false, has_run: false, is_cut: false }
     }
@@ -248,7 +248,7 @@ impl Known {
             self.is_asked = false;
         }
         if !was_answered && !is_within(&earlier, &now) {
-            self.bytes += weight(&earlier);
+            self.bytes += memory_size(&earlier);
             self.earlier.push(earlier);
         }
         false
@@ -258,14 +258,14 @@ impl Known {
 /// Returns true if the members of a call take too much memory to be read: each place gets a copy of them.
 fn is_costly(judged: &Value) -> bool {
     let places = ["locations", "content"].iter().filter_map(|key| judged.get(*key)?.as_array()).map(Vec::len);
-    weight(judged).saturating_mul(1 + places.sum::<usize>()) > MAX_BYTES
+    memory_size(judged).saturating_mul(1 + places.sum::<usize>()) > MAX_BYTES
 }
 
 /// The members of a call by which rules know its effect.
-const JUDGED: &[&str] = &["kind", "rawInput", "locations", "content"];
+const JUDGED_KEYS: &[&str] = &["kind", "rawInput", "locations", "content"];
 
 /// The arguments of a call that rules judge.
-const DECISIVE: &[&str] = &["command", "cwd", "path", "url"];
+const DECISIVE_KEYS: &[&str] = &["command", "cwd", "path", "url"];
 
 /// Returns true if the call as it is now does all that an earlier report states. A report that states nothing is always included.
 fn is_within(earlier: &Value, call: &Value) -> bool {
@@ -280,9 +280,9 @@ fn is_part_of(one: &Reading, other: &Reading) -> bool {
         (Some(Value::String(one)), Some(Value::String(other))) => other.starts_with(one.as_str()),
         (one, other) => one == other,
     };
-    let is_decisive = DECISIVE.iter().any(|key| one.arguments.get(*key).is_some());
+    let is_decisive = DECISIVE_KEYS.iter().any(|key| one.arguments.get(*key).is_some());
     let is_same = is_decisive || !one.name.starts_with("mcp__") || one.arguments == other.arguments;
-    one.name == other.name && DECISIVE.iter().all(|key| begins(key)) && is_same
+    one.name == other.name && DECISIVE_KEYS.iter().all(|key| begins(key)) && is_same
 }
 
 /// Returns true if a call with this status has failed, false if it has succeeded, and `None` if it has not run.
@@ -296,7 +296,7 @@ fn is_end(status: Option<&str>) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_BYTES, MAX_CALL_BYTES, MAX_CALLS, Run, TooMuch, ToolCalls};
+    use super::{CallTooLarge, FinishedCall, MAX_BYTES, MAX_CALL_BYTES, MAX_CALLS, ToolCalls};
     use serde_json::{Value, json};
 
     const MIB: usize = 1024 * 1024;
@@ -325,7 +325,7 @@ mod tests {
         let mut calls = ToolCalls::default();
         calls.ask("other", &json!({ "toolCallId": "1" })).unwrap();
         let run = calls.update("s", &json!({ "toolCallId": "1", "status": "failed" }));
-        assert!(matches!(run, Some(Run { is_asked: false, is_failed: true, .. })), "{run:?}");
+        assert!(matches!(run, Some(FinishedCall { is_asked: false, is_failed: true, .. })), "{run:?}");
         assert_eq!(calls.update("s", &json!({ "status": "completed" })), None, "it is no call");
     }
 
@@ -359,7 +359,7 @@ mod tests {
         let many: Vec<Value> = (0..20).map(|n| command(&format!("{n} x"))).collect();
         let mut calls = ToolCalls::default();
         many.iter().for_each(|call| drop(calls.update("s", call)));
-        assert_eq!(calls.ask("s", &command("ls")), Err(TooMuch));
+        assert_eq!(calls.ask("s", &command("ls")), Err(CallTooLarge));
         assert!(calls.bytes < 1000, "{}", calls.bytes);
         let places: Vec<Value> = (0..10_000).map(|n| json!({ "path": n.to_string() })).collect();
         let mut calls = ToolCalls::default();
@@ -368,7 +368,7 @@ mod tests {
             &json!({ "toolCallId": "1", "kind": "edit", "locations": places, "rawInput": { "text": "x" } }),
         );
         calls.update("s", &json!({ "toolCallId": "1", "rawInput": { "text": "x".repeat(MIB) } }));
-        assert_eq!(calls.ask("s", &edit("/tmp/x")), Err(TooMuch), "it is too much to be compared");
+        assert_eq!(calls.ask("s", &edit("/tmp/x")), Err(CallTooLarge), "it is too much to be compared");
     }
 
     #[test]
@@ -393,7 +393,7 @@ mod tests {
             calls.update("s", &large("1", key, MAX_CALL_BYTES / 2));
         }
         assert!(calls.bytes < MIB, "{}", calls.bytes);
-        assert_eq!(calls.ask("s", &json!({ "toolCallId": "1", "kind": "read" })), Err(TooMuch));
+        assert_eq!(calls.ask("s", &json!({ "toolCallId": "1", "kind": "read" })), Err(CallTooLarge));
         let run = calls.update("s", &json!({ "toolCallId": "1", "status": "completed" })).unwrap();
         assert!(run.is_cut && !run.is_asked, "{run:?}");
         assert!(calls.ask("s", &json!({ "toolCallId": "2", "kind": "read" })).is_ok(), "another one");
@@ -406,7 +406,7 @@ mod tests {
             calls.update("s", &large(&n.to_string(), "rawInput", MIB));
         }
         assert!(calls.bytes <= MAX_BYTES, "{}", calls.bytes);
-        assert_eq!(calls.ask("s", &json!({ "toolCallId": "0", "kind": "read" })), Err(TooMuch));
+        assert_eq!(calls.ask("s", &json!({ "toolCallId": "0", "kind": "read" })), Err(CallTooLarge));
         let last = calls.ask("s", &json!({ "toolCallId": "39" })).unwrap();
         assert_eq!(last.call["rawInput"].as_str().map(str::len), Some(MIB));
     }
@@ -417,7 +417,7 @@ mod tests {
         for n in 0..MAX_CALLS {
             calls.ask("s", &json!({ "toolCallId": n.to_string() })).unwrap();
         }
-        assert_eq!(calls.ask("s", &json!({ "toolCallId": "more" })), Err(TooMuch));
+        assert_eq!(calls.ask("s", &json!({ "toolCallId": "more" })), Err(CallTooLarge));
         let run = calls.update("s", &json!({ "toolCallId": "more", "status": "completed" })).unwrap();
         assert!(run.is_cut && !run.is_asked, "it is recorded nevertheless: {run:?}");
         assert!(

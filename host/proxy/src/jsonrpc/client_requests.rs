@@ -1,7 +1,7 @@
 //! The proxy's own requests to the client, beside the forwarded ones.
 
-use crate::jsonrpc::lane::Lane;
 use crate::jsonrpc::message::Id;
+use crate::jsonrpc::queue::MessageQueue;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -11,31 +11,31 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 /// Time that a person has to answer a question in the client.
-const FOR_A_PERSON: Duration = Duration::from_secs(300);
+const PERSON_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The proxy's own requests that wait for an answer.
 #[derive(Debug)]
-pub struct Questions {
-    to_client: Lane,
+pub struct ClientRequests {
+    to_client: MessageQueue,
     waiting: Mutex<HashMap<Id, oneshot::Sender<Value>>>,
 }
 
-/// One of the proxy's own requests. Dropping it ends the wait for its answer.
-struct Own<'a> {
-    questions: &'a Questions,
+/// The wait for the answer to one of the proxy's own requests. Dropping it ends the wait.
+struct PendingAnswer<'a> {
+    requests: &'a ClientRequests,
     id: Id,
 }
 
-impl Drop for Own<'_> {
+impl Drop for PendingAnswer<'_> {
     fn drop(&mut self) {
-        self.questions.waiting().remove(&self.id);
+        self.requests.waiting().remove(&self.id);
     }
 }
 
-impl Questions {
-    /// Creates a table of requests that go to the client on this lane.
+impl ClientRequests {
+    /// Creates a table of requests that go to the client through this queue.
     #[must_use]
-    pub fn new(to_client: Lane) -> Self {
+    pub fn new(to_client: MessageQueue) -> Self {
         Self { to_client, waiting: Mutex::default() }
     }
 
@@ -49,11 +49,11 @@ impl Questions {
         let (send, answer) = oneshot::channel();
         // The identifier is unique.
         let id = format!("hookhost-{}", uuid::Uuid::now_v7());
-        let own = Own { questions: self, id: Id::Text(id.clone()) };
-        self.waiting().insert(own.id.clone(), send);
+        let pending = PendingAnswer { requests: self, id: Id::Text(id.clone()) };
+        self.waiting().insert(pending.id.clone(), send);
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         self.to_client.put(Bytes::from(request.to_string()), None).await;
-        timeout(FOR_A_PERSON, answer).await.ok()?.ok()
+        timeout(PERSON_TIMEOUT, answer).await.ok()?.ok()
     }
 
     /// Returns true if an identifier is that of one of these requests.
@@ -63,9 +63,9 @@ impl Questions {
     }
 
     /// Hands an answer of the client to the task that waits for it. Returns false if it answers none of these requests.
-    pub fn answered(&self, id: &Id, result: impl FnOnce() -> Value) -> bool {
-        let Some(own) = self.waiting().remove(id) else { return false };
-        let _ = own.send(result());
+    pub fn deliver_answer(&self, id: &Id, result: impl FnOnce() -> Value) -> bool {
+        let Some(pending) = self.waiting().remove(id) else { return false };
+        let _ = pending.send(result());
         true
     }
 }

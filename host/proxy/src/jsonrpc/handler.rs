@@ -1,9 +1,9 @@
 //! The trait of a proxy that handles the relayed messages.
 
-use crate::jsonrpc::lane::Lane;
+use crate::jsonrpc::client_requests::ClientRequests;
 use crate::jsonrpc::message::{Id, Message};
-use crate::jsonrpc::questions::Questions;
-use crate::jsonrpc::turn::Turn;
+use crate::jsonrpc::queue::MessageQueue;
+use crate::jsonrpc::queue_place::QueuePlace;
 use bytes::Bytes;
 use serde_json::Value;
 use std::fmt;
@@ -29,88 +29,88 @@ impl Side {
     }
 }
 
-/// A future that completes before an answer is sent.
-pub type Before = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// Work to complete before an answer is sent.
+pub type WorkBeforeAnswer = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The first decision about a request. `E` describes the expected answer of a forwarded request, `A` a request to ask rules about.
-pub enum Begun<E, A> {
-    /// The request is forwarded.
-    Passed {
+/// The route of a new request. `E` describes the expected answer of a forwarded request, `J` a request to ask rules about.
+pub enum RequestRoute<E, J> {
+    /// Forward the request.
+    Forward {
         /// The bytes to forward.
         bytes: Bytes,
         /// The expected answer.
         expected: E,
     },
-    /// Rules are asked about the request.
-    Asked(A),
-    /// The proxy answers the request.
-    Answered {
+    /// Ask rules about the request.
+    Ask(J),
+    /// Answer the request.
+    Answer {
         /// The answer.
         answer: Bytes,
         /// Work to complete before the answer is sent. The answer keeps its place in the order.
-        before: Option<Before>,
+        before: Option<WorkBeforeAnswer>,
     },
 }
 
-impl<E, A> Begun<E, A> {
+impl<E, J> RequestRoute<E, J> {
     /// Answers the request at once.
     #[must_use]
-    pub const fn answered(answer: Bytes) -> Self {
-        Self::Answered { answer, before: None }
+    pub const fn answer(answer: Bytes) -> Self {
+        Self::Answer { answer, before: None }
     }
 }
 
-impl<E, A> fmt::Debug for Begun<E, A> {
+impl<E, J> fmt::Debug for RequestRoute<E, J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Passed { .. } => "Passed",
-            Self::Asked(_) => "Asked",
-            Self::Answered { .. } => "Answered",
+            Self::Forward { .. } => "Forward",
+            Self::Ask(_) => "Ask",
+            Self::Answer { .. } => "Answer",
         })
     }
 }
 
-/// The final decision about a request, after rules were asked.
+/// The decision about a request after rules were asked.
 #[derive(Debug)]
-pub enum Decision<E> {
-    /// The request is forwarded.
-    Passed {
+pub enum RequestDecision<E> {
+    /// Forward the request.
+    Forward {
         /// The bytes to forward.
         bytes: Bytes,
         /// The expected answer.
         expected: E,
     },
-    /// The proxy answers the request.
-    Answered(Bytes),
+    /// Answer the request.
+    Answer(Bytes),
 }
 
-/// The decision about a notification.
+/// The route of a notification.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Notified {
-    /// The notification is forwarded.
-    Passed,
-    /// The notification is dropped, and the user is told this reason.
-    Refused(String),
-    /// It cancels this request of its sender, which gets no answer. It is forwarded if the other side has the request.
-    Cancels(Id),
-    /// It cancels this request of its sender, or if there is none, ends the other side's request of that id ([`Handler::ended`]). The
-    /// request gets no answer. It is forwarded if the other side has the request and has not cancelled it.
-    Ends(Id),
-    /// The proxy answers those of these requests that the other side has not seen.
-    Answers {
+pub enum NotificationRoute {
+    /// Forward the notification.
+    Forward,
+    /// Drop the notification, and tell the user this reason.
+    Refuse(String),
+    /// Cancel this request of the sender, which gets no answer. Forward the notification if the other side has the request.
+    Cancel(Id),
+    /// Cancel this request of the sender, or if there is none, end the other side's request of that id ([`Handler::after_end`]). The
+    /// request gets no answer. Forward the notification if the other side has the request and has not cancelled it.
+    End(Id),
+    /// Answer those of these requests that the other side has not seen.
+    Answer {
         /// The requests.
-        requests: Vec<Unsent>,
+        requests: Vec<UnsentRequest>,
         /// True to forward the notification even if the proxy has answered all these requests.
         passes: bool,
     },
-    /// The notification is judged ([`Handler::pushed`]), and forwarded as judged.
-    Judged,
+    /// Judge the notification ([`Handler::judge_notification`]), and forward it as judged.
+    Judge,
 }
 
-/// A pending request, and the answer to send if it is cancelled before the other side sees it.
+/// A pending request that the other side may not have seen, and the answer that it gets in this case.
 #[derive(Clone, Debug)]
-pub struct Unsent {
+pub struct UnsentRequest {
     /// The side that sent the request.
     pub of: Side,
     /// The identifier of the request.
@@ -121,97 +121,111 @@ pub struct Unsent {
 
 /// The context of a pending question, for a handler that may need to let other messages pass.
 #[derive(Clone, Copy, Debug)]
-pub struct Asking<'a> {
+pub struct QuestionContext<'a> {
     /// The place in the order that the message keeps meanwhile.
-    pub turn: &'a Turn,
-    questions: &'a Questions,
+    place: &'a QueuePlace,
+    client_requests: &'a ClientRequests,
 }
 
-impl<'a> Asking<'a> {
-    /// Creates a context with this place, and with `questions` for requests to the client.
+impl<'a> QuestionContext<'a> {
+    /// Creates a context with this place, and with `client_requests` for requests to the client.
     #[must_use]
-    pub const fn new(turn: &'a Turn, questions: &'a Questions) -> Self {
-        Self { turn, questions }
+    pub const fn new(place: &'a QueuePlace, client_requests: &'a ClientRequests) -> Self {
+        Self { place, client_requests }
+    }
+
+    /// Returns the callback for a question that can take long: the message then gives up its place soon.
+    pub fn on_long_wait(self) -> impl Fn(u32) + Send + Sync + 'a {
+        move |_| self.place.takes_long()
     }
 
     /// Sends the proxy's own request to the client. Gives up the place first, since a person has to answer.
-    pub async fn client(self, method: &str, params: &Value) -> Option<Value> {
-        self.turn.give_up();
-        self.questions.ask(method, params).await
+    pub async fn ask_client(self, method: &str, params: &Value) -> Option<Value> {
+        self.place.give_up();
+        self.client_requests.ask(method, params).await
     }
 }
 
 /// The handler of the messages of both sides.
 pub trait Handler: Send + Sync + 'static {
     /// The expected answer to a forwarded request.
-    type Expected: Send + Sync + 'static;
+    type ExpectedAnswer: Send + Sync + 'static;
 
     /// A request to ask rules about.
-    type Asked: Send + Sync + 'static;
+    type JudgedRequest: Send + Sync + 'static;
 
     /// Returns the name of a side for sentences.
-    fn name(&self, side: Side) -> &str;
+    fn side_name(&self, side: Side) -> &str;
 
     /// Shows a text to the user.
     fn tell(&self, text: &str);
 
     /// Returns the reason why a request has no answer after the server has ended, as a sentence without a full stop.
-    fn unanswered(&self) -> String;
+    fn no_answer_reason(&self) -> String;
 
     /// Runs beside the relay, from its start.
-    fn begin(&self) -> impl Future<Output = ()> + Send {
+    fn start(&self) -> impl Future<Output = ()> + Send {
         async {}
     }
 
     /// Returns a message in place of an unreadable one of the server's, if the client would otherwise wait for its content. `head` and
     /// `tail` are its beginning and end, `why` is a sentence without a full stop.
-    fn in_place_of(&self, _head: &[u8], _tail: &[u8], _why: &str) -> Option<Bytes> {
+    fn replacement(&self, _head: &[u8], _tail: &[u8], _why: &str) -> Option<Bytes> {
         None
     }
 
-    /// Runs as long as messages are relayed. Messages that it puts on the lane go to the client.
-    fn watch(&self, _to_client: &Lane) -> impl Future<Output = ()> + Send {
+    /// Runs as long as messages are relayed. Messages that it puts into the queue go to the client.
+    fn watch(&self, _to_client: &MessageQueue) -> impl Future<Output = ()> + Send {
         std::future::pending()
     }
 
-    /// Decides about a new request.
-    fn request(&self, from: Side, id: &Id, message: &Message) -> Begun<Self::Expected, Self::Asked>;
+    /// Returns the route of a new request.
+    fn route_request(
+        &self,
+        from: Side,
+        id: &Id,
+        message: &Message,
+    ) -> RequestRoute<Self::ExpectedAnswer, Self::JudgedRequest>;
 
     /// Asks rules about a request and decides.
     fn ask(
         &self,
         from: Side,
-        asked: &Self::Asked,
-        asking: Asking<'_>,
-    ) -> impl Future<Output = Decision<Self::Expected>> + Send;
+        request: &Self::JudgedRequest,
+        context: QuestionContext<'_>,
+    ) -> impl Future<Output = RequestDecision<Self::ExpectedAnswer>> + Send;
 
-    /// Decides about a notification.
-    fn notification(&self, from: Side, method: &str, message: &Message) -> Notified;
+    /// Returns the route of a notification.
+    fn route_notification(&self, from: Side, method: &str, message: &Message) -> NotificationRoute;
 
     /// Called after a notification was forwarded unchanged.
-    fn passed(&self, _from: Side, _message: &Message) {}
+    fn after_forwarding(&self, _from: Side, _message: &Message) {}
 
-    /// Called after the other side's notification has ended a request ([`Notified::Ends`]).
-    fn ended(&self, _id: &Id) {}
+    /// Called after the other side's notification has ended a request ([`NotificationRoute::End`]).
+    fn after_end(&self, _id: &Id) {}
 
     /// Returns a notification as it may be forwarded.
     ///
     /// # Errors
     /// The reason why it may not, as the end of a sentence.
-    fn pushed(&self, message: &Message, _asking: Asking<'_>) -> impl Future<Output = Result<Bytes, String>> + Send {
+    fn judge_notification(
+        &self,
+        message: &Message,
+        _context: QuestionContext<'_>,
+    ) -> impl Future<Output = Result<Bytes, String>> + Send {
         std::future::ready(Ok(message.bytes.clone()))
     }
 
-    /// Processes an answer. Returns the expectation if the answer must be judged ([`answer`](Self::answer)), or `None` to forward it
-    /// unchanged.
-    fn answered(&self, expected: Self::Expected, message: &Message) -> Option<Self::Expected>;
+    /// Learns from an answer. Returns `expected` if the answer must be judged ([`judge_answer`](Self::judge_answer)), or `None` to
+    /// forward it unchanged.
+    fn route_answer(&self, expected: Self::ExpectedAnswer, message: &Message) -> Option<Self::ExpectedAnswer>;
 
     /// Judges an answer and returns it as it may be forwarded.
-    fn answer(
+    fn judge_answer(
         &self,
         id: &Id,
-        expected: &Self::Expected,
+        expected: &Self::ExpectedAnswer,
         message: &Message,
-        asking: Asking<'_>,
+        context: QuestionContext<'_>,
     ) -> impl Future<Output = Bytes> + Send;
 }

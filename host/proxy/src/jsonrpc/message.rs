@@ -4,159 +4,35 @@
 //! bytes.
 
 mod batch;
+mod id;
+mod members;
 
-use crate::server_name::folded;
 use bytes::Bytes;
-use hookhost_agents::json;
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::cmp::Ordering;
-use std::collections::HashSet;
-use std::fmt;
-use std::hash::{Hash, Hasher};
+
+pub use id::{Id, MAX_ID, Number};
+use members::{DUPLICATE_ID, check, raw_text};
+pub use members::{MAX_VALUES, Members, is_json, raw};
 
 /// Maximum length of a message, in bytes: 16 MiB.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// Maximum number of values in a message: many small ones cost far more memory than their bytes.
-pub const MAX_VALUES: usize = 100_000;
-
-/// Maximum length of a text identifier, in bytes, since many are remembered.
-pub const MAX_ID: usize = 1024;
-
-/// The identifier of a request. Two numbers of the same value are the same identifier, whatever their spelling.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Id {
-    /// A number, compared by value.
-    Number(Number),
-    /// A text.
-    Text(String),
-}
-
-/// A number as an identifier: it is compared by value and keeps its spelling.
-#[derive(Clone, Debug)]
-pub struct Number {
-    value: NumberValue,
-    spelling: String,
-}
-
-/// The value of a number: an integer, or the bits of a floating-point number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum NumberValue {
-    Integer(i128),
-    Other(u64),
-}
-
-impl PartialEq for Number {
-    fn eq(&self, other: &Self) -> bool {
-        self.value == other.value
-    }
-}
-
-impl Eq for Number {}
-
-impl Hash for Number {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.value.hash(state);
-    }
-}
-
-impl PartialOrd for Number {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Number {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.value.cmp(&other.value)
-    }
-}
-
-impl From<i64> for Id {
-    fn from(number: i64) -> Self {
-        Self::Number(Number { value: NumberValue::Integer(number.into()), spelling: number.to_string() })
-    }
-}
-
-impl Number {
-    /// Reads a JSON number. Returns `None` for an integer of more than 64 bits, or a number out of the range of `f64`.
-    fn of(spelling: &str) -> Option<Self> {
-        let value = if spelling.contains(['.', 'e', 'E']) {
-            let number: f64 = spelling.parse().ok().filter(|number: &f64| number.is_finite())?;
-            // Beyond this bound, several integers share one `f64`.
-            let is_exact = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
-            if is_exact { NumberValue::Integer(number as i128) } else { NumberValue::Other(number.to_bits()) }
-        } else {
-            let number: i128 = spelling.parse().ok()?;
-            NumberValue::Integer((i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&number).then_some(number)?)
-        };
-        (spelling.len() <= MAX_ID).then(|| Self { value, spelling: spelling.to_owned() })
-    }
-}
-
-impl Id {
-    /// Returns the identifier as JSON, in its own spelling.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        match self {
-            Self::Number(number) => number.spelling.clone(),
-            Self::Text(text) => Value::from(text.as_str()).to_string(),
-        }
-    }
-
-    /// Reads an identifier. Returns `None` unless it is a short text or a number.
-    #[must_use]
-    pub fn of(value: &Value) -> Option<Self> {
-        match value {
-            Value::String(text) => (text.len() <= MAX_ID).then(|| Self::Text(text.clone())),
-            Value::Number(number) => Number::of(&number.to_string()).map(Self::Number),
-            _ => None,
-        }
-    }
-
-    /// Reads an identifier from its JSON text.
-    fn of_raw(raw: &RawValue) -> Option<Self> {
-        let text = raw.get();
-        if text.starts_with(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) {
-            return Number::of(text).map(Self::Number);
-        }
-        json::value(text).ok().as_ref().and_then(Self::of)
-    }
-
-    /// Returns the identifier of the other type that some programs write for this one, such as `"2"` for `2`, if there is one.
-    #[must_use]
-    pub fn of_other_type(&self) -> Option<Self> {
-        match self {
-            Self::Number(Number { value: NumberValue::Integer(integer), .. }) => Some(Self::Text(integer.to_string())),
-            Self::Number(_) => None,
-            Self::Text(text) => text.parse::<i64>().ok().filter(|number| number.to_string() == *text).map(Self::from),
-        }
-    }
-}
-
-impl fmt::Display for Id {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.to_json())
-    }
-}
-
 /// The facts that can be guessed from an unreadable message. They only serve to answer the side that waits.
 #[derive(Default)]
-struct Guess {
+struct EnvelopeGuess {
     id: Option<Id>,
     is_answer: bool,
     /// True if it has a `result` or an `error`. A log entry of a server can also have an `id`.
     has_outcome: bool,
 }
 
-impl Guess {
+impl EnvelopeGuess {
     fn of(text: &str) -> Self {
         match Members::of(text) {
             Ok(members) => Self::by(members.get("id").and_then(Id::of_raw), |key| members.get(key).is_some()),
             // With two ids, either one could be meant.
-            Err(why) if why.contains(ID_TWICE) => Self::default(),
+            Err(why) if why.contains(DUPLICATE_ID) => Self::default(),
             Err(_) => match serde_json::from_str(text) {
                 Ok(Value::Object(fields)) => {
                     Self::by(fields.get("id").and_then(Id::of), |key| fields.contains_key(key))
@@ -173,16 +49,16 @@ impl Guess {
 }
 
 /// The members that determine the kind of a message.
-const ENVELOPE: &[&str] = &["jsonrpc", "id", "method", "params", "result", "error"];
+const ENVELOPE_KEYS: &[&str] = &["jsonrpc", "id", "method", "params", "result", "error"];
 
 /// Returns the error for an over-long message, of which only both ends are kept. If one end contains the identifier, the side that
 /// waits gets an answer.
 #[must_use]
-pub fn too_long(head: &[u8], tail: &[u8]) -> Unreadable {
+pub fn too_long(head: &[u8], tail: &[u8]) -> UnreadableMessage {
     let before = head.iter().skip(1).position(|byte| matches!(byte, b'{' | b'[')).map_or(head, |at| &head[..=at]);
     let after = tail.iter().rposition(|byte| matches!(byte, b'{' | b'[')).map_or(tail, |at| &tail[at..]);
     let is_in = |text: &[u8], key: &str| text.windows(key.len()).any(|part| part == key.as_bytes());
-    Unreadable {
+    UnreadableMessage {
         code: INVALID_REQUEST,
         id: id_in(before).or_else(|| id_in(after)),
         is_answer: !is_in(before, "\"method\"") && !is_in(after, "\"method\""),
@@ -202,7 +78,7 @@ fn id_in(text: &[u8]) -> Option<Id> {
 
 /// The kind of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MessageKind {
     /// A request, which expects an answer.
     Request {
         /// The identifier, which the answer repeats.
@@ -228,7 +104,7 @@ pub enum Kind {
 #[derive(Clone, Debug)]
 pub struct Message {
     /// The kind of the message.
-    pub kind: Kind,
+    pub kind: MessageKind,
     /// The members of the message.
     pub members: Members,
     /// The bytes of the message, without the line break.
@@ -238,7 +114,7 @@ pub struct Message {
 /// An error: the message cannot be read and is not forwarded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
-pub struct Unreadable {
+pub struct UnreadableMessage {
     /// The JSON-RPC error code.
     pub code: i64,
     /// The identifier, if one could be read: its sender waits for an answer.
@@ -251,15 +127,15 @@ pub struct Unreadable {
     pub why: Box<str>,
 }
 
-impl Unreadable {
+impl UnreadableMessage {
     /// Returns the requests of the other side that the message would have answered.
-    pub fn answered(&self) -> impl Iterator<Item = &Id> {
+    pub fn answered_requests(&self) -> impl Iterator<Item = &Id> {
         self.id.iter().filter(|_| self.is_answer).chain(&self.answers)
     }
 
     /// Returns the answers of a batch as a batch of their own, which is refused too and needs no answer.
     #[must_use]
-    pub fn answers_alone(&self) -> Bytes {
+    pub fn answers_as_batch(&self) -> Bytes {
         let answer = |id: &Id| format!(r#"{{"id":{},"result":0}}"#, id.to_json());
         Bytes::from(format!("[{}]", self.answers.iter().map(answer).collect::<Vec<_>>().join(",")))
     }
@@ -281,14 +157,14 @@ impl Message {
     ///
     /// # Errors
     /// If it is not one JSON object in UTF-8 of version 2.0, has a duplicate key anywhere, or is too large.
-    pub fn of(bytes: Bytes) -> Result<Self, Unreadable> {
-        let unreadable = |code, Guess { id, is_answer, .. }, why: String| {
+    pub fn of(bytes: Bytes) -> Result<Self, UnreadableMessage> {
+        let unreadable = |code, EnvelopeGuess { id, is_answer, .. }, why: String| {
             let answers = Box::default();
-            Unreadable { code, id, is_answer, answers, why: why.into() }
+            UnreadableMessage { code, id, is_answer, answers, why: why.into() }
         };
         if bytes.len() > MAX_BYTES {
             let why = format!("a message has more than {MAX_BYTES} bytes");
-            return Err(unreadable(INVALID_REQUEST, Guess::default(), why));
+            return Err(unreadable(INVALID_REQUEST, EnvelopeGuess::default(), why));
         }
         let is_batch = |text: &str| text.trim_start().starts_with('[');
         let text = std::str::from_utf8(&bytes).map_err(|error| {
@@ -296,28 +172,28 @@ impl Message {
             if is_batch(&text) {
                 return batch::refused(&text);
             }
-            unreadable(PARSE_ERROR, Guess::of(&text), format!("a message is not UTF-8: {error}"))
+            unreadable(PARSE_ERROR, EnvelopeGuess::of(&text), format!("a message is not UTF-8: {error}"))
         })?;
         if is_batch(text) {
             return Err(batch::refused(text));
         }
-        let members =
-            Members::of(text).map_err(|why| unreadable(PARSE_ERROR, Guess::of(text), format!("a message {why}")))?;
+        let members = Members::of(text)
+            .map_err(|why| unreadable(PARSE_ERROR, EnvelopeGuess::of(text), format!("a message {why}")))?;
         let has_id = members.get("id").map(|id| id.get() != "null");
         let known = members.get("id").and_then(Id::of_raw);
         let is_answer = members.get("method").is_none();
         let refused = |why: &str| {
-            let guess = Guess { id: known.clone(), is_answer, has_outcome: false };
+            let guess = EnvelopeGuess { id: known.clone(), is_answer, has_outcome: false };
             unreadable(INVALID_REQUEST, guess, why.to_owned())
         };
         // Checked only here: the message can now be told from others, so its sender learns which one was refused.
         check(text).map_err(|why| refused(&format!("a message {why}")))?;
-        if let Some(why) = members.ambiguity(ENVELOPE) {
+        if let Some(why) = members.ambiguity(ENVELOPE_KEYS) {
             // No rule has judged an answer yet, so none of its text is repeated.
             let why = if is_answer { "has keys that differ in case alone" } else { &why };
             return Err(refused(&format!("a message {why}")));
         }
-        let mended = members.mended();
+        let mended = corrected(&members);
         let (members, bytes) = mended.map_or((members, bytes), |mended| (mended.clone(), mended.to_bytes()));
         if members.text("jsonrpc").as_deref() != Some("2.0") {
             return Err(refused("a message is not of JSON-RPC 2.0"));
@@ -328,16 +204,16 @@ impl Message {
         };
         let answers = ["result", "error"].iter().filter(|key| members.get(key).is_some()).count();
         let kind = match (method, has_id, known.clone(), answers) {
-            (Some(method), None, _, 0) => Kind::Notification { method },
-            (Some(method), Some(_), Some(id), 0) => Kind::Request { id, method },
+            (Some(method), None, _, 0) => MessageKind::Notification { method },
+            (Some(method), Some(_), Some(id), 0) => MessageKind::Request { id, method },
             (Some(_), Some(_), None, 0) => {
                 return Err(refused(
                     "the `id` of a request is neither a text nor a number, or is too large (1024 bytes, integers of 64 bits)",
                 ));
             }
             (Some(_), ..) => return Err(refused("a message is both a request and an answer")),
-            (None, Some(_), Some(id), 1) => Kind::Response { id },
-            (None, None | Some(false), None, 1) if members.get("error").is_some() => Kind::ErrorAboutNoRequest,
+            (None, Some(_), Some(id), 1) => MessageKind::Response { id },
+            (None, None | Some(false), None, 1) if members.get("error").is_some() => MessageKind::ErrorAboutNoRequest,
             (None, ..) => return Err(refused("a message is neither a request nor one answer")),
         };
         Ok(Self { kind, members, bytes })
@@ -347,7 +223,7 @@ impl Message {
     #[must_use]
     pub fn method(&self) -> Option<&str> {
         match &self.kind {
-            Kind::Request { method, .. } | Kind::Notification { method } => Some(method),
+            MessageKind::Request { method, .. } | MessageKind::Notification { method } => Some(method),
             _ => None,
         }
     }
@@ -367,15 +243,15 @@ impl Message {
     #[must_use]
     pub fn with_id(self, id: &Id) -> Self {
         let is_as_asked = match (&self.kind, id) {
-            (Kind::Response { id: Id::Number(own) }, Id::Number(asked)) => own.spelling == asked.spelling,
-            (Kind::Response { id: Id::Text(own) }, Id::Text(asked)) => own == asked,
+            (MessageKind::Response { id: Id::Number(own) }, Id::Number(asked)) => own.spelling == asked.spelling,
+            (MessageKind::Response { id: Id::Text(own) }, Id::Text(asked)) => own == asked,
             _ => false,
         };
         if is_as_asked {
             return self;
         }
         let members = self.members.with("id", raw_text(id.to_json()));
-        Self { kind: Kind::Response { id: id.clone() }, bytes: members.to_bytes(), members }
+        Self { kind: MessageKind::Response { id: id.clone() }, bytes: members.to_bytes(), members }
     }
 
     /// Returns the message with other parameters.
@@ -404,145 +280,6 @@ impl Message {
     }
 }
 
-/// The members of an object, in order, each with its original bytes.
-#[derive(Clone, Debug, Default)]
-pub struct Members(Vec<(String, Box<RawValue>)>);
-
-impl Members {
-    /// Reads an object.
-    ///
-    /// # Errors
-    /// If it is another value, or has a duplicate key. The error is the end of a sentence.
-    pub fn of(text: &str) -> Result<Self, String> {
-        // The library's error would repeat a text that no rule has judged.
-        if !text.trim_start().starts_with('{') {
-            return Err("is not a JSON object".to_owned());
-        }
-        let mut reader = serde_json::Deserializer::from_str(text);
-        let members = reader.deserialize_map(MembersVisitor).and_then(|members| reader.end().map(|()| members));
-        members.map_err(|error| format!("is not a JSON object: {error}"))
-    }
-
-    /// Returns the members corrected to JSON-RPC 2.0, if they deviate in an unambiguous way: the version is missing, or an answer has
-    /// a `null` beside its result or error. Returns `None` if nothing is to be corrected.
-    fn mended(&self) -> Option<Self> {
-        let is_null = |key| self.get(key).is_some_and(|value| value.get() == "null");
-        // Log entries of a server also have other members.
-        if self.get("jsonrpc").is_none() && self.keys().all(|key| ENVELOPE.contains(&key)) {
-            let versioned = self.with("jsonrpc", raw(&Value::from("2.0")));
-            return Some(versioned.mended().unwrap_or(versioned));
-        }
-        match (self.get("result"), self.get("error")) {
-            (Some(_), Some(_)) if is_null("error") => Some(self.without("error")),
-            (Some(_), Some(_)) if is_null("result") => Some(self.without("result")),
-            _ => None,
-        }
-    }
-
-    /// Returns a member as raw JSON.
-    #[must_use]
-    pub fn get(&self, key: &str) -> Option<&RawValue> {
-        self.0.iter().find(|(known, _)| known == key).map(|(_, value)| &**value)
-    }
-
-    /// Returns the value of a member, or `None` if it is missing or cannot be read (a number out of range, a lone surrogate).
-    #[must_use]
-    pub fn value(&self, key: &str) -> Option<Value> {
-        self.get(key).and_then(|raw| json::value(raw.get()).ok())
-    }
-
-    /// Returns the value of a member that is a text.
-    #[must_use]
-    pub fn text(&self, key: &str) -> Option<String> {
-        match self.value(key) {
-            Some(Value::String(text)) => Some(text),
-            _ => None,
-        }
-    }
-
-    /// Returns the members of a member that is an object; none if it is missing.
-    ///
-    /// # Errors
-    /// If the member is no object.
-    pub fn within(&self, key: &str) -> Result<Self, String> {
-        match self.get(key) {
-            None => Ok(Self::default()),
-            Some(raw) => Self::of(raw.get()).map_err(|why| format!("`{key}` {why}")),
-        }
-    }
-
-    /// Returns the keys, in order.
-    pub fn keys(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|(key, _)| key.as_str())
-    }
-
-    /// Returns the reason why two readers could read different members, as the end of a sentence: two keys differ only in case, or a
-    /// key differs only in case from one that is `known`. Returns `None` if the members are clear.
-    #[must_use]
-    pub fn ambiguity(&self, known: &[&str]) -> Option<String> {
-        let mut others = self.keys().filter(|key| !known.contains(key)).peekable();
-        others.peek()?;
-        let mut seen: HashSet<String> = known.iter().map(|key| folded(key)).collect();
-        let mut unclear = others.filter(|key| !seen.insert(folded(key)));
-        unclear.next().map(|key| format!("has the key {:?}, which differs from another one in case alone", start(key)))
-    }
-
-    /// Returns the members with this one added, or replaced in its place.
-    #[must_use]
-    pub fn with(&self, key: &str, value: Box<RawValue>) -> Self {
-        let mut all = self.0.clone();
-        match all.iter_mut().find(|(known, _)| known == key) {
-            Some((_, place)) => *place = value,
-            None => all.push((key.to_owned(), value)),
-        }
-        Self(all)
-    }
-
-    /// Returns the members without this one.
-    #[must_use]
-    pub fn without(&self, key: &str) -> Self {
-        Self(self.0.iter().filter(|(known, _)| known != key).cloned().collect())
-    }
-
-    /// Returns the object as JSON. It is on one line if its members are.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        let member = |(key, value): &(String, Box<RawValue>)| format!("{}:{}", Value::from(key.as_str()), value.get());
-        format!("{{{}}}", self.0.iter().map(member).collect::<Vec<_>>().join(","))
-    }
-
-    /// Returns the object as bytes.
-    #[must_use]
-    pub fn to_bytes(&self) -> Bytes {
-        Bytes::from(self.to_json())
-    }
-
-    /// Returns the object as raw JSON.
-    #[must_use]
-    pub fn to_raw(&self) -> Box<RawValue> {
-        raw_text(self.to_json())
-    }
-
-    /// Reads the whole object.
-    ///
-    /// # Errors
-    /// If it cannot be read. The error is the end of a sentence.
-    pub fn to_value(&self) -> Result<Value, String> {
-        json::value(&self.to_json()).map_err(|why| format!("cannot be read: {why}"))
-    }
-}
-
-/// Returns a value as raw JSON.
-#[must_use]
-pub fn raw(value: &Value) -> Box<RawValue> {
-    raw_text(value.to_string())
-}
-
-/// Returns raw JSON from a text that this module has written, which therefore is one value.
-fn raw_text(text: String) -> Box<RawValue> {
-    RawValue::from_string(text).unwrap_or_default()
-}
-
 /// Returns an answer with an error.
 #[must_use]
 pub fn error(id: Option<&Id>, code: i64, why: &str) -> Bytes {
@@ -567,140 +304,28 @@ pub fn on_one_line(bytes: Bytes) -> Bytes {
     bytes.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect()
 }
 
-/// Number of keys up to which the keys of an object are compared with each other.
-const FEW: usize = 16;
-
-struct MembersVisitor;
-
-impl<'de> Visitor<'de> for MembersVisitor {
-    type Value = Members;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
+/// Returns the members corrected to JSON-RPC 2.0, if they deviate in an unambiguous way: the version is missing, or an answer has
+/// a `null` beside its result or error. Returns `None` if nothing is to be corrected.
+fn corrected(members: &Members) -> Option<Members> {
+    let is_null = |key| members.get(key).is_some_and(|value| value.get() == "null");
+    // Log entries of a server also have other members.
+    if members.get("jsonrpc").is_none() && members.keys().all(|key| ENVELOPE_KEYS.contains(&key)) {
+        let versioned = members.with("jsonrpc", raw(&Value::from("2.0")));
+        return Some(corrected(&versioned).unwrap_or(versioned));
     }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
-        let mut members = Members::default();
-        let mut known = HashSet::new();
-        while let Some((key, value)) = map.next_entry::<String, Box<RawValue>>()? {
-            if members.0.len() >= MAX_VALUES {
-                return Err(A::Error::custom(format!("an object has more than {MAX_VALUES} keys")));
-            }
-            // Few keys are compared with each other, which is fastest. For many keys this would take quadratic time.
-            let is_twice = if members.0.len() < FEW {
-                members.get(&key).is_some()
-            } else {
-                if known.is_empty() {
-                    known.extend(members.0.iter().map(|(key, _)| key.clone()));
-                }
-                !known.insert(key.clone())
-            };
-            if is_twice {
-                return Err(A::Error::custom(if key == "id" { ID_TWICE } else { TWICE }));
-            }
-            members.0.push((key, value));
-        }
-        Ok(members)
+    match (members.get("result"), members.get("error")) {
+        (Some(_), Some(_)) if is_null("error") => Some(members.without("error")),
+        (Some(_), Some(_)) if is_null("result") => Some(members.without("result")),
+        _ => None,
     }
-}
-
-/// The error for a duplicate key. It leaves out the key, which the model may read and no rule has judged. Line and column follow.
-const TWICE: &str = "a key occurs twice in one object";
-
-/// The error for a duplicate `id`.
-const ID_TWICE: &str = "the key \"id\" occurs twice in one object";
-
-/// Returns the beginning of a key, enough for a person to find it.
-fn start(key: &str) -> String {
-    key.chars().take(40).collect()
-}
-
-/// Checks that every reader reads the same values: no object has a duplicate key, or a key that the JSON library reserves. Also checks
-/// the number of values.
-fn check(text: &str) -> Result<(), String> {
-    let mut left = MAX_VALUES;
-    let text = json::with_long_numbers_as_texts(text);
-    let mut reader = serde_json::Deserializer::from_str(&text);
-    Check(&mut left).deserialize(&mut reader).map_err(|error| format!("cannot be passed on: {error}"))?;
-    Ok(())
-}
-
-/// Reads a value and keeps only the keys of the objects that are open.
-struct Check<'a>(&'a mut usize);
-
-impl<'de> DeserializeSeed<'de> for Check<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        let left = self.0.checked_sub(1);
-        *self.0 = left.ok_or_else(|| D::Error::custom(format!("it has more than {MAX_VALUES} values")))?;
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Check<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        while seq.next_element_seed(Check(&mut *self.0))?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let mut keys = HashSet::new();
-        while let Some(key) = map.next_key::<String>()? {
-            if json::is_reserved(&key) {
-                return Err(A::Error::custom("a key is one that the JSON library reserves for itself"));
-            }
-            map.next_value_seed(Check(&mut *self.0))?;
-            if !keys.insert(key) {
-                return Err(A::Error::custom(TWICE));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Returns true if a text is one JSON value.
-#[must_use]
-pub fn is_json(text: &str) -> bool {
-    serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Id, Kind, Message, Unreadable};
+    use super::{Id, Message, MessageKind, UnreadableMessage};
     use bytes::Bytes;
 
-    fn read(text: &str) -> Result<Message, Unreadable> {
+    fn read(text: &str) -> Result<Message, UnreadableMessage> {
         Message::of(Bytes::copy_from_slice(text.as_bytes()))
     }
 
@@ -710,12 +335,15 @@ mod tests {
         let (one, method) = (Id::from(1), "ping".to_owned());
         assert_eq!(
             kind(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#),
-            Kind::Request { id: one.clone(), method: method.clone() }
+            MessageKind::Request { id: one.clone(), method: method.clone() }
         );
-        assert_eq!(kind(r#"{"jsonrpc":"2.0","method":"ping"}"#), Kind::Notification { method });
-        assert_eq!(kind(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), Kind::Response { id: one });
-        assert_eq!(kind(r#"{"jsonrpc":"2.0","id":"1","error":{}}"#), Kind::Response { id: Id::Text("1".into()) });
-        assert_eq!(kind(r#"{"jsonrpc":"2.0","id":null,"error":{}}"#), Kind::ErrorAboutNoRequest);
+        assert_eq!(kind(r#"{"jsonrpc":"2.0","method":"ping"}"#), MessageKind::Notification { method });
+        assert_eq!(kind(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), MessageKind::Response { id: one });
+        assert_eq!(
+            kind(r#"{"jsonrpc":"2.0","id":"1","error":{}}"#),
+            MessageKind::Response { id: Id::Text("1".into()) }
+        );
+        assert_eq!(kind(r#"{"jsonrpc":"2.0","id":null,"error":{}}"#), MessageKind::ErrorAboutNoRequest);
     }
 
     #[test]
@@ -793,7 +421,7 @@ mod tests {
     #[test]
     fn an_id_is_a_value_and_an_answer_has_it_as_its_request_wrote_it() {
         let id = |text: &str| match read(&format!(r#"{{"jsonrpc":"2.0","id":{text},"method":"x"}}"#)).unwrap().kind {
-            Kind::Request { id, .. } => id,
+            MessageKind::Request { id, .. } => id,
             other => panic!("{other:?}"),
         };
         for (one, other, is_same) in [

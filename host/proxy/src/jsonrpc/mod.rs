@@ -1,30 +1,30 @@
 //! The relay of a proxy between two programs that speak JSON-RPC in lines. It reads each message strictly and keeps the order of both
 //! directions. The proxy itself decides about messages ([`handler::Handler`]).
 //!
-//! Modules depend downwards: a module uses only modules above it in this list.
+//! Data flows down this list and never back up:
 //!
 //! | module | content |
 //! |---|---|
 //! | [`message`] | a JSON-RPC message, read strictly and kept byte for byte |
-//! | [`under_way`] | the requests under way |
-//! | [`lane`] | the ordered queue of messages to one side |
-//! | [`busy`] | a counter of work under way |
+//! | [`pending_requests`] | the requests under way |
+//! | [`queue`] | the ordered queue of messages to one side |
+//! | [`work_counter`] | a counter of work under way |
 //! | [`lines`] | messages as lines |
-//! | [`streams`] | the standard input and output |
-//! | [`turn`] | the place of a message about which rules are asked |
-//! | [`questions`] | the proxy's own requests to the client |
-//! | [`unreadable`] | lines that are no messages, and reports of them to the user |
+//! | [`standard_streams`] | the standard input and output |
+//! | [`queue_place`] | the place of a message about which rules are asked |
+//! | [`client_requests`] | the proxy's own requests to the client |
+//! | [`unreadable_lines`] | lines that are no messages, and reports of them to the user |
 //! | [`handler`] | the trait of a proxy that handles the messages of both sides |
 //! | [`relay`] | the relay between two sides that speak lines |
 
-pub mod busy;
+pub mod client_requests;
 pub mod handler;
-pub mod lane;
 pub mod lines;
 pub mod message;
-pub mod questions;
+pub mod pending_requests;
+pub mod queue;
+pub mod queue_place;
 pub mod relay;
-pub mod streams;
-pub mod turn;
-pub mod under_way;
-pub mod unreadable;
+pub mod standard_streams;
+pub mod unreadable_lines;
+pub mod work_counter;

@@ -16,56 +16,56 @@ const MAX_KIB: u32 = 64 * 1024;
 
 /// A queued message, and its reserved room.
 #[derive(Debug)]
-struct Frame {
+struct QueuedMessage {
     bytes: Bytes,
-    _room: Option<Room>,
+    _room: Option<QueueRoom>,
 }
 
 /// Reserved room for a message. It is released when this is dropped.
 #[derive(Debug)]
-pub struct Room {
+pub struct QueueRoom {
     _permit: OwnedSemaphorePermit,
 }
 
 #[derive(Debug)]
-enum Slot {
-    Now(Frame),
-    Later(oneshot::Receiver<Frame>),
+enum QueueSlot {
+    Now(QueuedMessage),
+    Later(oneshot::Receiver<QueuedMessage>),
     End,
 }
 
 /// The sending end of the queue.
 #[derive(Clone, Debug)]
-pub struct Lane {
-    sender: mpsc::Sender<Slot>,
+pub struct MessageQueue {
+    sender: mpsc::Sender<QueueSlot>,
     room: Arc<Semaphore>,
 }
 
 /// The writing end of the queue.
 #[derive(Debug)]
-pub struct Exit {
-    receiver: mpsc::Receiver<Slot>,
+pub struct QueueWriter {
+    receiver: mpsc::Receiver<QueueSlot>,
 }
 
 /// A reserved place in the order. Dropping it gives the place up.
 #[derive(Debug)]
-pub struct Place {
-    sender: oneshot::Sender<Frame>,
+pub struct ReservedPlace {
+    sender: oneshot::Sender<QueuedMessage>,
 }
 
-impl Lane {
+impl MessageQueue {
     /// Creates an empty queue.
     #[must_use]
-    pub fn new() -> (Self, Exit) {
+    pub fn new() -> (Self, QueueWriter) {
         let (sender, receiver) = mpsc::channel(MAX_MESSAGES);
-        (Self { sender, room: Arc::new(Semaphore::new(MAX_KIB as usize)) }, Exit { receiver })
+        (Self { sender, room: Arc::new(Semaphore::new(MAX_KIB as usize)) }, QueueWriter { receiver })
     }
 
     /// Reserves room for a message of `bytes`. The room is released when the message is written or dropped.
-    pub async fn room(&self, bytes: usize) -> Option<Room> {
+    pub async fn room(&self, bytes: usize) -> Option<QueueRoom> {
         let kib = u32::try_from(bytes / 1024 + 1).unwrap_or(MAX_KIB).min(MAX_KIB);
         let permit = Arc::clone(&self.room).acquire_many_owned(kib).await;
-        permit.ok().map(|permit| Room { _permit: permit })
+        permit.ok().map(|permit| QueueRoom { _permit: permit })
     }
 
     #[cfg(test)]
@@ -74,31 +74,31 @@ impl Lane {
     }
 
     /// Queues a message at the end. If the writing end has gone, the message is lost.
-    pub async fn put(&self, bytes: Bytes, room: Option<Room>) {
-        let _ = self.sender.send(Slot::Now(Frame { bytes, _room: room })).await;
+    pub async fn put(&self, bytes: Bytes, room: Option<QueueRoom>) {
+        let _ = self.sender.send(QueueSlot::Now(QueuedMessage { bytes, _room: room })).await;
     }
 
     /// Reserves a place at the end for a later message.
-    pub async fn place(&self) -> Place {
+    pub async fn place(&self) -> ReservedPlace {
         let (sender, receiver) = oneshot::channel();
-        let _ = self.sender.send(Slot::Later(receiver)).await;
-        Place { sender }
+        let _ = self.sender.send(QueueSlot::Later(receiver)).await;
+        ReservedPlace { sender }
     }
 
     /// Ends the queue: messages behind this point are not written.
     pub async fn end(&self) {
-        let _ = self.sender.send(Slot::End).await;
+        let _ = self.sender.send(QueueSlot::End).await;
     }
 }
 
-impl Place {
+impl ReservedPlace {
     /// Puts the message into its place.
-    pub fn fill(self, bytes: Bytes, room: Option<Room>) {
-        let _ = self.sender.send(Frame { bytes, _room: room });
+    pub fn fill(self, bytes: Bytes, room: Option<QueueRoom>) {
+        let _ = self.sender.send(QueuedMessage { bytes, _room: room });
     }
 }
 
-impl Exit {
+impl QueueWriter {
     /// Writes each message as one line, until the end of the queue.
     ///
     /// # Errors
@@ -106,14 +106,14 @@ impl Exit {
     pub async fn write(mut self, mut to: impl AsyncWrite + Unpin) -> io::Result<()> {
         let mut line = Vec::new();
         while let Some(slot) = self.receiver.recv().await {
-            let Frame { bytes, _room: room } = match slot {
-                Slot::Now(frame) => frame,
-                Slot::Later(place) => match place.await {
+            let QueuedMessage { bytes, _room: room } = match slot {
+                QueueSlot::Now(frame) => frame,
+                QueueSlot::Later(place) => match place.await {
                     Ok(frame) => frame,
                     // The place was given up.
                     Err(_) => continue,
                 },
-                Slot::End => break,
+                QueueSlot::End => break,
             };
             line.clear();
             // Some readers end a line at a carriage return and would read the rest as another message.
@@ -129,35 +129,35 @@ impl Exit {
 
 #[cfg(test)]
 mod tests {
-    use super::Lane;
+    use super::MessageQueue;
     use bytes::Bytes;
 
     #[tokio::test]
     async fn messages_keep_their_order_and_a_place_that_is_given_up_keeps_nobody() {
-        let (lane, exit) = Lane::new();
-        let (first, second) = (lane.place().await, lane.place().await);
-        lane.put(Bytes::from_static(b"3"), None).await;
-        let third = lane.place().await;
-        lane.end().await;
-        lane.put(Bytes::from_static(b"after the end"), None).await;
+        let (queue, writer) = MessageQueue::new();
+        let (first, second) = (queue.place().await, queue.place().await);
+        queue.put(Bytes::from_static(b"3"), None).await;
+        let third = queue.place().await;
+        queue.end().await;
+        queue.put(Bytes::from_static(b"after the end"), None).await;
         second.fill(Bytes::from_static(b"2"), None);
         drop(third);
         first.fill(Bytes::from_static(b"1"), None);
         let mut written = Vec::new();
-        exit.write(&mut written).await.unwrap();
+        writer.write(&mut written).await.unwrap();
         assert_eq!(written, b"1\n2\n3\n");
     }
 
     #[tokio::test]
     async fn room_comes_back_when_a_message_was_written_or_is_not() {
-        let (lane, exit) = Lane::new();
+        let (queue, writer) = MessageQueue::new();
         let all = super::MAX_KIB as usize;
-        let room = lane.room(1024 * 1024).await;
-        assert!(lane.free_kib() < all);
-        lane.put(Bytes::from_static(b"x"), room).await;
-        drop(lane.room(5).await);
-        lane.end().await;
-        exit.write(&mut Vec::new()).await.unwrap();
-        assert_eq!(lane.free_kib(), all);
+        let room = queue.room(1024 * 1024).await;
+        assert!(queue.free_kib() < all);
+        queue.put(Bytes::from_static(b"x"), room).await;
+        drop(queue.room(5).await);
+        queue.end().await;
+        writer.write(&mut Vec::new()).await.unwrap();
+        assert_eq!(queue.free_kib(), all);
     }
 }

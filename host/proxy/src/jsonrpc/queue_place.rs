@@ -1,7 +1,7 @@
 //! The place of a message about which rules are asked. A message that must wait for a person gives its place up to others. One that
 //! may take long keeps it until it does.
 
-use crate::jsonrpc::lane::{Lane, Place, Room};
+use crate::jsonrpc::queue::{MessageQueue, QueueRoom, ReservedPlace};
 use bytes::Bytes;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -9,33 +9,33 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 
 /// Time for which other messages wait behind one about which a person or a model is asked.
-const BEFORE_OTHERS: Duration = Duration::from_secs(1);
+const MAX_BLOCKING: Duration = Duration::from_secs(1);
 
 /// A place that can be given up.
 #[derive(Debug)]
-pub struct Turn {
-    place: Mutex<Option<(Place, Option<Room>)>>,
+pub struct QueuePlace {
+    place: Mutex<Option<(ReservedPlace, Option<QueueRoom>)>>,
     /// Room that is kept when the place is given up.
-    kept: Option<Room>,
+    kept: Option<QueueRoom>,
     takes_long: Notify,
 }
 
-impl Turn {
-    /// Creates a turn with this place and the room of its message.
+impl QueuePlace {
+    /// Creates a place with the room of its message.
     #[must_use]
-    pub fn new(place: Place, room: Option<Room>) -> Self {
+    pub fn new(place: ReservedPlace, room: Option<QueueRoom>) -> Self {
         Self { place: Mutex::new(Some((place, room))), kept: None, takes_long: Notify::new() }
     }
 
-    /// Creates the turn of an answer, which keeps its room until it is written: nothing else bounds the answers being judged.
+    /// Creates the place of an answer, which keeps its room until it is written: nothing else bounds the answers being judged.
     #[must_use]
-    pub fn of_answer(place: Place, room: Option<Room>) -> Self {
+    pub fn of_answer(place: ReservedPlace, room: Option<QueueRoom>) -> Self {
         Self { place: Mutex::new(Some((place, None))), kept: room, takes_long: Notify::new() }
     }
 
-    /// Creates the turn of a message that is not forwarded. It takes room but has no place for which others wait.
+    /// Creates the place of a message that is not forwarded. It takes room but has no place for which others wait.
     #[must_use]
-    pub fn none(room: Option<Room>) -> Self {
+    pub fn none(room: Option<QueueRoom>) -> Self {
         Self { place: Mutex::default(), kept: room, takes_long: Notify::new() }
     }
 
@@ -53,7 +53,7 @@ impl Turn {
     pub async fn during<T>(&self, asked: impl Future<Output = T>) -> T {
         let late = async {
             self.takes_long.notified().await;
-            sleep(BEFORE_OTHERS).await;
+            sleep(MAX_BLOCKING).await;
             self.give_up();
         };
         tokio::pin!(asked, late);
@@ -64,41 +64,41 @@ impl Turn {
         }
     }
 
-    /// Puts the message into its place, or at the end of the lane if the place was given up.
-    pub async fn fill(self, bytes: Bytes, lane: &Lane) {
+    /// Puts the message into its place, or at the end of the queue if the place was given up.
+    pub async fn fill(self, bytes: Bytes, queue: &MessageQueue) {
         match self.place.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some((place, room)) => place.fill(bytes, room.or(self.kept)),
-            None => lane.put(bytes, self.kept).await,
+            None => queue.put(bytes, self.kept).await,
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Turn;
-    use crate::jsonrpc::lane::Lane;
+    use super::QueuePlace;
+    use crate::jsonrpc::queue::MessageQueue;
     use bytes::Bytes;
     use std::time::Duration;
 
     #[tokio::test]
     async fn an_answer_takes_its_room_until_it_is_written_also_where_it_gives_its_place_up() {
-        let (lane, exit) = Lane::new();
-        let free = lane.free_kib();
-        let turn = Turn::of_answer(lane.place().await, lane.room(1024).await);
-        turn.give_up();
-        assert!(lane.free_kib() < free);
-        turn.fill(Bytes::from_static(b"answer"), &lane).await;
-        assert!(lane.free_kib() < free);
-        lane.end().await;
+        let (queue, exit) = MessageQueue::new();
+        let free = queue.free_kib();
+        let place = QueuePlace::of_answer(queue.place().await, queue.room(1024).await);
+        place.give_up();
+        assert!(queue.free_kib() < free);
+        place.fill(Bytes::from_static(b"answer"), &queue).await;
+        assert!(queue.free_kib() < free);
+        queue.end().await;
         exit.write(&mut Vec::new()).await.unwrap();
-        assert_eq!(lane.free_kib(), free);
+        assert_eq!(queue.free_kib(), free);
     }
 
     #[tokio::test]
     async fn what_takes_long_gives_its_place_up_and_comes_nevertheless() {
-        let (lane, exit) = Lane::new();
-        let slow = Turn::new(lane.place().await, None);
-        let quick = Turn::new(lane.place().await, None);
+        let (queue, exit) = MessageQueue::new();
+        let slow = QueuePlace::new(queue.place().await, None);
+        let quick = QueuePlace::new(queue.place().await, None);
         slow.takes_long();
         slow.during(async {
             while slow.place.lock().unwrap().is_some() {
@@ -108,9 +108,9 @@ mod tests {
         .await;
         quick.takes_long();
         quick.during(async {}).await;
-        slow.fill(Bytes::from_static(b"slow"), &lane).await;
-        quick.fill(Bytes::from_static(b"quick"), &lane).await;
-        lane.end().await;
+        slow.fill(Bytes::from_static(b"slow"), &queue).await;
+        quick.fill(Bytes::from_static(b"quick"), &queue).await;
+        queue.end().await;
         let mut written = Vec::new();
         exit.write(&mut written).await.unwrap();
         assert_eq!(written, b"quick\nslow\n");

@@ -1,41 +1,40 @@
 //! The relay between a client and a server that both speak lines. It forwards each side's messages in their order.
 
-use crate::jsonrpc::busy::Busy;
-use crate::jsonrpc::handler::{Asking, Begun, Decision, Handler, Notified, Side};
-use crate::jsonrpc::lane::{Lane, Room};
+use crate::jsonrpc::client_requests::ClientRequests;
+use crate::jsonrpc::handler::{Handler, NotificationRoute, QuestionContext, RequestDecision, RequestRoute, Side};
 use crate::jsonrpc::lines::{self, Line};
-use crate::jsonrpc::message::{self, INTERNAL_ERROR, INVALID_REQUEST, Id, Kind, Message, Unreadable};
-use crate::jsonrpc::questions::Questions;
-use crate::jsonrpc::turn::Turn;
-use crate::jsonrpc::under_way::{Stage, UnderWay};
-use crate::jsonrpc::unreadable::{self, Unreadables};
+use crate::jsonrpc::message::{self, INTERNAL_ERROR, INVALID_REQUEST, Id, Message, MessageKind, UnreadableMessage};
+use crate::jsonrpc::pending_requests::{PendingRequests, RequestStage};
+use crate::jsonrpc::queue::{MessageQueue, QueueRoom};
+use crate::jsonrpc::queue_place::QueuePlace;
+use crate::jsonrpc::unreadable_lines::{self, UnreadableLineCounter};
+use crate::jsonrpc::work_counter::WorkCounter;
 use serde_json::Value;
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 use tokio::time::{sleep, timeout};
 
 /// Time that a client has to take the last answers.
-const FOR_THE_END: Duration = Duration::from_secs(2);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Time that a request stays open after the server sent an unreadable line that may be its answer.
-const FOR_AN_ANSWER: Duration = Duration::from_secs(5);
+const LOST_ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Time that a server has to end if its client has closed its output and waits for no answer.
-const FOR_AN_IDLE_SERVER: Duration = Duration::from_secs(2);
+const IDLE_SERVER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Poll interval for conditions without a notification.
-const INTERVAL: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Size of a stream's read buffer, in bytes.
-const BUFFER: usize = 64 * 1024;
+const READ_BUFFER_SIZE: usize = 64 * 1024;
 
 /// The reason why a relay has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Ended {
+pub enum RelayEnd {
     /// The client has closed its output.
     Client,
     /// The client has gone.
@@ -45,7 +44,7 @@ pub enum Ended {
 }
 
 /// A running relay.
-struct Relay<H: Handler>(Arc<Inner<H>>);
+struct Relay<H: Handler>(Arc<RelayInner<H>>);
 
 impl<H: Handler> Clone for Relay<H> {
     fn clone(&self) -> Self {
@@ -53,29 +52,29 @@ impl<H: Handler> Clone for Relay<H> {
     }
 }
 
-struct Inner<H: Handler> {
+struct RelayInner<H: Handler> {
     handler: Arc<H>,
-    to_client: Lane,
-    to_server: Lane,
-    questions: Questions,
+    to_client: MessageQueue,
+    to_server: MessageQueue,
+    client_requests: ClientRequests,
     /// The requests about which rules are asked.
-    asks: Busy,
+    asks: WorkCounter,
     /// The answers that are being judged.
-    answers: Busy,
-    state: Mutex<State<H::Expected>>,
+    answers: WorkCounter,
+    state: Mutex<RelayState<H::ExpectedAnswer>>,
 }
 
-struct State<E> {
-    of_client: UnderWay<E>,
-    of_server: UnderWay<E>,
-    unreadable: Unreadables,
+struct RelayState<E> {
+    of_client: PendingRequests<E>,
+    of_server: PendingRequests<E>,
+    unreadable: UnreadableLineCounter,
     /// The reasons why answers of the server may be lost, for requests that still have time; the oldest first.
     lost_answers: VecDeque<String>,
 }
 
 /// The streams of a server.
 #[derive(Debug)]
-pub struct Server<R, W> {
+pub struct ServerStreams<R, W> {
     /// The server's output, which the relay reads.
     pub output: R,
     /// The server's input, which the relay writes.
@@ -87,42 +86,48 @@ pub struct Server<R, W> {
 pub async fn run<H, R, W>(
     handler: Arc<H>,
     (client_input, client_output): (impl AsyncRead + Unpin + Send, impl AsyncWrite + Unpin + Send),
-    server: Server<R, W>,
+    server: ServerStreams<R, W>,
     patience: Duration,
-) -> Ended
+) -> RelayEnd
 where
     H: Handler,
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send,
 {
-    let (to_client, client_exit) = Lane::new();
-    let (to_server, server_exit) = Lane::new();
-    let (asks, answers, questions) = (Busy::default(), Busy::default(), Questions::new(to_client.clone()));
-    let (of_client, of_server) = (UnderWay::default(), UnderWay::default());
-    let state = State { of_client, of_server, unreadable: Unreadables::default(), lost_answers: VecDeque::new() };
+    let (to_client, client_writer) = MessageQueue::new();
+    let (to_server, server_writer) = MessageQueue::new();
+    let (asks, answers, client_requests) =
+        (WorkCounter::default(), WorkCounter::default(), ClientRequests::new(to_client.clone()));
+    let (of_client, of_server) = (PendingRequests::default(), PendingRequests::default());
+    let state = RelayState {
+        of_client,
+        of_server,
+        unreadable: UnreadableLineCounter::default(),
+        lost_answers: VecDeque::new(),
+    };
     let state = Mutex::new(state);
-    let relay = Relay(Arc::new(Inner { handler, to_client, to_server, questions, asks, answers, state }));
+    let relay = Relay(Arc::new(RelayInner { handler, to_client, to_server, client_requests, asks, answers, state }));
     let begin = {
         let handler = Arc::clone(&relay.0.handler);
-        tokio::spawn(async move { handler.begin().await })
+        tokio::spawn(async move { handler.start().await })
     };
-    let write_client = client_exit.write(client_output);
-    let write_server = server_exit.write(server.input);
+    let write_client = client_writer.write(client_output);
+    let write_server = server_writer.write(server.input);
     let read_server = relay.read(Side::Server, server.output);
     let read_client = relay.read(Side::Client, client_input);
     let watch = relay.0.handler.watch(&relay.0.to_client);
     tokio::pin!(write_client, write_server, read_server, read_client, watch);
     let mut ended = tokio::select! {
         biased;
-        () = &mut read_server => Ended::Server,
+        () = &mut read_server => RelayEnd::Server,
         // The client has gone.
-        _ = &mut write_client => Ended::Vanished,
+        _ = &mut write_client => RelayEnd::Vanished,
         // A server that takes no more input is ending.
-        _ = &mut write_server => Ended::Server,
-        () = &mut read_client => Ended::Client,
-        () = &mut watch => Ended::Server,
+        _ = &mut write_server => RelayEnd::Server,
+        () = &mut read_client => RelayEnd::Client,
+        () = &mut watch => RelayEnd::Server,
     };
-    if ended == Ended::Client {
+    if ended == RelayEnd::Client {
         // Waits for pending questions and for the server's last messages.
         let rest = async {
             // All at once: a server may wait until its answers are read before it reads more.
@@ -141,10 +146,10 @@ where
             }
         });
         if vanished.await == Ok(true) {
-            ended = Ended::Vanished;
+            ended = RelayEnd::Vanished;
         }
     }
-    if ended != Ended::Vanished {
+    if ended != RelayEnd::Vanished {
         // The last answers of a server that has ended may still be judged.
         let judged = async {
             tokio::select! {
@@ -154,21 +159,21 @@ where
         };
         let _ = timeout(patience, judged).await;
         let last = async {
-            relay.answer_what_is_left().await;
+            relay.answer_open_requests().await;
             relay.0.to_client.end().await;
         };
-        let _ = timeout(FOR_THE_END, async { tokio::join!(last, write_client) }).await;
+        let _ = timeout(FLUSH_TIMEOUT, async { tokio::join!(last, write_client) }).await;
     }
     begin.abort();
     ended
 }
 
 impl<H: Handler> Relay<H> {
-    fn state(&self) -> MutexGuard<'_, State<H::Expected>> {
+    fn state(&self) -> MutexGuard<'_, RelayState<H::ExpectedAnswer>> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lane(&self, to: Side) -> &Lane {
+    fn queue(&self, to: Side) -> &MessageQueue {
         match to {
             Side::Client => &self.0.to_client,
             Side::Server => &self.0.to_server,
@@ -177,12 +182,12 @@ impl<H: Handler> Relay<H> {
 
     /// Tells the user something about the messages of a side.
     fn tell_of(&self, side: Side, what: &str) {
-        self.0.handler.tell(&format!("the {}{what}", self.0.handler.name(side)));
+        self.0.handler.tell(&format!("the {}{what}", self.0.handler.side_name(side)));
     }
 
     /// Processes the messages of a side until its stream ends.
     async fn read(&self, from: Side, stream: impl AsyncRead + Unpin) {
-        let mut reader = BufReader::with_capacity(BUFFER, stream);
+        let mut reader = BufReader::with_capacity(READ_BUFFER_SIZE, stream);
         let mut is_first = true;
         loop {
             match lines::next(&mut reader).await {
@@ -190,12 +195,12 @@ impl<H: Handler> Relay<H> {
                     if std::mem::take(&mut is_first) {
                         line = lines::without_mark(line);
                     }
-                    let room = self.lane(from.other()).room(line.len()).await;
+                    let room = self.queue(from.other()).room(line.len()).await;
                     match Message::of(line.clone()) {
-                        Ok(message) => self.take_up(from, message, room).await,
+                        Ok(message) => self.route(from, message, room).await,
                         Err(refused) => {
                             drop(room);
-                            let end = line.slice(line.len().saturating_sub(lines::KEPT)..);
+                            let end = line.slice(line.len().saturating_sub(lines::KEPT_END_SIZE)..);
                             self.refuse(from, &refused, &line, &end).await;
                         }
                     }
@@ -209,81 +214,81 @@ impl<H: Handler> Relay<H> {
         }
     }
 
-    async fn take_up(&self, from: Side, message: Message, room: Option<Room>) {
+    async fn route(&self, from: Side, message: Message, room: Option<QueueRoom>) {
         match &message.kind {
-            Kind::Request { id, .. } => self.request(from, &id.clone(), message, room).await,
-            Kind::Notification { method } => match self.0.handler.notification(from, method, &message) {
-                Notified::Passed => {
-                    self.lane(from.other()).put(message.bytes.clone(), room).await;
-                    self.0.handler.passed(from, &message);
+            MessageKind::Request { id, .. } => self.route_request(from, &id.clone(), message, room).await,
+            MessageKind::Notification { method } => match self.0.handler.route_notification(from, method, &message) {
+                NotificationRoute::Forward => {
+                    self.queue(from.other()).put(message.bytes.clone(), room).await;
+                    self.0.handler.after_forwarding(from, &message);
                 }
-                Notified::Refused(why) => self.tell_of(from, &format!(": {why}")),
-                Notified::Cancels(id) => {
+                NotificationRoute::Refuse(why) => self.tell_of(from, &format!(": {why}")),
+                NotificationRoute::Cancel(id) => {
                     if !self.table(from, |table| table.cancel(&id)) {
-                        self.lane(from.other()).put(message.bytes, room).await;
+                        self.queue(from.other()).put(message.bytes, room).await;
                     }
                 }
-                Notified::Ends(id) => {
+                NotificationRoute::End(id) => {
                     if self.table(from, |table| table.has(&id)) {
                         if !self.table(from, |table| table.cancel(&id)) {
-                            self.lane(from.other()).put(message.bytes, room).await;
+                            self.queue(from.other()).put(message.bytes, room).await;
                         }
                         return;
                     }
                     // Removed before the other side reads the notification, after which the identifier is free.
-                    if self.table(from.other(), |table| table.answered(&id)).is_some() {
-                        self.0.handler.ended(&id);
-                    } else if self.table(from.other(), |table| table.ended_late(&id)).is_some() {
+                    if self.table(from.other(), |table| table.take_answered(&id)).is_some() {
+                        self.0.handler.after_end(&id);
+                    } else if self.table(from.other(), |table| table.take_cancelled(&id)).is_some() {
                         // Its sender has cancelled it before, and may use the identifier again by now.
-                        return self.0.handler.ended(&id);
+                        return self.0.handler.after_end(&id);
                     }
-                    self.lane(from.other()).put(message.bytes, room).await;
+                    self.queue(from.other()).put(message.bytes, room).await;
                 }
-                Notified::Answers { requests, passes } => {
+                NotificationRoute::Answer { requests, passes } => {
                     let mut all_answered = true;
                     for unsent in requests {
-                        let given_up = self.table(unsent.of, |table| table.give_up(&unsent.id));
-                        all_answered &= given_up;
-                        if given_up {
-                            self.lane(unsent.of).put(unsent.answer, None).await;
+                        let was_unsent = self.table(unsent.of, |table| table.cancel_unsent(&unsent.id));
+                        all_answered &= was_unsent;
+                        if was_unsent {
+                            self.queue(unsent.of).put(unsent.answer, None).await;
                         }
                     }
                     if passes || !all_answered {
-                        self.lane(from.other()).put(message.bytes, room).await;
+                        self.queue(from.other()).put(message.bytes, room).await;
                     }
                 }
-                Notified::Judged => self.pushed(from, message, room).await,
+                NotificationRoute::Judge => self.judge_notification(from, message, room).await,
             },
-            Kind::Response { id } => self.response(from, &id.clone(), message, room).await,
-            Kind::ErrorAboutNoRequest => self.lane(from.other()).put(message.bytes, room).await,
+            MessageKind::Response { id } => self.route_answer(from, &id.clone(), message, room).await,
+            MessageKind::ErrorAboutNoRequest => self.queue(from.other()).put(message.bytes, room).await,
         }
     }
 
     /// Reports to the user and to the side that waits why a message is not forwarded. `head` and `tail` are its two ends.
-    async fn refuse(&self, from: Side, refused: &Unreadable, head: &[u8], tail: &[u8]) {
-        let Unreadable { code, id, is_answer, why, .. } = refused;
+    async fn refuse(&self, from: Side, refused: &UnreadableMessage, head: &[u8], tail: &[u8]) {
+        let UnreadableMessage { code, id, is_answer, why, .. } = refused;
         let told = match from {
             Side::Client => Some(0),
             Side::Server => self.state().unreadable.next(Instant::now()),
         };
         if let Some(untold) = told {
             let more = if untold > 0 { format!("; before that, {untold} more") } else { String::new() };
-            let begins = if id.is_none() { format!(": {}", unreadable::beginning(head)) } else { String::new() };
+            let begins = if id.is_none() { format!(": {}", unreadable_lines::beginning(head)) } else { String::new() };
             self.tell_of(from, &format!(": {refused}{begins}{more}"));
         }
         let mut is_known = false;
-        for id in refused.answered() {
+        for id in refused.answered_requests() {
             is_known |= self.refuse_answer(from, id, why).await;
         }
         if from == Side::Server {
-            if !is_known && let Some(why) = unreadable::lost_answer(head) {
+            if !is_known && let Some(why) = unreadable_lines::lost_answer(head) {
                 self.lose_answer(why);
             }
-            let head = head.get(..lines::KEPT).unwrap_or(head);
-            if let Some(instead) = self.0.handler.in_place_of(head, tail, why)
+            let head = head.get(..lines::KEPT_END_SIZE).unwrap_or(head);
+            if let Some(instead) = self.0.handler.replacement(head, tail, why)
                 && let Ok(message) = Message::of(instead)
             {
-                self.take_up(from, message, None).await;
+                self.route(from, message, None).await;
             }
         }
         // A server that logs on its output would log this answer too.
@@ -291,7 +296,7 @@ impl<H: Handler> Relay<H> {
             return;
         }
         let id = self.unless_under_way(from, id.as_ref());
-        self.lane(from).put(message::error(id, *code, why), None).await;
+        self.queue(from).put(message::error(id, *code, why), None).await;
     }
 
     /// Notes that the server has perhaps sent an unreadable answer. If no answer arrives soon, the request that has waited longest
@@ -307,7 +312,7 @@ impl<H: Handler> Relay<H> {
         };
         let relay = self.clone();
         tokio::spawn(async move {
-            sleep(FOR_AN_ANSWER).await;
+            sleep(LOST_ANSWER_TIMEOUT).await;
             let (why, oldest) = {
                 let mut state = relay.state();
                 (state.lost_answers.pop_front(), state.of_client.oldest_sent(count))
@@ -321,8 +326,8 @@ impl<H: Handler> Relay<H> {
     /// Waits until the client has waited for no answer for some time.
     async fn idle(&self) {
         let mut since = Instant::now();
-        while since.elapsed() < FOR_AN_IDLE_SERVER {
-            sleep(INTERVAL).await;
+        while since.elapsed() < IDLE_SERVER_TIMEOUT {
+            sleep(POLL_INTERVAL).await;
             if !self.table(Side::Client, |table| table.is_empty()) || !self.0.answers.is_idle() {
                 since = Instant::now();
             }
@@ -331,35 +336,35 @@ impl<H: Handler> Relay<H> {
 
     /// Reports why an answer is not forwarded, to the side that waits for it. Returns false if no side waits.
     async fn refuse_answer(&self, from: Side, id: &Id, why: &str) -> bool {
-        if from == Side::Client && self.0.questions.answered(id, Value::default) {
+        if from == Side::Client && self.0.client_requests.deliver_answer(id, Value::default) {
             return true;
         }
         let Some(id) = &self.table(from.other(), |table| table.named(id)) else { return false };
-        let expected = self.table(from.other(), |table| table.answered(id));
+        let expected = self.table(from.other(), |table| table.take_answered(id));
         let is_late = expected.is_none();
-        let Some(expected) = expected.or_else(|| self.table(from.other(), |table| table.ended_late(id))) else {
+        let Some(expected) = expected.or_else(|| self.table(from.other(), |table| table.take_cancelled(id))) else {
             return false;
         };
-        let name = self.0.handler.name(from);
+        let name = self.0.handler.side_name(from);
         let why = format!("the answer of the {name} cannot be passed on: {why}");
         let error = message::error(Some(id), INTERNAL_ERROR, &why);
         // The request has perhaps run, so the error in place of its result is recorded like a result.
         let judged = Message::of(error.clone()).ok().and_then(|answer| {
-            let expected = self.0.handler.answered(expected, &answer)?;
+            let expected = self.0.handler.route_answer(expected, &answer)?;
             Some((expected, answer))
         });
         match judged {
-            Some((expected, answer)) if is_late => self.judged_late(id, expected, answer, None),
-            Some((expected, answer)) => self.judged(from, id, expected, answer, None).await,
+            Some((expected, answer)) if is_late => self.judge_late_answer(id, expected, answer, None),
+            Some((expected, answer)) => self.forward_judged(from, id, expected, answer, None).await,
             None if is_late => {}
-            None => self.lane(from.other()).put(error, None).await,
+            None => self.queue(from.other()).put(error, None).await,
         }
         true
     }
 
     /// Returns true if an identifier of the server's is that of the proxy's own question: the client could confuse them.
     fn is_own(&self, from: Side, id: &Id) -> bool {
-        from == Side::Server && self.0.questions.has(id)
+        from == Side::Server && self.0.client_requests.has(id)
     }
 
     /// Returns the identifier, unless it belongs to a request under way: an error with it would be taken for that request's answer.
@@ -367,115 +372,116 @@ impl<H: Handler> Relay<H> {
         id.filter(|id| !self.table(from, |table| table.has(id)) && !self.is_own(from, id))
     }
 
-    async fn request(&self, from: Side, id: &Id, message: Message, room: Option<Room>) {
+    async fn route_request(&self, from: Side, id: &Id, message: Message, room: Option<QueueRoom>) {
         let taken = || self.is_own(from, id).then(|| format!("the id {id} is taken"));
         let bytes = message.bytes.len();
         if let Some(why) = self.table(from, |table| table.objection(id, bytes)).or_else(taken) {
             self.tell_of(from, &format!(": {why}"));
             let id = self.unless_under_way(from, Some(id));
-            return self.lane(from).put(message::error(id, INVALID_REQUEST, &why), None).await;
+            return self.queue(from).put(message::error(id, INVALID_REQUEST, &why), None).await;
         }
-        match self.0.handler.request(from, id, &message) {
-            Begun::Passed { bytes: passed, expected } => {
-                self.table(from, |table| table.insert(id.clone(), Stage::Sent(expected), bytes));
-                self.lane(from.other()).put(passed, room).await;
+        match self.0.handler.route_request(from, id, &message) {
+            RequestRoute::Forward { bytes: passed, expected } => {
+                self.table(from, |table| table.insert(id.clone(), RequestStage::Sent(expected), bytes));
+                self.queue(from.other()).put(passed, room).await;
             }
-            Begun::Answered { answer, before: None } => self.lane(from).put(answer, None).await,
-            Begun::Answered { answer, before: Some(before) } => {
-                let place = self.lane(from).place().await;
+            RequestRoute::Answer { answer, before: None } => self.queue(from).put(answer, None).await,
+            RequestRoute::Answer { answer, before: Some(before) } => {
+                let place = self.queue(from).place().await;
                 tokio::spawn(async move {
                     before.await;
                     place.fill(answer, None);
                 });
             }
-            Begun::Asked(asked) => {
-                let turn = Turn::new(self.lane(from.other()).place().await, room);
+            RequestRoute::Ask(request) => {
+                let place = QueuePlace::new(self.queue(from.other()).place().await, room);
                 let (relay, own) = (self.clone(), id.clone());
                 // The table stays locked until the request is in it.
                 self.table(from, |table| {
-                    let one = relay.0.asks.one();
-                    let task = tokio::spawn(async move {
-                        let _one = one;
-                        relay.ask(from, &own, asked, turn).await;
-                    });
-                    table.insert(id.clone(), Stage::Asked(task.abort_handle()), bytes);
+                    let task = self.0.asks.spawn(async move { relay.ask(from, &own, request, place).await });
+                    table.insert(id.clone(), RequestStage::Asking(task), bytes);
                 });
             }
         }
     }
 
-    fn table<T>(&self, of: Side, with: impl FnOnce(&mut UnderWay<H::Expected>) -> T) -> T {
+    fn table<T>(&self, of: Side, with: impl FnOnce(&mut PendingRequests<H::ExpectedAnswer>) -> T) -> T {
         let mut state = self.state();
         with(if of == Side::Client { &mut state.of_client } else { &mut state.of_server })
     }
 
-    async fn ask(&self, from: Side, id: &Id, asked: H::Asked, turn: Turn) {
-        let asking = Asking::new(&turn, &self.0.questions);
-        let decision = turn.during(self.0.handler.ask(from, &asked, asking)).await;
+    async fn ask(&self, from: Side, id: &Id, request: H::JudgedRequest, place: QueuePlace) {
+        let context = QuestionContext::new(&place, &self.0.client_requests);
+        let decision = place.during(self.0.handler.ask(from, &request, context)).await;
         match decision {
-            Decision::Passed { bytes, expected } => {
-                if self.table(from, |table| table.send(id, expected)) {
-                    turn.fill(bytes, self.lane(from.other())).await;
+            RequestDecision::Forward { bytes, expected } => {
+                if self.table(from, |table| table.mark_sent(id, expected)) {
+                    place.fill(bytes, self.queue(from.other())).await;
                 }
             }
-            Decision::Answered(answer) => {
+            RequestDecision::Answer(answer) => {
                 // A request that was cancelled meanwhile already has its answer.
                 if self.table(from, |table| table.remove(id)) {
                     // A plugin's answer can be large.
-                    let room = self.lane(from).room(answer.len()).await;
-                    self.lane(from).put(answer, room).await;
+                    let room = self.queue(from).room(answer.len()).await;
+                    self.queue(from).put(answer, room).await;
                 }
             }
         }
     }
 
     /// Forwards a notification as it is judged.
-    async fn pushed(&self, from: Side, message: Message, room: Option<Room>) {
-        let turn = Turn::of_answer(self.lane(from.other()).place().await, room);
-        let (relay, one) = (self.clone(), self.0.answers.one());
-        tokio::spawn(async move {
-            let _one = one;
-            let asking = Asking::new(&turn, &relay.0.questions);
-            match turn.during(relay.0.handler.pushed(&message, asking)).await {
-                Ok(bytes) => turn.fill(bytes, relay.lane(from.other())).await,
+    async fn judge_notification(&self, from: Side, message: Message, room: Option<QueueRoom>) {
+        let place = QueuePlace::of_answer(self.queue(from.other()).place().await, room);
+        let relay = self.clone();
+        self.0.answers.spawn(async move {
+            let context = QuestionContext::new(&place, &relay.0.client_requests);
+            match place.during(relay.0.handler.judge_notification(&message, context)).await {
+                Ok(bytes) => place.fill(bytes, relay.queue(from.other())).await,
                 Err(why) => relay.0.handler.tell(&why),
             }
         });
     }
 
-    async fn response(&self, from: Side, id: &Id, message: Message, room: Option<Room>) {
+    async fn route_answer(&self, from: Side, id: &Id, message: Message, room: Option<QueueRoom>) {
         let result = || message.members.value("result").unwrap_or_default();
-        if from == Side::Client && self.0.questions.answered(id, result) {
+        if from == Side::Client && self.0.client_requests.deliver_answer(id, result) {
             return;
         }
         let named = self.table(from.other(), |table| table.named(id));
         let id = named.as_ref().unwrap_or(id);
         let message = message.with_id(id);
-        let Some(expected) = self.table(from.other(), |table| table.answered(id)) else {
-            return self.late(from, id, message, room);
+        let Some(expected) = self.table(from.other(), |table| table.take_answered(id)) else {
+            return self.route_late_answer(from, id, message, room);
         };
-        let Some(expected) = self.0.handler.answered(expected, &message) else {
-            return self.lane(from.other()).put(message.bytes, room).await;
+        let Some(expected) = self.0.handler.route_answer(expected, &message) else {
+            return self.queue(from.other()).put(message.bytes, room).await;
         };
-        self.judged(from, id, expected, message, room).await;
+        self.forward_judged(from, id, expected, message, room).await;
     }
 
     /// Forwards an answer as it is judged.
-    async fn judged(&self, from: Side, id: &Id, expected: H::Expected, message: Message, room: Option<Room>) {
-        let turn = Turn::of_answer(self.lane(from.other()).place().await, room);
-        let (relay, id, one) = (self.clone(), id.clone(), self.0.answers.one());
-        tokio::spawn(async move {
-            let _one = one;
-            let asking = Asking::new(&turn, &relay.0.questions);
-            let answer = turn.during(relay.0.handler.answer(&id, &expected, &message, asking)).await;
-            turn.fill(answer, relay.lane(from.other())).await;
+    async fn forward_judged(
+        &self,
+        from: Side,
+        id: &Id,
+        expected: H::ExpectedAnswer,
+        message: Message,
+        room: Option<QueueRoom>,
+    ) {
+        let place = QueuePlace::of_answer(self.queue(from.other()).place().await, room);
+        let (relay, id) = (self.clone(), id.clone());
+        self.0.answers.spawn(async move {
+            let context = QuestionContext::new(&place, &relay.0.client_requests);
+            let answer = place.during(relay.0.handler.judge_answer(&id, &expected, &message, context)).await;
+            place.fill(answer, relay.queue(from.other())).await;
         });
     }
 
     /// Judges an answer to a cancelled request, so that it is recorded. It is not forwarded: the sender may have used the identifier
     /// for another request by now.
-    fn late(&self, from: Side, id: &Id, message: Message, room: Option<Room>) {
-        let Some(expected) = self.table(from.other(), |table| table.ended_late(id)) else {
+    fn route_late_answer(&self, from: Side, id: &Id, message: Message, room: Option<QueueRoom>) {
+        let Some(expected) = self.table(from.other(), |table| table.take_cancelled(id)) else {
             self.tell_of(from, &format!(" answered {id}, which nobody asked: it was not passed on"));
             let is_second = self.table(from.other(), |table| table.was_answered(id));
             if from == Side::Server && !is_second {
@@ -483,34 +489,27 @@ impl<H: Handler> Relay<H> {
             }
             return;
         };
-        let Some(expected) = self.0.handler.answered(expected, &message) else { return };
-        self.judged_late(id, expected, message, room);
+        let Some(expected) = self.0.handler.route_answer(expected, &message) else { return };
+        self.judge_late_answer(id, expected, message, room);
     }
 
     /// Has an answer judged for which no side waits.
-    fn judged_late(&self, id: &Id, expected: H::Expected, message: Message, room: Option<Room>) {
-        let (relay, id, one) = (self.clone(), id.clone(), self.0.answers.one());
-        tokio::spawn(async move {
-            let _one = one;
-            let turn = Turn::none(room);
-            let asking = Asking::new(&turn, &relay.0.questions);
-            drop(relay.0.handler.answer(&id, &expected, &message, asking).await);
+    fn judge_late_answer(&self, id: &Id, expected: H::ExpectedAnswer, message: Message, room: Option<QueueRoom>) {
+        let (relay, id) = (self.clone(), id.clone());
+        self.0.answers.spawn(async move {
+            let place = QueuePlace::none(room);
+            let context = QuestionContext::new(&place, &relay.0.client_requests);
+            drop(relay.0.handler.judge_answer(&id, &expected, &message, context).await);
         });
     }
 
     /// Answers the requests that the server will no longer answer.
-    async fn answer_what_is_left(&self) {
-        let left = self.table(Side::Client, UnderWay::take);
+    async fn answer_open_requests(&self) {
+        let left = self.table(Side::Client, PendingRequests::take_all);
         let lost = self.state().lost_answers.pop_front().map(|why| format!(": {why}")).unwrap_or_default();
         for id in left {
-            let why = self.0.handler.unanswered() + &lost;
+            let why = self.0.handler.no_answer_reason() + &lost;
             self.0.to_client.put(message::error(Some(&id), INTERNAL_ERROR, &why), None).await;
         }
-    }
-}
-
-impl<H: Handler> fmt::Debug for Relay<H> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Relay").finish_non_exhaustive()
     }
 }

@@ -23,10 +23,10 @@ pub type Output = Box<dyn AsyncWrite + Send + Unpin>;
 /// # Errors
 /// If it is closed.
 pub fn input() -> io::Result<Input> {
-    Ok(match Found::of(io::stdin().as_fd().try_clone_to_owned()?)? {
-        Found::Pipe(pipe) => Box::new(pipe::Receiver::from_owned_fd(pipe)?),
-        Found::Socket(socket) => Box::new(socket),
-        Found::Other => Box::new(tokio::io::stdin()),
+    Ok(match StreamKind::of(io::stdin().as_fd().try_clone_to_owned()?)? {
+        StreamKind::Pipe(pipe) => Box::new(pipe::Receiver::from_owned_fd(pipe)?),
+        StreamKind::Socket(socket) => Box::new(socket),
+        StreamKind::Other => Box::new(tokio::io::stdin()),
     })
 }
 
@@ -35,28 +35,28 @@ pub fn input() -> io::Result<Input> {
 /// # Errors
 /// If it is closed.
 pub fn output() -> io::Result<Output> {
-    Ok(match Found::of(io::stdout().as_fd().try_clone_to_owned()?)? {
-        Found::Pipe(pipe) => Box::new(pipe::Sender::from_owned_fd(pipe)?),
-        Found::Socket(socket) => Box::new(socket),
-        Found::Other => Box::new(tokio::io::stdout()),
+    Ok(match StreamKind::of(io::stdout().as_fd().try_clone_to_owned()?)? {
+        StreamKind::Pipe(pipe) => Box::new(pipe::Sender::from_owned_fd(pipe)?),
+        StreamKind::Socket(socket) => Box::new(socket),
+        StreamKind::Other => Box::new(tokio::io::stdout()),
     })
 }
 
 /// A reader that ends once a future is ready.
-pub struct Until<S> {
+pub struct StoppableInput<S> {
     input: Input,
     stop: Pin<Box<S>>,
     has_stopped: bool,
 }
 
-impl<S: Future<Output = ()>> Until<S> {
+impl<S: Future<Output = ()>> StoppableInput<S> {
     /// Creates a reader of `input` that ends once `stop` is ready.
     pub fn new(input: Input, stop: S) -> Self {
         Self { input, stop: Box::pin(stop), has_stopped: false }
     }
 }
 
-impl<S: Future<Output = ()>> AsyncRead for Until<S> {
+impl<S: Future<Output = ()>> AsyncRead for StoppableInput<S> {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         this.has_stopped = this.has_stopped || this.stop.as_mut().poll(context).is_ready();
@@ -64,20 +64,20 @@ impl<S: Future<Output = ()>> AsyncRead for Until<S> {
     }
 }
 
-impl<S> fmt::Debug for Until<S> {
+impl<S> fmt::Debug for StoppableInput<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Until").field("has_stopped", &self.has_stopped).finish_non_exhaustive()
+        f.debug_struct("StoppableInput").field("has_stopped", &self.has_stopped).finish_non_exhaustive()
     }
 }
 
-enum Found {
+enum StreamKind {
     Pipe(OwnedFd),
     Socket(UnixStream),
     /// A file or a terminal.
     Other,
 }
 
-impl Found {
+impl StreamKind {
     fn of(fd: OwnedFd) -> io::Result<Self> {
         let file = File::from(fd);
         let kind = file.metadata()?.file_type();
@@ -96,7 +96,7 @@ impl Found {
 
 #[cfg(test)]
 mod tests {
-    use super::Until;
+    use super::StoppableInput;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
     use tokio::sync::oneshot;
 
@@ -104,7 +104,7 @@ mod tests {
     async fn an_input_ends_when_something_has_come_although_the_other_side_is_there() {
         let (mut other, input) = duplex(16);
         let (stop, stopped) = oneshot::channel::<()>();
-        let mut input = Until::new(Box::new(input), async {
+        let mut input = StoppableInput::new(Box::new(input), async {
             let _ = stopped.await;
         });
         other.write_all(b"ab").await.unwrap();

@@ -5,7 +5,7 @@ use crate::jsonrpc::message::Members;
 use std::time::{Duration, Instant};
 
 /// Number of unreadable lines that are reported at once, and the interval after which one more is reported.
-const MAX_UNREADABLE: (u32, Duration) = (20, Duration::from_secs(10));
+const REPORT_LIMIT: (u32, Duration) = (20, Duration::from_secs(10));
 
 /// Maximum length of the shown part of a line, in characters.
 const MAX_SHOWN: usize = 80;
@@ -42,16 +42,16 @@ pub fn lost_answer(line: &[u8]) -> Option<String> {
 
 /// Counts unreadable lines and those that were reported.
 #[derive(Debug, Default)]
-pub struct Unreadables {
+pub struct UnreadableLineCounter {
     told: u32,
     untold: u64,
     last: Option<Instant>,
 }
 
-impl Unreadables {
+impl UnreadableLineCounter {
     /// Returns the number of unreported lines since the last report, or `None` if this line is not to be reported.
     pub fn next(&mut self, now: Instant) -> Option<u64> {
-        let (max, interval) = MAX_UNREADABLE;
+        let (max, interval) = REPORT_LIMIT;
         if self.told >= max && self.last.is_some_and(|last| now < last + interval) {
             self.untold += 1;
             return None;
@@ -64,7 +64,7 @@ impl Unreadables {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_UNREADABLE, Unreadables, beginning, lost_answer};
+    use super::{REPORT_LIMIT, UnreadableLineCounter, beginning, lost_answer};
     use std::time::{Duration, Instant};
 
     #[test]
@@ -99,8 +99,8 @@ mod tests {
 
     #[test]
     fn of_many_unreadable_lines_some_are_told_and_the_rest_are_counted() {
-        let (mut lines, start) = (Unreadables::default(), Instant::now());
-        for _ in 0..MAX_UNREADABLE.0 {
+        let (mut lines, start) = (UnreadableLineCounter::default(), Instant::now());
+        for _ in 0..REPORT_LIMIT.0 {
             assert_eq!(lines.next(start), Some(0));
         }
         for _ in 0..500 {

@@ -1,21 +1,32 @@
 //! A counter of work under way, for tasks that wait until there is none.
 
 use tokio::sync::watch;
+use tokio::task::AbortHandle;
 
 /// A counter of work under way.
 #[derive(Clone, Debug, Default)]
-pub struct Busy(watch::Sender<usize>);
+pub struct WorkCounter(watch::Sender<usize>);
 
 /// One unit of work, counted until it is dropped.
 #[derive(Debug)]
-pub struct One(watch::Sender<usize>);
+pub struct WorkGuard(watch::Sender<usize>);
 
-impl Busy {
+impl WorkCounter {
     /// Counts one more unit of work.
     #[must_use]
-    pub fn one(&self) -> One {
+    pub fn begin(&self) -> WorkGuard {
         self.0.send_modify(|count| *count += 1);
-        One(self.0.clone())
+        WorkGuard(self.0.clone())
+    }
+
+    /// Starts a task that counts as work until it ends. Must be called within the runtime.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+        let work = self.begin();
+        let task = tokio::spawn(async move {
+            let _work = work;
+            task.await;
+        });
+        task.abort_handle()
     }
 
     /// Returns true if no work is under way.
@@ -31,7 +42,7 @@ impl Busy {
     }
 }
 
-impl Drop for One {
+impl Drop for WorkGuard {
     fn drop(&mut self) {
         self.0.send_modify(|count| *count = count.saturating_sub(1));
     }
@@ -39,18 +50,18 @@ impl Drop for One {
 
 #[cfg(test)]
 mod tests {
-    use super::Busy;
+    use super::WorkCounter;
     use std::time::Duration;
     use tokio::time::timeout;
 
     #[tokio::test]
     async fn it_is_idle_once_all_are_dropped() {
-        let busy = Busy::default();
-        busy.idle().await;
-        let (one, other) = (busy.one(), busy.one());
+        let counter = WorkCounter::default();
+        counter.idle().await;
+        let (one, other) = (counter.begin(), counter.begin());
         drop(one);
-        assert!(timeout(Duration::ZERO, busy.idle()).await.is_err());
+        assert!(timeout(Duration::ZERO, counter.idle()).await.is_err());
         drop(other);
-        busy.idle().await;
+        counter.idle().await;
     }
 }

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 const SAMPLING_REJECTED: i64 = -1;
 
 /// The members of a call's result that is only text.
-const OF_TEXT: &[&str] = &["content", "isError", "resultType"];
+const TEXT_RESULT_KEYS: &[&str] = &["content", "isError", "resultType"];
 
 /// Converts a result for plugins. `raw` is the whole result if it contains more than text.
 ///
@@ -55,7 +55,7 @@ pub fn read(method: Method, result: &Members) -> Result<ToolResult, String> {
     }
     // A member of the wrong type may contain more than the text that was read.
     let is_plain = method == Method::CallTool
-        && result.keys().all(|key| OF_TEXT.contains(&key))
+        && result.keys().all(|key| TEXT_RESULT_KEYS.contains(&key))
         && value.get("content").and_then(Value::as_array).is_some_and(|blocks| blocks.iter().all(is_plain_text))
         && value.get("isError").is_none_or(Value::is_boolean)
         && value.get("resultType").is_none_or(|kind| kind == "complete");

@@ -3,86 +3,62 @@
 //! Each session of a client has its own proxy and its own session with the service. A request that names its protocol revision needs
 //! no session: it has a proxy of its own until it is answered.
 
-use crate::jsonrpc::lines::{self, Line};
-use crate::jsonrpc::message::{
-    self, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, Id, Kind, MAX_BYTES, Message, Unreadable,
-};
-use crate::jsonrpc::relay::Server;
-use crate::mcp::events::event;
-use crate::mcp::headers;
+mod response;
+mod session;
+mod streams;
+
+use crate::jsonrpc::message::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, MAX_BYTES, Message, MessageKind};
 use crate::mcp::judge::Judge;
-use crate::mcp::mirrored::{MAX_HEADERS, Mismatch, mismatch};
-use crate::mcp::question::random;
-use crate::mcp::service::{SESSION, Service, VERSION, revision};
-use crate::mcp::stdio;
-use crate::mcp::subscription::{LISTEN, cancelled};
+use crate::mcp::parameter_headers::{HeaderMismatch, MAX_HEADERS, header_mismatch};
+use crate::mcp::question_state::random;
+use crate::mcp::request_headers;
+use crate::mcp::revision::{FIRST_STATELESS_REVISION, revision};
+use crate::mcp::service::{SESSION_HEADER, Service, VERSION_HEADER};
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
-use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::body::{Body as _, Incoming};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use hyper::{HeaderMap, Method, Request, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use response::{Answer, no_session, refused, text, too_large};
+use session::ClientSession;
 use sha2::{Digest as _, Sha256};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
-use tokio::io::{AsyncWriteExt as _, BufReader, DuplexStream, duplex};
+use std::time::Duration;
+use streams::lock;
 use tokio::net::TcpListener;
-use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::sync::{OnceCell, Semaphore};
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 /// The path of the endpoint.
 pub const PATH: &str = "/mcp";
 
 /// Time that a client may take to send the head of a request.
-const FOR_A_HEAD: Duration = Duration::from_secs(10);
-
-/// Time that a service has to end after its client has closed.
-const FOR_THE_SERVICE: Duration = Duration::from_secs(10);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time that the body of a request may take.
-const FOR_A_BODY: Duration = Duration::from_secs(30);
-
-/// Poll interval for the end of a session.
-const INTERVAL: Duration = Duration::from_millis(50);
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Maximum number of simultaneous connections.
 const MAX_CONNECTIONS: usize = 256;
 
 /// Maximum number of headers of a request: those of a tool's arguments, and others.
-const MAX_HEADERS_OF_REQUEST: usize = MAX_HEADERS + 100;
+const MAX_REQUEST_HEADERS: usize = MAX_HEADERS + 100;
 
 /// Maximum number of simultaneous sessions.
 const MAX_SESSIONS: usize = 64;
 
-/// Maximum number of queued messages for one stream of a client. A stream that the client does not read is dropped.
-const MAX_MESSAGES: usize = 1024;
-
 /// Maximum size of the bodies that are read at the same time, in KiB: 64 MiB.
 const MAX_BODIES_KIB: u32 = 64 * 1024;
 
-/// Maximum size of the queued messages for the streams of one client, in KiB: 32 MiB.
-const MAX_KIB: u32 = 32 * 1024;
-
-/// Maximum size of the messages kept for one client while it reads no stream, in bytes: 16 MiB.
-const MAX_KEPT: usize = MAX_BYTES;
-
-/// Size of the pipes between the parts of a proxy, in bytes.
-const BUFFER: usize = 256 * 1024;
-
 /// The error code for a request whose headers contradict its body.
-const HEADER_MISMATCH: i64 = -32_020;
-
-/// The first revision whose requests name their revision.
-const STATELESS: &str = "2026-07-28";
+const HEADER_MISMATCH_CODE: i64 = -32_020;
 
 /// Creates the judge of a session.
 pub type NewJudge = Box<dyn Fn() -> Result<Judge, String> + Send + Sync>;
@@ -112,14 +88,14 @@ impl std::fmt::Debug for ClientKey {
 }
 
 /// The state that all connections share.
-struct Shared {
+struct ServerShared {
     service: Service,
     judge: NewJudge,
     key: Option<ClientKey>,
     stateless: OnceCell<Arc<Judge>>,
     /// Room for bodies, in KiB.
     bodies: Semaphore,
-    sessions: Mutex<HashMap<String, Arc<Session>>>,
+    sessions: Mutex<HashMap<String, Arc<ClientSession>>>,
 }
 
 /// Serves clients until `stop` is ready, and then ends their sessions. If there is a key, each request must bring it.
@@ -131,20 +107,20 @@ pub async fn serve(
     stop: impl Future<Output = ()>,
 ) {
     let (stateless, bodies) = (OnceCell::new(), Semaphore::new(MAX_BODIES_KIB as usize));
-    let shared = Arc::new(Shared { service, judge, key, stateless, bodies, sessions: Mutex::default() });
+    let shared = Arc::new(ServerShared { service, judge, key, stateless, bodies, sessions: Mutex::default() });
     tokio::select! {
         never = accept(&listener, &shared) => match never {},
         () = stop => {}
     }
     let sessions: Vec<_> = shared.sessions().drain().map(|(_, session)| session).collect();
-    let mut ends: JoinSet<()> = sessions.into_iter().map(Session::end_whole).collect();
+    let mut ends: JoinSet<()> = sessions.into_iter().map(ClientSession::end_whole).collect();
     while ends.join_next().await.is_some() {}
     if let Some(judge) = shared.stateless.get() {
         judge.end_session().await;
     }
 }
 
-async fn accept(listener: &TcpListener, shared: &Arc<Shared>) -> Infallible {
+async fn accept(listener: &TcpListener, shared: &Arc<ServerShared>) -> Infallible {
     let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         let Ok(connection) = Arc::clone(&connections).acquire_owned().await else { continue };
@@ -163,24 +139,22 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>) -> Infallible {
                 async move { Ok::<_, Infallible>(respond(&shared, request).await) }
             });
             let mut server = http1::Builder::new();
-            server.timer(TokioTimer::new()).header_read_timeout(FOR_A_HEAD).max_headers(MAX_HEADERS_OF_REQUEST);
+            server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_headers(MAX_REQUEST_HEADERS);
             // An error means that the client has gone.
             let _ = server.serve_connection(TokioIo::new(stream), service).await;
         });
     }
 }
 
-type Answer = Response<Text>;
-
-async fn respond(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
-    if let Some(name) = headers::repeated(request.headers()) {
+async fn respond(shared: &Arc<ServerShared>, request: Request<Incoming>) -> Answer {
+    if let Some(name) = request_headers::repeated(request.headers()) {
         return text(
             StatusCode::BAD_REQUEST,
             &format!("the header {name} occurs twice: which of both counts is unclear\n"),
         );
     }
     // A page in a browser could reach this port under a host name of its own.
-    if !headers::is_local(request.uri(), request.headers()) {
+    if !request_headers::is_local(request.uri(), request.headers()) {
         return text(
             StatusCode::FORBIDDEN,
             "only programs of this machine are answered: `Host` or `Origin` is another one\n",
@@ -212,10 +186,10 @@ async fn respond(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
     }
 }
 
-async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
+async fn post(shared: &Arc<ServerShared>, request: Request<Incoming>) -> Answer {
     let (head, body) = request.into_parts();
     // A page in a browser can send other content types to foreign servers.
-    if head.headers.get(CONTENT_TYPE).is_some_and(|kind| !headers::is_json(kind)) {
+    if head.headers.get(CONTENT_TYPE).is_some_and(|kind| !request_headers::is_json(kind)) {
         return text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "a message is application/json\n");
     }
     if body.size_hint().lower() > MAX_BYTES as u64 {
@@ -223,7 +197,7 @@ async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
     }
     let size = body.size_hint().upper().and_then(|size| usize::try_from(size).ok());
     let kib = u32::try_from(size.unwrap_or(MAX_BYTES).min(MAX_BYTES) / 1024 + 1).unwrap_or(MAX_BODIES_KIB);
-    let taken_in = timeout(FOR_A_BODY, async {
+    let taken_in = timeout(BODY_TIMEOUT, async {
         let room = shared.bodies.acquire_many(kib).await;
         (Limited::new(body, MAX_BYTES).collect().await, room)
     });
@@ -239,10 +213,10 @@ async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
         Ok(message) => message,
         Err(bad) => {
             // The service waits for these answers; the proxy refuses and reports them. Other parts of a batch are refused below.
-            if bad.answered().next().is_some()
+            if bad.answered_requests().next().is_some()
                 && let Ok(session) = shared.session(&head.headers)
             {
-                let answers = if bad.is_answer { body } else { bad.answers_alone() };
+                let answers = if bad.is_answer { body } else { bad.answers_as_batch() };
                 session.say(&answers).await;
             }
             return refused(StatusCode::BAD_REQUEST, bad.id.as_ref(), bad.code, &bad.why);
@@ -250,14 +224,16 @@ async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
     };
     drop(body);
     let id = match &message.kind {
-        Kind::Request { id, .. } => Some(id.clone()),
+        MessageKind::Request { id, .. } => Some(id.clone()),
         _ => None,
     };
     let header = |name: &str| head.headers.get(name).map(HeaderValue::as_bytes);
     let revision = revision(&message);
     let differs = match &revision {
-        Some(revision) => mismatch(&shared.service.annotated(), &message, revision, header),
-        None if header(VERSION.as_str()).is_some_and(|version| version >= STATELESS.as_bytes()) => {
+        Some(revision) => header_mismatch(&shared.service.parameter_headers(), &message, revision, header),
+        None if header(VERSION_HEADER.as_str())
+            .is_some_and(|version| version >= FIRST_STATELESS_REVISION.as_bytes()) =>
+        {
             let why =
                 "the header mcp-protocol-version names a revision that `params._meta` of the request does not name";
             return refused(StatusCode::BAD_REQUEST, id.as_ref(), INVALID_PARAMS, why);
@@ -265,10 +241,10 @@ async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
         None => None,
     };
     // A tool that the client does not have requires no headers: naming them would reveal that the tool exists.
-    if let Some(Mismatch { why, is_of_tool }) = differs
-        && !(is_of_tool && shared.stateless().await.is_ok_and(|judge| judge.lacks(&message)))
+    if let Some(HeaderMismatch { why, is_of_tool }) = differs
+        && !(is_of_tool && shared.stateless().await.is_ok_and(|judge| judge.lacks_tool(&message)))
     {
-        return refused(StatusCode::BAD_REQUEST, id.as_ref(), HEADER_MISMATCH, &why);
+        return refused(StatusCode::BAD_REQUEST, id.as_ref(), HEADER_MISMATCH_CODE, &why);
     }
     let session = if revision.is_some() {
         shared.for_one_request().await
@@ -285,7 +261,7 @@ async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
         Err(why) => return refused(StatusCode::SERVICE_UNAVAILABLE, id.as_ref(), INTERNAL_ERROR, &why),
     };
     match id {
-        Some(id) => session.request(&id, message, headers::accepts_events(&head.headers)).await,
+        Some(id) => session.request(&id, message, request_headers::accepts_events(&head.headers)).await,
         None => {
             let is_said = session.say(&message.bytes).await;
             if revision.is_some() {
@@ -297,15 +273,15 @@ async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
     }
 }
 
-impl Shared {
-    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
+impl ServerShared {
+    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<ClientSession>>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the session that a request names.
     #[expect(clippy::result_large_err, reason = "the answer is sent at once, and not handed on")]
-    fn session(&self, headers: &HeaderMap) -> Result<Arc<Session>, Answer> {
-        let Some(named) = headers.get(SESSION) else {
+    fn session(&self, headers: &HeaderMap) -> Result<Arc<ClientSession>, Answer> {
+        let Some(named) = headers.get(SESSION_HEADER) else {
             let why = "the header mcp-session-id is missing: begin with `initialize`";
             return Err(refused(StatusCode::BAD_REQUEST, None, INVALID_REQUEST, why));
         };
@@ -314,7 +290,7 @@ impl Shared {
     }
 
     /// Begins a session for a new client.
-    fn new_session(self: &Arc<Self>) -> Result<Arc<Session>, String> {
+    fn new_session(self: &Arc<Self>) -> Result<Arc<ClientSession>, String> {
         {
             let mut sessions = self.sessions();
             if sessions.len() >= MAX_SESSIONS {
@@ -331,7 +307,7 @@ impl Shared {
         let id = BASE64.encode(random()?);
         let judge = Arc::new((self.judge)()?);
         let (shared, ended) = (Arc::downgrade(self), id.clone());
-        let session = Session::begin(Some(id.clone()), &self.service, Arc::clone(&judge), async move {
+        let session = ClientSession::begin(Some(id.clone()), &self.service, Arc::clone(&judge), async move {
             judge.end_session().await;
             // Removing the session can drop it, which aborts this task.
             if let Some(shared) = shared.upgrade() {
@@ -348,453 +324,8 @@ impl Shared {
     }
 
     /// Begins a proxy for one request without a session.
-    async fn for_one_request(&self) -> Result<Arc<Session>, String> {
+    async fn for_one_request(&self) -> Result<Arc<ClientSession>, String> {
         let judge = Arc::clone(self.stateless().await?);
-        Ok(Session::begin(None, &self.service, judge, async {}))
-    }
-}
-
-/// A proxy for a session of a client, or for one request. Dropping it ends the proxy.
-struct Session {
-    id: Option<String>,
-    input: tokio::sync::Mutex<Option<DuplexStream>>,
-    streams: Arc<Mutex<Streams>>,
-    used: Mutex<Instant>,
-    service: Service,
-    task: AbortHandle,
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        self.task.abort();
-        self.service.abandon();
-    }
-}
-
-impl Session {
-    fn begin(
-        id: Option<String>,
-        service: &Service,
-        judge: Arc<Judge>,
-        at_the_end: impl Future<Output = ()> + Send + 'static,
-    ) -> Arc<Self> {
-        let (input, client_input) = duplex(BUFFER);
-        let (client_output, output) = duplex(BUFFER);
-        let service = service.another();
-        let (server_output, server_input) = service.connect();
-        let streams = Arc::new(Mutex::new(Streams::new()));
-        let deliveries = Arc::clone(&streams);
-        let task = tokio::spawn(async move {
-            let server = Server { output: server_output, input: server_input };
-            let proxy = stdio::run(judge, (client_input, client_output), server, FOR_THE_SERVICE);
-            tokio::join!(proxy, deliver(output, &deliveries));
-            // Drops the requests that are still open, since no more answers come.
-            *lock(&deliveries) = Streams { has_ended: true, ..Streams::new() };
-            at_the_end.await;
-        });
-        let (input, used) = (tokio::sync::Mutex::new(Some(input)), Mutex::new(Instant::now()));
-        Arc::new(Self { id, input, streams, used, service, task: task.abort_handle() })
-    }
-
-    fn used_at(&self) -> Instant {
-        *self.used.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Ends the session, and waits a moment until the service has been told.
-    async fn end_whole(self: Arc<Self>) {
-        let ended = async {
-            self.end().await;
-            while !self.task.is_finished() {
-                sleep(INTERVAL).await;
-            }
-        };
-        let _ = timeout(FOR_THE_SERVICE, ended).await;
-    }
-
-    /// Hands a message to the proxy. Returns false if the proxy has ended.
-    async fn say(&self, message: &[u8]) -> bool {
-        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-        let line = [&message::on_one_line(Bytes::copy_from_slice(message)), &b"\n"[..]].concat();
-        match self.input.lock().await.as_mut() {
-            Some(input) => input.write_all(&line).await.is_ok(),
-            None => false,
-        }
-    }
-
-    /// Closes the client's input to the proxy.
-    async fn end(&self) {
-        self.input.lock().await.take();
-    }
-
-    /// Answers a request: with its answer alone, or with events if another message comes first or the client accepts events.
-    async fn request(self: Arc<Self>, id: &Id, message: Message, accepts_events: bool) -> Answer {
-        let (send, mut messages) = mpsc::channel(MAX_MESSAGES);
-        let token = message.params().ok().and_then(|params| Id::of(params.value("_meta")?.get("progressToken")?));
-        let is_subscription = message.method() == Some(LISTEN);
-        if !lock(&self.streams).open(Post { id: id.clone(), token, is_subscription, messages: send }) {
-            let why = format!("the id {id} is that of a request that is under way");
-            return refused(StatusCode::BAD_REQUEST, None, INVALID_REQUEST, &why);
-        }
-        if !self.say(&message.bytes).await {
-            return no_session();
-        }
-        let is_beginning = message.method() == Some("initialize");
-        // Frees the message's memory while its answer takes time.
-        drop(message);
-        let Some(first) = messages.recv().await else { return no_session() };
-        let is_error = first.is_answer
-            && Message::of(first.bytes.clone()).is_ok_and(|answer| answer.members.get("error").is_some());
-        let of_service = self.service.refusal(id);
-        let status = match (&self.id, first.is_answer) {
-            (None, true) if is_error => of_service.unwrap_or_else(|| status_of(&first.bytes)),
-            _ => StatusCode::OK,
-        };
-        // Without a session, the client could not resume a stream of events.
-        let mut answer = if first.is_answer && (!accepts_events || self.id.is_none()) {
-            let mut answer = Response::new(Text::of(first.bytes));
-            *answer.status_mut() = status;
-            answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            answer
-        } else {
-            // A request without a session ends with its stream.
-            let keeps = self.id.is_none().then(|| Arc::clone(&self));
-            let messages = (!first.is_answer).then_some(messages);
-            stream(Text { first: Some(event(&first.bytes)), messages, keeps })
-        };
-        if is_beginning && is_error {
-            // The client cannot use a session whose `initialize` failed.
-            self.end().await;
-        } else if is_beginning && let Some(id) = self.id.as_deref().and_then(|id| HeaderValue::from_str(id).ok()) {
-            answer.headers_mut().insert(SESSION, id);
-        }
-        answer
-    }
-
-    /// Opens the stream for messages that the service sends by itself.
-    fn listen(&self) -> Answer {
-        let (send, messages) = mpsc::channel(MAX_MESSAGES);
-        lock(&self.streams).listen(send);
-        stream(Text { first: None, messages: Some(messages), keeps: None })
-    }
-}
-
-fn lock(streams: &Mutex<Streams>) -> MutexGuard<'_, Streams> {
-    streams.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Hands a proxy's messages on to its client, until the proxy ends.
-async fn deliver(output: DuplexStream, streams: &Mutex<Streams>) {
-    let mut reader = BufReader::new(output);
-    loop {
-        match lines::next(&mut reader).await {
-            Ok(Line::Whole(line)) => match Message::of(line) {
-                Ok(message) => lock(streams).deliver(message),
-                Err(refused) => undeliverable(&refused, streams),
-            },
-            Ok(Line::TooLong { head, tail }) => undeliverable(&message::too_long(&head, &tail), streams),
-            Ok(Line::End) | Err(_) => return,
-        }
-    }
-}
-
-/// Answers requests with an error if a plugin has made their answers invalid: their client waits for them.
-fn undeliverable(refused: &Unreadable, streams: &Mutex<Streams>) {
-    for id in refused.answered() {
-        let error = message::error(Some(id), INTERNAL_ERROR, &format!("the answer cannot be passed on: {refused}"));
-        if let Ok(error) = Message::of(error) {
-            lock(streams).deliver(error);
-        }
-    }
-}
-
-/// A message to a client.
-#[derive(Debug)]
-struct Delivery {
-    bytes: Bytes,
-    /// True if the message ends its stream.
-    is_answer: bool,
-    /// Its share of the room, until it is read.
-    _room: OwnedSemaphorePermit,
-}
-
-/// A request of the client that is not answered yet.
-#[derive(Debug)]
-struct Post {
-    id: Id,
-    token: Option<Id>,
-    /// True if the service may end the request by a notification. Otherwise such an identifier is one of the service's own requests.
-    is_subscription: bool,
-    messages: mpsc::Sender<Delivery>,
-}
-
-/// The streams on which a client reads.
-#[derive(Debug)]
-struct Streams {
-    posts: Vec<Post>,
-    listening: Option<mpsc::Sender<Delivery>>,
-    /// Messages that arrived while no stream was open.
-    kept: VecDeque<Bytes>,
-    kept_bytes: usize,
-    /// Room for queued messages, in KiB.
-    room: Arc<Semaphore>,
-    has_ended: bool,
-}
-
-impl Streams {
-    fn new() -> Self {
-        let room = Arc::new(Semaphore::new(MAX_KIB as usize));
-        Self { posts: Vec::new(), listening: None, kept: VecDeque::new(), kept_bytes: 0, room, has_ended: false }
-    }
-
-    /// Sends a message on a stream. Returns false if the stream is closed, or too many messages are queued.
-    fn send(&self, to: &mpsc::Sender<Delivery>, bytes: Bytes, is_answer: bool) -> bool {
-        let kib = u32::try_from(bytes.len() / 1024 + 1).unwrap_or(MAX_KIB).min(MAX_KIB);
-        let room = Arc::clone(&self.room).try_acquire_many_owned(kib);
-        room.is_ok_and(|room| to.try_send(Delivery { bytes, is_answer, _room: room }).is_ok())
-    }
-
-    /// Adds a request. Returns false if its identifier is taken.
-    fn open(&mut self, post: Post) -> bool {
-        if self.posts.iter().any(|known| known.id == post.id) {
-            return false;
-        }
-        // After the end the request's sender is dropped, which ends its stream.
-        if !self.has_ended {
-            self.posts.push(post);
-        }
-        true
-    }
-
-    fn is_read(&self) -> bool {
-        self.listening.as_ref().is_some_and(|listening| !listening.is_closed())
-            || self.posts.iter().any(|post| !post.messages.is_closed())
-    }
-
-    fn listen(&mut self, messages: mpsc::Sender<Delivery>) {
-        if self.has_ended {
-            return;
-        }
-        self.kept_bytes = 0;
-        for bytes in std::mem::take(&mut self.kept) {
-            self.send(&messages, bytes, false);
-        }
-        self.listening = Some(messages);
-    }
-
-    fn deliver(&mut self, message: Message) {
-        if let Kind::Response { id } = &message.kind {
-            let at = self.posts.iter().position(|post| post.id == *id);
-            if let Some(post) = at.map(|at| self.posts.remove(at)) {
-                // If the client does not read, its stream ends.
-                self.send(&post.messages, message.bytes, true);
-            }
-            return;
-        }
-        self.posts.retain(|post| !post.messages.is_closed());
-        let is_ended = |id: &Id| self.posts.iter().position(|post| post.is_subscription && post.id == *id);
-        let ended = cancelled(&message).as_ref().and_then(is_ended);
-        if let Some(post) = ended.map(|at| self.posts.remove(at)) {
-            // The service has ended a subscription by itself.
-            self.send(&post.messages, message.bytes, true);
-            return;
-        }
-        let post = self.post_of(&message).and_then(|at| self.posts.get(at)).map(|post| &post.messages);
-        let to = post.or(self.listening.as_ref());
-        if to.is_some_and(|to| self.send(to, message.bytes.clone(), false)) {
-            return;
-        }
-        self.kept_bytes += message.bytes.len();
-        self.kept.push_back(message.bytes);
-        while self.kept.len() > MAX_MESSAGES || self.kept_bytes > MAX_KEPT {
-            let Some(oldest) = self.kept.pop_front() else { return };
-            self.kept_bytes -= oldest.len();
-        }
-    }
-
-    /// Returns the request whose stream takes a message that is no answer.
-    fn post_of(&self, message: &Message) -> Option<usize> {
-        let params = message.params().unwrap_or_default();
-        let token = params.value("progressToken").as_ref().and_then(Id::of);
-        let named = token.and_then(|token| self.posts.iter().position(|post| post.token.as_ref() == Some(&token)));
-        let listens = self.listening.as_ref().is_some_and(|listening| !listening.is_closed());
-        match self.posts.len() {
-            0 => None,
-            1 => Some(0),
-            _ if named.is_some() => named,
-            _ if listens => None,
-            _ => Some(0),
-        }
-    }
-}
-
-/// The body of a response: one text, or events as they arrive.
-struct Text {
-    first: Option<Bytes>,
-    messages: Option<mpsc::Receiver<Delivery>>,
-    /// The session that ends with the body.
-    keeps: Option<Arc<Session>>,
-}
-
-impl Text {
-    fn of(text: Bytes) -> Self {
-        Self { first: (!text.is_empty()).then_some(text), messages: None, keeps: None }
-    }
-}
-
-impl Body for Text {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let this = self.get_mut();
-        if let Some(first) = this.first.take() {
-            return Poll::Ready(Some(Ok(Frame::data(first))));
-        }
-        let Some(messages) = &mut this.messages else { return Poll::Ready(None) };
-        let Some(delivery) = ready!(messages.poll_recv(context)) else { return Poll::Ready(None) };
-        if delivery.is_answer {
-            this.messages = None;
-            this.keeps = None;
-        }
-        Poll::Ready(Some(Ok(Frame::data(event(&delivery.bytes)))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.first.is_none() && self.messages.is_none()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        match &self.messages {
-            None => SizeHint::with_exact(self.first.as_ref().map_or(0, |first| first.len() as u64)),
-            Some(_) => SizeHint::default(),
-        }
-    }
-}
-
-/// Returns the HTTP status for an error of the protocol.
-fn status_of(answer: &Bytes) -> StatusCode {
-    let code = Message::of(answer.clone()).ok().and_then(|answer| answer.members.value("error")?.get("code")?.as_i64());
-    match code {
-        Some(-32_601) => StatusCode::NOT_FOUND,
-        Some(-32_022..=-32_020) => StatusCode::BAD_REQUEST,
-        _ => StatusCode::OK,
-    }
-}
-
-fn stream(body: Text) -> Answer {
-    let mut answer = Response::new(body);
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    answer.headers_mut().insert("cache-control", HeaderValue::from_static("no-store"));
-    answer
-}
-
-fn too_large() -> Answer {
-    refused(StatusCode::PAYLOAD_TOO_LARGE, None, INVALID_REQUEST, "the message is too large")
-}
-
-fn no_session() -> Answer {
-    refused(StatusCode::NOT_FOUND, None, INVALID_REQUEST, "there is no such session: begin with `initialize`")
-}
-
-fn refused(status: StatusCode, id: Option<&Id>, code: i64, why: &str) -> Answer {
-    let mut answer = Response::new(Text::of(message::error(id, code, why)));
-    *answer.status_mut() = status;
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    answer
-}
-
-fn text(status: StatusCode, body: &str) -> Answer {
-    let mut answer = Response::new(Text::of(Bytes::copy_from_slice(body.as_bytes())));
-    *answer.status_mut() = status;
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    answer
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Id, Message, Post, Streams};
-    use serde_json::json;
-    use tokio::io::AsyncWriteExt as _;
-    use tokio::sync::mpsc;
-
-    #[test]
-    fn each_message_goes_to_the_stream_to_which_it_belongs() {
-        let mut streams = Streams::new();
-        let mut open = |id: i64, token: Option<i64>| {
-            let (messages, received) = mpsc::channel(9);
-            let post = Post { id: Id::from(id), token: token.map(Into::into), is_subscription: id == 3, messages };
-            assert!(streams.open(post));
-            received
-        };
-        let mut third = open(3, None);
-        let (mut first, mut second) = (open(1, Some(7)), open(2, Some(8)));
-        let deliver = |streams: &mut Streams, value: &serde_json::Value| {
-            streams.deliver(Message::of(value.to_string().into()).unwrap());
-        };
-        let progress =
-            json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": { "progressToken": 8 } });
-        let change = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
-        deliver(&mut streams, &progress);
-        let (send, mut listening) = mpsc::channel(9);
-        streams.listen(send);
-        deliver(&mut streams, &change);
-        let taken_back =
-            |id: i64| json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } });
-        deliver(&mut streams, &taken_back(3));
-        assert!(third.try_recv().unwrap().is_answer, "a subscription ends");
-        deliver(&mut streams, &taken_back(1));
-        assert!(first.try_recv().is_err(), "it is the service's own request that has this identifier");
-        deliver(&mut streams, &json!({ "jsonrpc": "2.0", "id": 1, "result": {} }));
-        assert!(second.try_recv().unwrap().bytes.ends_with(b"}}") && second.try_recv().is_err());
-        assert!(first.try_recv().unwrap().is_answer);
-        assert!(!listening.try_recv().unwrap().is_answer);
-        assert!(listening.try_recv().is_ok_and(|told| !told.is_answer), "what was taken back is told");
-        drop((second, listening));
-        deliver(&mut streams, &change);
-        assert_eq!((streams.kept.len(), streams.kept_bytes > 0), (1, true), "it waits for a reader");
-        let (send, mut listening) = mpsc::channel(9);
-        streams.listen(send);
-        assert!(listening.try_recv().is_ok());
-    }
-
-    #[tokio::test]
-    async fn an_answer_that_is_no_message_any_more_is_an_error_for_the_one_that_waits() {
-        let streams = super::Mutex::new(Streams::new());
-        let (output, mut proxy) = tokio::io::duplex(super::BUFFER);
-        let open = |id: i64| {
-            let (messages, received) = mpsc::channel(9);
-            let post = Post { id: Id::from(id), token: None, is_subscription: false, messages };
-            assert!(streams.lock().unwrap().open(post));
-            received
-        };
-        let mut waits = [open(1), open(2)];
-        let twice = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":1,\"a\":2}}\n".to_vec();
-        let long = format!("{{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":\"{}\"}}\n", "x".repeat(super::MAX_BYTES));
-        let write = async move {
-            proxy.write_all(&[twice, long.into_bytes()].concat()).await.unwrap();
-            drop(proxy);
-        };
-        tokio::join!(super::deliver(output, &streams), write);
-        for messages in &mut waits {
-            let answer = messages.try_recv().unwrap();
-            assert!(answer.is_answer && String::from_utf8_lossy(&answer.bytes).contains("cannot be passed on"));
-        }
-    }
-
-    #[test]
-    fn what_nobody_reads_is_bounded_by_its_bytes() {
-        let mut streams = Streams::new();
-        let large = json!({ "jsonrpc": "2.0", "method": "x", "params": { "a": "x".repeat(3 * 1024 * 1024) } });
-        let large = Message::of(large.to_string().into()).unwrap();
-        for _ in 0..20 {
-            streams.deliver(large.clone());
-        }
-        assert_eq!((streams.kept.len(), streams.kept_bytes), (5, 5 * large.bytes.len()));
-        let (send, mut listening) = mpsc::channel(super::MAX_MESSAGES);
-        streams.listen(send);
-        (0..20).for_each(|_| streams.deliver(large.clone()));
-        assert!(streams.room.available_permits() < 4 * 1024, "more is not on its way to one who does not read");
-        while listening.try_recv().is_ok() {}
-        assert_eq!(streams.room.available_permits(), super::MAX_KIB as usize);
+        Ok(ClientSession::begin(None, &self.service, judge, async {}))
     }
 }

@@ -1,50 +1,49 @@
 //! Decides about messages, without knowledge of the transport: to forward, change or answer them, or to ask rules.
 
 mod listings;
-mod questions;
 mod results;
 mod tasks;
+mod user_replies;
 
+use crate::jsonrpc::handler::{QuestionContext, RequestDecision, RequestRoute};
 use crate::jsonrpc::message::{self, INVALID_PARAMS, Id, Members, Message};
 use crate::mcp::answer;
 use crate::mcp::listing::IsUnseen;
-use crate::mcp::lock::{Definitions, HeldBack, HeldTools, Lock};
+use crate::mcp::lock::{Definitions, HeldBackStore, HeldDefinitions, LockFile};
 use crate::mcp::operation::{Method, Operation};
 use crate::mcp::policy::{Mode, Policy};
-use crate::mcp::question::{self, Asked, MAX_ROUNDS, MAX_SHOWN, Seals};
+use crate::mcp::question_state::{self, MAX_ROUNDS, MAX_SHOWN, QuestionDigest, StateSealer};
+use crate::mcp::revision::REVISION_KEY;
 use crate::mcp::subscription;
+use crate::resident_host::{self, OTHER_EVENT, UserNotifier, failure_text as failed};
 use crate::server_name::ServerName;
-use bytes::Bytes;
 use hookhost_agents::mcp_proxy::{Event, NAME, Point};
 use hookhost_agents::proxies::Settled;
 use hookhost_agents::reason;
-use hookhost_client::resident::{Resident, Waits};
-use questions::CameBack;
-use results::About;
+use hookhost_client::async_client::{AsyncClient, LongWaitCallback};
+use listings::MissingTool;
+use results::AnswerContext;
 pub use results::is_question;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::fmt;
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
-use tasks::Tasks;
+use tasks::StartedTasks;
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
+use user_replies::ReplyRefusal;
 
 /// Time that the resident host has to process the end of a session.
-const FOR_THE_END: Duration = Duration::from_secs(2);
-
-/// The member of `_meta` that names the protocol revision of a request.
-const REVISION: &str = "io.modelcontextprotocol/protocolVersion";
+const SESSION_END_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The member of `_meta` that lists the client's capabilities.
-const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// The user's configuration, read at each request.
-pub trait Rules: Send + Sync {
+pub trait PolicySource: Send + Sync {
     /// Returns the current policy for the server.
     ///
     /// # Errors
@@ -54,12 +53,6 @@ pub trait Rules: Send + Sync {
     /// Returns the path of the lock file.
     fn lock_file(&self) -> PathBuf;
 }
-
-/// Asks the client's user with these parameters of `elicitation/create`, and returns the answer.
-pub type Elicit<'a> = &'a (dyn Fn(Value) -> Answering<'a> + Send + Sync);
-
-/// A pending answer of the client's user; `None` if there is none.
-pub type Answering<'a> = Pin<Box<dyn Future<Output = Option<Value>> + Send + 'a>>;
 
 /// Returns true if arguments, the second value, fit a schema, the first.
 pub type Fits = fn(&Value, &Value) -> bool;
@@ -79,23 +72,23 @@ pub struct Judge {
     pub server: ServerName,
     session: String,
     cwd: PathBuf,
-    resident: Arc<Resident>,
-    rules: Arc<dyn Rules>,
-    held_back: HeldBack,
+    host: Arc<AsyncClient>,
+    rules: Arc<dyn PolicySource>,
+    held_back: HeldBackStore,
     checks: Checks,
-    seals: Seals,
+    sealer: StateSealer,
     numbers: AtomicU64,
-    begun: OnceCell<()>,
-    known: Mutex<Known>,
-    tell: Box<dyn Fn(&str) + Send + Sync>,
+    session_begun: OnceCell<()>,
+    state: Mutex<ServerState>,
+    notifier: UserNotifier,
 }
 
 /// The remembered state of the server.
 #[derive(Default)]
-struct Known {
-    lock: Arc<Lock>,
+struct ServerState {
+    lock: Arc<LockFile>,
     stamp: Option<(PathBuf, Option<(SystemTime, u64)>)>,
-    held: HeldTools,
+    held: HeldDefinitions,
     /// Approved tools whose definitions have changed, and for which there is no room among those that are held back.
     left_out: HashSet<String>,
     /// The approved definitions and the policy at the last listing.
@@ -105,19 +98,19 @@ struct Known {
     /// The cursors of the server's first listing, as long as it has more pages.
     first_pages: HashSet<String>,
     /// The requests that tasks belong to.
-    tasks: Tasks,
+    tasks: StartedTasks,
 }
 
 /// The relevant capabilities of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Client {
+pub struct ClientCapabilities {
     /// True if the client can ask its user by a form.
     pub elicits: bool,
     /// True if the request itself lists the capabilities. The proxy then asks in its answer instead of by a request.
     pub is_stateless: bool,
 }
 
-impl Client {
+impl ClientCapabilities {
     /// Reads the parameters of `initialize`.
     #[must_use]
     pub fn of_initialize(params: &Members) -> Self {
@@ -128,8 +121,8 @@ impl Client {
     #[must_use]
     pub fn of_request(params: &Members) -> Option<Self> {
         let meta = params.value("_meta")?;
-        meta.get(REVISION)?;
-        Some(Self { elicits: elicits(meta.get(CAPABILITIES)), is_stateless: true })
+        meta.get(REVISION_KEY)?;
+        Some(Self { elicits: elicits(meta.get(CAPABILITIES_KEY)), is_stateless: true })
     }
 }
 
@@ -141,7 +134,7 @@ fn elicits(capabilities: Option<&Value>) -> bool {
 
 /// The expected answer to a forwarded request.
 #[derive(Clone, Debug)]
-pub enum Expected {
+pub enum ExpectedAnswer {
     /// Any answer. It is forwarded unchanged.
     Anything,
     /// The server's capabilities. They are forwarded unchanged.
@@ -177,50 +170,16 @@ pub enum Expected {
     },
 }
 
-/// The first decision about a request.
-#[derive(Debug)]
-pub enum Begun {
-    /// The request is forwarded unchanged.
-    Passed(Expected),
-    /// Rules are asked about the request.
-    Asked(Box<Request>),
-    /// The proxy answers the request.
-    Answered(Bytes),
-    /// The request calls a tool that the client does not have. The proxy answers it and records that.
-    Refused {
-        /// The answer.
-        answer: Bytes,
-        /// The tool.
-        tool: String,
-        /// The reason.
-        why: &'static str,
-    },
-}
-
 /// A request to ask rules about.
 #[derive(Debug)]
-pub struct Request {
+pub struct McpRequest {
     id: Id,
     message: Message,
     params: Members,
     operation: Operation,
-    client: Client,
+    client: ClientCapabilities,
     /// True if the client sends the request to the server, false for the other direction.
     is_of_client: bool,
-}
-
-/// The final decision about a request.
-#[derive(Debug)]
-pub enum Decision {
-    /// The request is forwarded.
-    Passed {
-        /// The bytes to forward.
-        bytes: Bytes,
-        /// The expected answer.
-        expected: Expected,
-    },
-    /// The proxy answers the request.
-    Answered(Bytes),
 }
 
 impl Judge {
@@ -231,9 +190,9 @@ impl Judge {
     pub fn new(
         server: ServerName,
         cwd: PathBuf,
-        resident: Arc<Resident>,
-        rules: Arc<dyn Rules>,
-        held_back: HeldBack,
+        host: Arc<AsyncClient>,
+        rules: Arc<dyn PolicySource>,
+        held_back: HeldBackStore,
         checks: Checks,
         tell: impl Fn(&str) + Send + Sync + 'static,
     ) -> Result<Self, String> {
@@ -242,21 +201,21 @@ impl Judge {
             server,
             session: uuid::Uuid::now_v7().to_string(),
             cwd,
-            resident,
+            host,
             rules,
             held_back,
             checks,
-            seals: Seals::new()?,
+            sealer: StateSealer::new()?,
             numbers: AtomicU64::new(0),
-            begun: OnceCell::new(),
-            known: Mutex::new(Known { held, ..Known::default() }),
-            tell: Box::new(tell),
+            session_begun: OnceCell::new(),
+            state: Mutex::new(ServerState { held, ..ServerState::default() }),
+            notifier: UserNotifier::new(tell),
         })
     }
 
     /// Shows a text to the user.
     pub fn tell(&self, text: &str) {
-        (self.tell)(text);
+        self.notifier.tell(text);
     }
 
     /// Tells the resident host once that the session begins. Each event waits for that.
@@ -264,35 +223,34 @@ impl Judge {
     /// # Errors
     /// One sentence, if that failed. The next event tries again.
     pub async fn begin_session(&self) -> Result<(), String> {
-        let begin = async || match self.settle_at_once(&self.event(Point::SessionStart, None), &|_| {}).await {
+        let begin = async || match self.ask_host_now(&self.event(Point::SessionStart, None), &|_| {}).await {
             Settled::Failed { why } => Err(why),
             _ => Ok(()),
         };
-        self.begun.get_or_try_init(begin).await.copied()
+        self.session_begun.get_or_try_init(begin).await.copied()
     }
 
     /// Tells the resident host that the session ends, if it has begun, and waits a moment for its reply.
     pub async fn end_session(&self) {
-        if self.begun.initialized() {
-            let _ = timeout(FOR_THE_END, self.settle(&self.event(Point::SessionEnd, None), &|_| {})).await;
+        if self.session_begun.initialized() {
+            let _ = timeout(SESSION_END_TIMEOUT, self.ask_host(&self.event(Point::SessionEnd, None), &|_| {})).await;
         }
     }
 
-    async fn settle(&self, event: &Event, waits: Waits<'_>) -> Settled {
+    async fn ask_host(&self, event: &Event, on_wait: LongWaitCallback<'_>) -> Settled {
         match self.begin_session().await {
-            Ok(()) => self.settle_at_once(event, waits).await,
+            Ok(()) => self.ask_host_now(event, on_wait).await,
             // No rule is asked in a session that has not begun.
             Err(why) => Settled::Failed { why },
         }
     }
 
-    async fn settle_at_once(&self, event: &Event, waits: Waits<'_>) -> Settled {
-        let settled = self.resident.settle(NAME, &event.cwd, event, waits).await;
-        settled.unwrap_or_else(|why| Settled::Failed { why })
+    async fn ask_host_now(&self, event: &Event, on_wait: LongWaitCallback<'_>) -> Settled {
+        resident_host::ask(&self.host, NAME, &event.cwd, event, on_wait).await
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, ServerState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn event(&self, point: Point, operation: Option<&Operation>) -> Event {
@@ -312,25 +270,32 @@ impl Judge {
         }
     }
 
-    /// Decides about a new request. `initial` are the capabilities that the client sent in `initialize`.
+    /// Returns the route of a new request. `initial` are the capabilities that the client sent in `initialize`.
     #[must_use]
-    pub fn begin(&self, id: &Id, message: &Message, initial: Client, is_of_client: bool) -> Begun {
+    pub fn route_request(
+        self: &Arc<Self>,
+        id: &Id,
+        message: &Message,
+        initial: ClientCapabilities,
+        is_of_client: bool,
+    ) -> RequestRoute<ExpectedAnswer, McpRequest> {
         let name = message.method().unwrap_or_default();
-        let refused = |why: String| Begun::Answered(message::error(Some(id), INVALID_PARAMS, &why));
+        let forward = |expected| RequestRoute::Forward { bytes: message.bytes.clone(), expected };
+        let refused = |why: String| RequestRoute::answer(message::error(Some(id), INVALID_PARAMS, &why));
         let params = match message.params() {
             Ok(params) => params,
             // The parameters of other methods can be a list.
-            Err(_) if Method::of(name).is_none() && name != "tools/list" => return Begun::Passed(Expected::Anything),
+            Err(_) if Method::of(name).is_none() && name != "tools/list" => return forward(ExpectedAnswer::Anything),
             Err(why) => return refused(why),
         };
-        let client = Client::of_request(&params).unwrap_or(initial);
-        let methods = if is_of_client { Method::OF_CLIENT } else { Method::OF_SERVER };
+        let client = ClientCapabilities::of_request(&params).unwrap_or(initial);
+        let methods = if is_of_client { Method::FROM_CLIENT } else { Method::FROM_SERVER };
         let Some(method) = Method::of(name).filter(|method| methods.contains(method)) else {
             return match name {
-                "initialize" if is_of_client => Begun::Passed(Expected::Capabilities),
-                subscription::LISTEN if is_of_client => Begun::Passed(Expected::Subscription),
+                "initialize" if is_of_client => forward(ExpectedAnswer::Capabilities),
+                subscription::LISTEN if is_of_client => forward(ExpectedAnswer::Subscription),
                 "tools/list" if is_of_client => match listings::cursor(&params) {
-                    Ok(cursor) => Begun::Passed(Expected::Listing { cursor }),
+                    Ok(cursor) => forward(ExpectedAnswer::Listing { cursor }),
                     Err(why) => refused(why),
                 },
                 // The answer has the states of all tasks. It is judged as one result.
@@ -341,18 +306,18 @@ impl Judge {
                         arguments: Value::Object(Map::new()),
                     };
                     let (event, is_stateless) = (self.event(Point::Result, None).id, client.is_stateless);
-                    Begun::Passed(Expected::Result { operation, event, is_stateless })
+                    forward(ExpectedAnswer::Result { operation, event, is_stateless })
                 }
                 "tasks/result" | "tasks/get" | "tasks/cancel" => {
-                    self.of_task(name, &params, client.is_stateless, is_of_client).map_or_else(refused, Begun::Passed)
+                    self.expect_task(name, &params, client.is_stateless, is_of_client).map_or_else(refused, forward)
                 }
                 // The request belongs to the other direction.
-                _ if Method::of(name).is_some() => Begun::Answered(message::error(
+                _ if Method::of(name).is_some() => RequestRoute::answer(message::error(
                     Some(id),
                     message::INVALID_REQUEST,
                     &format!("{name} is not asked in this direction"),
                 )),
-                _ => Begun::Passed(Expected::Anything),
+                _ => forward(ExpectedAnswer::Anything),
             };
         };
         let operation = match Operation::of(method, &params) {
@@ -360,42 +325,55 @@ impl Judge {
             Err(why) => return refused(why),
         };
         if method == Method::CallTool
-            && let Some(missing) = self.is_missing(id, &operation.tool, client.is_stateless)
+            && let Some(missing) = self.missing_tool(id, &operation.tool, client.is_stateless)
         {
-            return missing;
+            return self.answer_missing(missing, operation.tool);
         }
         let (id, message) = (id.clone(), message.clone());
-        Begun::Asked(Box::new(Request { id, message, params, operation, client, is_of_client }))
+        RequestRoute::Ask(McpRequest { id, message, params, operation, client, is_of_client })
     }
 
-    /// Asks rules about a request. `waits` is called before a wait for a person; `elicit` asks the client's user and returns the
-    /// answer.
-    pub async fn ask(&self, request: &Request, waits: Waits<'_>, elicit: Elicit<'_>) -> Decision {
-        let Request { id, operation, client, is_of_client, .. } = request;
-        let no = |why: &str| Decision::Answered(answer::rejected(operation.method, id, why, client.is_stateless));
+    /// Returns the route of a call of a tool that the client does not have. The call is recorded before it is answered.
+    fn answer_missing(
+        self: &Arc<Self>,
+        missing: MissingTool,
+        tool: String,
+    ) -> RequestRoute<ExpectedAnswer, McpRequest> {
+        let MissingTool { answer, reason } = missing;
+        let Some(reason) = reason else { return RequestRoute::answer(answer) };
+        let judge = Arc::clone(self);
+        let record = async move { judge.note_held_back(&[(tool, reason.to_owned())], &|_| {}).await };
+        RequestRoute::Answer { answer, before: Some(Box::pin(record)) }
+    }
+
+    /// Asks rules about a request.
+    pub async fn ask(&self, request: &McpRequest, context: QuestionContext<'_>) -> RequestDecision<ExpectedAnswer> {
+        let on_wait = &context.on_long_wait();
+        let McpRequest { id, operation, client, is_of_client, .. } = request;
+        let no = |why: &str| RequestDecision::Answer(answer::rejected(operation.method, id, why, client.is_stateless));
         let policy = match self.rules.policy(&self.server) {
             Ok(policy) => policy,
             Err(why) => return no(&failed(&why)),
         };
         let mut params = request.params.clone();
         let (mut agreed, mut round) = (None, 0);
-        match self.came_back(&mut params, operation) {
+        match self.take_reply(&mut params, operation) {
             Ok(None) => {}
             Ok(Some((asked, rounds))) => {
                 self.note_answer(operation, true).await;
                 (agreed, round) = (Some(asked), rounds);
             }
             Err(why) => {
-                if why == CameBack::No {
+                if why == ReplyRefusal::No {
                     self.note_answer(operation, false).await;
                 }
                 return why.answer(request);
             }
         }
         if let Err(why) = results::check_responses(&params) {
-            return Decision::Answered(message::error(Some(id), INVALID_PARAMS, &why));
+            return RequestDecision::Answer(message::error(Some(id), INVALID_PARAMS, &why));
         }
-        let params = match self.input_responses(params, &policy, waits).await {
+        let params = match self.judge_input_responses(params, &policy, on_wait).await {
             Ok(params) => params,
             Err(why) => return no(&why),
         };
@@ -404,20 +382,20 @@ impl Judge {
             let mut event = self.event(Point::Request, Some(operation));
             event.audit = policy.mode == Mode::Audit;
             event.asks = *is_of_client && client.elicits && is_small;
-            let settled = self.settle(&event, waits).await;
+            let settled = self.ask_host(&event, on_wait).await;
             let arguments = match settled {
                 Settled::Allowed { notices } => {
-                    notices.iter().for_each(|notice| self.tell(notice));
+                    self.notifier.tell_all(&notices);
                     None
                 }
                 Settled::Changed { arguments } => Some(arguments),
                 Settled::Responded { result } => {
                     let answer = answer::responded(operation, id, &result, client.is_stateless);
-                    return answer.map_or_else(|why| no(&why), Decision::Answered);
+                    return answer.map_or_else(|why| no(&why), RequestDecision::Answer);
                 }
                 Settled::Rejected { why } => return no(&why),
                 Settled::Replaced { .. } | Settled::ReplacedText { .. } => {
-                    return no(&failed("the outcome is of another event"));
+                    return no(&failed(OTHER_EVENT));
                 }
                 Settled::Failed { why } => return no(&unsettled(&why)),
                 Settled::Ask { questions, .. } if event.audit => {
@@ -426,22 +404,23 @@ impl Judge {
                 }
                 Settled::Ask { questions, arguments, rules } => {
                     let shown = arguments.as_ref().unwrap_or(&operation.arguments);
-                    let asked = Asked::of(operation, &questions, shown, &rules);
+                    let asked = QuestionDigest::of(operation, &questions, shown, &rules);
                     if agreed.as_ref() == Some(&asked) {
-                        let about = About { operation, event: &event.id, policy: &policy, waits };
-                        return self.passed(request, &params, arguments.as_ref(), about).await;
+                        let context = AnswerContext { operation, event: &event.id, policy: &policy, on_wait };
+                        return self.encode_request(request, &params, arguments.as_ref(), context).await;
                     }
                     if round >= MAX_ROUNDS || shown.to_string().len() > MAX_SHOWN {
                         return no(NOT_ASKED);
                     }
                     round += 1;
-                    let form = question::elicitation(&self.server, operation, &questions, shown, self.checks.is_unseen);
+                    let form =
+                        question_state::elicitation(&self.server, operation, &questions, shown, self.checks.is_unseen);
                     if client.is_stateless {
                         let question = self.input_required(request, &params, form, asked, round);
-                        return question.map_or_else(|why| no(&failed(&why)), Decision::Answered);
+                        return question.map_or_else(|why| no(&failed(&why)), RequestDecision::Answer);
                     }
-                    let answer = elicit(form).await;
-                    let is_yes = answer.as_ref().is_some_and(question::is_yes);
+                    let answer = context.ask_client(Method::Elicit.name(), &form).await;
+                    let is_yes = answer.as_ref().is_some_and(question_state::is_yes);
                     self.note_answer(operation, is_yes).await;
                     if !is_yes {
                         return no(NOT_AGREED);
@@ -450,28 +429,28 @@ impl Judge {
                     continue;
                 }
             };
-            let about = About { operation, event: &event.id, policy: &policy, waits };
-            return self.passed(request, &params, arguments.as_ref(), about).await;
+            let context = AnswerContext { operation, event: &event.id, policy: &policy, on_wait };
+            return self.encode_request(request, &params, arguments.as_ref(), context).await;
         }
     }
 
     /// Builds the forwarded request from the arguments as the rules left them.
-    async fn passed(
+    async fn encode_request(
         &self,
-        request: &Request,
+        request: &McpRequest,
         params: &Members,
         arguments: Option<&Value>,
-        about: About<'_>,
-    ) -> Decision {
-        let Request { id, message, operation, client, .. } = request;
-        let (event, is_stateless) = (about.event.to_owned(), client.is_stateless);
+        context: AnswerContext<'_>,
+    ) -> RequestDecision<ExpectedAnswer> {
+        let McpRequest { id, message, operation, client, .. } = request;
+        let (event, is_stateless) = (context.event.to_owned(), client.is_stateless);
         if let Some(arguments) = arguments.filter(|_| operation.method == Method::CallTool)
             && let Some(schema) = self.pinned_schema(&operation.tool)
             && !(self.checks.fits)(&schema, arguments)
         {
             let why = failed("a plugin changed the arguments to what does not fit the tool's schema");
-            let why = self.substituted(about, why).await;
-            return Decision::Answered(answer::rejected(operation.method, id, &why, is_stateless));
+            let why = self.record_substitute(context, why).await;
+            return RequestDecision::Answer(answer::rejected(operation.method, id, &why, is_stateless));
         }
         let mut operation = operation.clone();
         let written = match arguments {
@@ -480,19 +459,19 @@ impl Judge {
         };
         let params = match written {
             Ok(params) => params,
-            Err(why) => return Decision::Answered(answer::rejected(operation.method, id, &why, is_stateless)),
+            Err(why) => return RequestDecision::Answer(answer::rejected(operation.method, id, &why, is_stateless)),
         };
         let is_as_it_came = arguments.is_none() && params.to_json() == request.params.to_json();
         let bytes = if is_as_it_came { message.bytes.clone() } else { message.with_params(&params) };
         // The client would wait for ever for an answer to an invalid request.
         if !is_as_it_came && let Err(cannot) = Message::of(bytes.clone()) {
             let why = failed(&format!("a plugin changed the request to what cannot be sent: {cannot}"));
-            return Decision::Answered(answer::rejected(operation.method, id, &why, is_stateless));
+            return RequestDecision::Answer(answer::rejected(operation.method, id, &why, is_stateless));
         }
         if let Some(arguments) = arguments {
             operation.arguments = arguments.clone();
         }
-        Decision::Passed { bytes, expected: Expected::Result { operation, event, is_stateless } }
+        RequestDecision::Forward { bytes, expected: ExpectedAnswer::Result { operation, event, is_stateless } }
     }
 }
 
@@ -502,11 +481,6 @@ const NOT_AGREED: &str = "A person has to agree, and has not: do not try to do t
 /// The text for the model if no person can be asked.
 const NOT_ASKED: &str = "A person would have to agree, and cannot be asked: do not try to do the same in another way.";
 
-/// Returns the text for the reader of an answer that could not be judged.
-fn failed(why: &str) -> String {
-    format!("hookhost could not settle this, so nothing of it happens: {}.", why.trim_end_matches('.'))
-}
-
 /// Returns the text for the reader of an answer that the resident host has not settled.
 fn unsettled(why: &str) -> String {
     failed(why) + " Tell the user: `hookhost serve --status` says more."
@@ -515,11 +489,5 @@ fn unsettled(why: &str) -> String {
 impl fmt::Debug for Judge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Judge").field("server", &self.server).field("session", &self.session).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Known {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Known").field("held", &self.held.len()).finish_non_exhaustive()
     }
 }

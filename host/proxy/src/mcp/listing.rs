@@ -1,26 +1,26 @@
 //! Filters a listing of tools for the client: it contains only approved definitions, each with its own bytes.
 
 use crate::jsonrpc::message::{Members, raw};
-use crate::mcp::lock::{Definitions, Held, HeldTools, Lock, is_same, pinned};
+use crate::mcp::lock::{Definitions, HeldDefinition, HeldDefinitions, LockFile, is_same, pinned};
 use crate::mcp::operation::is_reserved;
-use crate::mcp::policy::{Policy, Unseen};
+use crate::mcp::policy::{Policy, UnseenCharacters};
 use crate::server_name::{ServerName, folded};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 
 /// The members of a listing.
-const OF_LISTING: &[&str] = &["tools", "nextCursor", "ttlMs", "cacheScope", "resultType", "_meta"];
+const LISTING_KEYS: &[&str] = &["tools", "nextCursor", "ttlMs", "cacheScope", "resultType", "_meta"];
 
 /// The members of a definition. Other members are the server's own, and no message repeats their names.
-const OF_DEFINITION: &[&str] =
+const DEFINITION_KEYS: &[&str] =
     &["name", "title", "description", "inputSchema", "outputSchema", "annotations", "icons", "execution", "_meta"];
 
 /// Returns true if a person does not see a character, or if it changes how other text looks.
 pub type IsUnseen = fn(char) -> bool;
 
 /// The first definition of a name.
-struct Named {
+struct ListedDefinition {
     name: String,
     definition: Value,
     tool: Box<RawValue>,
@@ -30,13 +30,13 @@ struct Named {
 
 /// A listing as the client gets it.
 #[derive(Debug)]
-pub struct Listed {
+pub struct FilteredListing {
     /// The result.
     pub result: Members,
     /// The names of the listed tools.
     pub tools: Vec<String>,
     /// The definitions that are held back.
-    pub held: HeldTools,
+    pub held: HeldDefinitions,
     /// The definitions that were approved automatically.
     pub approved: Definitions,
     /// Number of definitions without a name under which they could be held back.
@@ -45,9 +45,9 @@ pub struct Listed {
 
 /// The data that a listing is compared with.
 #[derive(Clone, Copy, Debug)]
-pub struct Pins<'a> {
+pub struct ListingFilter<'a> {
     /// The approved definitions.
-    pub lock: &'a Lock,
+    pub lock: &'a LockFile,
     /// The server.
     pub server: &'a ServerName,
     /// The policy of the server.
@@ -58,29 +58,29 @@ pub struct Pins<'a> {
     pub is_unseen: IsUnseen,
 }
 
-impl Pins<'_> {
+impl ListingFilter<'_> {
     /// Filters the result of `tools/list`.
     ///
     /// # Errors
     /// One sentence, if it is no listing.
-    pub fn filter(&self, result: &Members) -> Result<Listed, String> {
+    pub fn filter(&self, result: &Members) -> Result<FilteredListing, String> {
         let unreadable = |why: String| format!("the listing of the MCP server {} {why}", self.server);
         let tools = result.get("tools").ok_or_else(|| unreadable("has no `tools`".to_owned()))?;
-        if result.ambiguity(OF_LISTING).is_some() {
+        if result.ambiguity(LISTING_KEYS).is_some() {
             return Err(unreadable("has keys that differ in case alone".to_owned()));
         }
         // The library's own error would repeat the server's text.
         let tools: Vec<Box<RawValue>> =
             serde_json::from_str(tools.get()).map_err(|_| unreadable("has `tools` that are no list".to_owned()))?;
         let count = tools.len();
-        let mut listed = Listed {
+        let mut listed = FilteredListing {
             result: result.clone(),
             tools: Vec::new(),
-            held: HeldTools::new(),
+            held: HeldDefinitions::new(),
             approved: Definitions::new(),
             nameless: 0,
         };
-        let mut named: Vec<Named> = Vec::new();
+        let mut named: Vec<ListedDefinition> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         for tool in tools {
             let definition = hookhost_agents::json::value(tool.get()).map_err(unreadable)?;
@@ -93,22 +93,22 @@ impl Pins<'_> {
                 Some(first) => first.has_others |= !is_same(&first.definition, &definition),
                 None => {
                     places.insert(name.clone(), named.len());
-                    named.push(Named { name, definition, tool, has_others: false });
+                    named.push(ListedDefinition { name, definition, tool, has_others: false });
                 }
             }
         }
         let mut kept = Vec::new();
-        for Named { name, definition, tool, has_others } in named {
+        for ListedDefinition { name, definition, tool, has_others } in named {
             if !self.policy.has(&name) {
                 continue;
             }
-            let is_unclear = Members::of(tool.get()).is_ok_and(|members| members.ambiguity(OF_DEFINITION).is_some());
+            let is_unclear = Members::of(tool.get()).is_ok_and(|members| members.ambiguity(DEFINITION_KEYS).is_some());
             let pinned = pinned(&name, &definition);
             match self.objection(&name, &definition, &pinned, has_others, is_unclear) {
                 Some((why, is_final)) => {
                     // A definition that cannot be approved is not kept, since it can be large.
                     let definition = if is_final { Value::Null } else { pinned };
-                    listed.held.insert(name, Held { why, is_final, definition });
+                    listed.held.insert(name, HeldDefinition { why, is_final, definition });
                 }
                 None => {
                     if self.lock.definition(self.server.as_str(), &name).is_none() {
@@ -153,8 +153,8 @@ impl Pins<'_> {
             );
         }
         let is_unseen = has_unseen(definition, self.is_unseen);
-        if is_unseen && self.policy.unseen == Unseen::Refuse {
-            return Some((format!("{UNSEEN}, which `unseen-characters` of `[mcp-proxy]` refuses"), true));
+        if is_unseen && self.policy.unseen == UnseenCharacters::Refuse {
+            return Some((format!("{UNSEEN_REASON}, which `unseen-characters` of `[mcp-proxy]` refuses"), true));
         }
         let why = self.unless_approved(name, pinned, has_others, is_unseen)?;
         let is_cut = pinned != definition;
@@ -173,7 +173,7 @@ impl Pins<'_> {
             );
         }
         if is_unseen {
-            return Some(UNSEEN.to_owned());
+            return Some(UNSEEN_REASON.to_owned());
         }
         if !name.is_ascii() {
             return Some("its name has characters that can look like others".to_owned());
@@ -193,7 +193,7 @@ impl Pins<'_> {
 }
 
 /// The reason for holding back a definition with invisible characters.
-const UNSEEN: &str = "its definition has characters that a person does not see";
+const UNSEEN_REASON: &str = "its definition has characters that a person does not see";
 
 /// Returns a text about the changed members of a definition. It names only members of the protocol: the model reads this text, and no
 /// person has approved the other names.
@@ -204,7 +204,7 @@ fn changed(before: &Value, now: &Value) -> String {
     keys.sort_unstable();
     keys.dedup();
     let (known, others): (Vec<&str>, Vec<&str>) =
-        keys.into_iter().filter(|key| before.get(*key) != now.get(*key)).partition(|key| OF_DEFINITION.contains(key));
+        keys.into_iter().filter(|key| before.get(*key) != now.get(*key)).partition(|key| DEFINITION_KEYS.contains(key));
     let known = known.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
     match (known.is_empty(), others.is_empty()) {
         (false, true) => format!("its {known} changed"),
@@ -241,9 +241,9 @@ fn has_unseen(value: &Value, is_unseen: IsUnseen) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Listed, Pins};
+    use super::{FilteredListing, ListingFilter};
     use crate::jsonrpc::message::Members;
-    use crate::mcp::lock::Lock;
+    use crate::mcp::lock::LockFile;
     use crate::mcp::policy::Section;
     use crate::server_name::ServerName;
     use serde_json::{Value, json};
@@ -252,34 +252,34 @@ mod tests {
         json!({ "name": name, "description": description, "inputSchema": { "type": "object" } })
     }
 
-    fn listed(lock: &Lock, section: &Value, is_first: bool, result: &Value) -> Listed {
+    fn listed(lock: &LockFile, section: &Value, is_first: bool, result: &Value) -> FilteredListing {
         let server = ServerName::new("files").unwrap();
         let section: Section = serde_json::from_value(section.clone()).unwrap();
         let policy = section.policy(&server);
         let is_unseen = |c: char| c.is_control() || ('\u{e0000}'..='\u{e007f}').contains(&c);
-        let pins = Pins { lock, server: &server, policy: &policy, is_first, is_unseen };
-        pins.filter(&Members::of(&result.to_string()).unwrap()).unwrap()
+        let filter = ListingFilter { lock, server: &server, policy: &policy, is_first, is_unseen };
+        filter.filter(&Members::of(&result.to_string()).unwrap()).unwrap()
     }
 
-    fn lock(server: &str, tools: &[Value]) -> Lock {
-        let mut lock = Lock::default();
+    fn lock(server: &str, tools: &[Value]) -> LockFile {
+        let mut lock = LockFile::default();
         let named = |tool: &Value| (tool["name"].as_str().unwrap().to_owned(), tool.clone());
         lock.approve(server, tools.iter().map(named).collect());
         lock
     }
 
-    fn why(listed: &Listed, tool: &str) -> String {
+    fn why(listed: &FilteredListing, tool: &str) -> String {
         listed.held.get(tool).map(|held| held.why.clone()).unwrap_or_default()
     }
 
     #[test]
     fn the_first_listing_is_held_back_and_on_first_use_it_is_approved() {
         let result = json!({ "tools": [tool("read", "reads")], "nextCursor": "2", "ttlMs": 9, "cacheScope": "public" });
-        let held = listed(&Lock::default(), &json!({}), false, &result);
+        let held = listed(&LockFile::default(), &json!({}), false, &result);
         assert_eq!((why(&held, "read").as_str(), held.tools.len()), ("it is new", 0));
         let left = r#"{"tools":[],"nextCursor":"2","ttlMs":0,"cacheScope":"private"}"#;
         assert_eq!(held.result.to_value().unwrap(), serde_json::from_str::<Value>(left).unwrap());
-        let first = listed(&Lock::default(), &json!({}), true, &result);
+        let first = listed(&LockFile::default(), &json!({}), true, &result);
         assert_eq!((first.tools, first.approved.len()), (vec!["read".to_owned()], 1));
         assert_eq!(first.result.to_value().unwrap(), result, "what is whole is as it came");
     }
@@ -310,9 +310,9 @@ mod tests {
     fn keys_that_differ_in_case_alone_make_no_listing_and_no_definition() {
         let server = ServerName::new("files").unwrap();
         let policy = Section::default().policy(&server);
-        let (lock, is_unseen) = (Lock::default(), char::is_control as fn(char) -> bool);
-        let pins = Pins { lock: &lock, server: &server, policy: &policy, is_first: true, is_unseen };
-        let of = |text: &str| pins.filter(&Members::of(text).unwrap());
+        let (lock, is_unseen) = (LockFile::default(), char::is_control as fn(char) -> bool);
+        let filter = ListingFilter { lock: &lock, server: &server, policy: &policy, is_first: true, is_unseen };
+        let of = |text: &str| filter.filter(&Members::of(text).unwrap());
         assert!(of(r#"{"tools":[],"Tools":[{"name":"evil"}]}"#).unwrap_err().contains("in case alone"));
         assert!(of(r#"{"tools":"sk-1"}"#).is_err_and(|why| !why.contains("sk-1")));
         let listed = of(r#"{"tools":[{"name":"a","Name":"b"},{"name":"c"}]}"#).unwrap();
@@ -337,7 +337,7 @@ mod tests {
             json!({ "name": "large", "description": "x".repeat(20 * 1024 * 1024) }),
             of_many,
         ] {
-            let held = listed(&Lock::default(), &json!({}), false, &json!({ "tools": [large] }));
+            let held = listed(&LockFile::default(), &json!({}), false, &json!({ "tools": [large] }));
             let tool = &held.held["large"];
             assert!(tool.why.contains("by their digests") && !tool.is_final, "{}", tool.why);
             let text = tool.definition.to_string();
@@ -358,7 +358,7 @@ mod tests {
     fn a_definition_that_is_listed_twice_counts_once() {
         let twins = json!({ "tools": [tool("a", "1"), { "inputSchema": { "type": "object" }, "name": "a", "description": "1" }] });
         let approved = lock("files", &[tool("a", "1")]);
-        for (lock, is_first) in [(&approved, false), (&Lock::default(), true)] {
+        for (lock, is_first) in [(&approved, false), (&LockFile::default(), true)] {
             let listed = listed(lock, &json!({}), is_first, &twins);
             assert_eq!((listed.tools, listed.held.len()), (vec!["a".to_owned()], 0));
             let result = listed.result.to_value().unwrap();
@@ -369,7 +369,7 @@ mod tests {
     #[test]
     fn of_several_definitions_of_a_name_the_first_can_be_approved() {
         let several = json!({ "tools": [tool("a", "1"), tool("a", "2")] });
-        let held = listed(&Lock::default(), &json!({}), true, &several);
+        let held = listed(&LockFile::default(), &json!({}), true, &several);
         assert!(held.tools.is_empty() && !held.held["a"].is_final, "{}", why(&held, "a"));
         assert_eq!(held.held["a"].definition, tool("a", "1"));
         let approved = listed(&lock("files", &[tool("a", "1")]), &json!({}), false, &several);
@@ -387,7 +387,8 @@ mod tests {
         let shadow = listed(&other, &json!({}), true, &json!({ "tools": [tool("send-Mail", "sends better")] }));
         assert_eq!(why(&shadow, "send-Mail"), "the server mail has a tool of that name");
         assert!(!shadow.held["send-Mail"].is_final);
-        let reserved = listed(&Lock::default(), &json!({}), true, &json!({ "tools": [tool("resources/read", "x")] }));
+        let reserved =
+            listed(&LockFile::default(), &json!({}), true, &json!({ "tools": [tool("resources/read", "x")] }));
         assert!(why(&reserved, "resources/read").contains("method") && reserved.held["resources/read"].is_final);
     }
 
@@ -409,7 +410,7 @@ mod tests {
     fn characters_that_nobody_sees_are_held_back_and_can_be_refused_for_ever() {
         let hidden = tool("read", "reads\u{e0041}\u{e0042}");
         let result = json!({ "tools": [hidden.clone()] });
-        let first = listed(&Lock::default(), &json!({}), true, &result);
+        let first = listed(&LockFile::default(), &json!({}), true, &result);
         assert!(why(&first, "read").contains("does not see"));
         let approved = lock("files", &[hidden]);
         assert_eq!(listed(&approved, &json!({}), false, &result).tools.len(), 1);
@@ -421,7 +422,7 @@ mod tests {
     fn a_forbidden_tool_is_not_there_and_nothing_tells_of_it() {
         let section = json!({ "servers": { "files": { "forbidden-tools": ["write_*"] } } });
         let result = json!({ "tools": [tool("read", "reads"), tool("write_file", "writes")] });
-        let listed = listed(&Lock::default(), &section, true, &result);
+        let listed = listed(&LockFile::default(), &section, true, &result);
         assert_eq!((listed.tools, listed.held.len()), (vec!["read".to_owned()], 0));
         assert!(!listed.result.to_json().contains("write_file"));
         assert!(!listed.approved.contains_key("write_file"));

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 pub const FILE_NAME: &str = "hookhost-mcp.lock";
 
 /// The version of the file's format.
-const VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 1;
 
 /// Maximum size of the file, in bytes: 16 MiB.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
@@ -58,19 +58,19 @@ impl LockError {
 /// The approved definitions of all servers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Lock {
+pub struct LockFile {
     version: u32,
     /// The definitions, by the names of their servers.
     pub servers: BTreeMap<String, Definitions>,
 }
 
-impl Default for Lock {
+impl Default for LockFile {
     fn default() -> Self {
-        Self { version: VERSION, servers: BTreeMap::new() }
+        Self { version: FORMAT_VERSION, servers: BTreeMap::new() }
     }
 }
 
-impl Lock {
+impl LockFile {
     /// Reads the file. If it does not exist, nothing is approved.
     ///
     /// # Errors
@@ -78,8 +78,12 @@ impl Lock {
     pub fn read(path: &Path) -> Result<Self, LockError> {
         let Some(text) = read(path)? else { return Ok(Self::default()) };
         let lock: Self = serde_json::from_str(&text).map_err(|error| LockError::new(path, "read", &error))?;
-        if lock.version != VERSION {
-            return Err(LockError::new(path, "read", &format!("it is of version {}, not {VERSION}", lock.version)));
+        if lock.version != FORMAT_VERSION {
+            return Err(LockError::new(
+                path,
+                "read",
+                &format!("it is of version {}, not {FORMAT_VERSION}", lock.version),
+            ));
         }
         if let Some(bad) = lock.servers.keys().find_map(|name| ServerName::new(name).err()) {
             return Err(LockError::new(path, "read", &bad));
@@ -150,14 +154,14 @@ pub fn is_same(a: &Value, b: &Value) -> bool {
 
 /// The directory of the definitions that are held back.
 #[derive(Clone, Debug)]
-pub struct HeldBack {
+pub struct HeldBackStore {
     directory: PathBuf,
 }
 
 /// A definition that is held back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Held {
+pub struct HeldDefinition {
     /// The reason, as the end of a sentence.
     pub why: String,
     /// True if it cannot be approved.
@@ -166,7 +170,7 @@ pub struct Held {
     pub definition: Value,
 }
 
-impl Held {
+impl HeldDefinition {
     /// Returns how to get the server's tool listed, as the end of a sentence.
     #[must_use]
     pub fn remedy(&self, server: &ServerName) -> String {
@@ -179,20 +183,20 @@ impl Held {
 }
 
 /// Definitions that are held back, by the names of their tools.
-pub type HeldTools = BTreeMap<String, Held>;
+pub type HeldDefinitions = BTreeMap<String, HeldDefinition>;
 
 /// Maximum size of a server's definitions that are held back, in bytes: 8 MiB.
 const MAX_HELD: usize = 8 * 1024 * 1024;
 
 /// Bytes that each definition takes in the file in addition to its texts.
-const BESIDES: usize = 64;
+const ENTRY_OVERHEAD: usize = 64;
 
 /// Removes the definitions that exceed the maximum size, and returns their number. No client sees those either.
-pub fn bound(held: &mut HeldTools) -> usize {
+pub fn bound(held: &mut HeldDefinitions) -> usize {
     let (before, mut bytes) = (held.len(), 0);
     held.retain(|tool, held| {
         let text = |text: &str| Value::from(text).to_string().len();
-        let own = text(tool) + text(&held.why) + held.definition.to_string().len() + BESIDES;
+        let own = text(tool) + text(&held.why) + held.definition.to_string().len() + ENTRY_OVERHEAD;
         let fits = bytes + own <= MAX_HELD;
         bytes += if fits { own } else { 0 };
         fits
@@ -200,7 +204,7 @@ pub fn bound(held: &mut HeldTools) -> usize {
     before - held.len()
 }
 
-impl HeldBack {
+impl HeldBackStore {
     /// Returns the directory below a state directory for a lock file: servers of two projects can have the same name.
     #[must_use]
     pub fn below(state: &Path, lock_file: &Path) -> Self {
@@ -217,9 +221,9 @@ impl HeldBack {
     ///
     /// # Errors
     /// If they cannot be read.
-    pub fn read(&self, server: &str) -> Result<HeldTools, LockError> {
+    pub fn read(&self, server: &str) -> Result<HeldDefinitions, LockError> {
         let path = self.file(server);
-        let Some(text) = read(&path)? else { return Ok(HeldTools::new()) };
+        let Some(text) = read(&path)? else { return Ok(HeldDefinitions::new()) };
         serde_json::from_str(&text).map_err(|error| LockError::new(&path, "read", &error))
     }
 
@@ -227,7 +231,7 @@ impl HeldBack {
     ///
     /// # Errors
     /// If they cannot be written.
-    pub fn write(&self, server: &str, held: &HeldTools) -> Result<(), LockError> {
+    pub fn write(&self, server: &str, held: &HeldDefinitions) -> Result<(), LockError> {
         let path = self.file(server);
         if held.is_empty() {
             return match fs::remove_file(&path) {
@@ -298,18 +302,18 @@ fn write(path: &Path, text: &str) -> Result<(), LockError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Held, HeldBack, HeldTools, Lock};
+    use super::{HeldBackStore, HeldDefinition, HeldDefinitions, LockFile};
     use serde_json::json;
 
     #[test]
     fn what_was_approved_is_read_again_and_another_version_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("hookhost-mcp.lock");
-        assert_eq!(Lock::read(&file).unwrap(), Lock::default());
-        let mut lock = Lock::default();
+        assert_eq!(LockFile::read(&file).unwrap(), LockFile::default());
+        let mut lock = LockFile::default();
         lock.approve("files", [("read".to_owned(), json!({ "name": "read", "description": "reads" }))].into());
         lock.write(&file).unwrap();
-        assert_eq!(Lock::read(&file).unwrap(), lock);
+        assert_eq!(LockFile::read(&file).unwrap(), lock);
         for bad in [
             "",
             "{",
@@ -318,7 +322,7 @@ mod tests {
             r#"{"version":1,"servers":{"../x":{}}}"#,
         ] {
             std::fs::write(&file, bad).unwrap();
-            assert!(Lock::read(&file).is_err(), "{bad}");
+            assert!(LockFile::read(&file).is_err(), "{bad}");
         }
     }
 
@@ -328,46 +332,46 @@ mod tests {
         use std::os::unix::fs::{PermissionsExt as _, symlink};
         let directory = tempfile::tempdir().unwrap();
         let (file, link) = (directory.path().join("hookhost-mcp.lock"), directory.path().join("link"));
-        Lock::default().write(&file).unwrap();
+        LockFile::default().write(&file).unwrap();
         symlink(&file, &link).unwrap();
-        assert!(Lock::read(&link).unwrap_err().to_string().contains("link"));
+        assert!(LockFile::read(&link).unwrap_err().to_string().contains("link"));
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
-        assert!(Lock::read(&file).unwrap_err().to_string().contains("other users can write"));
+        assert!(LockFile::read(&file).unwrap_err().to_string().contains("other users can write"));
     }
 
     #[test]
     fn nothing_is_written_that_could_not_be_read_again() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("hookhost-mcp.lock");
-        let mut lock = Lock::default();
+        let mut lock = LockFile::default();
         lock.approve("files", [("read".to_owned(), json!({ "name": "read" }))].into());
         lock.write(&file).unwrap();
         let large = json!({ "name": "large", "description": "x".repeat(17 * 1024 * 1024) });
         let mut larger = lock.clone();
         larger.approve("other", [("large".to_owned(), large.clone())].into());
         assert!(larger.write(&file).unwrap_err().to_string().contains("16 MiB"));
-        assert_eq!(Lock::read(&file).unwrap(), lock);
-        let held = |definition| Held { why: "it is new".into(), is_final: false, definition };
-        let mut tools = HeldTools::from([("a".to_owned(), held(json!({}))), ("large".to_owned(), held(large))]);
+        assert_eq!(LockFile::read(&file).unwrap(), lock);
+        let held = |definition| HeldDefinition { why: "it is new".into(), is_final: false, definition };
+        let mut tools = HeldDefinitions::from([("a".to_owned(), held(json!({}))), ("large".to_owned(), held(large))]);
         assert_eq!((super::bound(&mut tools), tools.len()), (1, 1));
         std::fs::remove_file(&file).unwrap();
         std::fs::create_dir(&file).unwrap();
-        assert!(Lock::read(&file).is_err_and(|error| error.to_string().contains("not a regular file")));
+        assert!(LockFile::read(&file).is_err_and(|error| error.to_string().contains("not a regular file")));
     }
 
     #[test]
     fn what_is_held_back_is_kept_until_nothing_is() {
         let directory = tempfile::tempdir().unwrap();
-        let held = HeldBack::below(directory.path(), std::path::Path::new("/a/hookhost-mcp.lock"));
-        let tools = HeldTools::from([(
+        let held = HeldBackStore::below(directory.path(), std::path::Path::new("/a/hookhost-mcp.lock"));
+        let tools = HeldDefinitions::from([(
             "a".to_owned(),
-            Held { why: "it is new".into(), is_final: false, definition: json!({ "name": "a" }) },
+            HeldDefinition { why: "it is new".into(), is_final: false, definition: json!({ "name": "a" }) },
         )]);
         held.write("files", &tools).unwrap();
         assert_eq!((held.read("files").unwrap(), held.servers()), (tools, vec!["files".to_owned()]));
-        let other = HeldBack::below(directory.path(), std::path::Path::new("/b/hookhost-mcp.lock"));
-        assert_eq!(other.read("files").unwrap(), HeldTools::new(), "another lock file's server of that name");
-        held.write("files", &HeldTools::new()).unwrap();
-        assert_eq!((held.read("files").unwrap(), held.servers().len()), (HeldTools::new(), 0));
+        let other = HeldBackStore::below(directory.path(), std::path::Path::new("/b/hookhost-mcp.lock"));
+        assert_eq!(other.read("files").unwrap(), HeldDefinitions::new(), "another lock file's server of that name");
+        held.write("files", &HeldDefinitions::new()).unwrap();
+        assert_eq!((held.read("files").unwrap(), held.servers().len()), (HeldDefinitions::new(), 0));
     }
 }

@@ -5,36 +5,38 @@
 //!
 //! Source of the protocol: the specification of 2025-06-18, of 2025-11-25 and of 2026-07-28.
 //!
-//! Modules depend downwards: a module uses only modules above it in this list.
+//! Data flows down this list and never back up:
 //!
 //! | module | content |
 //! |---|---|
+//! | `revision` | the revisions of the protocol |
 //! | [`operation`] | the requests about which rules are asked |
 //! | [`answer`] | converts the answers to them for plugins |
 //! | [`policy`] | the section `[mcp-proxy]` |
 //! | [`lock`] | the approved definitions of tools, and those that are held back |
 //! | [`listing`] | a listing of tools as the client gets it |
-//! | [`question`] | questions to the client's user |
+//! | [`question_state`] | questions to the client's user |
 //! | [`subscription`] | subscriptions and their notifications |
 //! | [`judge`] | decides about each message |
-//! | [`stdio`] | the proxy between two sides that speak lines |
-//! | [`events`] | server-sent events |
-//! | [`mirrored`] | the headers that repeat parts of a request |
+//! | [`proxy`] | the proxy between two sides that speak lines |
+//! | [`request_headers`] | checks the origin and content type of HTTP requests |
+//! | [`sse`] | server-sent events |
+//! | [`parameter_headers`] | the headers that repeat parts of a request |
 //! | [`service`] | an HTTP service as a server that speaks lines |
-//! | [`headers`] | checks the origin and content type of HTTP requests |
-//! | [`listen`] | HTTP clients as clients that speak lines |
+//! | [`http_server`] | HTTP clients as clients that speak lines |
 
 pub mod answer;
-pub mod events;
-pub mod headers;
+pub mod http_server;
 pub mod judge;
-pub mod listen;
 pub mod listing;
 pub mod lock;
-pub mod mirrored;
 pub mod operation;
+pub mod parameter_headers;
 pub mod policy;
-pub mod question;
+pub mod proxy;
+pub mod question_state;
+pub mod request_headers;
+mod revision;
 pub mod service;
-pub mod stdio;
+pub mod sse;
 pub mod subscription;

@@ -37,10 +37,10 @@ pub enum Method {
 
 impl Method {
     /// All kinds of request from a client to a server.
-    pub const OF_CLIENT: &[Self] = &[Self::CallTool, Self::ReadResource, Self::GetPrompt, Self::UpdateTask];
+    pub const FROM_CLIENT: &[Self] = &[Self::CallTool, Self::ReadResource, Self::GetPrompt, Self::UpdateTask];
 
     /// All kinds of request from a server to a client.
-    pub const OF_SERVER: &[Self] = &[Self::Sample, Self::Elicit];
+    pub const FROM_SERVER: &[Self] = &[Self::Sample, Self::Elicit];
 
     /// Returns the protocol's name.
     #[must_use]
@@ -59,12 +59,12 @@ impl Method {
     /// Returns the kind of this name, except [`Self::TaskResult`].
     #[must_use]
     pub fn of(name: &str) -> Option<Self> {
-        Self::OF_CLIENT.iter().chain(Self::OF_SERVER).copied().find(|method| method.name() == name)
+        Self::FROM_CLIENT.iter().chain(Self::FROM_SERVER).copied().find(|method| method.name() == name)
     }
 }
 
 /// Members of parameters that say what is requested.
-const OF_PARAMS: &[&str] = &["name", "arguments", "uri", "_meta", "task", "taskId", "requestState", "inputResponses"];
+const PARAMS_KEYS: &[&str] = &["name", "arguments", "uri", "_meta", "task", "taskId", "requestState", "inputResponses"];
 
 /// Returns true if a server's tool cannot have this name, since the name stands for something else.
 #[must_use]
@@ -91,7 +91,7 @@ impl Operation {
     /// # Errors
     /// One sentence, if the parameters are not what the method needs.
     pub fn of(method: Method, params: &Members) -> Result<Self, String> {
-        if let Some(why) = params.ambiguity(OF_PARAMS) {
+        if let Some(why) = params.ambiguity(PARAMS_KEYS) {
             return Err(format!("`params` of {} {why}", method.name()));
         }
         let text = |key: &str| {

@@ -1,6 +1,6 @@
 //! The headers that repeat parts of a request. They are derived from the body that is sent, not from an earlier version of it.
 
-use crate::jsonrpc::message::{Kind, Message};
+use crate::jsonrpc::message::{Message, MessageKind};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD as BASE64;
 use serde_json::Value;
@@ -13,27 +13,27 @@ const MAX_SAFE: i64 = (1 << 53) - 1;
 const MAX_NOTES: usize = 8 * 1024 * 1024;
 
 /// Bytes that a note takes in addition to its texts.
-const BESIDES: usize = 64;
+const ENTRY_OVERHEAD: usize = 64;
 
 /// Maximum number of a tool's arguments that have a header: a table of headers has room for 32 768.
 pub(crate) const MAX_HEADERS: usize = 256;
 
 /// The reason why a call cannot be made if its tool has no notes.
-const LEFT_OUT: &str = "the service's listing has more arguments with headers of their own than the proxy keeps (8 MiB), so the headers of a call of \
+const UNKNOWN_HEADERS: &str = "the service's listing has more arguments with headers of their own than the proxy keeps (8 MiB), so the headers of a call of \
      this tool are not known";
 
 /// The reason why a call cannot be made if its tool has too many headers.
-pub(crate) const TOO_MANY: &str =
+pub(crate) const TOO_MANY_HEADERS: &str =
     "the tool has more than 256 arguments with headers of their own, which is more than the proxy sends";
 
 /// The reason why a call cannot be made if one header would have two values.
-const TWICE: &str =
+const DUPLICATE_HEADER: &str =
     "the tool has two arguments with the same header, so what the header of a call should say is not known";
 
 /// The locations of the arguments that have a header, for each tool.
 #[derive(Clone, Debug, Default)]
-pub struct Annotated {
-    tools: HashMap<String, Notes>,
+pub struct ParameterHeaders {
+    tools: HashMap<String, ToolHeaders>,
     /// Size of all notes, in bytes.
     bytes: usize,
     /// True if some tools' notes were left out or dropped because the table was full.
@@ -48,7 +48,7 @@ pub struct Annotated {
 
 /// The notes about one tool.
 #[derive(Clone, Debug)]
-struct Notes {
+struct ToolHeaders {
     /// The names of headers, each with the keys that lead to the argument, or the reason why calls cannot be made.
     headers: Result<Vec<(String, Vec<String>)>, &'static str>,
     /// Size of these notes, in bytes.
@@ -58,30 +58,30 @@ struct Notes {
 }
 
 /// The reason to stop reading a tool's schema.
-enum Stop {
+enum SchemaError {
     /// The notes would take more than the room left.
     Room,
     /// The tool cannot be called.
     Unfit(&'static str),
 }
 
-impl Notes {
+impl ToolHeaders {
     /// Creates the notes about a tool. Returns `None` if they would take more bytes than are left.
     fn of(name: &str, schema: Option<&Value>, listing: u64, left: usize) -> Option<Self> {
-        let own = name.len() + BESIDES;
-        let mut notes = Taken { headers: Vec::new(), names: HashSet::new(), bytes: own, left };
-        let taken = schema.map_or(Ok(()), |schema| notes.take_up(schema, &mut Vec::new()));
+        let own = name.len() + ENTRY_OVERHEAD;
+        let mut notes = ToolHeadersBuilder { headers: Vec::new(), names: HashSet::new(), bytes: own, left };
+        let taken = schema.map_or(Ok(()), |schema| notes.add_schema(schema, &mut Vec::new()));
         let (headers, bytes) = match taken {
             Ok(()) => (Ok(notes.headers), notes.bytes),
-            Err(Stop::Unfit(why)) => (Err(why), own),
-            Err(Stop::Room) => return None,
+            Err(SchemaError::Unfit(why)) => (Err(why), own),
+            Err(SchemaError::Room) => return None,
         };
         (bytes <= left).then_some(Self { headers, bytes, listing })
     }
 }
 
 /// The notes about a tool so far.
-struct Taken {
+struct ToolHeadersBuilder {
     headers: Vec<(String, Vec<String>)>,
     /// The headers' names, in lower case.
     names: HashSet<String>,
@@ -89,38 +89,39 @@ struct Taken {
     left: usize,
 }
 
-impl Taken {
-    /// Notes the annotated properties that are reached by `properties` alone.
-    fn take_up(&mut self, schema: &Value, path: &mut Vec<String>) -> Result<(), Stop> {
+impl ToolHeadersBuilder {
+    /// Adds the annotated properties that are reached by `properties` alone.
+    fn add_schema(&mut self, schema: &Value, path: &mut Vec<String>) -> Result<(), SchemaError> {
         for (key, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
             path.push(key.clone());
             if let Some(name) = property.get("x-mcp-header").and_then(Value::as_str).filter(|name| is_token(name)) {
                 if self.headers.len() >= MAX_HEADERS {
-                    return Err(Stop::Unfit(TOO_MANY));
+                    return Err(SchemaError::Unfit(TOO_MANY_HEADERS));
                 }
                 if !self.names.insert(name.to_ascii_lowercase()) {
-                    return Err(Stop::Unfit(TWICE));
+                    return Err(SchemaError::Unfit(DUPLICATE_HEADER));
                 }
                 // Checked before the path is kept: a long key can lead to many arguments.
-                self.bytes += name.len() + BESIDES + path.iter().map(|key| key.len() + BESIDES).sum::<usize>();
+                self.bytes +=
+                    name.len() + ENTRY_OVERHEAD + path.iter().map(|key| key.len() + ENTRY_OVERHEAD).sum::<usize>();
                 if self.bytes > self.left {
-                    return Err(Stop::Room);
+                    return Err(SchemaError::Room);
                 }
                 self.headers.push((name.to_owned(), path.clone()));
             }
-            self.take_up(property, path)?;
+            self.add_schema(property, path)?;
             path.pop();
         }
         Ok(())
     }
 }
 
-impl Annotated {
-    /// Reads a page of a listing of tools: the one at this cursor, or the first one. Notes of earlier listings about other tools stay
+impl ParameterHeaders {
+    /// Reads a page of a listing of tools: the one at this cursor, or the first one. The headers of other tools from earlier listings stay
     /// valid until all pages were read, since a client can request only the first one. Returns true if a tool of the listing is left
     /// out and none was before.
     #[must_use]
-    pub fn take_up(&mut self, page: &Value, cursor: Option<&str>) -> bool {
+    pub fn add_page(&mut self, page: &Value, cursor: Option<&str>) -> bool {
         let is_next = cursor.is_some() && cursor == self.next.as_deref();
         if cursor.is_none() {
             self.listing += 1;
@@ -143,15 +144,15 @@ impl Annotated {
         self.leaves_out && !left_out
     }
 
-    /// Notes a tool. Returns false if there is no room for it.
+    /// Keeps the headers of a tool. Returns false if there is no room for it.
     fn keep(&mut self, name: &str, schema: Option<&Value>) -> bool {
         if let Some(earlier) = self.tools.remove(name) {
             self.bytes -= earlier.bytes;
         }
-        let notes = Notes::of(name, schema, self.listing, MAX_NOTES - self.bytes).or_else(|| {
+        let notes = ToolHeaders::of(name, schema, self.listing, MAX_NOTES - self.bytes).or_else(|| {
             // The service may no longer list the tools of earlier listings.
             self.is_bounded |= self.drop_earlier();
-            Notes::of(name, schema, self.listing, MAX_NOTES - self.bytes)
+            ToolHeaders::of(name, schema, self.listing, MAX_NOTES - self.bytes)
         });
         let Some(notes) = notes else { return false };
         self.bytes += notes.bytes;
@@ -185,13 +186,13 @@ impl Annotated {
     /// Returns the headers that a call's tool requires.
     fn of_arguments(&self, message: &Message) -> Result<Vec<(String, String)>, String> {
         // A notification runs no tool, and naming its headers would reveal that the tool exists.
-        if !matches!(&message.kind, Kind::Request { method, .. } if method == "tools/call") {
+        if !matches!(&message.kind, MessageKind::Request { method, .. } if method == "tools/call") {
             return Ok(Vec::new());
         }
         let params = message.params().unwrap_or_default();
         let Some(notes) = self.tools.get(&params.text("name").unwrap_or_default()) else {
             // The service could read arguments from headers that are missing here.
-            return if self.is_bounded { Err(LEFT_OUT.to_owned()) } else { Ok(Vec::new()) };
+            return if self.is_bounded { Err(UNKNOWN_HEADERS.to_owned()) } else { Ok(Vec::new()) };
         };
         let headers = notes.headers.as_ref().map_err(|why| (*why).to_owned())?;
         let arguments = params.value("arguments").unwrap_or_default();
@@ -229,7 +230,7 @@ fn standard(message: &Message) -> Vec<(String, String)> {
 
 /// A contradiction between a request and its headers.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Mismatch {
+pub struct HeaderMismatch {
     /// The contradiction, as a sentence.
     pub why: String,
     /// True if only the called tool requires the header. To report it would reveal that the tool exists.
@@ -238,12 +239,12 @@ pub struct Mismatch {
 
 /// Returns a contradiction between a request and its headers, if there is one. `header` finds a header by its name in lower case.
 #[must_use]
-pub fn mismatch<'a>(
-    annotated: &Annotated,
+pub fn header_mismatch<'a>(
+    parameter_headers: &ParameterHeaders,
     request: &Message,
     version: &str,
     header: impl Fn(&str) -> Option<&'a [u8]>,
-) -> Option<Mismatch> {
+) -> Option<HeaderMismatch> {
     let differs = |name: &str, value: &str| {
         let Some(said) = header(name) else { return Some(format!("the header {name} is missing")) };
         let decoded = std::str::from_utf8(said).ok().and_then(decoded);
@@ -252,13 +253,13 @@ pub fn mismatch<'a>(
     };
     let of_any = differs("mcp-protocol-version", version)
         .or_else(|| standard(request).into_iter().find_map(|(name, value)| differs(&name, &value)));
-    let of_tool = || match annotated.of_arguments(request) {
+    let of_tool = || match parameter_headers.of_arguments(request) {
         Ok(mirrored) => mirrored.into_iter().find_map(|(name, value)| differs(&name, &value)),
         Err(why) => Some(why),
     };
     match of_any {
-        Some(why) => Some(Mismatch { why, is_of_tool: false }),
-        None => of_tool().map(|why| Mismatch { why, is_of_tool: true }),
+        Some(why) => Some(HeaderMismatch { why, is_of_tool: false }),
+        None => of_tool().map(|why| HeaderMismatch { why, is_of_tool: true }),
     }
 }
 
@@ -283,18 +284,18 @@ fn encoded(value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Annotated, MAX_HEADERS, MAX_NOTES, Mismatch, encoded, mismatch};
+    use super::{HeaderMismatch, MAX_HEADERS, MAX_NOTES, ParameterHeaders, encoded, header_mismatch};
     use crate::jsonrpc::message::Message;
     use serde_json::{Value, json};
 
-    fn headers(annotated: &Annotated, request: &Value) -> Vec<(String, String)> {
-        annotated.headers(&Message::of(request.to_string().into()).unwrap()).unwrap()
+    fn headers(parameter_headers: &ParameterHeaders, request: &Value) -> Vec<(String, String)> {
+        parameter_headers.headers(&Message::of(request.to_string().into()).unwrap()).unwrap()
     }
 
     #[test]
     fn headers_say_what_the_body_says() {
-        let mut annotated = Annotated::default();
-        let is_bounded = annotated.take_up(
+        let mut parameter_headers = ParameterHeaders::default();
+        let is_bounded = parameter_headers.add_page(
             &json!({ "tools": [{ "name": "sql", "inputSchema": { "properties": {
             "region": { "type": "string", "x-mcp-header": "Region" }, "query": { "type": "string" },
             "at": { "properties": { "n": { "x-mcp-header": "N" }, "gone": { "x-mcp-header": "Gone" } } },
@@ -311,17 +312,17 @@ mod tests {
             ("mcp-param-n", "7"),
             ("mcp-param-region", "=?base64?5LiW?="),
         ];
-        let mut found = headers(&annotated, &request);
+        let mut found = headers(&parameter_headers, &request);
         found.sort();
         assert_eq!(found, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let read = json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": { "uri": "file:///a" } });
-        assert_eq!(headers(&annotated, &read)[1], ("mcp-name".to_owned(), "file:///a".to_owned()));
+        assert_eq!(headers(&parameter_headers, &read)[1], ("mcp-name".to_owned(), "file:///a".to_owned()));
     }
 
     #[test]
     fn a_header_that_says_something_else_than_the_body_is_found() {
-        let mut annotated = Annotated::default();
-        let is_bounded = annotated.take_up(
+        let mut parameter_headers = ParameterHeaders::default();
+        let is_bounded = parameter_headers.add_page(
             &json!({ "tools": [{ "name": "sql", "inputSchema": { "properties": {
             "region": { "x-mcp-header": "Region" } } } }] }),
             None,
@@ -330,7 +331,7 @@ mod tests {
         let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
             "name": "sql", "arguments": { "region": "世" } } });
         let request = Message::of(request.to_string().into()).unwrap();
-        let good = annotated.headers(&request).unwrap();
+        let good = parameter_headers.headers(&request).unwrap();
         for other in
             [None, Some("mcp-method"), Some("mcp-name"), Some("mcp-param-region"), Some("mcp-protocol-version")]
         {
@@ -339,12 +340,12 @@ mod tests {
                 _ if name == "mcp-protocol-version" => Some(&b"2026-07-28"[..]),
                 _ => good.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_bytes()),
             };
-            let found = mismatch(&annotated, &request, "2026-07-28", header);
+            let found = header_mismatch(&parameter_headers, &request, "2026-07-28", header);
             assert_eq!(found.is_some(), other.is_some(), "{other:?}: {found:?}");
             let is_of_tool = found.is_some_and(|found| found.is_of_tool);
             assert_eq!(is_of_tool, other == Some("mcp-param-region"), "{other:?}");
         }
-        let none = mismatch(&annotated, &request, "2026-07-28", |_| None).unwrap();
+        let none = header_mismatch(&parameter_headers, &request, "2026-07-28", |_| None).unwrap();
         assert_eq!(none.why, "the header mcp-protocol-version is missing");
     }
 
@@ -360,15 +361,16 @@ mod tests {
 
     #[test]
     fn endless_pages_take_no_endless_memory_and_a_tool_that_is_left_out_cannot_be_called() {
-        let mut annotated = Annotated::default();
+        let mut parameter_headers = ParameterHeaders::default();
         let key = "k".repeat(MAX_NOTES / 50);
         let page = |n: usize| json!({ "tools": [tool(&format!("t{n}"), &key)], "nextCursor": "more" });
-        let told: Vec<usize> = (0..200).filter(|n| annotated.take_up(&page(*n), (*n > 0).then_some("more"))).collect();
+        let told: Vec<usize> =
+            (0..200).filter(|n| parameter_headers.add_page(&page(*n), (*n > 0).then_some("more"))).collect();
         assert_eq!(told, [49], "once");
-        assert!(annotated.bytes <= MAX_NOTES && annotated.tools.len() == 49);
-        assert!(annotated.headers(&call("t48")).is_ok());
+        assert!(parameter_headers.bytes <= MAX_NOTES && parameter_headers.tools.len() == 49);
+        assert!(parameter_headers.headers(&call("t48")).is_ok());
         for unknown in ["t49", "other"] {
-            let why = annotated.headers(&call(unknown)).unwrap_err();
+            let why = parameter_headers.headers(&call(unknown)).unwrap_err();
             assert!(why.contains("than the proxy keeps"), "{why}");
             let header = |name: &str| match name {
                 "mcp-protocol-version" => Some(&b"2026-07-28"[..]),
@@ -376,48 +378,50 @@ mod tests {
                 _ => Some(unknown.as_bytes()),
             };
             assert_eq!(
-                mismatch(&annotated, &call(unknown), "2026-07-28", header),
-                Some(Mismatch { why, is_of_tool: true })
+                header_mismatch(&parameter_headers, &call(unknown), "2026-07-28", header),
+                Some(HeaderMismatch { why, is_of_tool: true })
             );
         }
         // What is listed again takes no more room, and another listing drops what it does not have.
-        assert!(!annotated.take_up(&json!({ "tools": [tool("t48", "short")] }), Some("other")));
-        assert!(!annotated.take_up(&page(199), Some("other")) && annotated.headers(&call("t199")).is_ok());
-        assert!(!annotated.take_up(&json!({ "tools": [tool("t0", &key)] }), None));
-        assert!(annotated.headers(&call("t49")).is_ok() && annotated.bytes < MAX_NOTES / 49);
+        assert!(!parameter_headers.add_page(&json!({ "tools": [tool("t48", "short")] }), Some("other")));
+        assert!(
+            !parameter_headers.add_page(&page(199), Some("other")) && parameter_headers.headers(&call("t199")).is_ok()
+        );
+        assert!(!parameter_headers.add_page(&json!({ "tools": [tool("t0", &key)] }), None));
+        assert!(parameter_headers.headers(&call("t49")).is_ok() && parameter_headers.bytes < MAX_NOTES / 49);
     }
 
     #[test]
     fn a_first_page_that_is_fetched_again_forgets_nothing_of_the_other_pages() {
-        let mut annotated = Annotated::default();
+        let mut parameter_headers = ParameterHeaders::default();
         let large = "k".repeat(MAX_NOTES);
         let first = json!({ "tools": [tool("first", "a")], "nextCursor": "c2" });
         let second = json!({ "tools": [tool("second", "a"), tool("large", &large)] });
-        assert!(!annotated.take_up(&first, None));
-        assert!(annotated.take_up(&second, Some("c2")));
-        assert!(!annotated.take_up(&first, None));
+        assert!(!parameter_headers.add_page(&first, None));
+        assert!(parameter_headers.add_page(&second, Some("c2")));
+        assert!(!parameter_headers.add_page(&first, None));
         let with_key = |name: &str| {
             let params = json!({ "name": name, "arguments": { "a": "v" } });
             let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
-            annotated.headers(&Message::of(call.to_string().into()).unwrap())
+            parameter_headers.headers(&Message::of(call.to_string().into()).unwrap())
         };
         assert!(with_key("large").unwrap_err().contains("than the proxy keeps"));
         assert_eq!(with_key("second").unwrap()[2], ("mcp-param-key".to_owned(), "v".to_owned()));
         // A whole listing without them says that they are no more.
-        assert!(!annotated.take_up(&first, None));
-        assert!(!annotated.take_up(&json!({ "tools": [] }), Some("c2")));
-        assert!(annotated.headers(&call("large")).is_ok());
-        assert_eq!(annotated.tools.keys().collect::<Vec<_>>(), ["first"]);
+        assert!(!parameter_headers.add_page(&first, None));
+        assert!(!parameter_headers.add_page(&json!({ "tools": [] }), Some("c2")));
+        assert!(parameter_headers.headers(&call("large")).is_ok());
+        assert_eq!(parameter_headers.tools.keys().collect::<Vec<_>>(), ["first"]);
     }
 
     #[test]
     fn an_earlier_listing_makes_room_and_its_tools_are_not_called_without_headers() {
-        let mut annotated = Annotated::default();
+        let mut parameter_headers = ParameterHeaders::default();
         let key = "k".repeat(MAX_NOTES / 2);
-        assert!(!annotated.take_up(&json!({ "tools": [tool("old", &key)] }), None));
-        assert!(!annotated.take_up(&json!({ "tools": [tool("new", &key)], "nextCursor": "c2" }), None));
-        assert!(annotated.headers(&call("new")).is_ok() && annotated.headers(&call("old")).is_err());
-        assert!(annotated.bytes <= MAX_NOTES);
+        assert!(!parameter_headers.add_page(&json!({ "tools": [tool("old", &key)] }), None));
+        assert!(!parameter_headers.add_page(&json!({ "tools": [tool("new", &key)], "nextCursor": "c2" }), None));
+        assert!(parameter_headers.headers(&call("new")).is_ok() && parameter_headers.headers(&call("old")).is_err());
+        assert!(parameter_headers.bytes <= MAX_NOTES);
     }
 
     #[test]
@@ -426,10 +430,10 @@ mod tests {
             let mut arguments: serde_json::Map<String, Value> =
                 (0..count).map(|n| (format!("a{n}"), json!({ "x-mcp-header": format!("A{n}") }))).collect();
             arguments.insert("more".to_owned(), more);
-            let mut annotated = Annotated::default();
+            let mut parameter_headers = ParameterHeaders::default();
             let listing = json!({ "tools": [{ "name": "t", "inputSchema": { "properties": arguments } }] });
-            assert!(!annotated.take_up(&listing, None));
-            annotated.headers(&call("t"))
+            assert!(!parameter_headers.add_page(&listing, None));
+            parameter_headers.headers(&call("t"))
         };
         assert!(with(MAX_HEADERS, json!({})).is_ok());
         assert!(with(MAX_HEADERS, json!({ "x-mcp-header": "More" })).unwrap_err().contains("more than 256 arguments"));
@@ -442,9 +446,9 @@ mod tests {
         let arguments: serde_json::Map<String, Value> =
             (0..200).map(|n| (format!("a{n}"), json!({ "x-mcp-header": format!("A{n}") }))).collect();
         let schema = json!({ "properties": { ("k".repeat(MAX_NOTES / 10)): { "properties": arguments } } });
-        let mut annotated = Annotated::default();
-        assert!(annotated.take_up(&json!({ "tools": [{ "name": "many", "inputSchema": schema }] }), None));
-        assert_eq!((annotated.bytes, annotated.tools.len()), (0, 0));
+        let mut parameter_headers = ParameterHeaders::default();
+        assert!(parameter_headers.add_page(&json!({ "tools": [{ "name": "many", "inputSchema": schema }] }), None));
+        assert_eq!((parameter_headers.bytes, parameter_headers.tools.len()), (0, 0));
     }
 
     #[test]

@@ -28,19 +28,19 @@ pub const MAX_RESULT: usize = 4 * 1024 * 1024;
 pub struct Section {
     mode: Option<Mode>,
     definitions: Option<Pinning>,
-    unseen_characters: Option<Unseen>,
+    unseen_characters: Option<UnseenCharacters>,
     max_result_bytes: Option<NonZeroUsize>,
     #[serde(default)]
-    servers: BTreeMap<String, Server>,
+    servers: BTreeMap<String, ServerSection>,
 }
 
 /// `[mcp-proxy.servers.NAME]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct Server {
+struct ServerSection {
     mode: Option<Mode>,
     definitions: Option<Pinning>,
-    unseen_characters: Option<Unseen>,
+    unseen_characters: Option<UnseenCharacters>,
     max_result_bytes: Option<NonZeroUsize>,
     tools: Option<Vec<ToolPattern>>,
     #[serde(default)]
@@ -72,7 +72,7 @@ pub enum Pinning {
 /// The treatment of a definition with characters that a person does not see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Unseen {
+pub enum UnseenCharacters {
     /// It is held back until a person, who sees these characters escaped, has approved it.
     #[default]
     Show,
@@ -108,12 +108,12 @@ impl ServerPattern<'_> {
     /// Returns true if the pattern matches a tool's name.
     #[must_use]
     pub fn fits(&self, tool: &str) -> bool {
-        self.pattern.matches_with(tool, OPTIONS)
+        self.pattern.matches_with(tool, MATCH_OPTIONS)
     }
 }
 
 /// Comparison ignores case: a server may list a tool in another case than the rule that forbids it.
-const OPTIONS: MatchOptions =
+const MATCH_OPTIONS: MatchOptions =
     MatchOptions { case_sensitive: false, require_literal_separator: false, require_literal_leading_dot: false };
 
 /// The policy of one server.
@@ -125,7 +125,7 @@ pub struct Policy {
     /// The way in which definitions are approved.
     pub definitions: Pinning,
     /// The treatment of characters that a person does not see.
-    pub unseen: Unseen,
+    pub unseen: UnseenCharacters,
     /// Maximum size of a result, in bytes.
     pub max_result: usize,
     tools: Option<Vec<ToolPattern>>,
@@ -181,7 +181,8 @@ impl Policy {
     /// Returns true if the server may have a tool of this name. Other tools are treated as if they did not exist.
     #[must_use]
     pub fn has(&self, tool: &str) -> bool {
-        let fits = |patterns: &[ToolPattern]| patterns.iter().any(|pattern| pattern.0.matches_with(tool, OPTIONS));
+        let fits =
+            |patterns: &[ToolPattern]| patterns.iter().any(|pattern| pattern.0.matches_with(tool, MATCH_OPTIONS));
         self.tools.as_deref().is_none_or(fits) && !fits(&self.forbidden)
     }
 }

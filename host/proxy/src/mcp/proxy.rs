@@ -1,11 +1,12 @@
 //! The proxy between a client and a server that both speak lines.
 
-use crate::jsonrpc::handler::{self, Asking, Handler, Notified, Side};
-use crate::jsonrpc::lane::Lane;
-use crate::jsonrpc::message::{Id, Kind, Message};
-use crate::jsonrpc::relay::{self, Ended, Server};
-use crate::mcp::judge::{Begun, Client, Decision, Expected, Judge, Request, is_question};
+use crate::jsonrpc::handler::{Handler, NotificationRoute, QuestionContext, RequestDecision, RequestRoute, Side};
+use crate::jsonrpc::message::{Id, Message, MessageKind};
+use crate::jsonrpc::queue::MessageQueue;
+use crate::jsonrpc::relay::{self, RelayEnd, ServerStreams};
+use crate::mcp::judge::{ClientCapabilities, ExpectedAnswer, Judge, McpRequest, is_question};
 use crate::mcp::operation::Method;
+use crate::mcp::revision::KNOWN_REVISIONS;
 use crate::mcp::subscription::{self, Subscriptions};
 use bytes::Bytes;
 use serde_json::Value;
@@ -16,21 +17,18 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::interval;
 
 /// Poll interval for new approvals and changes of the configuration.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-
-/// The protocol revisions that this proxy knows.
-const REVISIONS: &[&str] = &["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
+const CHANGE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The notifications that carry the state of a task, which may contain its result.
-const TASK_STATES: &[&str] = &["notifications/tasks", "notifications/tasks/status"];
+const TASK_NOTIFICATIONS: &[&str] = &["notifications/tasks", "notifications/tasks/status"];
 
 /// Runs the proxy until one of both sides ends. The judge's session can last longer.
 pub async fn run<R, W>(
     judge: Arc<Judge>,
     client: (impl AsyncRead + Unpin + Send, impl AsyncWrite + Unpin + Send),
-    server: Server<R, W>,
+    server: ServerStreams<R, W>,
     patience: Duration,
-) -> Ended
+) -> RelayEnd
 where
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send,
@@ -50,7 +48,7 @@ where
 struct Proxy {
     judge: Arc<Judge>,
     /// The capabilities that the client sent in `initialize`.
-    client: Mutex<Client>,
+    client: Mutex<ClientCapabilities>,
     /// True if the server reports changes of its listing.
     tells_changes: AtomicBool,
     /// The number of listing changes when the client last got the listing or was told of a change.
@@ -60,7 +58,7 @@ struct Proxy {
 }
 
 impl Proxy {
-    fn client(&self) -> Client {
+    fn client(&self) -> ClientCapabilities {
         *self.client.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -71,7 +69,7 @@ impl Proxy {
     /// Tells the user if a side names no protocol revision that this proxy knows, since its messages can differ.
     fn note_revision(&self, of: Side, said: Option<&Value>) {
         let revision = said.and_then(Value::as_str);
-        if revision.is_some_and(|revision| REVISIONS.contains(&revision)) {
+        if revision.is_some_and(|revision| KNOWN_REVISIONS.contains(&revision)) {
             return;
         }
         let named = said.map_or_else(|| "none".to_owned(), |said| said.to_string().chars().take(40).collect());
@@ -80,7 +78,7 @@ impl Proxy {
             "{whose} {} names a revision of the protocol that this version of hookhost does not know ({named}): what is new in it \
              passes without rules; known are {}",
             self.judge.server,
-            REVISIONS.join(", ")
+            KNOWN_REVISIONS.join(", ")
         ));
     }
 
@@ -94,10 +92,10 @@ impl Proxy {
 }
 
 impl Handler for Proxy {
-    type Expected = Expected;
-    type Asked = Request;
+    type ExpectedAnswer = ExpectedAnswer;
+    type JudgedRequest = McpRequest;
 
-    fn name(&self, side: Side) -> &str {
+    fn side_name(&self, side: Side) -> &str {
         match side {
             Side::Client => "client",
             Side::Server => "MCP server",
@@ -108,19 +106,19 @@ impl Handler for Proxy {
         self.judge.tell(text);
     }
 
-    fn unanswered(&self) -> String {
+    fn no_answer_reason(&self) -> String {
         format!("the MCP server {} has ended before it answered", self.judge.server)
     }
 
     /// Begins the session early, so that the first request finds the resident host running.
-    async fn begin(&self) {
+    async fn start(&self) {
         // If this fails, each event tries again and reports the reason.
         let _ = self.judge.begin_session().await;
     }
 
     /// Tells the client when a listing could differ from the last one.
-    async fn watch(&self, to_client: &Lane) {
-        let mut look = interval(LOOK_INTERVAL);
+    async fn watch(&self, to_client: &MessageQueue) {
+        let mut look = interval(CHANGE_POLL_INTERVAL);
         loop {
             look.tick().await;
             let changes = self.judge.listing_changes();
@@ -133,7 +131,7 @@ impl Handler for Proxy {
         }
     }
 
-    fn request(&self, from: Side, id: &Id, message: &Message) -> handler::Begun<Expected, Request> {
+    fn route_request(&self, from: Side, id: &Id, message: &Message) -> RequestRoute<ExpectedAnswer, McpRequest> {
         let is_of_client = from == Side::Client;
         if is_of_client {
             // The identifier is free. It may be that of a subscription that the client cancelled long ago.
@@ -142,55 +140,47 @@ impl Handler for Proxy {
         if is_of_client && message.method() == Some("initialize") {
             let params = message.params().unwrap_or_default();
             self.note_revision(from, params.value("protocolVersion").as_ref());
-            let client = Client::of_initialize(&params);
+            let client = ClientCapabilities::of_initialize(&params);
             *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client;
         }
-        match self.judge.begin(id, message, self.client(), is_of_client) {
-            Begun::Passed(expected) => {
-                if matches!(expected, Expected::Subscription) {
-                    self.subscriptions().begin(id.clone());
-                }
-                handler::Begun::Passed { bytes: message.bytes.clone(), expected }
-            }
-            Begun::Answered(answer) => handler::Begun::answered(answer),
-            Begun::Refused { answer, tool, why } => {
-                let judge = Arc::clone(&self.judge);
-                let note = async move { judge.note_held_back(&[(tool, why.to_owned())], &|_| {}).await };
-                handler::Begun::Answered { answer, before: Some(Box::pin(note)) }
-            }
-            Begun::Asked(request) => handler::Begun::Asked(*request),
+        let route = self.judge.route_request(id, message, self.client(), is_of_client);
+        if matches!(route, RequestRoute::Forward { expected: ExpectedAnswer::Subscription, .. }) {
+            self.subscriptions().begin(id.clone());
         }
+        route
     }
 
-    async fn ask(&self, _from: Side, request: &Request, asking: Asking<'_>) -> handler::Decision<Expected> {
-        let elicit = |form: Value| -> crate::mcp::judge::Answering<'_> {
-            Box::pin(async move { asking.client(Method::Elicit.name(), &form).await })
-        };
-        let waits = |_: u32| asking.turn.takes_long();
-        match self.judge.ask(request, &waits, &elicit).await {
-            Decision::Passed { bytes, expected } => handler::Decision::Passed { bytes, expected },
-            Decision::Answered(answer) => handler::Decision::Answered(answer),
-        }
+    async fn ask(
+        &self,
+        _from: Side,
+        request: &McpRequest,
+        context: QuestionContext<'_>,
+    ) -> RequestDecision<ExpectedAnswer> {
+        self.judge.ask(request, context).await
     }
 
-    fn notification(&self, from: Side, method: &str, message: &Message) -> Notified {
+    fn route_notification(&self, from: Side, method: &str, message: &Message) -> NotificationRoute {
         if Method::of(method).is_some() || method == "tools/list" {
             let why = format!("{method} came as a notification, which nobody answers: it was not passed on");
-            return Notified::Refused(why);
+            return NotificationRoute::Refuse(why);
         }
         if let Some(id) = subscription::cancelled(message) {
             if from == Side::Client {
                 self.subscriptions().cancel(&id);
             } else if self.subscriptions().has(&id) {
-                return Notified::Ends(id);
+                return NotificationRoute::End(id);
             }
-            return Notified::Cancels(id);
+            return NotificationRoute::Cancel(id);
         }
-        if TASK_STATES.contains(&method) && from == Side::Server { Notified::Judged } else { Notified::Passed }
+        if TASK_NOTIFICATIONS.contains(&method) && from == Side::Server {
+            NotificationRoute::Judge
+        } else {
+            NotificationRoute::Forward
+        }
     }
 
     /// Marks a subscription as agreed only after the client got the agreement, which must come before all that follows.
-    fn passed(&self, from: Side, message: &Message) {
+    fn after_forwarding(&self, from: Side, message: &Message) {
         if from == Side::Server
             && let Some(id) = subscription::agreed(message)
         {
@@ -198,27 +188,27 @@ impl Handler for Proxy {
         }
     }
 
-    fn ended(&self, id: &Id) {
+    fn after_end(&self, id: &Id) {
         self.subscriptions().end(id);
     }
 
-    async fn pushed(&self, message: &Message, asking: Asking<'_>) -> Result<Bytes, String> {
-        let waits = |_: u32| asking.turn.takes_long();
-        let pushed = self.judge.pushed_task(message, &waits).await;
+    async fn judge_notification(&self, message: &Message, context: QuestionContext<'_>) -> Result<Bytes, String> {
+        let on_wait = context.on_long_wait();
+        let pushed = self.judge.judge_task_notification(message, &on_wait).await;
         pushed.map_err(|why| format!("the state of a task was not passed on: {why}"))
     }
 
-    fn answered(&self, expected: Expected, message: &Message) -> Option<Expected> {
-        let question = || is_question(message).then_some(Expected::Question);
+    fn route_answer(&self, expected: ExpectedAnswer, message: &Message) -> Option<ExpectedAnswer> {
+        let question = || is_question(message).then_some(ExpectedAnswer::Question);
         match expected {
-            Expected::Anything => question(),
-            Expected::Subscription => {
-                if let Kind::Response { id } = &message.kind {
-                    self.ended(id);
+            ExpectedAnswer::Anything => question(),
+            ExpectedAnswer::Subscription => {
+                if let MessageKind::Response { id } = &message.kind {
+                    self.after_end(id);
                 }
                 question()
             }
-            Expected::Capabilities => {
+            ExpectedAnswer::Capabilities => {
                 let result = message.members.value("result");
                 if let Some(result) = &result {
                     self.note_revision(Side::Server, result.get("protocolVersion"));
@@ -231,10 +221,16 @@ impl Handler for Proxy {
         }
     }
 
-    async fn answer(&self, id: &Id, expected: &Expected, message: &Message, asking: Asking<'_>) -> Bytes {
-        let waits = |_: u32| asking.turn.takes_long();
-        let answer = self.judge.answer(id, expected, message, &waits).await;
-        if matches!(expected, Expected::Listing { .. }) {
+    async fn judge_answer(
+        &self,
+        id: &Id,
+        expected: &ExpectedAnswer,
+        message: &Message,
+        context: QuestionContext<'_>,
+    ) -> Bytes {
+        let on_wait = context.on_long_wait();
+        let answer = self.judge.judge_answer(id, expected, message, &on_wait).await;
+        if matches!(expected, ExpectedAnswer::Listing { .. }) {
             self.listing_changes.store(self.judge.listing_changes(), Ordering::Relaxed);
         }
         answer

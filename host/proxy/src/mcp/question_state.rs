@@ -21,13 +21,13 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Beginning of this proxy's states. Other states are the server's.
-const PREFIX: &str = "hookhost.1.";
+const STATE_PREFIX: &str = "hookhost.1.";
 
 /// The name of this proxy's question among those to the client's user.
-pub const KEY: &str = "hookhost";
+pub const QUESTION_KEY: &str = "hookhost";
 
 /// Time for which a reply is valid.
-const EXPIRES: Duration = Duration::from_secs(600);
+const STATE_LIFETIME: Duration = Duration::from_secs(600);
 
 /// Maximum size of the arguments that a person is shown, in bytes. A person cannot agree to arguments that are not shown whole.
 pub const MAX_SHOWN: usize = 8 * 1024;
@@ -37,9 +37,9 @@ pub const MAX_ROUNDS: u32 = 2;
 
 /// A digest of a question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked(String);
+pub struct QuestionDigest(String);
 
-impl Asked {
+impl QuestionDigest {
     /// Creates the digest of these questions about a request that would have these arguments, under rules of this digest.
     #[must_use]
     pub fn of(operation: &Operation, questions: &[Question], arguments: &Value, rules: &str) -> Self {
@@ -50,9 +50,9 @@ impl Asked {
 
 /// The content of the state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Sealed {
+pub struct QuestionState {
     /// The question.
-    pub asked: Asked,
+    pub asked: QuestionDigest,
     /// The number of rounds of questions about the request so far.
     pub round: u32,
     /// Members that the client had brought for the server and that the question replaces.
@@ -66,12 +66,12 @@ pub struct Sealed {
 
 /// The reason why a state is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadState {
+pub enum StateError {
     /// This proxy did not write it in this form.
     #[error("`requestState` was not written by this proxy, or was changed")]
     Forged,
     /// It is too old.
-    #[error("`requestState` is older than {} seconds", EXPIRES.as_secs())]
+    #[error("`requestState` is older than {} seconds", STATE_LIFETIME.as_secs())]
     Expired,
     /// It was used before.
     #[error("`requestState` was used before")]
@@ -83,14 +83,14 @@ pub enum BadState {
 
 /// Creates and verifies states. Holds the key, and the states that have come back.
 #[derive(Debug)]
-pub struct Seals {
+pub struct StateSealer {
     key: [u8; 32],
     used: Mutex<HashMap<String, Instant>>,
     /// States expire by the time since this instant, independent of the system clock.
     began: Instant,
 }
 
-impl Seals {
+impl StateSealer {
     /// Creates a new random key.
     ///
     /// # Errors
@@ -102,7 +102,7 @@ impl Seals {
     /// Returns true if a state begins like one of this proxy's.
     #[must_use]
     pub fn is_ours(state: &str) -> bool {
-        state.starts_with(PREFIX)
+        state.starts_with(STATE_PREFIX)
     }
 
     /// Creates the state of a question about a request.
@@ -113,38 +113,39 @@ impl Seals {
         &self,
         server: &ServerName,
         operation: &Operation,
-        asked: Asked,
+        asked: QuestionDigest,
         round: u32,
         inner: Map<String, Value>,
     ) -> Result<String, String> {
         let once = BASE64.encode(random()?);
-        let expires = (self.began.elapsed() + EXPIRES).as_secs();
-        let sealed = Sealed { asked, round, inner, about: about(server, operation), expires, once };
+        let expires = (self.began.elapsed() + STATE_LIFETIME).as_secs();
+        let sealed = QuestionState { asked, round, inner, about: about(server, operation), expires, once };
         let text = serde_json::to_string(&sealed).map_err(|error| error.to_string())?;
         let body = BASE64.encode(text);
-        Ok(format!("{PREFIX}{body}.{}", BASE64.encode(self.code(&body).finalize().into_bytes())))
+        Ok(format!("{STATE_PREFIX}{body}.{}", BASE64.encode(self.code(&body).finalize().into_bytes())))
     }
 
     /// Verifies a state that came back with this request, and returns its content. A state is valid once.
     ///
     /// # Errors
     /// If the state is not valid.
-    pub fn open(&self, state: &str, server: &ServerName, operation: &Operation) -> Result<Sealed, BadState> {
-        let (body, code) = state.strip_prefix(PREFIX).and_then(|rest| rest.split_once('.')).ok_or(BadState::Forged)?;
-        let code = BASE64.decode(code).map_err(|_| BadState::Forged)?;
-        self.code(body).verify_slice(&code).map_err(|_| BadState::Forged)?;
-        let text = BASE64.decode(body).map_err(|_| BadState::Forged)?;
-        let sealed: Sealed = serde_json::from_slice(&text).map_err(|_| BadState::Forged)?;
+    pub fn open(&self, state: &str, server: &ServerName, operation: &Operation) -> Result<QuestionState, StateError> {
+        let (body, code) =
+            state.strip_prefix(STATE_PREFIX).and_then(|rest| rest.split_once('.')).ok_or(StateError::Forged)?;
+        let code = BASE64.decode(code).map_err(|_| StateError::Forged)?;
+        self.code(body).verify_slice(&code).map_err(|_| StateError::Forged)?;
+        let text = BASE64.decode(body).map_err(|_| StateError::Forged)?;
+        let sealed: QuestionState = serde_json::from_slice(&text).map_err(|_| StateError::Forged)?;
         if sealed.about != about(server, operation) {
-            return Err(BadState::OtherRequest);
+            return Err(StateError::OtherRequest);
         }
         if sealed.expires <= self.began.elapsed().as_secs() {
-            return Err(BadState::Expired);
+            return Err(StateError::Expired);
         }
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        used.retain(|_, since| since.elapsed() <= EXPIRES);
+        used.retain(|_, since| since.elapsed() <= STATE_LIFETIME);
         if used.insert(sealed.once.clone(), Instant::now()).is_some() {
-            return Err(BadState::Replayed);
+            return Err(StateError::Replayed);
         }
         Ok(sealed)
     }
@@ -205,7 +206,7 @@ pub(crate) fn random() -> Result<[u8; 32], String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Asked, BadState, Seals};
+    use super::{QuestionDigest, StateError, StateSealer};
     use crate::mcp::operation::{Method, Operation};
     use crate::server_name::ServerName;
     use serde_json::{Map, json};
@@ -225,37 +226,41 @@ mod tests {
 
     #[test]
     fn a_state_counts_once_for_the_request_that_it_is_about_and_as_it_was_written() {
-        let (seals, server) = (Seals::new().unwrap(), ServerName::new("files").unwrap());
+        let (sealer, server) = (StateSealer::new().unwrap(), ServerName::new("files").unwrap());
         let call = |text: &str| Operation {
             method: Method::CallTool,
             tool: "say".to_owned(),
             arguments: json!({ "text": text }),
         };
-        let asked = Asked::of(&call("a"), &[], &json!({ "text": "a" }), "the rules");
-        assert_ne!(asked, Asked::of(&call("a"), &[], &json!({ "text": "a" }), "other rules"));
-        let state = seals.seal(&server, &call("a"), asked.clone(), 1, Map::new()).unwrap();
-        assert!(Seals::is_ours(&state) && !Seals::is_ours("the server's own"));
+        let asked = QuestionDigest::of(&call("a"), &[], &json!({ "text": "a" }), "the rules");
+        assert_ne!(asked, QuestionDigest::of(&call("a"), &[], &json!({ "text": "a" }), "other rules"));
+        let state = sealer.seal(&server, &call("a"), asked.clone(), 1, Map::new()).unwrap();
+        assert!(StateSealer::is_ours(&state) && !StateSealer::is_ours("the server's own"));
         let other = ServerName::new("mail").unwrap();
-        assert_eq!(seals.open(&state, &other, &call("a")), Err(BadState::OtherRequest));
-        assert_eq!(seals.open(&state, &server, &call("b")), Err(BadState::OtherRequest));
+        assert_eq!(sealer.open(&state, &other, &call("a")), Err(StateError::OtherRequest));
+        assert_eq!(sealer.open(&state, &server, &call("b")), Err(StateError::OtherRequest));
         for at in [12, state.len() / 2, state.len() - 3] {
             let mut forged = state.clone().into_bytes();
             forged[at] = if forged[at] == b'A' { b'B' } else { b'A' };
             let forged = String::from_utf8(forged).unwrap();
-            assert_eq!(seals.open(&forged, &server, &call("a")), Err(BadState::Forged), "{at}");
+            assert_eq!(sealer.open(&forged, &server, &call("a")), Err(StateError::Forged), "{at}");
         }
-        assert_eq!(Seals::new().unwrap().open(&state, &server, &call("a")), Err(BadState::Forged), "another key");
-        let opened = seals.open(&state, &server, &call("a")).unwrap();
+        assert_eq!(
+            StateSealer::new().unwrap().open(&state, &server, &call("a")),
+            Err(StateError::Forged),
+            "another key"
+        );
+        let opened = sealer.open(&state, &server, &call("a")).unwrap();
         assert_eq!((opened.asked, opened.round), (asked, 1));
-        assert_eq!(seals.open(&state, &server, &call("a")), Err(BadState::Replayed));
+        assert_eq!(sealer.open(&state, &server, &call("a")), Err(StateError::Replayed));
     }
 
     #[test]
     fn an_answer_counts_for_ten_minutes_of_the_process_whatever_the_clock_says() {
-        let (mut seals, server) = (Seals::new().unwrap(), ServerName::new("files").unwrap());
+        let (mut sealer, server) = (StateSealer::new().unwrap(), ServerName::new("files").unwrap());
         let call = Operation { method: Method::CallTool, tool: "say".to_owned(), arguments: json!({}) };
-        let state = seals.seal(&server, &call, Asked::of(&call, &[], &json!({}), ""), 1, Map::new()).unwrap();
-        seals.began = seals.began.checked_sub(super::EXPIRES).unwrap();
-        assert_eq!(seals.open(&state, &server, &call), Err(BadState::Expired));
+        let state = sealer.seal(&server, &call, QuestionDigest::of(&call, &[], &json!({}), ""), 1, Map::new()).unwrap();
+        sealer.began = sealer.began.checked_sub(super::STATE_LIFETIME).unwrap();
+        assert_eq!(sealer.open(&state, &server, &call), Err(StateError::Expired));
     }
 }

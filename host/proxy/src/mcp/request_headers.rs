@@ -27,8 +27,13 @@ pub fn repeated(headers: &HeaderMap) -> Option<&HeaderName> {
 /// Returns true if a body of this content type is a message.
 #[must_use]
 pub fn is_json(kind: &HeaderValue) -> bool {
+    is_media_type(kind, "application/json")
+}
+
+/// Returns true if a content type is this media type, with any parameters. Case is ignored.
+pub(crate) fn is_media_type(kind: &HeaderValue, media_type: &str) -> bool {
     let kind = kind.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
-    kind.trim().eq_ignore_ascii_case("application/json")
+    kind.trim().eq_ignore_ascii_case(media_type)
 }
 
 fn is_loopback(authority: &str) -> bool {
@@ -41,7 +46,8 @@ fn is_loopback(authority: &str) -> bool {
     is_port && is_loopback_host(host)
 }
 
-fn is_loopback_host(host: &str) -> bool {
+/// Returns true if a host, without the brackets of an IPv6 address, is this machine.
+pub(crate) fn is_loopback_host(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost")
         || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }

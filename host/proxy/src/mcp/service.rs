@@ -1,63 +1,56 @@
 //! A streamable-HTTP service as a server that speaks lines: each message becomes an HTTP request, and the answers become lines.
 
+mod renewal;
+mod streams;
+
 use crate::jsonrpc::lines::{self, Line};
-use crate::jsonrpc::message::{self, INTERNAL_ERROR, Id, Kind, MAX_BYTES, Message};
-use crate::jsonrpc::unreadable::beginning;
-use crate::mcp::events::Events;
-use crate::mcp::mirrored::{Annotated, TOO_MANY};
+use crate::jsonrpc::message::{self, INTERNAL_ERROR, Id, MAX_BYTES, Message, MessageKind};
+use crate::jsonrpc::unreadable_lines::beginning;
+use crate::mcp::parameter_headers::{ParameterHeaders, TOO_MANY_HEADERS};
+use crate::mcp::request_headers::is_loopback_host;
+use crate::mcp::revision::revision;
 use crate::mcp::subscription::{self, LISTEN, cancelled};
+use crate::resident_host::UserNotifier;
 use bytes::{Bytes, BytesMut};
+use renewal::{can_have_run, is_of_forgotten_session};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, Response, StatusCode, Url, redirect};
 use serde_json::Value;
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use streams::is_stream;
 use tokio::io::{AsyncWriteExt as _, BufReader, DuplexStream, duplex};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 /// Time limit of connecting.
-const TO_CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time limit of a message that needs no answer.
-const FOR_A_NOTIFICATION: Duration = Duration::from_secs(30);
+const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Time that the service may take to open its stream before the next messages are sent.
-const FOR_A_STREAM: Duration = Duration::from_millis(500);
+const STREAM_OPEN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Time limit of ending a session.
-const FOR_THE_END: Duration = Duration::from_secs(2);
-
-/// The first and the longest pause before a stream of the service is opened again.
-const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
-
-/// Number of times in a row that a stream may end without an event before it is given up.
-const MAX_SILENT: u32 = 5;
-
-/// Minimum pause before a stream is requested again, whatever the service asks for.
-const MIN_PAUSE: Duration = Duration::from_millis(100);
-
-/// Time limit of beginning another session, since all messages wait meanwhile.
-const FOR_A_SESSION: Duration = Duration::from_secs(30);
+const SESSION_END_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Maximum number of queued lines to the proxy.
-const MAX_LINES: usize = 16;
+const MAX_QUEUED_LINES: usize = 16;
 
 /// Size above which an answer is large, in bytes: 256 KiB.
-const LARGE: usize = 256 * 1024;
+const LARGE_ANSWER_SIZE: usize = 256 * 1024;
 
 /// Maximum number of large answers that are read at the same time.
-const MAX_LARGE: usize = 4;
+const MAX_LARGE_ANSWERS: usize = 4;
 
 /// Size of the pipes to and from the proxy, in bytes.
-const BUFFER: usize = 256 * 1024;
+pub(crate) const PIPE_SIZE: usize = 256 * 1024;
 
-pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
-pub(crate) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(crate) const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(crate) const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 /// An error: the service cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -85,15 +78,15 @@ pub enum ServiceError {
 
 /// A service, in one session.
 #[derive(Clone, Debug)]
-pub struct Service(Arc<Inner>);
+pub struct Service(Arc<ServiceInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct ServiceInner {
     url: Url,
     client: Client,
     headers: HeaderMap,
-    shared: Shared,
-    state: Mutex<State>,
+    shared: ServiceShared,
+    state: Mutex<SessionState>,
     output: Mutex<Option<mpsc::Sender<Bytes>>>,
     /// Held while another session is begun.
     renewing: tokio::sync::Mutex<()>,
@@ -105,26 +98,16 @@ struct Inner {
 
 /// The state that all sessions share.
 #[derive(Clone, Debug)]
-struct Shared {
+struct ServiceShared {
     /// The headers that its listings ask for, from all sessions.
-    annotated: Arc<Mutex<Annotated>>,
-    tell: Tell,
+    parameter_headers: Arc<Mutex<ParameterHeaders>>,
+    notifier: UserNotifier,
     /// Room for large answers.
     large: Arc<Semaphore>,
 }
 
-/// Shows a text to the user.
-#[derive(Clone)]
-struct Tell(Arc<dyn Fn(&str) + Send + Sync>);
-
-impl fmt::Debug for Tell {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Tell(…)")
-    }
-}
-
 #[derive(Debug, Default)]
-struct State {
+struct SessionState {
     session: Option<HeaderValue>,
     version: Option<HeaderValue>,
     /// The `initialize` request with which the session began.
@@ -139,14 +122,14 @@ struct State {
 }
 
 /// A response to a message.
-struct Posted {
+struct PostedMessage {
     response: Response,
     /// The session in which the message was posted, unless it has just begun.
     session: Option<HeaderValue>,
 }
 
 /// An answer to a request.
-struct Answered {
+struct ServiceAnswer {
     message: Message,
     /// The session that it begins.
     session: Option<HeaderValue>,
@@ -155,7 +138,7 @@ struct Answered {
 }
 
 /// Headers that control the transfer. Only the transport sets them.
-const OF_TRANSPORT: &[&str] =
+const TRANSPORT_HEADERS: &[&str] =
     &["accept", "connection", "content-length", "content-type", "host", "last-event-id", "transfer-encoding"];
 
 impl Service {
@@ -178,7 +161,7 @@ impl Service {
         let mut headers = HeaderMap::new();
         for (name, value) in more {
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| ServiceError::HeaderName(name.clone()))?;
-            if OF_TRANSPORT.contains(&name.as_str()) || name.as_str().starts_with("mcp-") {
+            if TRANSPORT_HEADERS.contains(&name.as_str()) || name.as_str().starts_with("mcp-") {
                 continue;
             }
             let mut value = HeaderValue::from_str(value).map_err(|_| ServiceError::Header)?;
@@ -198,28 +181,28 @@ impl Service {
             let _ = rustls::crypto::ring::default_provider().install_default();
         }
         // A redirect would forward the key.
-        let client = Client::builder().redirect(redirect::Policy::none()).connect_timeout(TO_CONNECT);
+        let client = Client::builder().redirect(redirect::Policy::none()).connect_timeout(CONNECT_TIMEOUT);
         // An HTTP proxy would be another machine.
         let client = if is_loopback(&url) { client.no_proxy() } else { client };
-        let shared = Shared {
-            annotated: Arc::default(),
-            tell: Tell(Arc::new(tell)),
-            large: Arc::new(Semaphore::new(MAX_LARGE)),
+        let shared = ServiceShared {
+            parameter_headers: Arc::default(),
+            notifier: UserNotifier::new(tell),
+            large: Arc::new(Semaphore::new(MAX_LARGE_ANSWERS)),
         };
         Ok(Self::over(url, client.build()?, headers, shared))
     }
 
     /// Returns the same service in another session.
     #[must_use]
-    pub fn another(&self) -> Self {
-        let Inner { url, client, headers, shared, .. } = &*self.0;
+    pub fn in_another_session(&self) -> Self {
+        let ServiceInner { url, client, headers, shared, .. } = &*self.0;
         Self::over(url.clone(), client.clone(), headers.clone(), shared.clone())
     }
 
-    fn over(url: Url, client: Client, headers: HeaderMap, shared: Shared) -> Self {
+    fn over(url: Url, client: Client, headers: HeaderMap, shared: ServiceShared) -> Self {
         let (state, output, renewing) = Default::default();
         let (begun, listens) = (Notify::new(), Notify::new());
-        Self(Arc::new(Inner { url, client, headers, shared, state, output, renewing, begun, listens }))
+        Self(Arc::new(ServiceInner { url, client, headers, shared, state, output, renewing, begun, listens }))
     }
 
     /// Takes the HTTP status with which the service refused a stateless request, if that was the last refused one.
@@ -228,21 +211,21 @@ impl Service {
     }
 
     /// Returns the headers that requests need.
-    pub(crate) fn annotated(&self) -> MutexGuard<'_, Annotated> {
-        self.0.shared.annotated.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn parameter_headers(&self) -> MutexGuard<'_, ParameterHeaders> {
+        self.0.shared.parameter_headers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the stream of the service's lines, and the stream for lines to it. Must be called within the runtime.
     #[must_use]
     pub fn connect(&self) -> (DuplexStream, DuplexStream) {
-        let (output, theirs) = duplex(BUFFER);
-        let (input, told) = duplex(BUFFER);
+        let (output, theirs) = duplex(PIPE_SIZE);
+        let (input, input_lines) = duplex(PIPE_SIZE);
         let service = self.clone();
-        let (send, lines) = mpsc::channel(MAX_LINES);
+        let (send, lines) = mpsc::channel(MAX_QUEUED_LINES);
         *self.output() = Some(send);
         // A single task writes: a request that is cancelled during a write would leave half a line.
         tokio::spawn(write(lines, theirs));
-        let serving = tokio::spawn(async move { service.serve(told).await });
+        let serving = tokio::spawn(async move { service.serve(input_lines).await });
         self.state().serving = Some(serving.abort_handle());
         (output, input)
     }
@@ -260,12 +243,12 @@ impl Service {
         self.0.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SessionState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn serve(&self, told: DuplexStream) {
-        let mut reader = BufReader::new(told);
+    async fn serve(&self, input_lines: DuplexStream) {
+        let mut reader = BufReader::new(input_lines);
         let mut requests = JoinSet::new();
         loop {
             let read = match lines::next(&mut reader).await {
@@ -280,24 +263,24 @@ impl Service {
                 Err(refused) => {
                     if let Some(id) = refused.id.as_ref().filter(|_| !refused.is_answer) {
                         let why = format!("the request cannot be passed on: {refused}");
-                        self.say(message::error(Some(id), INTERNAL_ERROR, &why)).await;
+                        self.send_line(message::error(Some(id), INTERNAL_ERROR, &why)).await;
                     }
                     // The service waits for the answer.
-                    for id in refused.answered() {
+                    for id in refused.answered_requests() {
                         let why = format!("the answer cannot be passed on: {refused}");
                         if let Ok(error) = Message::of(message::error(Some(id), INTERNAL_ERROR, &why)) {
-                            let _ = timeout(FOR_A_NOTIFICATION, self.post(&error)).await;
+                            let _ = timeout(NOTIFICATION_TIMEOUT, self.post(&error)).await;
                         }
                     }
                     continue;
                 }
             };
             let service = self.clone();
-            if self.has_given_up(&message).await {
+            if self.cancel_stream(&message).await {
                 continue;
             }
             match &message.kind {
-                Kind::Request { id, .. } => {
+                MessageKind::Request { id, .. } => {
                     let (id, is_stateless) = (id.clone(), is_stateless(&message));
                     let is_subscription = message.method() == Some(LISTEN);
                     let own = id.clone();
@@ -313,11 +296,11 @@ impl Service {
                 }
                 // Sent one after the other, since a later message may depend on this one.
                 _ => {
-                    let _ = timeout(FOR_A_NOTIFICATION, service.post(&message)).await;
+                    let _ = timeout(NOTIFICATION_TIMEOUT, service.post(&message)).await;
                     if message.method() == Some("notifications/initialized") {
                         service.0.begun.notify_one();
                         // Requests that the service sends from here on find its stream open.
-                        let _ = timeout(FOR_A_STREAM, service.0.listens.notified()).await;
+                        let _ = timeout(STREAM_OPEN_TIMEOUT, service.0.listens.notified()).await;
                     }
                 }
             }
@@ -329,7 +312,7 @@ impl Service {
     }
 
     /// Cancels a request whose answer is a stream, if this message cancels one. The end of the stream tells the service.
-    async fn has_given_up(&self, message: &Message) -> bool {
+    async fn cancel_stream(&self, message: &Message) -> bool {
         let Some(id) = cancelled(message) else { return false };
         let (task, is_subscription) = {
             let mut state = self.state();
@@ -341,59 +324,64 @@ impl Service {
         task.abort();
         if is_subscription && !has_ended {
             // No answer will come, so the client can use the identifier again.
-            self.say(subscription::ended(&id)).await;
+            self.send_line(subscription::ended(&id)).await;
         }
         true
     }
 
     async fn request(&self, id: &Id, message: Message) {
-        let answered = self.answered(id, &message).await;
+        let answered = self.answer_request(id, &message).await;
         {
             let mut state = self.state();
             state.stateless.remove(id);
             state.subscriptions.remove(id);
         }
         if let Err(why) = answered {
-            self.say(message::error(Some(id), INTERNAL_ERROR, &why)).await;
+            self.send_line(message::error(Some(id), INTERNAL_ERROR, &why)).await;
         }
     }
 
-    async fn answered(&self, id: &Id, message: &Message) -> Result<(), String> {
-        let Posted { response, session } = self.post(message).await?;
-        let answer = self.answer(id, message, response).await?;
-        let Some(Answered { message: answer, session: begun, room: _room }) = answer else { return Ok(()) };
+    async fn answer_request(&self, id: &Id, message: &Message) -> Result<(), String> {
+        let PostedMessage { response, session } = self.post(message).await?;
+        let answer = self.read_answer(id, message, response).await?;
+        let Some(ServiceAnswer { message: answer, session: begun, room: _room }) = answer else { return Ok(()) };
         let lost = session.filter(|_| is_of_forgotten_session(&answer));
         if let Some(lost) = lost
-            && self.is_renewed(&lost).await?
+            && self.renew_in_time(&lost).await?
             && !can_have_run(message, &answer)
         {
             let session = self.state().session.clone();
             let response = self.post_in(session.as_ref(), message).await?;
-            return match self.answer(id, message, response).await? {
-                Some(Answered { message: answer, session, room: _room }) => {
-                    self.pass_on(message, answer, session).await;
+            return match self.read_answer(id, message, response).await? {
+                Some(ServiceAnswer { message: answer, session, room: _room }) => {
+                    self.forward_answer(message, answer, session).await;
                     Ok(())
                 }
                 None => Ok(()),
             };
         }
-        self.pass_on(message, answer, begun).await;
+        self.forward_answer(message, answer, begun).await;
         Ok(())
     }
 
     /// Learns from an answer and forwards it.
-    async fn pass_on(&self, request: &Message, answer: Message, session: Option<HeaderValue>) {
+    async fn forward_answer(&self, request: &Message, answer: Message, session: Option<HeaderValue>) {
         self.learn(request, &answer, session);
-        self.say(answer.bytes).await;
+        self.send_line(answer.bytes).await;
     }
 
     /// Reads the answer to a request from a response. Returns `None` if the response ended the request in another way.
-    async fn answer(&self, id: &Id, message: &Message, response: Response) -> Result<Option<Answered>, String> {
+    async fn read_answer(
+        &self,
+        id: &Id,
+        message: &Message,
+        response: Response,
+    ) -> Result<Option<ServiceAnswer>, String> {
         let status = response.status();
         if is_stream(response.headers()) && status.is_success() {
             return self.stream(response, Some((id, message))).await;
         }
-        let session = response.headers().get(SESSION).cloned();
+        let session = response.headers().get(SESSION_HEADER).cloned();
         let (body, room) = self.body(response).await?;
         let shown = beginning(&body);
         // An HTTP error can also be an answer of the protocol.
@@ -402,7 +390,7 @@ impl Service {
                 if is_stateless(message) && matches!(status, StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND) {
                     self.state().refusal = Some((id.clone(), status));
                 }
-                Ok(Some(Answered { message: answer.with_id(id), session, room }))
+                Ok(Some(ServiceAnswer { message: answer.with_id(id), session, room }))
             }
             _ if !status.is_success() => Err(format!("the service answered {status}: {shown}")),
             Ok(_) => Err("the service answered another request".to_owned()),
@@ -412,9 +400,9 @@ impl Service {
 
     /// Posts a message. If the service refuses it because it has forgotten the session, begins another one with the client's
     /// `initialize` and posts the message again.
-    async fn post(&self, message: &Message) -> Result<Posted, String> {
+    async fn post(&self, message: &Message) -> Result<PostedMessage, String> {
         if is_stateless(message) {
-            return Ok(Posted { response: self.post_in(None, message).await?, session: None });
+            return Ok(PostedMessage { response: self.post_in(None, message).await?, session: None });
         }
         let session = {
             // If another session is being begun, the message belongs to that one.
@@ -422,74 +410,18 @@ impl Service {
             self.state().session.clone()
         };
         let response = self.post_in(session.as_ref(), message).await?;
-        let Some(lost) = session else { return Ok(Posted { response, session: None }) };
+        let Some(lost) = session else { return Ok(PostedMessage { response, session: None }) };
         let (is_forgotten, response) = match response.status() {
             StatusCode::NOT_FOUND => (true, response),
             // Many services answer with this status, although the protocol wants the other one.
-            StatusCode::BAD_REQUEST => self.looked_into(message, response).await?,
+            StatusCode::BAD_REQUEST => self.check_refusal(message, response).await?,
             _ => (false, response),
         };
-        if !is_forgotten || !self.is_renewed(&lost).await? {
-            return Ok(Posted { response, session: Some(lost) });
+        if !is_forgotten || !self.renew_in_time(&lost).await? {
+            return Ok(PostedMessage { response, session: Some(lost) });
         }
         let session = self.state().session.clone();
-        Ok(Posted { response: self.post_in(session.as_ref(), message).await?, session: None })
-    }
-
-    /// Returns true if a refusal says that the service does not know the session, and the response. An answer of the protocol comes
-    /// from the service itself, not from its session management.
-    async fn looked_into(&self, message: &Message, response: Response) -> Result<(bool, Response), String> {
-        let mut again = hyper::http::Response::new(());
-        *again.status_mut() = response.status();
-        *again.headers_mut() = response.headers().clone();
-        let (body, _room) = self.body(response).await?;
-        let is_answer =
-            |answer: Message| matches!(&message.kind, Kind::Request { id, .. } if is_answer_to(id, &answer));
-        let is_forgotten =
-            is_about_session(&String::from_utf8_lossy(&body)) && !Message::of(body.clone()).is_ok_and(is_answer);
-        Ok((is_forgotten, again.map(|()| body).into()))
-    }
-
-    /// Begins another session in place of a forgotten one, within a time limit.
-    async fn is_renewed(&self, lost: &HeaderValue) -> Result<bool, String> {
-        let renewed = timeout(FOR_A_SESSION, self.renewed(lost)).await;
-        renewed.map_err(|_| "the service does not begin another session".to_owned())?
-    }
-
-    /// Begins another session in place of a forgotten one. Returns false if the service refuses. The forgotten session then stays, and
-    /// the next message tries again.
-    async fn renewed(&self, forgotten: &HeaderValue) -> Result<bool, String> {
-        let _one = self.0.renewing.lock().await;
-        let hello = {
-            let state = self.state();
-            // Another request has renewed the session.
-            if state.session.as_ref() != Some(forgotten) {
-                return Ok(true);
-            }
-            state.hello.clone()
-        };
-        let Some(hello) = hello else { return Ok(false) };
-        let response = self.post_in(None, &hello).await?;
-        if !response.status().is_success() {
-            return Ok(false);
-        }
-        let session = response.headers().get(SESSION).cloned();
-        if !is_stream(response.headers()) {
-            let (answer, _room) = self.body(response).await?;
-            if Message::of(answer).is_ok_and(|answer| answer.members.get("error").is_some()) {
-                return Ok(false);
-            }
-        }
-        let begun = Bytes::from_static(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-        let begun = Message::of(begun).map_err(|error| error.to_string())?;
-        if !self.post_in(session.as_ref(), &begun).await?.status().is_success() {
-            return Ok(false);
-        }
-        let mut state = self.state();
-        state.session = session;
-        self.start_listening(&mut state);
-        self.0.begun.notify_one();
-        Ok(true)
+        Ok(PostedMessage { response: self.post_in(session.as_ref(), message).await?, session: None })
     }
 
     async fn post_in(&self, session: Option<&HeaderValue>, message: &Message) -> Result<Response, String> {
@@ -499,86 +431,19 @@ impl Service {
         {
             let state = self.state();
             if let Some(session) = session {
-                request = request.header(SESSION, session);
+                request = request.header(SESSION_HEADER, session);
             }
-            if let Some(version) = version(message).or_else(|| state.version.clone()) {
-                request = request.header(VERSION, version);
+            let own_version = version(message);
+            let is_stateless = own_version.is_some();
+            if let Some(version) = own_version.or_else(|| state.version.clone()) {
+                request = request.header(VERSION_HEADER, version);
             }
-            if is_stateless(message) {
-                request = request.headers(mirrored(&self.annotated(), message)?);
+            if is_stateless {
+                request = request.headers(mirrored(&self.parameter_headers(), message)?);
             }
         }
         let sent = request.body(message.bytes.clone()).send().await;
         sent.map_err(|error| format!("the service cannot be reached: {}", cause(&error)))
-    }
-
-    /// Forwards the messages of a stream. The stream of a request ends with its answer, which is returned. A stream that breaks
-    /// earlier is resumed if it has an event id.
-    async fn stream(&self, mut response: Response, asked: Option<(&Id, &Message)>) -> Result<Option<Answered>, String> {
-        let session = response.headers().get(SESSION).cloned();
-        let mut events = Events::default();
-        // Number of times in a row that the stream ended without an event.
-        let mut silent = 0;
-        loop {
-            let part = response.chunk().await;
-            let Ok(Some(part)) = part else {
-                let broken = match &part {
-                    Err(error) => format!("the service's answer broke off: {}", cause(error)),
-                    _ => "the service ended its answer too early".to_owned(),
-                };
-                let Some(last) = events.last_id().map(str::to_owned) else {
-                    return if asked.is_some() { Err(broken) } else { Ok(None) };
-                };
-                silent += 1;
-                if silent > MAX_SILENT {
-                    return Err(broken);
-                }
-                sleep(events.retry().unwrap_or(PAUSES.0).clamp(MIN_PAUSE, PAUSES.1)).await;
-                response = self.get(Some(&last)).await.map_err(|_| broken.clone())?;
-                if !response.status().is_success() {
-                    return Err(broken);
-                }
-                continue;
-            };
-            for data in events.take(&part).map_err(|error| error.to_string())? {
-                silent = 0;
-                // The proxy reads lines, so the lines of an event become one.
-                let data = message::on_one_line(data);
-                let message = match Message::of(data.clone()) {
-                    Ok(message) => message,
-                    // The request that waits for this answer would wait for ever.
-                    Err(why) if asked.is_some_and(|(id, _)| why.answered().any(|of| of == id)) => {
-                        return Err(format!("the service's answer cannot be passed on: {why}"));
-                    }
-                    Err(why) if why.is_answer => continue,
-                    // The proxy refuses the message and reports that.
-                    Err(why) => {
-                        // Answers in it belong to requests of other streams, so it is handled as an empty batch.
-                        let has_answers = why.answered().next().is_some();
-                        self.say(if has_answers { Bytes::from_static(b"[]") } else { data }).await;
-                        continue;
-                    }
-                };
-                match (&message.kind, asked) {
-                    (Kind::Response { .. }, Some((id, _))) if is_answer_to(id, &message) => {
-                        return Ok(Some(Answered { message: message.with_id(id), session, room: None }));
-                    }
-                    // This stream expects no answer to another request.
-                    (Kind::Response { .. } | Kind::ErrorAboutNoRequest, _) => {}
-                    // The service has ended a subscription by itself, so no more messages come on it.
-                    (Kind::Notification { .. }, Some((id, request)))
-                        if request.method() == Some(LISTEN) && cancelled(&message).as_ref() == Some(id) =>
-                    {
-                        self.say(message.bytes).await;
-                        return Ok(None);
-                    }
-                    // It would end the subscription of another stream.
-                    (Kind::Notification { .. }, _)
-                        if cancelled(&message).is_some_and(|id| self.state().subscriptions.contains_key(&id)) => {}
-                    _ => self.say(message.bytes).await,
-                }
-            }
-        }
     }
 
     /// Learns from an answer what later requests need.
@@ -590,8 +455,8 @@ impl Service {
         let Some(result) = answer.members.value("result") else { return };
         if !is_beginning {
             let cursor = request.params().unwrap_or_default().text("cursor");
-            if self.annotated().take_up(&result, cursor.as_deref()) {
-                (self.0.shared.tell.0)(
+            if self.parameter_headers().add_page(&result, cursor.as_deref()) {
+                self.0.shared.notifier.tell(
                     "the service's listing has more arguments with headers of their own than the proxy keeps (8 MiB): some tools \
                      are left out, and requests of revision 2026-07-28 cannot call them",
                 );
@@ -606,53 +471,7 @@ impl Service {
         self.start_listening(&mut state);
     }
 
-    fn start_listening(&self, state: &mut State) {
-        let service = self.clone();
-        let listening = tokio::spawn(async move { service.listen().await }).abort_handle();
-        if let Some(earlier) = state.listening.replace(listening) {
-            earlier.abort();
-        }
-    }
-
-    /// Reads the stream of messages that the service sends by itself, if it has one.
-    async fn listen(&self) {
-        let mut pause = PAUSES.0;
-        // The service may refuse the stream until it knows that the client has begun.
-        let _ = timeout(pause, self.0.begun.notified()).await;
-        loop {
-            let got = self.get(None).await;
-            self.0.listens.notify_one();
-            match got {
-                Ok(response) if response.status().is_success() => {
-                    pause = PAUSES.0;
-                    let _ = self.stream(response, None).await;
-                }
-                Ok(response) if response.status().is_client_error() => return,
-                _ => pause = (pause * 2).min(PAUSES.1),
-            }
-            sleep(pause).await;
-        }
-    }
-
-    /// Requests a stream, or the rest of one after an event.
-    async fn get(&self, after: Option<&str>) -> reqwest::Result<Response> {
-        let mut request = self.0.client.get(self.0.url.clone()).headers(self.0.headers.clone());
-        request = request.header(ACCEPT, "text/event-stream");
-        if let Some(after) = after.and_then(|after| HeaderValue::from_str(after).ok()) {
-            request = request.header(LAST_EVENT, after);
-        }
-        {
-            let state = self.state();
-            for (name, value) in [(SESSION, &state.session), (VERSION, &state.version)] {
-                if let Some(value) = value {
-                    request = request.header(name, value);
-                }
-            }
-        }
-        request.send().await
-    }
-
-    async fn say(&self, bytes: Bytes) {
+    async fn send_line(&self, bytes: Bytes) {
         let output = self.output().clone();
         if let Some(output) = output {
             // The receiver may have gone.
@@ -671,11 +490,11 @@ impl Service {
         };
         if let Some(session) = session {
             let mut request = self.0.client.request(Method::DELETE, self.0.url.clone()).headers(self.0.headers.clone());
-            request = request.header(SESSION, session);
+            request = request.header(SESSION_HEADER, session);
             if let Some(version) = version {
-                request = request.header(VERSION, version);
+                request = request.header(VERSION_HEADER, version);
             }
-            let _ = timeout(FOR_THE_END, request.send()).await;
+            let _ = timeout(SESSION_END_TIMEOUT, request.send()).await;
         }
         *self.output() = None;
     }
@@ -690,7 +509,7 @@ impl Service {
             if body.len() + part.len() > MAX_BYTES {
                 return Err(format!("the service's answer has more than {MAX_BYTES} bytes"));
             }
-            if room.is_none() && body.len() + part.len() > LARGE {
+            if room.is_none() && body.len() + part.len() > LARGE_ANSWER_SIZE {
                 room = Arc::clone(&self.0.shared.large).acquire_owned().await.ok();
             }
             body.extend_from_slice(&part);
@@ -700,59 +519,8 @@ impl Service {
 
 /// Returns true if a message answers the request of this identifier, of either type. Its response has no other answer.
 fn is_answer_to(id: &Id, message: &Message) -> bool {
-    let Kind::Response { id: of } = &message.kind else { return false };
+    let MessageKind::Response { id: of } = &message.kind else { return false };
     of == id || of.of_other_type().as_ref() == Some(id)
-}
-
-/// Phrases of services for an unknown session, each as words of a text in lower case.
-const UNKNOWN_SESSION: &[&[&str]] = &[
-    &["session", "not found"],
-    &["session", "invalid"],
-    &["session", "no valid"],
-    &["session", "unknown"],
-    &["session", "expired"],
-    &["session", "terminated"],
-    &["session", "missing"],
-    &["session", "required"],
-    &["session", "not exist"],
-    &["session", "no such"],
-    &["no active session"],
-    &["not initialized"],
-];
-
-/// Maximum length of a text that says that a session is unknown, in bytes.
-const MAX_REFUSAL: usize = 1024;
-
-/// Returns true if a text says that the service does not know the session.
-fn is_about_session(text: &str) -> bool {
-    let text = text.to_lowercase();
-    text.len() <= MAX_REFUSAL && UNKNOWN_SESSION.iter().any(|words| words.iter().all(|word| text.contains(word)))
-}
-
-/// Returns true if an answer is an error that says that the service does not know the session.
-fn is_of_forgotten_session(answer: &Message) -> bool {
-    let error = answer.members.value("error");
-    let text = error.as_ref().and_then(|error| error.get("message")?.as_str());
-    text.is_some_and(is_about_session)
-}
-
-/// Methods that change nothing, so that they can be repeated.
-const READING: &[&str] = &[
-    "ping",
-    "tools/list",
-    "resources/list",
-    "resources/templates/list",
-    "resources/read",
-    "prompts/list",
-    "prompts/get",
-    "completion/complete",
-];
-
-/// Returns true if a request that got this error may have changed something: a tool can have sessions of its own, such as a browser's.
-/// An error about an invalid request comes before anything runs.
-fn can_have_run(request: &Message, error: &Message) -> bool {
-    let code = error.members.value("error").and_then(|error| error.get("code")?.as_i64());
-    !request.method().is_some_and(|method| READING.contains(&method)) && code != Some(message::INVALID_REQUEST)
 }
 
 /// Writes whole lines until the sender or the reader has gone.
@@ -766,30 +534,18 @@ async fn write(mut lines: mpsc::Receiver<Bytes>, mut output: DuplexStream) {
     }
 }
 
-/// Returns true if an answer comes as events. The case of a media type is ignored.
-fn is_stream(headers: &HeaderMap) -> bool {
-    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("text/event-stream"))
-}
-
 /// Returns the headers that repeat parts of a request.
-fn mirrored(annotated: &Annotated, message: &Message) -> Result<HeaderMap, String> {
+fn mirrored(parameter_headers: &ParameterHeaders, message: &Message) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
-    for (name, value) in annotated.headers(message)? {
+    for (name, value) in parameter_headers.headers(message)? {
         let cannot =
             |_| "an argument with a header of its own has a name or a value that no header can have".to_owned();
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| cannot(()))?;
         let value = HeaderValue::from_str(&value).map_err(|_| cannot(()))?;
         // `append` panics when the table is full.
-        headers.try_append(name, value).map_err(|_| TOO_MANY)?;
+        headers.try_append(name, value).map_err(|_| TOO_MANY_HEADERS)?;
     }
     Ok(headers)
-}
-
-/// Returns the protocol revision that a request names.
-pub(crate) fn revision(message: &Message) -> Option<String> {
-    let meta = message.params().ok()?.value("_meta")?;
-    meta.get("io.modelcontextprotocol/protocolVersion")?.as_str().map(str::to_owned)
 }
 
 fn version(message: &Message) -> Option<HeaderValue> {
@@ -801,9 +557,7 @@ fn is_stateless(message: &Message) -> bool {
 }
 
 fn is_loopback(url: &Url) -> bool {
-    let Some(host) = url.host_str() else { return false };
-    let address = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || address.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    url.host_str().is_some_and(|host| is_loopback_host(host.trim_start_matches('[').trim_end_matches(']')))
 }
 
 /// Returns the text of the innermost cause, which says the most.

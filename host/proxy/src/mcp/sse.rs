@@ -1,15 +1,13 @@
 //! Parses server-sent events that carry messages. Source: the HTML standard, "Server-sent events".
 
+use crate::jsonrpc::lines::BYTE_ORDER_MARK;
 use crate::jsonrpc::message::{MAX_BYTES, MAX_ID};
 use bytes::Bytes;
 use std::time::Duration;
 
-/// The byte order mark of UTF-8.
-const MARK: &[u8] = b"\xef\xbb\xbf";
-
 /// A parser that returns the data of message events from the chunks of a stream.
 #[derive(Debug, Default)]
-pub struct Events {
+pub struct EventParser {
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
@@ -27,14 +25,14 @@ pub struct Events {
 /// An error: an event is larger than a message may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an event has more than {MAX_BYTES} bytes")]
-pub struct TooLarge;
+pub struct EventTooLarge;
 
-impl Events {
+impl EventParser {
     /// Parses a chunk, and returns the data of each event that ends in it.
     ///
     /// # Errors
     /// If an event is too large. The stream cannot be used any more.
-    pub fn take(&mut self, bytes: &[u8]) -> Result<Vec<Bytes>, TooLarge> {
+    pub fn take(&mut self, bytes: &[u8]) -> Result<Vec<Bytes>, EventTooLarge> {
         let mut events = Vec::new();
         for &byte in bytes {
             let follows_return = std::mem::replace(&mut self.after_return, byte == b'\r');
@@ -45,7 +43,7 @@ impl Events {
                 _ => self.line.push(byte),
             }
             if self.line.len() + self.data.len() > MAX_BYTES {
-                return Err(TooLarge);
+                return Err(EventTooLarge);
             }
         }
         Ok(events)
@@ -66,7 +64,7 @@ impl Events {
     fn end_line(&mut self) -> Option<Bytes> {
         let line = std::mem::take(&mut self.line);
         let is_first = !std::mem::replace(&mut self.has_begun, true);
-        let line = if is_first { line.strip_prefix(MARK).unwrap_or(&line) } else { line.as_slice() };
+        let line = if is_first { line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&line) } else { line.as_slice() };
         if line.is_empty() {
             let has_data = std::mem::take(&mut self.has_data) && !std::mem::take(&mut self.is_other);
             let data = std::mem::take(&mut self.data);
@@ -109,13 +107,13 @@ pub fn event(message: &[u8]) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use super::Events;
+    use super::EventParser;
 
     #[test]
     fn the_data_of_each_event_comes_whole_however_the_bytes_are_cut() {
         let stream = b": hello\nid: 1\ndata: {\"a\":\ndata: 1}\n\nevent: message\r\ndata:x\r\n\r\ndata\n\ndata: half";
         for size in 1..stream.len() {
-            let mut events = Events::default();
+            let mut events = EventParser::default();
             let found: Vec<_> = stream.chunks(size).flat_map(|part| events.take(part).unwrap()).collect();
             assert_eq!(found, [&b"{\"a\":\n1}"[..], b"x"], "{size}");
         }
@@ -123,7 +121,7 @@ mod tests {
 
     #[test]
     fn what_a_stream_says_of_its_continuation_is_known() {
-        let mut events = Events::default();
+        let mut events = EventParser::default();
         events.take(b"retry: 250\nid: e-1\ndata:\n\n").unwrap();
         assert_eq!((events.last_id(), events.retry()), (Some("e-1"), Some(super::Duration::from_millis(250))));
         let found = events.take(&super::event(b"{}")).unwrap();
@@ -133,15 +131,15 @@ mod tests {
     #[test]
     fn an_event_of_another_kind_is_no_message_and_a_mark_of_the_byte_order_is_no_part_of_one() {
         let stream = b"\xef\xbb\xbfevent: error\ndata: {}\n\nevent: message\ndata: 1\n\ndata: 2\n\nevent:\ndata: 3\n\n";
-        let found = Events::default().take(stream).unwrap();
+        let found = EventParser::default().take(stream).unwrap();
         assert_eq!(found, [&b"1"[..], b"2", b"3"]);
-        assert_eq!(Events::default().take(b"\xef\xbb\xbfdata: 1\n\n").unwrap(), [&b"1"[..]]);
+        assert_eq!(EventParser::default().take(b"\xef\xbb\xbfdata: 1\n\n").unwrap(), [&b"1"[..]]);
     }
 
     #[test]
     fn an_identifier_of_an_event_that_no_header_can_carry_is_none() {
         for id in ["a\0b".to_owned(), "\u{e4}".to_owned(), "x".repeat(super::MAX_ID + 1)] {
-            let mut events = Events::default();
+            let mut events = EventParser::default();
             events.take(format!("id: {id}\ndata: 1\n\n").as_bytes()).unwrap();
             assert_eq!(events.last_id(), None, "{id}");
         }
@@ -149,7 +147,7 @@ mod tests {
 
     #[test]
     fn an_event_without_end_is_an_error() {
-        let mut events = Events::default();
+        let mut events = EventParser::default();
         let part = vec![b'x'; 1024 * 1024];
         assert!((0..20).any(|_| events.take(&part).is_err()));
     }

@@ -1,6 +1,7 @@
 //! Subscriptions of revision 2026-07-28: a request `subscriptions/listen`, whose answer ends it. Its notifications name it.
 
-use crate::jsonrpc::message::{Id, Kind, Message};
+use crate::jsonrpc::message::{Id, Message, MessageKind};
+use crate::jsonrpc::pending_requests::MAX_CANCELLED;
 use bytes::Bytes;
 use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
@@ -14,15 +15,13 @@ pub const TOOLS_CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tool
 /// The method that begins a subscription.
 pub const LISTEN: &str = "subscriptions/listen";
 
-/// Maximum number of cancelled subscriptions whose end is still expected, as in the relay.
-const MAX_CANCELLED: usize = 100;
-
 /// The subscriptions of a client.
 #[derive(Debug, Default)]
 pub struct Subscriptions {
     /// The open subscriptions, each with true if the server has agreed to report changes of its tools.
     open: HashMap<Id, bool>,
     /// The subscriptions that the client has cancelled, the oldest first. They get no notifications, but the server may end one.
+    /// At most as many are kept as cancelled requests.
     cancelled: VecDeque<Id>,
 }
 
@@ -71,7 +70,7 @@ impl Subscriptions {
 /// Returns the request that a notification cancels, or the subscription that a server ends by it. Returns `None` for other messages.
 #[must_use]
 pub fn cancelled(message: &Message) -> Option<Id> {
-    let is_it = matches!(&message.kind, Kind::Notification { method } if method == "notifications/cancelled");
+    let is_it = matches!(&message.kind, MessageKind::Notification { method } if method == "notifications/cancelled");
     if !is_it {
         return None;
     }

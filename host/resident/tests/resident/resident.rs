@@ -4,11 +4,11 @@ use crate::support::{Lab, bash, decision};
 use hookhost::contract::{Escalation, Refusal, ToolCall, ToolCallVerdict};
 use hookhost::native::Rule;
 use hookhost_client::connection::{Connection, ConnectionError, Deadline};
-use hookhost_client::frame::{HookRequest, Numbered, Request, Response};
-use hookhost_client::hook;
-use hookhost_client::place::Place;
-use hookhost_client::unanswered::Unanswered;
-use hookhost_resident::{EndReason, ResidentHost};
+use hookhost_client::control;
+use hookhost_client::frame::{HookRequest, NumberedRequest, Request, Response};
+use hookhost_client::paths::HostPaths;
+use hookhost_client::unanswered_calls::UnansweredCall;
+use hookhost_resident::{Ended, Resident};
 use serde_json::Value;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -28,14 +28,14 @@ fn rule() -> Rule {
 
 struct Running {
     lab: Lab,
-    place: Place,
+    place: HostPaths,
     ended: JoinHandle<std::io::Result<EndReason>>,
 }
 
 impl Running {
     async fn new(idle: Option<Duration>) -> Self {
         let lab = Lab::new(rule()).await;
-        let place = Place::below(lab.directory.path());
+        let place = HostPaths::below(lab.directory.path());
         let resident = ResidentHost::claim(&place).unwrap().unwrap();
         let settler = Arc::clone(&lab.settler);
         let ended = tokio::spawn(async move { resident.serve(settler, idle, std::future::pending()).await });
@@ -48,7 +48,7 @@ impl Running {
     }
 }
 
-fn ask(place: &Place, message: &Value) -> Result<Response, ConnectionError> {
+fn ask(place: &HostPaths, message: &Value) -> Result<Response, ConnectionError> {
     let deadline = Deadline::within(LONG, None);
     let mut connection = Connection::open(place, deadline)?;
     connection.send(&request(message), deadline)?;
@@ -67,7 +67,7 @@ fn request(message: &Value) -> Request {
         agent: "claude-code".into(),
         directory: "/work".into(),
         message,
-        variables: hookhost_client::place::directories().variables(),
+        variables: hookhost_client::paths::directories().variables(),
         ..HookRequest::default()
     })
 }
@@ -84,11 +84,11 @@ async fn a_user_has_one_resident_host_and_it_ends_when_it_is_told_to() {
     let response = running.ask(bash("PreToolUse", "1", "echo denied")).await.unwrap();
     assert_eq!(decision(&said(response)), "deny");
     let place = running.place.clone();
-    let status = spawn_blocking(move || hook::status(&place, Path::new("/work"), LONG)).await.unwrap().unwrap();
+    let status = spawn_blocking(move || control::status(&place, Path::new("/work"), LONG)).await.unwrap().unwrap();
     let status: Value = serde_json::from_str(&status).unwrap();
     assert_eq!(status["rules"]["plugins"][0]["name"], "rule");
     let place = running.place.clone();
-    spawn_blocking(move || hook::stop(&place, LONG)).await.unwrap().unwrap();
+    spawn_blocking(move || control::stop(&place, LONG)).await.unwrap().unwrap();
     assert_eq!(running.ended.await.unwrap().unwrap(), EndReason::Stopped);
     assert!(matches!(ask(&running.place, &bash("PreToolUse", "2", "ls")), Err(ConnectionError::NotThere(_))));
     // Its lock is free, and another one can take its place.
@@ -136,7 +136,7 @@ async fn messages_of_a_connection_that_is_kept_each_get_their_own_answer_however
         let mut message = bash("PreToolUse", &number.to_string(), &format!("echo {word} {more}"));
         message["session_id"] = format!("s{}", number % 4).into();
         let Request::Hook(request) = request(&message) else { panic!("it is a message") };
-        bytes.extend(Numbered::Hook { number, request }.to_frame());
+        bytes.extend(NumberedRequest::Hook { number, request }.to_frame());
     }
     // One that is cut off: it gets no answer, and the others keep theirs.
     bytes.extend(b"\x10\0\0\0short");
@@ -193,7 +193,7 @@ async fn a_message_that_is_under_way_is_told_so_each_second_on_both_kinds_of_con
         let message = String::from_utf8(request.message.clone()).unwrap().replace("\"1\"", "\"2\"");
         let request = HookRequest { message: message.into_bytes(), ..request };
         stream.write_all(&Request::Keep.to_frame()).unwrap();
-        stream.write_all(&Numbered::Hook { number: 7, request }.to_frame()).unwrap();
+        stream.write_all(&NumberedRequest::Hook { number: 7, request }.to_frame()).unwrap();
         [(); 3].map(|()| {
             let (number, response) = numbered(&mut stream);
             assert_eq!(number, 7);
@@ -272,8 +272,8 @@ async fn a_hook_whose_environment_names_other_directories_is_not_served_under_th
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_nobody_answered_is_recorded_when_a_resident_host_is_there_again() {
     let directory = tempfile::tempdir().unwrap();
-    let place = Place::below(directory.path());
-    Unanswered::now("claude-code", "PreToolUse", "no resident host answered", false).note(&place).unwrap();
+    let place = HostPaths::below(directory.path());
+    UnansweredCall::now("claude-code", "PreToolUse", "no resident host answered", false).note(&place).unwrap();
     let lab = Lab::new(rule()).await;
     let resident = ResidentHost::claim(&place).unwrap().unwrap();
     let settler = Arc::clone(&lab.settler);

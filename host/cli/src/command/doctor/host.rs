@@ -5,7 +5,8 @@ use hookhost::config::UserDirectories;
 use hookhost_agents::install::check::Check;
 use hookhost_client::connection::{Connection, ConnectionError, Deadline};
 use hookhost_client::frame::{Request, Response};
-use hookhost_client::place::Place;
+use hookhost_client::paths::HostPaths;
+use hookhost_agents::install::check::Check;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -43,7 +44,7 @@ pub(super) fn check(status: &Result<Value, ConnectionError>) -> Check {
 /// Asks the resident host for its status and for the rules in the working directory.
 pub(super) fn status(directories: &UserDirectories) -> Result<Value, ConnectionError> {
     let deadline = Deadline::within(TIMEOUT, None);
-    let mut connection = Connection::open(&Place::below(&directories.state), deadline)?;
+    let mut connection = Connection::open(&HostPaths::below(&directories.state), deadline)?;
     let directory = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
     connection.send(&Request::Status { directory }, deadline)?;
     match connection.receive(deadline)? {

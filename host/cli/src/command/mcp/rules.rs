@@ -2,7 +2,7 @@
 
 use crate::configuration;
 use crate::exit::CliError;
-use hookhost_proxy::mcp::judge::Rules;
+use hookhost_proxy::mcp::judge::PolicySource;
 use hookhost_proxy::mcp::lock::FILE_NAME;
 use hookhost_proxy::mcp::policy::{Policy, Section};
 use hookhost_proxy::server_name::ServerName;
@@ -30,7 +30,7 @@ impl UserRules {
     }
 }
 
-impl Rules for UserRules {
+impl PolicySource for UserRules {
     fn policy(&self, server: &ServerName) -> Result<Policy, String> {
         let found = fs::metadata(&self.file).ok();
         let stamp = found.map(|found| (found.ino(), found.size(), found.mtime(), found.mtime_nsec()));

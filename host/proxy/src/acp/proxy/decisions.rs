@@ -1,62 +1,66 @@
 //! Asks rules about requests, and judges answers.
 
-use super::{Asked, Expected, Proxy, What, failed, unsettled};
+use super::{AcpRequest, ExpectedAnswer, Proxy, RequestSubject, failed, unsettled};
+use crate::acp::coverage::{CoverageSummary, QuestionCounts};
 use crate::acp::operation::{Method, Operation, text_key};
-use crate::acp::permission::Options;
+use crate::acp::permission::PermissionOptions;
 use crate::acp::prompt;
-use crate::acp::summary::Summary;
-use crate::jsonrpc::handler::Decision;
+use crate::jsonrpc::handler::RequestDecision;
 use crate::jsonrpc::message::{self, INTERNAL_ERROR, Id, Message, REJECTED, raw};
+use crate::resident_host::OTHER_EVENT;
 use bytes::Bytes;
 use hookhost_agents::acp_proxy::Point;
 use hookhost_agents::proxies::Settled;
 use hookhost_agents::reason;
-use hookhost_client::resident::Waits;
+use hookhost_client::async_client::LongWaitCallback;
 use hookhost_contract::ToolResult;
 use serde_json::Value;
 
-/// The reason if the resident host returns an outcome that does not fit the event.
-const OTHER_EVENT: &str = "the outcome is of another event";
-
 impl Proxy {
-    pub(super) async fn decide(&self, asked: &Asked, waits: Waits<'_>) -> Decision<Expected> {
-        match &asked.what {
-            What::Prompt { session, blocks, text } => self.decide_prompt(asked, session, blocks, text, waits).await,
-            What::Permission { session, call, earlier, options } => {
-                self.decide_permission(asked, session, (call, earlier), options, waits).await
+    pub(super) async fn decide(
+        &self,
+        request: &AcpRequest,
+        on_wait: LongWaitCallback<'_>,
+    ) -> RequestDecision<ExpectedAnswer> {
+        match &request.subject {
+            RequestSubject::Prompt { session, blocks, text } => {
+                self.decide_prompt(request, session, blocks, text, on_wait).await
             }
-            What::Operation(operation) => self.decide_operation(asked, operation, waits).await,
+            RequestSubject::Permission { session, call, earlier, options } => {
+                self.decide_permission(request, session, (call, earlier), options, on_wait).await
+            }
+            RequestSubject::Operation(operation) => self.decide_operation(request, operation, on_wait).await,
         }
     }
 
-    pub(super) fn count(&self, count: impl FnOnce(&mut Summary)) {
+    pub(super) fn count(&self, count: impl FnOnce(&mut CoverageSummary)) {
         count(&mut self.state().summary);
     }
 
     async fn decide_prompt(
         &self,
-        asked: &Asked,
+        request: &AcpRequest,
         session: &str,
         blocks: &Value,
         text: &str,
-        waits: Waits<'_>,
-    ) -> Decision<Expected> {
+        on_wait: LongWaitCallback<'_>,
+    ) -> RequestDecision<ExpectedAnswer> {
         self.count(|summary| summary.prompts.all += 1);
-        let event = self.event(Point::Prompt, session, super::PROMPT, Value::from(text));
-        let passed = |bytes| Decision::Passed { bytes, expected: Expected::Anything };
+        let event = self.event(Point::Prompt, session, super::PROMPT_METHOD, Value::from(text));
+        let passed = |bytes| RequestDecision::Forward { bytes, expected: ExpectedAnswer::Anything };
         let no = |why: &str| {
             self.count(|summary| summary.prompts.rejected += 1);
-            Decision::Answered(message::error(Some(&asked.id), REJECTED, why))
+            RequestDecision::Answer(message::error(Some(&request.id), REJECTED, why))
         };
-        match self.settle(&event, waits).await {
+        match self.ask_host(&event, on_wait).await {
             Settled::Allowed { notices } => {
-                notices.iter().for_each(|notice| (self.tell)(notice));
-                passed(asked.message.bytes.clone())
+                self.notifier.tell_all(&notices);
+                passed(request.message.bytes.clone())
             }
             Settled::ReplacedText { text } => {
                 self.count(|summary| summary.prompts.changed += 1);
-                let params = asked.params.with("prompt", raw(&prompt::with_text(blocks, &text)));
-                passed(asked.message.with_params(&params))
+                let params = request.params.with("prompt", raw(&prompt::with_text(blocks, &text)));
+                passed(request.message.with_params(&params))
             }
             Settled::Rejected { why } => no(&why),
             Settled::Failed { why } => no(&unsettled(&why)),
@@ -66,31 +70,31 @@ impl Proxy {
 
     async fn decide_permission(
         &self,
-        asked: &Asked,
+        request: &AcpRequest,
         session: &str,
         (call, earlier): (&Value, &[Value]),
-        options: &Options,
-        waits: Waits<'_>,
-    ) -> Decision<Expected> {
+        options: &PermissionOptions,
+        on_wait: LongWaitCallback<'_>,
+    ) -> RequestDecision<ExpectedAnswer> {
         self.count(|summary| summary.permissions.all += 1);
         let to_the_user = |why: &str| {
-            (self.tell)(why);
+            self.notifier.tell(why);
             self.count(|summary| summary.to_the_user += 1);
             let (session, call, options) = (session.to_owned(), call.clone(), options.clone());
-            let expected = Expected::Permission { session, call, options };
-            Decision::Passed { bytes: asked.message.bytes.clone(), expected }
+            let expected = ExpectedAnswer::Permission { session, call, options };
+            RequestDecision::Forward { bytes: request.message.bytes.clone(), expected }
         };
         let no = |why: &str| {
             self.count(|summary| summary.permissions.rejected += 1);
-            (self.tell)(&format!("the call {} was rejected: {why}", title(call)));
-            Decision::Answered(options.no(&asked.id, why))
+            self.notifier.tell(&format!("the call {} was rejected: {why}", title(call)));
+            RequestDecision::Answer(options.no(&request.id, why))
         };
         let mut asks = None;
         // The agent may run any of the calls that it has reported under this identifier.
         for (one, is_earlier) in earlier.iter().map(|one| (one, true)).chain([(call, false)]) {
-            let event = self.event(Point::Permission, session, super::PERMISSION, one.clone());
-            match self.settle(&event, waits).await {
-                Settled::Allowed { notices } => notices.iter().for_each(|notice| (self.tell)(notice)),
+            let event = self.event(Point::Permission, session, super::PERMISSION_METHOD, one.clone());
+            match self.ask_host(&event, on_wait).await {
+                Settled::Allowed { notices } => self.notifier.tell_all(&notices),
                 Settled::Ask { questions, .. } => asks = asks.or_else(|| Some(reason::asked(&questions))),
                 Settled::Rejected { why } if is_earlier => {
                     return no(&format!("the agent has reported it as {} before: {why}", title(one)));
@@ -100,37 +104,43 @@ impl Proxy {
                 _ => return no(&failed(OTHER_EVENT)),
             }
         }
-        match (asks, options.yes(&asked.id)) {
+        match (asks, options.yes(&request.id)) {
             (Some(why), _) => to_the_user(&why),
-            (None, Some(answer)) => Decision::Answered(answer),
+            (None, Some(answer)) => RequestDecision::Answer(answer),
             // Only the user can allow more than this call.
             (None, None) => to_the_user("the agent offers no answer that counts once: you are asked"),
         }
     }
 
-    async fn decide_operation(&self, asked: &Asked, operation: &Operation, waits: Waits<'_>) -> Decision<Expected> {
+    async fn decide_operation(
+        &self,
+        request: &AcpRequest,
+        operation: &Operation,
+        on_wait: LongWaitCallback<'_>,
+    ) -> RequestDecision<ExpectedAnswer> {
         let (session, method) = (&operation.session, operation.method);
         self.count(|summary| counted(summary, method).all += 1);
         let event = self.event(Point::Request, session, method.name(), operation.params.clone());
         let no = |why: &str| {
             self.count(|summary| counted(summary, method).rejected += 1);
-            (self.tell)(&format!("{} was rejected: {why}", method.name()));
-            Decision::Answered(message::error(Some(&asked.id), REJECTED, why))
+            self.notifier.tell(&format!("{} was rejected: {why}", method.name()));
+            RequestDecision::Answer(message::error(Some(&request.id), REJECTED, why))
         };
-        let passed = |bytes, operation| Decision::Passed { bytes, expected: Expected::Done(operation) };
-        match self.settle(&event, waits).await {
+        let passed =
+            |bytes, operation| RequestDecision::Forward { bytes, expected: ExpectedAnswer::OperationResult(operation) };
+        match self.ask_host(&event, on_wait).await {
             Settled::Allowed { notices } => {
-                notices.iter().for_each(|notice| (self.tell)(notice));
-                passed(asked.message.bytes.clone(), operation.clone())
+                self.notifier.tell_all(&notices);
+                passed(request.message.bytes.clone(), operation.clone())
             }
             Settled::Changed { arguments } => {
-                let written = operation.write_back(&asked.params, &arguments);
+                let written = operation.write_back(&request.params, &arguments);
                 // The request is read again, as the editor will read it.
                 let written = written.and_then(|params| Ok((Operation::of(method, &params)?, params)));
                 match written {
                     Ok((changed, params)) => {
                         self.count(|summary| counted(summary, method).changed += 1);
-                        passed(asked.message.with_params(&params), changed)
+                        passed(request.message.with_params(&params), changed)
                     }
                     Err(why) => no(&why),
                 }
@@ -142,9 +152,21 @@ impl Proxy {
     }
 
     /// Returns the content of a file or a terminal as the agent may have it.
-    pub(super) async fn judged(&self, id: &Id, expected: &Expected, message: &Message, waits: Waits<'_>) -> Bytes {
-        let (Expected::Done(operation) | Expected::Output(operation)) = expected else { return message.bytes.clone() };
-        let method = if matches!(expected, Expected::Output(_)) { "terminal/output" } else { operation.method.name() };
+    pub(super) async fn decide_answer(
+        &self,
+        id: &Id,
+        expected: &ExpectedAnswer,
+        message: &Message,
+        on_wait: LongWaitCallback<'_>,
+    ) -> Bytes {
+        let (ExpectedAnswer::OperationResult(operation) | ExpectedAnswer::TerminalOutput(operation)) = expected else {
+            return message.bytes.clone();
+        };
+        let method = if matches!(expected, ExpectedAnswer::TerminalOutput(_)) {
+            "terminal/output"
+        } else {
+            operation.method.name()
+        };
         let no = |why: &str| message::error(Some(id), REJECTED, why);
         let key = text_key(method).unwrap_or_default();
         let result = match message.members.within("result") {
@@ -158,9 +180,9 @@ impl Proxy {
         let mut event =
             self.event(Point::Result, &operation.session, operation.method.name(), operation.params.clone());
         event.result = Some(ToolResult::text(text));
-        match self.settle(&event, waits).await {
+        match self.ask_host(&event, on_wait).await {
             Settled::Allowed { notices } => {
-                notices.iter().for_each(|notice| (self.tell)(notice));
+                self.notifier.tell_all(&notices);
                 message.bytes.clone()
             }
             Settled::Replaced { result: after } => {
@@ -173,7 +195,7 @@ impl Proxy {
     }
 }
 
-fn counted(summary: &mut Summary, method: Method) -> &mut crate::acp::summary::Asked {
+fn counted(summary: &mut CoverageSummary, method: Method) -> &mut QuestionCounts {
     if method == Method::RunCommand { &mut summary.commands } else { &mut summary.files }
 }
 

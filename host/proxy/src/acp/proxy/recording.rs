@@ -1,6 +1,6 @@
 //! Records messages that are forwarded: the agent's reports, the editor's answers, and all that rules are not asked about.
 
-use super::{Expected, Proxy};
+use super::{ExpectedAnswer, Proxy};
 use crate::acp::operation::Method;
 use crate::jsonrpc::message::{Members, Message};
 use bytes::Bytes;
@@ -10,10 +10,11 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// Messages that are not recorded: the beginning of a connection, keys for the agent's service, and frequent messages.
-const UNRECORDED: &[&str] = &["initialize", "authenticate", "session/list", "terminal/wait_for_exit", "terminal/kill"];
+const UNRECORDED_METHODS: &[&str] =
+    &["initialize", "authenticate", "session/list", "terminal/wait_for_exit", "terminal/kill"];
 
 /// The session updates that are recorded, in addition to those of calls.
-const RECORDED: &[&str] = &["plan", "current_mode_update", "config_option_update"];
+const RECORDED_UPDATES: &[&str] = &["plan", "current_mode_update", "config_option_update"];
 
 /// Maximum size of a recorded message, in bytes.
 const MAX_RECORDED: usize = 64 * 1024;
@@ -26,7 +27,7 @@ impl Proxy {
     pub(super) fn observe(&self, message: &Message) {
         let method = message.method().unwrap_or_default();
         let Ok(params) = message.params() else { return };
-        let Some(session) = params.text("sessionId").filter(|_| !UNRECORDED.contains(&method)) else { return };
+        let Some(session) = params.text("sessionId").filter(|_| !UNRECORDED_METHODS.contains(&method)) else { return };
         let said = bounded(params.to_value().unwrap_or_default());
         self.records.add(self.event(Point::Observed, &session, method, said));
     }
@@ -37,7 +38,7 @@ impl Proxy {
         let Some(update) = params.value("update") else { return };
         let kind = update.get("sessionUpdate").and_then(Value::as_str).unwrap_or_default();
         if !matches!(kind, "tool_call" | "tool_call_update") {
-            if RECORDED.contains(&kind) {
+            if RECORDED_UPDATES.contains(&kind) {
                 self.records.add(self.event(Point::Observed, &session, "session/update", bounded(update)));
             }
             return;
@@ -106,24 +107,24 @@ impl Proxy {
             known.and_then(Result::err)
         };
         match (opened, unknown) {
-            (_, Some(why)) => (self.tell)(&format!("nothing of a session is allowed: {why}")),
+            (_, Some(why)) => self.notifier.tell(&format!("nothing of a session is allowed: {why}")),
             (Some(session), None) => self.records.add(self.event(Point::SessionStart, session, "", Value::Null)),
             (None, None) => {}
         }
     }
 
     /// Processes an answer. Returns the expectation if the answer must be judged.
-    pub(super) fn take_up(&self, expected: Expected, message: &Message) -> Option<Expected> {
+    pub(super) fn learn(&self, expected: ExpectedAnswer, message: &Message) -> Option<ExpectedAnswer> {
         let result = message.members.value("result");
         match expected {
-            Expected::Anything => None,
-            Expected::Opened { session, cwd } => {
+            ExpectedAnswer::Anything => None,
+            ExpectedAnswer::Opened { session, cwd } => {
                 let named = || Some(result.as_ref()?.get("sessionId")?.as_str()?.to_owned());
                 let opened = session.clone().or_else(named).filter(|_| message.members.get("error").is_none());
                 self.opened(session.as_deref(), opened.as_deref(), &cwd);
                 None
             }
-            Expected::Closed(session) => {
+            ExpectedAnswer::Closed(session) => {
                 if message.members.get("error").is_none() {
                     let event = self.event(Point::SessionEnd, &session, "", Value::Null);
                     let was_open = {
@@ -137,23 +138,25 @@ impl Proxy {
                 }
                 None
             }
-            Expected::Permission { session, call, options } => {
+            ExpectedAnswer::Permission { session, call, options } => {
                 let answer = options.meaning(result.as_ref());
                 let said = json!({ "answer": answer, "call": bounded(call) });
-                self.records.add(self.event(Point::Answered, &session, super::PERMISSION, said));
+                self.records.add(self.event(Point::Answered, &session, super::PERMISSION_METHOD, said));
                 None
             }
-            Expected::Done(operation) if operation.method == Method::ReadFile && result.is_some() => {
-                Some(Expected::Done(operation))
+            ExpectedAnswer::OperationResult(operation) if operation.method == Method::ReadFile && result.is_some() => {
+                Some(ExpectedAnswer::OperationResult(operation))
             }
-            Expected::Output(operation) => result.is_some().then_some(Expected::Output(operation)),
-            Expected::Done(operation) => {
+            ExpectedAnswer::TerminalOutput(operation) => {
+                result.is_some().then_some(ExpectedAnswer::TerminalOutput(operation))
+            }
+            ExpectedAnswer::OperationResult(operation) => {
                 let session = &operation.session;
                 let terminal = result.as_ref().and_then(|result| result.get("terminalId")).and_then(Value::as_str);
                 if let Some(terminal) = terminal.filter(|_| operation.method == Method::RunCommand)
                     && !self.state().sessions.add_terminal(session, terminal, operation.params.clone())
                 {
-                    (self.tell)("a terminal cannot be known: the agent does not get what it shows");
+                    self.notifier.tell("a terminal cannot be known: the agent does not get what it shows");
                 }
                 let is_error = message.members.get("error").is_some();
                 let said = if is_error { message.members.value("error") } else { result };

@@ -1,12 +1,12 @@
 //! Batches: lists of messages. All are refused; their answers are read so that the requests they belong to can be answered.
 
-use super::{Guess, INVALID_REQUEST, Id, MAX_VALUES, Unreadable};
+use super::{EnvelopeGuess, INVALID_REQUEST, Id, MAX_VALUES, UnreadableMessage};
 use serde::de::{Deserializer as _, Error as _, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::fmt;
 
 /// Returns the refusal of a batch, with the requests that its answers are for.
-pub(super) fn refused(text: &str) -> Unreadable {
+pub(super) fn refused(text: &str) -> UnreadableMessage {
     let mut batch = Batch::default();
     let mut reader = serde_json::Deserializer::from_str(text);
     // Nothing can be said of a text that is no list or has too many messages.
@@ -15,7 +15,7 @@ pub(super) fn refused(text: &str) -> Unreadable {
     }
     let is_answer = !batch.answers.is_empty() && !batch.has_others;
     let why = "a batch of messages is not taken: send each on its own".into();
-    Unreadable { code: INVALID_REQUEST, id: None, is_answer, answers: batch.answers.into(), why }
+    UnreadableMessage { code: INVALID_REQUEST, id: None, is_answer, answers: batch.answers.into(), why }
 }
 
 /// The content of a batch.
@@ -42,8 +42,8 @@ impl<'de> Visitor<'de> for &mut Batch {
             if count > MAX_VALUES {
                 return Err(A::Error::custom(format!("it has more than {MAX_VALUES} messages")));
             }
-            match Guess::of(message.get()) {
-                Guess { id: Some(id), is_answer: true, has_outcome: true } => self.answers.push(id),
+            match EnvelopeGuess::of(message.get()) {
+                EnvelopeGuess { id: Some(id), is_answer: true, has_outcome: true } => self.answers.push(id),
                 _ => self.has_others = true,
             }
         }
@@ -61,7 +61,7 @@ mod tests {
         let of = |text: &str| {
             let refused = Message::of(Bytes::copy_from_slice(text.as_bytes())).unwrap_err();
             assert!(refused.id.is_none() && refused.why.contains("batch"), "{text}: {refused}");
-            (refused.answered().map(Id::to_json).collect::<Vec<_>>().join(" "), refused.is_answer)
+            (refused.answered_requests().map(Id::to_json).collect::<Vec<_>>().join(" "), refused.is_answer)
         };
         let answers = r#" [{"jsonrpc":"2.0","id":1,"result":{}}, {"jsonrpc":"2.0","id":"a","error":{}}]"#;
         assert_eq!(of(answers), (r#"1 "a""#.to_owned(), true));
@@ -75,7 +75,7 @@ mod tests {
         }
         let many = format!("[{}0]", r#"{"id":1,"result":0},"#.repeat(MAX_VALUES));
         assert_eq!(of(&many), (String::new(), false), "it has too many messages");
-        let alone = Message::of(Bytes::from_static(others.as_bytes())).unwrap_err().answers_alone();
+        let alone = Message::of(Bytes::from_static(others.as_bytes())).unwrap_err().answers_as_batch();
         assert_eq!(of(std::str::from_utf8(&alone).unwrap()), ("3".to_owned(), true));
         let refused = Message::of(Bytes::from_static(b"[{\"id\":7,\"result\":\"caf\xe9\"}]")).unwrap_err();
         assert_eq!((&*refused.answers, refused.is_answer), (&[Id::from(7)][..], true));

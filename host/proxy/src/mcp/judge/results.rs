@@ -1,25 +1,26 @@
 //! Judges each answer before it is forwarded, and records an answer that replaces another one.
 
-use super::{Expected, Judge, NOT_ASKED, failed, unsettled};
+use super::{ExpectedAnswer, Judge, NOT_ASKED, failed, unsettled};
 use crate::jsonrpc::message::{self, INTERNAL_ERROR, Id, Members, Message, REJECTED, raw};
 use crate::mcp::answer;
 use crate::mcp::operation::{Method, Operation};
 use crate::mcp::policy::{Mode, Policy};
+use crate::resident_host::OTHER_EVENT;
 use crate::server_name::folded;
 use bytes::Bytes;
 use hookhost_agents::mcp_proxy::{Event, Point};
 use hookhost_agents::proxies::Settled;
 use hookhost_agents::reason;
-use hookhost_client::resident::Waits;
+use hookhost_client::async_client::LongWaitCallback;
 use hookhost_contract::ToolResult;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 /// The members of a result that only asks the client's user or model something.
-const OF_QUESTION: &[&str] = &["resultType", "inputRequests", "requestState"];
+const QUESTION_KEYS: &[&str] = &["resultType", "inputRequests", "requestState"];
 
 /// The members by which a result is judged, or by which a client recognises it.
-const OF_RESULT: &[&str] = &[
+const RESULT_KEYS: &[&str] = &[
     "action",
     "content",
     "contents",
@@ -40,20 +41,21 @@ const OF_RESULT: &[&str] = &[
 ];
 
 /// The members of a server's question to the client's user or model.
-const OF_INPUT_REQUEST: &[&str] = &["method", "params"];
+const INPUT_REQUEST_KEYS: &[&str] = &["method", "params"];
 
 /// The members of an answer that contains only the client's roots. Such an answer is not judged.
-const OF_ROOTS: &[&str] = &["roots", "_meta"];
+const ROOTS_KEYS: &[&str] = &["roots", "_meta"];
 
 /// The reason for withholding an answer that asks something although its request allows no questions.
-pub(super) const ASKS: &str = "the answer asks a user or a model something, and the request is none whose answer may";
+pub(super) const UNEXPECTED_QUESTION: &str =
+    "the answer asks a user or a model something, and the request is none whose answer may";
 
 /// Maximum number of questions in one result, since each is an event.
 const MAX_INPUT_REQUESTS: usize = 64;
 
 /// The context in which an answer is judged.
 #[derive(Clone, Copy)]
-pub(super) struct About<'a> {
+pub(super) struct AnswerContext<'a> {
     /// The request as it was forwarded.
     pub(super) operation: &'a Operation,
     /// The identifier of the event, unique in the session.
@@ -61,31 +63,39 @@ pub(super) struct About<'a> {
     /// The policy of the server.
     pub(super) policy: &'a Policy,
     /// Called before a long wait.
-    pub(super) waits: Waits<'a>,
+    pub(super) on_wait: LongWaitCallback<'a>,
 }
 
 impl Judge {
-    /// Returns the bytes to forward as the answer to a request. `waits` is called before a long wait.
-    pub async fn answer(&self, id: &Id, expected: &Expected, message: &Message, waits: Waits<'_>) -> Bytes {
+    /// Returns the bytes to forward as the answer to a request. `on_wait` is called before a long wait.
+    pub async fn judge_answer(
+        &self,
+        id: &Id,
+        expected: &ExpectedAnswer,
+        message: &Message,
+        on_wait: LongWaitCallback<'_>,
+    ) -> Bytes {
         match expected {
-            Expected::Anything | Expected::Capabilities | Expected::Subscription => message.bytes.clone(),
-            Expected::Question => {
-                self.tell(ASKS);
-                message::error(Some(id), INTERNAL_ERROR, &failed(ASKS))
+            ExpectedAnswer::Anything | ExpectedAnswer::Capabilities | ExpectedAnswer::Subscription => {
+                message.bytes.clone()
             }
-            Expected::Listing { cursor } => match self.listing(cursor.as_deref(), message, waits).await {
+            ExpectedAnswer::Question => {
+                self.tell(UNEXPECTED_QUESTION);
+                message::error(Some(id), INTERNAL_ERROR, &failed(UNEXPECTED_QUESTION))
+            }
+            ExpectedAnswer::Listing { cursor } => match self.listing(cursor.as_deref(), message, on_wait).await {
                 Ok(bytes) => bytes,
                 Err(why) => {
                     self.tell(&why);
                     message::error(Some(id), INTERNAL_ERROR, &failed(&why))
                 }
             },
-            Expected::Result { operation, event, is_stateless } => {
-                let judged = self.judged(operation, event, message, waits).await;
+            ExpectedAnswer::Result { operation, event, is_stateless } => {
+                let judged = self.judge_result(operation, event, message, on_wait).await;
                 judged.unwrap_or_else(|why| answer::rejected(operation.method, id, &why, *is_stateless))
             }
-            Expected::Task { event, is_stateless, operation, task } => {
-                let judged = self.judged_task(operation, event, task, message, waits).await;
+            ExpectedAnswer::Task { event, is_stateless, operation, task } => {
+                let judged = self.judge_task(operation, event, task, message, on_wait).await;
                 judged.unwrap_or_else(|why| answer::rejected(Method::TaskResult, id, &why, *is_stateless))
             }
         }
@@ -95,33 +105,33 @@ impl Judge {
     ///
     /// # Errors
     /// The text for the reader in its place.
-    async fn judged(
+    async fn judge_result(
         &self,
         operation: &Operation,
         event: &str,
         message: &Message,
-        waits: Waits<'_>,
+        on_wait: LongWaitCallback<'_>,
     ) -> Result<Bytes, String> {
         let policy = self.rules.policy(&self.server).map_err(|why| failed(&why))?;
-        let about = About { operation, event, policy: &policy, waits };
-        self.bounded(about, message.bytes.len()).await?;
+        let context = AnswerContext { operation, event, policy: &policy, on_wait };
+        self.check_size(context, message.bytes.len()).await?;
         if let Some(error) = message.members.get("error") {
-            return Ok(message.with_error(self.error(about, error).await?));
+            return Ok(message.with_error(self.judge_error(context, error).await?));
         }
-        let mut result = self.whole(about, message.members.within("result")).await?;
+        let mut result = self.unambiguous(context, message.members.within("result")).await?;
         if let Err(why) = self.note_task(operation, &result) {
-            return Err(self.withheld(about, &why).await);
+            return Err(self.withhold(context, &why).await);
         }
         if result.get("inputRequests").is_some() {
-            result = match self.input_requests(result, about).await {
+            result = match self.judge_input_requests(result, context).await {
                 Ok(result) => result,
-                Err(why) => return Err(self.substituted(about, why).await),
+                Err(why) => return Err(self.record_substitute(context, why).await),
             };
         }
         // A question is not a result, unless it contains more than the question.
         let is_question = result.text("resultType").as_deref() == Some("input_required")
-            && result.keys().all(|key| OF_QUESTION.contains(&key));
-        if !is_question && let Some(changed) = self.result(about, &result).await? {
+            && result.keys().all(|key| QUESTION_KEYS.contains(&key));
+        if !is_question && let Some(changed) = self.judge_members(context, &result).await? {
             return Ok(message.with_result(raw(&changed)));
         }
         // Most results ask nothing and keep their bytes.
@@ -133,58 +143,73 @@ impl Judge {
     ///
     /// # Errors
     /// The text for the reader in its place.
-    pub(super) async fn whole(&self, about: About<'_>, result: Result<Members, String>) -> Result<Members, String> {
-        match result.map(|result| (result.ambiguity(OF_RESULT).is_none(), result)) {
+    pub(super) async fn unambiguous(
+        &self,
+        context: AnswerContext<'_>,
+        result: Result<Members, String>,
+    ) -> Result<Members, String> {
+        match result.map(|result| (result.ambiguity(RESULT_KEYS).is_none(), result)) {
             Ok((true, result)) => Ok(result),
-            Ok((false, _)) => Err(self.withheld(about, "the result has keys that differ in case alone").await),
-            Err(why) => Err(self.withheld(about, &why).await),
+            Ok((false, _)) => Err(self.withhold(context, "the result has keys that differ in case alone").await),
+            Err(why) => Err(self.withhold(context, &why).await),
         }
     }
 
     /// Checks the size of a result or an error against the policy. The error is the text for the reader in its place.
-    pub(super) async fn bounded(&self, about: About<'_>, bytes: usize) -> Result<(), String> {
-        let max = about.policy.max_result;
+    pub(super) async fn check_size(&self, context: AnswerContext<'_>, bytes: usize) -> Result<(), String> {
+        let max = context.policy.max_result;
         if bytes <= max {
             return Ok(());
         }
-        let tool = &about.operation.tool;
+        let tool = &context.operation.tool;
         let why = format!(
             "The result of {tool} has {bytes} bytes, and {max} are the most that is passed on (`max-result-bytes` of \
              `[mcp-proxy]`): ask for less."
         );
-        Err(self.substituted(about, why).await)
+        Err(self.record_substitute(context, why).await)
     }
 
     /// Records that a result cannot be judged, and returns the text for the reader in its place.
-    pub(super) async fn withheld(&self, about: About<'_>, why: &str) -> String {
-        let tool = &about.operation.tool;
+    pub(super) async fn withhold(&self, context: AnswerContext<'_>, why: &str) -> String {
+        let tool = &context.operation.tool;
         let why = why.trim_end_matches('.');
-        self.substituted(about, format!("hookhost withholds the result of {tool}, which cannot be judged: {why}."))
-            .await
+        self.record_substitute(
+            context,
+            format!("hookhost withholds the result of {tool}, which cannot be judged: {why}."),
+        )
+        .await
     }
 
     /// Records the text that replaces a result, and returns it.
-    pub(super) async fn substituted(&self, about: About<'_>, why: String) -> String {
-        let mut event = self.result_event(about, ToolResult::error(why.clone()));
+    pub(super) async fn record_substitute(&self, context: AnswerContext<'_>, why: String) -> String {
+        let mut event = self.result_event(context, ToolResult::error(why.clone()));
         event.audit = true;
-        self.settle(&event, about.waits).await;
+        self.ask_host(&event, context.on_wait).await;
         why
     }
 
     /// Returns an error as the rules left it, or `None` if it is unchanged.
-    pub(super) async fn error(&self, about: About<'_>, error: &RawValue) -> Result<Option<Value>, String> {
+    pub(super) async fn judge_error(
+        &self,
+        context: AnswerContext<'_>,
+        error: &RawValue,
+    ) -> Result<Option<Value>, String> {
         let whole: Value = match hookhost_agents::json::value(error.get()) {
             Ok(whole) => whole,
-            Err(why) => return Err(self.withheld(about, &why).await),
+            Err(why) => return Err(self.withhold(context, &why).await),
         };
         let mut before = ToolResult::error(answer::said(&whole));
         before.raw = Some((&whole).into());
-        let after = self.replaced(about, before).await?;
+        let after = self.ask_about_result(context, before).await?;
         Ok(after.map(|after| json!({ "code": code(&whole), "message": after.text })))
     }
 
     /// Judges the questions that the server asks the client's user and model before it answers.
-    pub(super) async fn input_requests(&self, result: Members, about: About<'_>) -> Result<Members, String> {
+    pub(super) async fn judge_input_requests(
+        &self,
+        result: Members,
+        context: AnswerContext<'_>,
+    ) -> Result<Members, String> {
         let mut requests = result.within("inputRequests").map_err(|why| failed(&why))?;
         let keys: Vec<String> = requests.keys().map(str::to_owned).collect();
         if keys.len() > MAX_INPUT_REQUESTS {
@@ -192,12 +217,12 @@ impl Judge {
         }
         for key in keys {
             let request = requests.within(&key).map_err(|_| failed("a question of the server is not an object"))?;
-            if request.ambiguity(OF_INPUT_REQUEST).is_some() {
+            if request.ambiguity(INPUT_REQUEST_KEYS).is_some() {
                 return Err(failed("a question of the server has keys that differ in case alone"));
             }
             let name = request.text("method").unwrap_or_default();
             let params = request.within("params").map_err(|why| failed(&why))?;
-            let method = match Method::of(&name).filter(|method| Method::OF_SERVER.contains(method)) {
+            let method = match Method::of(&name).filter(|method| Method::FROM_SERVER.contains(method)) {
                 Some(method) => method,
                 None if name == "roots/list" => continue,
                 // The name is not repeated, since no rule has judged it.
@@ -206,11 +231,11 @@ impl Judge {
             let operation = Operation::of(method, &params)
                 .map_err(|_| failed("the parameters of a question of the server cannot be read"))?;
             let mut event = self.event(Point::Request, Some(&operation));
-            event.audit = about.policy.mode == Mode::Audit;
+            event.audit = context.policy.mode == Mode::Audit;
             // Waiting for a person would delay this answer and all behind it.
             event.asks = true;
-            match self.settle(&event, about.waits).await {
-                Settled::Allowed { notices } => notices.iter().for_each(|notice| self.tell(notice)),
+            match self.ask_host(&event, context.on_wait).await {
+                Settled::Allowed { notices } => self.notifier.tell_all(&notices),
                 Settled::Ask { questions, .. } if event.audit => self.tell(&reason::asked(&questions)),
                 Settled::Ask { .. } => return Err(NOT_ASKED.to_owned()),
                 Settled::Changed { arguments } => {
@@ -229,11 +254,11 @@ impl Judge {
     }
 
     /// Judges the replies of the client's user and model to questions of the server, which are sent to it.
-    pub(super) async fn input_responses(
+    pub(super) async fn judge_input_responses(
         &self,
         params: Members,
         policy: &Policy,
-        waits: Waits<'_>,
+        on_wait: LongWaitCallback<'_>,
     ) -> Result<Members, String> {
         if params.get("inputResponses").is_none() {
             return Ok(params);
@@ -242,7 +267,7 @@ impl Judge {
         let keys: Vec<String> = responses.keys().map(str::to_owned).collect();
         for key in keys {
             let response = responses.within(&key)?;
-            let is_of_roots = |key: &str| OF_ROOTS.contains(&key);
+            let is_of_roots = |key: &str| ROOTS_KEYS.contains(&key);
             let method = if response.get("action").is_some() {
                 Method::Elicit
             } else if response.get("roots").is_some() && response.keys().all(is_of_roots) {
@@ -252,19 +277,19 @@ impl Judge {
             };
             let operation = Operation { method, tool: method.name().to_owned(), arguments: json!({}) };
             let id = self.event(Point::Result, None).id;
-            let about = About { operation: &operation, event: &id, policy, waits };
-            let response = self.whole(about, Ok(response)).await?;
-            if let Some(changed) = self.result(about, &response).await? {
+            let context = AnswerContext { operation: &operation, event: &id, policy, on_wait };
+            let response = self.unambiguous(context, Ok(response)).await?;
+            if let Some(changed) = self.judge_members(context, &response).await? {
                 responses = responses.with(&key, raw(&changed));
             }
         }
         Ok(params.with("inputResponses", responses.to_raw()))
     }
 
-    fn result_event(&self, about: About<'_>, result: ToolResult) -> Event {
-        let mut told = self.event(Point::Result, Some(about.operation));
-        about.event.clone_into(&mut told.id);
-        told.audit = about.policy.mode == Mode::Audit;
+    fn result_event(&self, context: AnswerContext<'_>, result: ToolResult) -> Event {
+        let mut told = self.event(Point::Result, Some(context.operation));
+        context.event.clone_into(&mut told.id);
+        told.audit = context.policy.mode == Mode::Audit;
         told.result = Some(result);
         told
     }
@@ -273,29 +298,33 @@ impl Judge {
     ///
     /// # Errors
     /// The text for the reader in its place.
-    async fn result(&self, about: About<'_>, result: &Members) -> Result<Option<Value>, String> {
-        let before = match answer::read(about.operation.method, result) {
+    async fn judge_members(&self, context: AnswerContext<'_>, result: &Members) -> Result<Option<Value>, String> {
+        let before = match answer::read(context.operation.method, result) {
             Ok(before) => before,
-            Err(why) => return Err(self.withheld(about, &why).await),
+            Err(why) => return Err(self.withhold(context, &why).await),
         };
-        let after = self.replaced(about, before.clone()).await?;
-        after.map(|after| answer::write_back(about.operation, &before, &after, result)).transpose()
+        let after = self.ask_about_result(context, before.clone()).await?;
+        after.map(|after| answer::write_back(context.operation, &before, &after, result)).transpose()
     }
 
     /// Returns the result by which plugins replace this one, or `None` if they let it pass.
     ///
     /// # Errors
     /// The text for the reader in its place.
-    pub(super) async fn replaced(&self, about: About<'_>, before: ToolResult) -> Result<Option<ToolResult>, String> {
-        match self.settle(&self.result_event(about, before), about.waits).await {
+    pub(super) async fn ask_about_result(
+        &self,
+        context: AnswerContext<'_>,
+        before: ToolResult,
+    ) -> Result<Option<ToolResult>, String> {
+        match self.ask_host(&self.result_event(context, before), context.on_wait).await {
             Settled::Allowed { notices } => {
-                notices.iter().for_each(|notice| self.tell(notice));
+                self.notifier.tell_all(&notices);
                 Ok(None)
             }
             Settled::Replaced { result } => Ok(Some(result)),
             Settled::Rejected { why } => Err(why),
             Settled::Failed { why } => Err(unsettled(&why)),
-            _ => Err(failed("the outcome is of another event")),
+            _ => Err(failed(OTHER_EVENT)),
         }
     }
 }

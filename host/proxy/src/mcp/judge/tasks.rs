@@ -1,13 +1,13 @@
-//! Tasks: requests whose result comes later, and the states in which the server reports their progress.
+//! StartedTasks: requests whose result comes later, and the states in which the server reports their progress.
 
-use super::results::{About, code};
-use super::{Expected, Judge, failed};
+use super::results::{AnswerContext, code};
+use super::{ExpectedAnswer, Judge, failed};
 use crate::jsonrpc::message::{Members, Message, raw};
 use crate::mcp::answer;
 use crate::mcp::operation::{Method, Operation};
 use bytes::Bytes;
 use hookhost_agents::mcp_proxy::Point;
-use hookhost_client::resident::Waits;
+use hookhost_client::async_client::LongWaitCallback;
 use hookhost_contract::ToolResult;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, VecDeque};
@@ -16,7 +16,7 @@ use std::collections::{HashMap, VecDeque};
 const MAX_TASKS: usize = 1000;
 
 /// Maximum length of a task's name, in bytes.
-const MAX_NAME: usize = 1024;
+const MAX_TASK_NAME: usize = 1024;
 
 /// Maximum size of these requests' arguments together, in bytes: 64 MiB.
 const MAX_ARGUMENTS: usize = 64 * 1024 * 1024;
@@ -28,21 +28,21 @@ const RESULT_TYPES: &[&str] = &["complete", "task", "input_required"];
 const STATUSES: &[&str] = &["working", "input_required", "completed", "failed", "cancelled"];
 
 /// A task: true if the client has started it, and the identifier that the other side gave it.
-type Key = (bool, String);
+type TaskKey = (bool, String);
 
 /// The requests that have started tasks.
 #[derive(Debug, Default)]
-pub(super) struct Tasks {
-    operations: HashMap<Key, (Operation, usize)>,
+pub(super) struct StartedTasks {
+    operations: HashMap<TaskKey, (Operation, usize)>,
     /// The keys, the oldest first.
-    order: VecDeque<Key>,
+    order: VecDeque<TaskKey>,
     /// Size of all arguments, in bytes.
     bytes: usize,
 }
 
-impl Tasks {
+impl StartedTasks {
     /// Remembers the request that has started a task. Returns false if the task belongs to another request.
-    fn insert(&mut self, key: Key, operation: &Operation) -> bool {
+    fn insert(&mut self, key: TaskKey, operation: &Operation) -> bool {
         if let Some((known, _)) = self.operations.get(&key) {
             return known == operation;
         }
@@ -57,7 +57,7 @@ impl Tasks {
         true
     }
 
-    fn get(&self, key: &Key) -> Option<&Operation> {
+    fn get(&self, key: &TaskKey) -> Option<&Operation> {
         self.operations.get(key).map(|(operation, _)| operation)
     }
 }
@@ -67,18 +67,18 @@ impl Judge {
     ///
     /// # Errors
     /// One sentence, if the task was not started through this proxy.
-    pub(super) fn of_task(
+    pub(super) fn expect_task(
         &self,
         name: &str,
         params: &Members,
         is_stateless: bool,
         is_of_client: bool,
-    ) -> Result<Expected, String> {
+    ) -> Result<ExpectedAnswer, String> {
         let (task, operation) = self.started(params, is_of_client)?;
         let event = self.event(Point::Result, None).id;
         Ok(match name {
-            "tasks/result" => Expected::Result { operation, event, is_stateless },
-            _ => Expected::Task { operation, event, is_stateless, task },
+            "tasks/result" => ExpectedAnswer::Result { operation, event, is_stateless },
+            _ => ExpectedAnswer::Task { operation, event, is_stateless, task },
         })
     }
 
@@ -87,7 +87,7 @@ impl Judge {
         let named = Operation::of(Method::TaskResult, params)?;
         let task = named.arguments.get("taskId").and_then(Value::as_str).unwrap_or_default().to_owned();
         let key = (is_of_client, task);
-        let operation = self.known().tasks.get(&key).cloned();
+        let operation = self.state().tasks.get(&key).cloned();
         let unknown = "the task is not known here: it was started without this proxy, or long ago";
         operation.map(|operation| (key.1, operation)).ok_or_else(|| unknown.to_owned())
     }
@@ -102,69 +102,78 @@ impl Judge {
             _ => result.value("task").and_then(|task| Some(task.get("taskId")?.as_str()?.to_owned())),
         };
         let Some(task) = task else { return Ok(()) };
-        if task.len() > MAX_NAME {
-            return Err(format!("the name of a task has more than {MAX_NAME} bytes"));
+        if task.len() > MAX_TASK_NAME {
+            return Err(format!("the name of a task has more than {MAX_TASK_NAME} bytes"));
         }
-        let key = (Method::OF_CLIENT.contains(&operation.method), task);
-        let is_its_own = self.known().tasks.insert(key, operation);
+        let key = (Method::FROM_CLIENT.contains(&operation.method), task);
+        let is_its_own = self.state().tasks.insert(key, operation);
         if is_its_own { Ok(()) } else { Err("the server gave the task of another request".to_owned()) }
     }
 
     /// Returns the state of a task as the rules left it.
-    pub(super) async fn judged_task(
+    pub(super) async fn judge_task(
         &self,
         operation: &Operation,
         event: &str,
         task: &str,
         message: &Message,
-        waits: Waits<'_>,
+        on_wait: LongWaitCallback<'_>,
     ) -> Result<Bytes, String> {
         let policy = self.rules.policy(&self.server).map_err(|why| failed(&why))?;
-        let about = About { operation, event, policy: &policy, waits };
-        self.bounded(about, message.bytes.len()).await?;
+        let context = AnswerContext { operation, event, policy: &policy, on_wait };
+        self.check_size(context, message.bytes.len()).await?;
         if let Some(error) = message.members.get("error") {
-            return Ok(message.with_error(self.error(about, error).await?));
+            return Ok(message.with_error(self.judge_error(context, error).await?));
         }
-        let state = self.whole(about, message.members.within("result")).await?;
-        let state = self.task_state(about, task, state).await?;
+        let state = self.unambiguous(context, message.members.within("result")).await?;
+        let state = self.judge_task_state(context, task, state).await?;
         Ok(message.with_result_or_as_it_came(&state))
     }
 
-    /// Judges a notification of a task's state and returns it as the rules left it. `waits` is called before a long wait.
+    /// Judges a notification of a task's state and returns it as the rules left it. `on_wait` is called before a long wait.
     ///
     /// # Errors
     /// The reason why it is not forwarded.
-    pub async fn pushed_task(&self, message: &Message, waits: Waits<'_>) -> Result<Bytes, String> {
+    pub async fn judge_task_notification(
+        &self,
+        message: &Message,
+        on_wait: LongWaitCallback<'_>,
+    ) -> Result<Bytes, String> {
         let policy = self.rules.policy(&self.server)?;
         let (task, operation) = self.started(&message.params()?, true)?;
         let event = self.event(Point::Result, None).id;
-        let about = About { operation: &operation, event: &event, policy: &policy, waits };
-        self.bounded(about, message.bytes.len()).await?;
-        let state = self.whole(about, message.params()).await?;
-        let judged = self.task_state(about, &task, state.clone()).await?;
+        let context = AnswerContext { operation: &operation, event: &event, policy: &policy, on_wait };
+        self.check_size(context, message.bytes.len()).await?;
+        let state = self.unambiguous(context, message.params()).await?;
+        let judged = self.judge_task_state(context, &task, state.clone()).await?;
         Ok(if judged.to_json() == state.to_json() { message.bytes.clone() } else { message.with_params(&judged) })
     }
 
     /// Judges the whole state as one result, since the model can read all of it.
-    async fn task_state(&self, about: About<'_>, task: &str, mut state: Members) -> Result<Members, String> {
+    async fn judge_task_state(
+        &self,
+        context: AnswerContext<'_>,
+        task: &str,
+        mut state: Members,
+    ) -> Result<Members, String> {
         if state.get("inputRequests").is_some() {
-            state = match self.input_requests(state, about).await {
+            state = match self.judge_input_requests(state, context).await {
                 Ok(state) => state,
-                Err(why) => return Err(self.substituted(about, why).await),
+                Err(why) => return Err(self.record_substitute(context, why).await),
             };
         }
         // The result within the state is read by its own members.
         let result = match state.get("result") {
-            Some(_) => Some(self.whole(about, state.within("result")).await?),
+            Some(_) => Some(self.unambiguous(context, state.within("result")).await?),
             None => None,
         };
-        let before = match read(about.operation.method, &state, result.as_ref()) {
+        let before = match read(context.operation.method, &state, result.as_ref()) {
             Ok(before) => before,
-            Err(why) => return Err(self.withheld(about, &why).await),
+            Err(why) => return Err(self.withhold(context, &why).await),
         };
-        match self.replaced(about, before.clone()).await? {
+        match self.ask_about_result(context, before.clone()).await? {
             None => Ok(state),
-            Some(after) => write_back(about.operation, task, &before, &after, &state, result.as_ref()),
+            Some(after) => write_back(context.operation, task, &before, &after, &state, result.as_ref()),
         }
     }
 }
@@ -251,7 +260,7 @@ fn is_time(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Method, Operation, Tasks, read, write_back};
+    use super::{Method, Operation, StartedTasks, read, write_back};
     use crate::jsonrpc::message::Members;
     use hookhost_contract::ToolResult;
     use serde_json::{Value, json};
@@ -266,7 +275,7 @@ mod tests {
 
     #[test]
     fn the_oldest_task_makes_room_and_no_task_is_that_of_two_requests() {
-        let mut tasks = Tasks::default();
+        let mut tasks = StartedTasks::default();
         for n in 0..=super::MAX_TASKS {
             assert!(tasks.insert((true, n.to_string()), &call(&n.to_string())));
         }

@@ -1,31 +1,34 @@
 //! Questions of rules to the client's user, which are sent in an answer, and the user's replies.
 
-use super::{Decision, Judge, NOT_AGREED, Request};
+use super::{ExpectedAnswer, Judge, McpRequest, NOT_AGREED};
+use crate::jsonrpc::handler::RequestDecision;
 use crate::jsonrpc::message::{self, INVALID_PARAMS, Members, raw};
 use crate::mcp::answer;
 use crate::mcp::operation::{Method, Operation};
-use crate::mcp::question::{self, Asked, Seals};
+use crate::mcp::question_state::{self, QuestionDigest, StateSealer};
 use bytes::Bytes;
 use hookhost_agents::mcp_proxy::Point;
 use serde_json::{Map, Value, json};
 
 impl Judge {
     /// Returns the question to which the user agreed, and its round, if the request replies to one of ours. Removes the reply.
-    pub(super) fn came_back(
+    pub(super) fn take_reply(
         &self,
         params: &mut Members,
         operation: &Operation,
-    ) -> Result<Option<(Asked, u32)>, CameBack> {
-        let Some(state) = params.text("requestState").filter(|state| Seals::is_ours(state)) else { return Ok(None) };
-        let sealed = self.seals.open(&state, &self.server, operation).map_err(CameBack::Bad)?;
+    ) -> Result<Option<(QuestionDigest, u32)>, ReplyRefusal> {
+        let Some(state) = params.text("requestState").filter(|state| StateSealer::is_ours(state)) else {
+            return Ok(None);
+        };
+        let sealed = self.sealer.open(&state, &self.server, operation).map_err(ReplyRefusal::Bad)?;
         let answers = params.value("inputResponses").unwrap_or_default();
         *params = params.without("requestState").without("inputResponses");
         for (key, value) in &sealed.inner {
             *params = params.with(key, raw(value));
         }
-        match answers.get(question::KEY) {
-            Some(answer) if question::is_yes(answer) => Ok(Some((sealed.asked, sealed.round))),
-            _ => Err(CameBack::No),
+        match answers.get(question_state::QUESTION_KEY) {
+            Some(answer) if question_state::is_yes(answer) => Ok(Some((sealed.asked, sealed.round))),
+            _ => Err(ReplyRefusal::No),
         }
     }
 
@@ -33,14 +36,14 @@ impl Judge {
     /// that the client brought for it come back with the reply.
     pub(super) fn input_required(
         &self,
-        request: &Request,
+        request: &McpRequest,
         params: &Members,
         form: Value,
-        asked: Asked,
+        asked: QuestionDigest,
         round: u32,
     ) -> Result<Bytes, String> {
-        let Request { id, operation, .. } = request;
-        let of_server = |key: &str| params.value(key).filter(|value| !value.as_str().is_some_and(Seals::is_ours));
+        let McpRequest { id, operation, .. } = request;
+        let of_server = |key: &str| params.value(key).filter(|value| !value.as_str().is_some_and(StateSealer::is_ours));
         let inner: Map<String, Value> = match of_server("requestState") {
             Some(state) => {
                 let responses =
@@ -51,10 +54,10 @@ impl Judge {
         };
         let mut form = form;
         form["mode"] = json!("form");
-        let state = self.seals.seal(&self.server, operation, asked, round, inner)?;
+        let state = self.sealer.seal(&self.server, operation, asked, round, inner)?;
         let question = json!({ "method": Method::Elicit.name(), "params": form });
         let result = json!({
-            "resultType": "input_required", "inputRequests": { question::KEY: question }, "requestState": state,
+            "resultType": "input_required", "inputRequests": { question_state::QUESTION_KEY: question }, "requestState": state,
         });
         Ok(message::result(id, &result))
     }
@@ -63,21 +66,21 @@ impl Judge {
     pub(super) async fn note_answer(&self, operation: &Operation, is_yes: bool) {
         let mut event = self.event(Point::Answered, Some(operation));
         event.arguments = json!({ "answer": if is_yes { "yes" } else { "no" }, "arguments": event.arguments });
-        self.settle(&event, &|_| {}).await;
+        self.ask_host(&event, &|_| {}).await;
     }
 }
 
 /// The reason why rules are not asked about a request that was sent again.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum CameBack {
-    Bad(question::BadState),
+pub(super) enum ReplyRefusal {
+    Bad(question_state::StateError),
     No,
 }
 
-impl CameBack {
-    pub(super) fn answer(&self, request: &Request) -> Decision {
-        let Request { id, operation, client, .. } = request;
-        Decision::Answered(match self {
+impl ReplyRefusal {
+    pub(super) fn answer(&self, request: &McpRequest) -> RequestDecision<ExpectedAnswer> {
+        let McpRequest { id, operation, client, .. } = request;
+        RequestDecision::Answer(match self {
             Self::Bad(why) => message::error(Some(id), INVALID_PARAMS, &why.to_string()),
             Self::No => answer::rejected(operation.method, id, NOT_AGREED, client.is_stateless),
         })
