@@ -7,7 +7,7 @@ use super::state::{State, TaskEnd};
 use super::{Agent, AgentError, AgentEvent, Reporter, RunOutcome, Status};
 use crate::session_store::{Ending, ResumedSession};
 use crate::tool::{ToolContext, Toolbox, ToolboxError};
-use hookhost::contract::{EventKind, ModelRef, Rejection, Stop, Turn, TurnSummary};
+use hookhost::contract::{EventKind, Rejection, Stop, Turn, TurnSummary};
 use hookhost_models::message::TokenUsage;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
