@@ -35,20 +35,20 @@ impl Run<'_> {
     pub(super) async fn compact(&mut self) -> Result<(), TaskEnd> {
         let Some(window) = self.agent.config.context_window else { return Ok(()) };
         let window = window.get();
-        let size = self.request().estimated_tokens().max(self.context_tokens);
+        let size = self.request().estimated_tokens().max(self.open.context_tokens);
         if size < window / 100 * FULL_PERCENT + window % 100 * FULL_PERCENT / 100 {
             return Ok(());
         }
         let kept = usize::try_from(window.saturating_mul(4) / 100 * KEPT_PERCENT).unwrap_or(usize::MAX);
-        let Some(cut) = self.conversation.cut(kept) else { return Ok(()) };
-        let (older, summarised) = self.conversation.older(cut);
+        let Some(cut) = self.open.conversation.cut(kept) else { return Ok(()) };
+        let (older, summarised) = self.open.conversation.older(cut);
         // A small older part is not worth a summary: the last exchange fills the window.
         if older.iter().map(Message::size).sum::<usize>() < kept / 2 {
             return Ok(());
         }
         let messages = u32::try_from(older.len()).unwrap_or(u32::MAX);
         let asked = Compaction { messages, input_tokens: size, context_window: window };
-        let Some(settled) = self.unless_cancelled(self.session.before_compaction(asked)).await else {
+        let Some(settled) = self.unless_cancelled(self.open.session.before_compaction(asked)).await else {
             return Err(self.interrupted());
         };
         let summary = match settled.outcome {
@@ -67,7 +67,7 @@ impl Run<'_> {
             self.not_summarised("the summary is empty; the conversation stays as it is");
             return Ok(());
         }
-        let Some(settled) = self.unless_cancelled(self.session.after_compaction(summary.clone())).await else {
+        let Some(settled) = self.unless_cancelled(self.open.session.after_compaction(summary.clone())).await else {
             return Err(self.interrupted());
         };
         match settled.outcome {
@@ -77,8 +77,8 @@ impl Run<'_> {
             }
             TransformOutcome::Passed { value } => {
                 self.report_change(EventKind::AfterCompaction, &settled.record.changed_by, &summary, &value);
-                self.conversation.compact(cut, &value);
-                self.context_tokens = 0;
+                self.open.conversation.compact(cut, &value);
+                self.open.context_tokens = 0;
                 let after = self.request().estimated_tokens();
                 self.report(&AgentEvent::Compacted { messages, before: size, after });
                 Ok(())
@@ -93,7 +93,7 @@ impl Run<'_> {
     /// Reports, once per task, that a request exceeds the context window although nothing is left to summarise.
     pub(super) fn tell_too_large(&mut self) {
         let Some(window) = self.agent.config.context_window else { return };
-        let size = self.request().estimated_tokens().max(self.context_tokens);
+        let size = self.request().estimated_tokens().max(self.open.context_tokens);
         if size <= window.get() || std::mem::replace(&mut self.task.told_too_large, true) {
             return;
         }
@@ -108,7 +108,7 @@ impl Run<'_> {
     async fn summary(&mut self, older: &[Message], summarised: bool, window: u64) -> Result<Option<String>, TaskEnd> {
         let config = &self.agent.config;
         let messages = vec![Message::user(rendered(older, summarised, window))];
-        let mut request = Request::new(&self.own.model, messages, config.max_output_tokens.get());
+        let mut request = Request::new(&self.open.own.model, messages, config.max_output_tokens.get());
         request.system_prompt = INSTRUCTIONS.into();
         let text = match self.gate_request(request).await {
             GatedRequest::Send(outgoing) => self.ask_aside(outgoing).await?,

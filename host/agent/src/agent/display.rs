@@ -65,7 +65,7 @@ impl Run<'_> {
         // Thinking may contain text that a plugin has removed.
         let thoughts = if last.text == before { thoughts } else { Thoughts::default() };
         let message = Message::Assistant { text: last.text, tool_calls: Vec::new(), thoughts };
-        self.conversation.push_answer(message, generation)?;
+        self.open.conversation.push_answer(message, generation)?;
         self.show(last.pieces);
         self.text = last.shown;
         self.report(&AgentEvent::Answer { text: self.text.clone() });
@@ -89,12 +89,12 @@ impl Run<'_> {
     /// note replaces it.
     fn revise(&mut self, note: String, generation: Option<Generation>, rejection: &Rejection) -> Step {
         self.task.revisions += 1;
-        self.conversation.push_answer(Message::assistant(note, Vec::new()), generation)?;
+        self.open.conversation.push_answer(Message::assistant(note, Vec::new()), generation)?;
         let text = format!(
             "[From a policy, not from the user.] Your answer was withheld, and the user has not seen it: {rejection}. \
              Answer again in a way that the policy accepts."
         );
-        self.conversation.push(Message::User { text, author: Author::Policy })?;
+        self.open.conversation.push(Message::User { text, author: Author::Policy })?;
         Ok(State::Assemble)
     }
 
@@ -104,7 +104,7 @@ impl Run<'_> {
         let text = format!(
             "[From a policy, not from the user.] This turn was refused: {rejection}. Continue in a way that the policy accepts."
         );
-        self.conversation.push(Message::User { text, author: Author::Policy })?;
+        self.open.conversation.push(Message::User { text, author: Author::Policy })?;
         Ok(State::Assemble)
     }
 
@@ -114,7 +114,7 @@ impl Run<'_> {
         if stream.text().is_empty() || !stream.is_held() {
             return None;
         }
-        let held = std::mem::replace(stream, self.session.stream());
+        let held = std::mem::replace(stream, self.open.session.stream());
         let Some(last) = self.unless_cancelled(held.finish()).await else {
             return Some(self.interrupted());
         };

@@ -253,7 +253,7 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> Result<RunOutcome, AgentError> {
         let limits = Arc::new(Limits::new(&self.config));
-        Ok(run::Run::open(self, reporter, cancel, limits, None)?.finish(Some(prompt)).await)
+        Ok(run::Run::begin(self, reporter, cancel, limits, None)?.finish(Some(prompt)).await)
     }
 
     /// Continues a session of [`AgentConfig::sessions_dir`] under its identifier. The model gets its conversation, and
@@ -276,7 +276,7 @@ impl Agent {
             return Err(AgentError::NoPrompt { id: session.to_owned() });
         }
         let limits = Arc::new(Limits::new(&self.config));
-        Ok(run::Run::open(self, reporter, cancel, limits, Some(resumed))?.finish(prompt).await)
+        Ok(run::Run::begin(self, reporter, cancel, limits, Some(resumed))?.finish(prompt).await)
     }
 }
 

@@ -21,11 +21,14 @@ pub(super) struct OpenSession {
     pub(super) session: Arc<Session>,
     pub(super) conversation: Conversation,
     pub(super) turns: u32,
-    /// Model calls of the session's sub-agents.
+    /// Model calls of the session's sub-agents in earlier runs.
     pub(super) subagent_turns: u32,
     pub(super) usage: TokenUsage,
+    /// Model of the session.
     pub(super) own: ModelRef,
+    /// Size of the conversation in tokens, as the provider last counted it; 0 if unknown.
     pub(super) context_tokens: u64,
+    /// State of a resumed session, until it is reported.
     pub(super) resumed_state: ResumedState,
     pub(super) turns_begun: u32,
     pub(super) begun: SessionProgress,

@@ -106,7 +106,8 @@ impl Run<'_> {
     /// Builds the next request from the conversation so far.
     pub(super) fn request(&self) -> Request {
         let config = &self.agent.config;
-        let mut request = Request::new(&self.own.model, self.conversation.messages(), config.max_output_tokens.get());
+        let mut request =
+            Request::new(&self.open.own.model, self.open.conversation.messages(), config.max_output_tokens.get());
         request.system_prompt.clone_from(&config.system_prompt);
         request.reminders = self.reminders();
         request.tools = self.tools.definitions().collect();
@@ -125,8 +126,8 @@ impl Run<'_> {
             return Ok(State::Ended(ended));
         }
         let number = |begun: u32| begun.saturating_add(1);
-        let turn = Turn { number: number(self.turns_begun), number_in_task: number(self.task.turns_begun) };
-        let Some(settled) = self.unless_cancelled(self.session.turn_start(turn)).await else {
+        let turn = Turn { number: number(self.open.turns_begun), number_in_task: number(self.task.turns_begun) };
+        let Some(settled) = self.unless_cancelled(self.open.session.turn_start(turn)).await else {
             return Ok(State::Ended(self.interrupted()));
         };
         if let Decision::Rejected(rejection) = settled.outcome {
@@ -146,7 +147,7 @@ impl Run<'_> {
             }
             GatedRequest::Responded { text, by } => {
                 self.report(&AgentEvent::Answered { by });
-                let mut stream = self.session.stream();
+                let mut stream = self.open.session.stream();
                 self.show(stream.push(&text).await);
                 self.show(stream.end_untold().await);
                 if let Some(ended) = self.run_context.take_stop() {
@@ -170,7 +171,7 @@ impl Run<'_> {
     /// Asks plugins about a request.
     pub(super) async fn gate_request(&self, mut request: Request) -> GatedRequest {
         let asked = Inference {
-            provider: self.own.provider.clone(),
+            provider: self.open.own.provider.clone(),
             model: request.model.clone(),
             system_prompt: request.system_prompt.clone(),
             prompt: last_prompt(&mut request.messages).cloned().unwrap_or_default(),
@@ -178,7 +179,7 @@ impl Run<'_> {
             input_tokens: request.estimated_tokens(),
             used: self.totals(),
         };
-        let Some(settled) = self.unless_cancelled(self.session.before_inference(asked.clone())).await else {
+        let Some(settled) = self.unless_cancelled(self.open.session.before_inference(asked.clone())).await else {
             return GatedRequest::Ended(self.interrupted());
         };
         match settled.outcome {
@@ -218,11 +219,11 @@ impl Run<'_> {
             if let Err(ended) = self.gate_body(&mut outgoing).await {
                 return State::Ended(ended);
             }
-            self.turns += 1;
+            self.open.turns += 1;
             self.task.turns += 1;
-            self.session.set_turn(self.turns);
+            self.open.session.set_turn(self.open.turns);
             let ModelRef { provider, model, .. } = outgoing.model();
-            self.report(&AgentEvent::TurnStarted { turn: self.turns, provider, model });
+            self.report(&AgentEvent::TurnStarted { turn: self.open.turns, provider, model });
         }
         if let Err(ended) = self.limits.count_request() {
             return State::Ended(ended);
@@ -262,7 +263,7 @@ impl Run<'_> {
             let tool_calls = answer.calls.uses.iter().map(|call| self.contract_call(call)).collect();
             let text = answer.stream.text().to_owned();
             let response = Response { text, tool_calls, stop_reason: answer.stop_reason.clone() };
-            let _ = self.session.after_inference(response).await;
+            let _ = self.open.session.after_inference(response).await;
         }
         // The calls belong to the conversation in any case, so they are stored before anything can end the task. A
         // final text is stored later, after the plugins' changes.
@@ -272,9 +273,9 @@ impl Run<'_> {
             }
             let (text, thoughts) = (answer.stream.text().to_owned(), answer.thoughts.clone());
             let message = Message::Assistant { text, tool_calls: answer.calls.uses.clone(), thoughts };
-            self.conversation.push_answer(message, answer.generation())?;
+            self.open.conversation.push_answer(message, answer.generation())?;
         }
-        self.conversation.keep_reminders(self.session.kept_reminders())?;
+        self.open.conversation.keep_reminders(self.open.session.kept_reminders())?;
         let mut broken = None;
         match answer.cut.take() {
             Some(Interruption::Ended(ended)) => {
@@ -320,9 +321,9 @@ impl Run<'_> {
     /// Asks plugins about the tokens of a model call. Returns the end of the task if a plugin rejects them.
     pub(super) async fn gate_usage(&self, model: ModelRef, used: TokenUsage) -> Option<TaskEnd> {
         let ModelRef { provider, model: name, .. } = model.clone();
-        self.report(&AgentEvent::Usage { provider, model: name, call: used, session: self.usage });
+        self.report(&AgentEvent::Usage { provider, model: name, call: used, session: self.open.usage });
         let usage = self.contract_usage(&model, used);
-        let Some(settled) = self.unless_cancelled(self.session.token_usage(usage)).await else {
+        let Some(settled) = self.unless_cancelled(self.open.session.token_usage(usage)).await else {
             return Some(self.interrupted());
         };
         let Decision::Rejected(rejection) = settled.outcome else { return None };
@@ -332,7 +333,7 @@ impl Run<'_> {
 
     /// Counts the tokens of a model call.
     pub(super) fn count(&mut self, used: TokenUsage) {
-        self.usage.add(used);
+        self.open.usage.add(used);
         self.task.usage.add(used);
         self.limits.spend(used);
     }
@@ -340,7 +341,7 @@ impl Run<'_> {
     /// Counts the tokens of the turn's model call, which also give the current size of the conversation.
     pub(super) fn count_turn(&mut self, used: TokenUsage) {
         self.count(used);
-        self.context_tokens = used.input_tokens.saturating_add(used.output_tokens);
+        self.open.context_tokens = used.input_tokens.saturating_add(used.output_tokens);
         if let Some(turn) = &mut self.turn {
             turn.usage.add(used);
         }
@@ -350,7 +351,7 @@ impl Run<'_> {
     pub(super) fn take_over_usage(&mut self) {
         let (used, turns) = self.run_context.take_usage();
         self.subagent_turns = self.subagent_turns.saturating_add(turns);
-        self.usage.add(used);
+        self.open.usage.add(used);
         self.task.usage.add(used);
     }
 
@@ -358,8 +359,8 @@ impl Run<'_> {
     fn totals(&self) -> Totals {
         let run = self.limits.tree_usage();
         Totals {
-            session_input_tokens: self.usage.input_tokens,
-            session_output_tokens: self.usage.output_tokens,
+            session_input_tokens: self.open.usage.input_tokens,
+            session_output_tokens: self.open.usage.output_tokens,
             run_input_tokens: run.input_tokens,
             run_output_tokens: run.output_tokens,
             run_requests: self.limits.requests(),
@@ -375,15 +376,15 @@ impl Run<'_> {
             input_tokens: call.input_tokens,
             cached_input_tokens: call.cached_input_tokens,
             output_tokens: call.output_tokens,
-            session_input_tokens: self.usage.input_tokens,
-            session_output_tokens: self.usage.output_tokens,
+            session_input_tokens: self.open.usage.input_tokens,
+            session_output_tokens: self.open.usage.output_tokens,
             run_input_tokens: run.input_tokens,
             run_output_tokens: run.output_tokens,
         }
     }
 
     fn reminders(&self) -> Vec<String> {
-        let reminders = self.session.reminders();
+        let reminders = self.open.session.reminders();
         reminders
             .iter()
             .map(|reminder| format!("Reminder from the plugin {}: {}", reminder.plugin, reminder.body))

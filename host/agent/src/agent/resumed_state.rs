@@ -86,10 +86,10 @@ impl Run<'_> {
     /// Reports the notices of a resumed session, and gives each call without a result one that says that it was
     /// interrupted.
     pub(super) fn report_resumed_state(&mut self) -> Result<(), SessionStoreError> {
-        for text in std::mem::take(&mut self.resumed_state.notices) {
+        for text in std::mem::take(&mut self.open.resumed_state.notices) {
             self.report(&AgentEvent::Notice { text });
         }
-        for ToolUse { id, name, .. } in self.conversation.close_calls(INTERRUPTED)? {
+        for ToolUse { id, name, .. } in self.open.conversation.close_calls(INTERRUPTED)? {
             self.report(&AgentEvent::ToolFinished { id, name, text: INTERRUPTED.to_owned(), is_error: true });
         }
         Ok(())

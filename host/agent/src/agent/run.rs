@@ -1,16 +1,13 @@
 //! One run of an agent: its parts, and what its steps share.
 
-use super::conversation::Conversation;
 use super::limits::Limits;
-use super::open_session::{self, OpenSession, SessionProgress};
-use super::resumed_state::ResumedState;
+use super::open_session::{self, OpenSession};
 use super::run_context::{LoopEvent, RunContext};
 use super::state::{State, TaskEnd};
 use super::{Agent, AgentError, AgentEvent, Reporter, RunOutcome, Status};
 use crate::session_store::{Ending, ResumedSession};
 use crate::tool::{ToolContext, Toolbox, ToolboxError};
-use hookhost::contract::{EventKind, ModelRef, Rejection, Stop, Turn, TurnSummary};
-use hookhost::session::Session;
+use hookhost::contract::{EventKind, Rejection, Stop, Turn, TurnSummary};
 use hookhost_models::message::TokenUsage;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +18,8 @@ use tokio_util::sync::CancellationToken;
 /// One run of an agent.
 pub(super) struct Run<'a> {
     pub(super) agent: &'a Agent,
-    pub(super) session: Arc<Session>,
+    /// The session, which may outlast the run.
+    pub(super) open: OpenSession,
     pub(super) reporter: &'a dyn Reporter,
     /// Cancelled from outside, or at the run's time limit.
     pub(super) cancel: CancellationToken,
@@ -35,30 +33,17 @@ pub(super) struct Run<'a> {
     pub(super) run_context: Arc<RunContext>,
     /// Receives events from the run's own tools and its tool calls.
     pub(super) events: UnboundedReceiver<LoopEvent>,
-    /// Model of the session.
-    pub(super) own: ModelRef,
-    pub(super) conversation: Conversation,
-    /// Size of the conversation in tokens, as the provider last counted it; 0 if unknown.
-    pub(super) context_tokens: u64,
-    /// State of a resumed session, until it is reported.
-    pub(super) resumed_state: ResumedState,
     pub(super) task: TaskProgress,
     /// The current turn.
     pub(super) turn: Option<TurnProgress>,
-    pub(super) turns: u32,
-    pub(super) turns_begun: u32,
     /// Model calls of this run's sub-agents.
     pub(super) subagent_turns: u32,
-    /// Model calls of sub-agents in earlier runs of the session.
-    earlier_subagent_turns: u32,
-    pub(super) usage: TokenUsage,
     /// Last final text, as shown to the user.
     pub(super) text: String,
     /// End of the first task that failed.
     pub(super) standing: Option<TaskEnd>,
     /// True if no further task may begin.
     pub(super) stopped: bool,
-    pub(super) begun: SessionProgress,
     /// True if the session continues after this run.
     pub(super) stays_open: bool,
 }
@@ -89,7 +74,8 @@ pub(super) struct TurnProgress {
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn open(
+    /// Opens a new or resumed session, and creates a run in it.
+    pub(super) fn begin(
         agent: &'a Agent,
         reporter: &'a dyn Reporter,
         cancel: &CancellationToken,
@@ -102,31 +88,19 @@ impl<'a> Run<'a> {
 
     /// Creates a run in an open session.
     pub(super) fn within(
-        opened: OpenSession,
+        open: OpenSession,
         agent: &'a Agent,
         reporter: &'a dyn Reporter,
         cancel: &CancellationToken,
         limits: Arc<Limits>,
     ) -> Result<Self, ToolboxError> {
         let Agent { config, workspace, .. } = agent;
-        let OpenSession {
-            session,
-            conversation,
-            turns,
-            subagent_turns: earlier_subagent_turns,
-            usage,
-            own,
-            context_tokens,
-            resumed_state,
-            turns_begun,
-            begun,
-        } = opened;
         let (sender, events) = unbounded_channel();
         let run_context = Arc::new(RunContext::new(sender));
         let tools = open_session::tools(agent, &run_context, &limits)?;
-        run_context.open(Arc::clone(&session));
+        run_context.open(Arc::clone(&open.session));
         if config.depth == 0 {
-            limits.begin_at(usage);
+            limits.begin_at(open.usage);
         }
         let cancel = cancel.child_token();
         let context = ToolContext {
@@ -134,7 +108,7 @@ impl<'a> Run<'a> {
             hidden_variables: config.hidden_variables.clone().into(),
             cancel: cancel.clone(),
             call: String::new(),
-            plugin_tools: Some(session.plugin_tools()),
+            plugin_tools: Some(open.session.plugin_tools()),
         };
         let time_is_over = Arc::new(AtomicBool::new(false));
         let mut clock = JoinSet::new();
@@ -148,7 +122,7 @@ impl<'a> Run<'a> {
         }
         Ok(Self {
             agent,
-            session,
+            open,
             reporter,
             cancel,
             time_is_over,
@@ -158,21 +132,12 @@ impl<'a> Run<'a> {
             context,
             run_context,
             events,
-            own,
-            conversation,
-            context_tokens,
-            resumed_state,
             task: TaskProgress::default(),
             turn: None,
-            turns,
-            turns_begun,
             subagent_turns: 0,
-            earlier_subagent_turns,
-            usage,
             text: String::new(),
             standing: None,
             stopped: false,
-            begun,
             stays_open: false,
         })
     }
@@ -219,9 +184,9 @@ impl<'a> Run<'a> {
 
     /// Counts a new turn.
     pub(super) fn begin_turn(&mut self) {
-        self.turns_begun = self.turns_begun.saturating_add(1);
+        self.open.turns_begun = self.open.turns_begun.saturating_add(1);
         self.task.turns_begun = self.task.turns_begun.saturating_add(1);
-        let turn = Turn { number: self.turns_begun, number_in_task: self.task.turns_begun };
+        let turn = Turn { number: self.open.turns_begun, number_in_task: self.task.turns_begun };
         self.turn = Some(TurnProgress { turn, usage: TokenUsage::default(), tool_calls: 0 });
     }
 
@@ -236,31 +201,31 @@ impl<'a> Run<'a> {
             cached_input_tokens: usage.cached_input_tokens,
             output_tokens: usage.output_tokens,
         };
-        let _ = self.session.turn_end(summary).await;
+        let _ = self.open.session.turn_end(summary).await;
     }
 
     pub(super) async fn end_session(&mut self) -> State {
-        let usage = self.contract_usage(&self.own, TokenUsage::default());
-        let _ = self.session.session_end(usage).await;
+        let usage = self.contract_usage(&self.open.own, TokenUsage::default());
+        let _ = self.open.session.session_end(usage).await;
         let (status, reason) = match &self.standing {
             Some(ended) => (ended.status, ended.reason.clone()),
             None => (Status::Success, None),
         };
-        if let Err(error) = self.conversation.keep_reminders(self.session.kept_reminders()) {
+        if let Err(error) = self.open.conversation.keep_reminders(self.open.session.kept_reminders()) {
             self.standing.get_or_insert_with(|| TaskEnd::error(error.to_string()));
         }
         let ending = Ending {
             status: status.name().to_owned(),
             reason,
-            turns: self.turns,
+            turns: self.open.turns,
             subagent_turns: self.session_subagent_turns(),
-            usage: self.usage,
+            usage: self.open.usage,
         };
-        if let Err(error) = self.conversation.end(&ending) {
+        if let Err(error) = self.open.conversation.end(&ending) {
             self.standing.get_or_insert_with(|| TaskEnd::error(error.to_string()));
         }
         let status = self.standing.as_ref().map_or(Status::Success, |ended| ended.status);
-        self.report(&AgentEvent::SessionEnded { status, usage: self.usage });
+        self.report(&AgentEvent::SessionEnded { status, usage: self.open.usage });
         State::Done
     }
 
@@ -270,41 +235,27 @@ impl<'a> Run<'a> {
 
     /// Returns the outcome of the run, and its session for the next run.
     pub(super) fn close(mut self) -> (RunOutcome, OpenSession) {
-        let (outcome, subagent_turns) = (self.take_outcome(), self.session_subagent_turns());
-        let Self {
-            session, conversation, turns, usage, own, context_tokens, resumed_state, turns_begun, begun, ..
-        } = self;
-        let opened = OpenSession {
-            session,
-            conversation,
-            turns,
-            subagent_turns,
-            usage,
-            own,
-            context_tokens,
-            resumed_state,
-            turns_begun,
-            begun,
-        };
-        (outcome, opened)
+        let outcome = self.take_outcome();
+        self.open.subagent_turns = self.session_subagent_turns();
+        (outcome, self.open)
     }
 
     fn session_subagent_turns(&self) -> u32 {
-        self.earlier_subagent_turns.saturating_add(self.subagent_turns)
+        self.open.subagent_turns.saturating_add(self.subagent_turns)
     }
 
     fn take_outcome(&mut self) -> RunOutcome {
         let TaskEnd { status, reason, rejection, .. } = self.standing.take().unwrap_or_else(TaskEnd::success);
         RunOutcome {
-            session: self.session.id().to_owned(),
+            session: self.open.session.id().to_owned(),
             status,
             reason,
             rejection,
             text: std::mem::take(&mut self.text),
-            turns: self.turns,
+            turns: self.open.turns,
             subagent_turns: self.subagent_turns,
-            usage: self.usage,
-            transcript: self.conversation.path(),
+            usage: self.open.usage,
+            transcript: self.open.conversation.path(),
         }
     }
 }

@@ -81,7 +81,7 @@ impl Run<'_> {
                 Ok(next) => next,
                 Err(error) => self.not_written(&error),
             };
-            for notice in self.session.take_notices() {
+            for notice in self.open.session.take_notices() {
                 self.report(&AgentEvent::Notice { text: notice.text });
             }
         }
@@ -106,7 +106,7 @@ impl Run<'_> {
 
     /// Ends a run whose session cannot be written. It writes nothing more, but still sends `session-end`.
     fn not_written(&mut self, error: &SessionStoreError) -> State {
-        self.conversation.abandon();
+        self.open.conversation.abandon();
         State::Ended(TaskEnd { stop: Some(Stop::Session), ..TaskEnd::error(error.to_string()) })
     }
 }

@@ -38,7 +38,7 @@ impl IncomingAnswer {
     }
 }
 
-/// StreamEnd of an answer's stream.
+/// End of an answer's stream.
 enum StreamEnd {
     Complete(StopReason),
     Failed(ProviderError),
@@ -50,7 +50,7 @@ impl Run<'_> {
     /// Reads the answer to its end.
     pub(super) async fn receive(&mut self, outgoing: OutgoingRequest, stream: DeltaStream) -> State {
         let whole = self.agent.host.has_subscriber(EventKind::ResponseReceive);
-        let stream_text = self.session.stream();
+        let stream_text = self.open.session.stream();
         // Text before a call must be shown before the call runs, even if the text is held until the answer is complete.
         let shows_late = stream_text.is_held();
         let mut incoming = IncomingAnswer {

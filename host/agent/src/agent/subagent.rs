@@ -107,7 +107,7 @@ impl Tool for SpawnAgent {
         }
         let reporter = ToParent { run_context: Arc::clone(run_context), call: context.call.clone(), depth };
         let child = self.child(session.id());
-        let run = Run::open(&child, &reporter, &context.cancel, Arc::clone(limits), None);
+        let run = Run::begin(&child, &reporter, &context.cancel, Arc::clone(limits), None);
         let outcome = match run {
             Ok(run) => run.finish(Some(&prompt)).await,
             Err(error) => return Ok(ToolOutput::error(format!("the sub-agent could not be started: {error}"))),

@@ -94,7 +94,7 @@ impl Run<'_> {
     fn scheduler(&self, offered: Arc<[String]>) -> RunningScheduler {
         let cancel = self.cancel.child_token();
         let scheduler = ToolScheduler {
-            session: Arc::clone(&self.session),
+            session: Arc::clone(&self.open.session),
             run_context: Arc::clone(&self.run_context),
             tools: self.tools.clone(),
             context: ToolContext { cancel: cancel.clone(), ..self.context.clone() },
@@ -294,7 +294,7 @@ impl Run<'_> {
     /// Returns the text for a stopped call: its output so far, as plugins leave it. If they withhold it or take too
     /// long, the text leaves it out.
     async fn interrupted_text(&self, asked: &ToolCall, result: ToolResult, reason: &str) -> String {
-        let seen = self.session.after_tool_call(asked, result, ResultSource::Tool);
+        let seen = self.open.session.after_tool_call(asked, result, ResultSource::Tool);
         match tokio::time::timeout(STOP_TIMEOUT, seen).await.map(|settled| settled.outcome) {
             Ok(TransformOutcome::Passed { value }) => {
                 format!("{}; it had printed:\n{}", aborted(reason, false), value.text)
@@ -314,7 +314,8 @@ impl Run<'_> {
         result: ToolResult,
         source: ResultSource,
     ) -> Result<Option<TaskEnd>, SessionStoreError> {
-        let Some(settled) = self.unless_cancelled(self.session.after_tool_call(asked, result, source)).await else {
+        let Some(settled) = self.unless_cancelled(self.open.session.after_tool_call(asked, result, source)).await
+        else {
             let ended = self.interrupted();
             let reason = ended.reason.as_deref().unwrap_or_default();
             self.write(call, aborted(reason, source == ResultSource::Tool), true)?;
@@ -341,7 +342,7 @@ impl Run<'_> {
     /// Adds the result of a call to the conversation and reports it.
     fn write(&mut self, call: &ToolUse, text: String, is_error: bool) -> Result<(), SessionStoreError> {
         let (id, name) = (call.id.clone(), call.name.clone());
-        self.conversation.push(Message::Tool {
+        self.open.conversation.push(Message::Tool {
             call_id: id.clone(),
             name: name.clone(),
             text: text.clone(),
@@ -354,7 +355,7 @@ impl Run<'_> {
     /// Returns the call in the contract's form.
     pub(super) fn contract_call(&self, call: &ToolUse) -> ToolCall {
         let origin = self.tools.get(&call.name).map_or(ToolOrigin::External, |tool| tool.origin());
-        self.session.tool_call(&call.id, &call.name, &call.arguments, origin).into_call()
+        self.open.session.tool_call(&call.id, &call.name, &call.arguments, origin).into_call()
     }
 }
 

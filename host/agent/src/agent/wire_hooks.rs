@@ -37,7 +37,7 @@ impl Run<'_> {
         let ModelRef { provider, model, .. } = outgoing.model();
         let body = outgoing.provider.body(&outgoing.request);
         let asked = RawRequest { provider, model, body: Json::from(&body) };
-        let Some(settled) = self.unless_cancelled(self.session.request_send(asked)).await else {
+        let Some(settled) = self.unless_cancelled(self.open.session.request_send(asked)).await else {
             return Err(self.interrupted());
         };
         match settled.outcome {
@@ -73,7 +73,7 @@ impl Run<'_> {
         let ModelRef { provider, model, .. } = outgoing.model();
         let body = Json::of(&whole).unwrap_or_default();
         let response = RawResponse { provider, model, body };
-        let Some(settled) = self.unless_cancelled(self.session.response_receive(response)).await else {
+        let Some(settled) = self.unless_cancelled(self.open.session.response_receive(response)).await else {
             return Err(self.interrupted());
         };
         match settled.outcome {

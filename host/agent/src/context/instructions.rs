@@ -19,13 +19,13 @@ pub(super) const MAX_TOTAL: usize = 128 * 1024;
 /// Maximum number of fragments per directory.
 const MAX_FRAGMENTS: usize = 100;
 
-/// FileText of one file.
+/// Text of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Instructions {
     /// Path of the file.
     pub path: PathBuf,
-    /// FileText of the file, possibly cut.
+    /// Text of the file, possibly cut.
     pub text: String,
 }
 

@@ -1,4 +1,4 @@
-//! FileText for the model beside the system prompt: instructions from `AGENTS.md` and prompt fragments, and the list of
+//! Text for the model beside the system prompt: instructions from `AGENTS.md` and prompt fragments, and the list of
 //! skills, whose text the model reads with the tool `skill`.
 //!
 //! All of it is only text for the model, even if it comes from somebody else's repository: nothing is run, and no rules

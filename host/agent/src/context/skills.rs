@@ -30,7 +30,7 @@ pub struct Skill {
     pub description: String,
     /// Path of its `SKILL.md`.
     pub path: PathBuf,
-    /// FileText after the front matter.
+    /// Text after the front matter.
     pub text: String,
     /// Names of the files beside it.
     pub files: Vec<String>,
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn what_is_nested_counts_for_nothing_and_what_is_deep_does_no_harm() {
         let nested = "---\nmetadata: {name: no, deep: [[name]]}\nname: yes\n? [a]\n: b\ndescription: |\n  Two\n  lines.\n---\nText.";
-        let expected = ("yes".to_owned(), "Two lines.".to_owned(), "FileText.".to_owned());
+        let expected = ("yes".to_owned(), "Two lines.".to_owned(), "Text.".to_owned());
         assert_eq!(parse(&text(nested.into())), Ok(expected));
         let deep = format!("---\nname: a\nx: {}\n---\n", "[".repeat(60_000));
         assert!(parse(&text(deep)).is_err());

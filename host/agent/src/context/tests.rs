@@ -149,11 +149,11 @@ fn skills_are_found_where_agents_keep_them() {
     assert!(context.notices.is_empty(), "{:?}", context.notices);
     assert_eq!(
         (context.skills[2].text.as_str(), &context.skills[2].files),
-        ("FileText of three.", &vec!["scripts".into()])
+        ("Text of three.", &vec!["scripts".into()])
     );
     let prompt = context.extend("Base.");
     assert!(prompt.contains("\n- three: Third, folded.\n- two: Second: quoted."), "{prompt}");
-    assert!(!prompt.contains("FileText of"), "the text is given on demand");
+    assert!(!prompt.contains("Text of"), "the text is given on demand");
 }
 
 #[test]
