@@ -9,6 +9,7 @@ use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::agents::own_plugin;
 use crate::agents::own_plugin::{PluginMessage, Runtime, TELLS, file};
 use crate::event::{HookCall, HookEvent, ToolUse};
+use crate::guarded::{Guarded, HookBypass};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 use crate::plan::{Context, FilePlan, NotInstallable, Plan};
@@ -52,7 +53,18 @@ static AGENT: Agent = Agent {
     ],
 };
 
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "plugins of the user, and settings",
+    files: &[".amp/plugins/**", ".amp/settings*.json*"],
+    in_home: &[".config/amp/plugins/**", ".config/amp/settings*.json*"],
+    variables: &[("AMP_SETTINGS_FILE", "")],
+    unhooked: &[HookBypass::Option("--settings-file")],
+    ..Guarded::NONE
+};
+
 pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
     neutral: own_plugin::neutral,
     headless: &["amp", "--plugin-ready-timeout", "30", "-x", PROMPT_WORD],
     ..Adapter::new(&AGENT, decode, own_plugin::encode, |point, why| own_plugin::fail(&AGENT, point, why), install)

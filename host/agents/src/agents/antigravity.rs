@@ -13,6 +13,7 @@ use crate::claude_shape::{
     StrictestReply, absolute, deny_twice, first, nonempty_reason, point_of, result, strictest, text,
 };
 use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
+use crate::guarded::Guarded;
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 use crate::outcome::{Answer, Outcome};
@@ -57,7 +58,15 @@ static AGENT: Agent = Agent {
     ],
 };
 
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "hooks.json of the user, and of a project",
+    files: &[".gemini/config/hooks.json", ".agents/hooks.json"],
+    ..Guarded::NONE
+};
+
 pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
     neutral: neutral,
     canary: Some((canary, denies)),
     headless: &["agy", "--dangerously-skip-permissions", "-p", PROMPT_WORD],

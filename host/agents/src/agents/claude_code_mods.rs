@@ -63,7 +63,7 @@ pub(super) static ADAPTER: Adapter = Adapter {
     ..Adapter::new(&AGENT, decode, own_plugin::encode, |point, why| own_plugin::fail(&AGENT, point, why), install)
 };
 
-/// MessageKeys beside the arguments of a call that are no arguments, if `input` is missing.
+/// Keys beside the arguments of a call that are no arguments, if `input` is missing.
 const RESERVED: &[&str] = &["tool", "tool_use_id", "agentId", "consent"];
 
 fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {

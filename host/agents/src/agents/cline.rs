@@ -10,6 +10,7 @@ use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::canary::SESSION;
 use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
+use crate::guarded::Guarded;
 use crate::json::{Arguments, Fields, value};
 use crate::message::{Message, Unreadable};
 use crate::outcome::{Answer, Outcome};
@@ -80,7 +81,17 @@ static AGENT: Agent = Agent {
     ],
 };
 
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "hook programs of the user, and of a project",
+    files: &[".cline/hooks/**", ".clinerules/hooks/**"],
+    in_home: &["Documents/Cline/Hooks/**"],
+    variables: &[("CLINE_DIR", "~/.cline")],
+    ..Guarded::NONE
+};
+
 pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
     neutral: neutral,
     unsettled: Some(unsettled),
     canary: Some((canary, denies)),

@@ -8,6 +8,7 @@ use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::canary::SESSION;
 use crate::claude_shape::{self, MessageKeys, StrictestReply, denies_by_decision, nonempty_reason, strictest};
 use crate::event::HookCall;
+use crate::guarded::Guarded;
 use crate::outcome::{Answer, Outcome};
 use crate::plan::{Context, FilePlan, NotInstallable, Plan, elements};
 use crate::reason;
@@ -63,7 +64,17 @@ static AGENT: Agent = Agent {
     ],
 };
 
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "its configuration, which names its hooks",
+    files: &["crush.json", ".crush.json"],
+    in_home: &[".config/crush/**"],
+    variables: &[("CRUSH_GLOBAL_CONFIG", "~/.config/crush")],
+    ..Guarded::NONE
+};
+
 pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
     canary: Some((canary, denies)),
     headless: &["crush", "run", PROMPT_WORD],
     ..Adapter::new(

@@ -10,7 +10,9 @@ use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::canary::SESSION;
 use crate::claude_shape::prompts;
 use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
+use crate::guarded::Guarded;
 use crate::json::{Fields, value};
+use crate::mcp_servers::ServersFile;
 use crate::message::{Message, Unreadable};
 use crate::outcome::{Answer, Outcome};
 use crate::plan::{Context, FilePlan, JsonEntry, NotInstallable, OnFailure, Plan, Scope, elements, machine_path};
@@ -95,7 +97,21 @@ fn abilities(call: &HookCall) -> Abilities {
     }
 }
 
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "https://cursor.com/docs/hooks",
+    files: &[
+        ".cursor/hooks.json",
+        "/etc/cursor/hooks.json",
+        "/Library/Application Support/Cursor/hooks.json",
+        "C:/ProgramData/Cursor/hooks.json",
+    ],
+    ..Guarded::NONE
+};
+
 pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
+    mcp_servers: |context| ServersFile::in_both(context, ".cursor/mcp.json"),
     neutral: neutral,
     abilities: Some(abilities),
     canary: Some((canary, denies)),

@@ -7,6 +7,8 @@ use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::canary::SESSION;
 use crate::claude_shape::{self, CONTEXT, Denial, MessageKeys, PROMPT, ReplyDialect, STOP, TELLS};
+use crate::guarded::Guarded;
+use crate::mcp_servers::ServersFile;
 use crate::plan::{Context, FilePlan, NotInstallable, Plan, groups};
 use hookhost_contract::EventKind;
 use serde_json::{Value, json};
@@ -46,7 +48,16 @@ static AGENT: Agent = Agent {
     ],
 };
 
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "https://docs.factory.ai/cli/configuration/hooks-guide",
+    files: &[".factory/hooks.json", ".factory/settings*.json"],
+    ..Guarded::NONE
+};
+
 pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
+    mcp_servers: |context| ServersFile::in_both(context, ".factory/mcp.json"),
     canary: Some((canary, |point, reply| claude_shape::denies(&AGENT, &DIALECT, point, reply))),
     headless: &["droid", "exec", "--auto", "low", PROMPT_WORD],
     ..Adapter::new(

@@ -101,7 +101,7 @@ impl<'a> ConversationMessage<'a> {
     }
 }
 
-/// CallsById by identifier.
+/// Calls by identifier.
 pub(super) type CallsById = HashMap<String, ToolUse>;
 
 /// Returns the calls in a conversation, for the results that refer to them. A call that cannot be read is left out.

@@ -13,7 +13,9 @@ use crate::claude_shape::{
     point_of, prompts, strictest,
 };
 use crate::event::{HookCall, HookEvent};
+use crate::guarded::Guarded;
 use crate::json::Fields;
+use crate::mcp_servers::ServersFile;
 use crate::message::{Message, Unreadable};
 use crate::outcome::{Answer, Outcome};
 use crate::plan::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope, groups, machine_path};
@@ -68,7 +70,30 @@ static AGENT: Agent = Agent {
     ],
 };
 
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "https://github.com/google-gemini/gemini-cli/tree/main/docs/hooks",
+    files: &[
+        ".gemini/settings.json",
+        ".gemini/.env",
+        ".gemini/trustedFolders.json",
+        "/etc/gemini-cli/**",
+        "/Library/Application Support/GeminiCli/**",
+        "C:/ProgramData/gemini-cli/**",
+    ],
+    variables: &[
+        ("GEMINI_CLI_HOME", ""),
+        ("GEMINI_CLI_SYSTEM_SETTINGS_PATH", ""),
+        ("GEMINI_CLI_SYSTEM_DEFAULTS_PATH", ""),
+        ("GEMINI_CLI_TRUSTED_FOLDERS_PATH", ""),
+    ],
+    packages: &["gemini-cli"],
+    ..Guarded::NONE
+};
+
 pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
+    mcp_servers: |context| ServersFile::in_both(context, ".gemini/settings.json"),
     neutral: neutral,
     canary: Some((canary, denies)),
     headless: &["gemini", "--yolo", "-p", PROMPT_WORD],

@@ -9,6 +9,7 @@ use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::canary::SESSION;
 use crate::claude_shape::{denies_by_decision, prompts};
 use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
+use crate::guarded::Guarded;
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 use crate::outcome::{Answer, Outcome};
@@ -56,7 +57,17 @@ static AGENT: Agent = Agent {
     ],
 };
 
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "plugins of the user, and its configuration",
+    files: &[".agents/plugins/**"],
+    in_home: &[".config/goose/**"],
+    variables: &[("GOOSE_PATH_ROOT", "")],
+    ..Guarded::NONE
+};
+
 pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
     canary: Some((canary, denies)),
     headless: &["goose", "run", "--no-session", "-t", PROMPT_WORD],
     ..Adapter::new(&AGENT, decode, encode, fail, install)

@@ -7,8 +7,9 @@
 use crate::adapter::{Adapter, PROMPT_WORD};
 use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::canary::SESSION;
-use crate::claude_shape::{self, MessageKeys, StrictestReply, denies_by_decision, deny_twice, strictest};
+use crate::claude_shape::{self, MessageKeys, denies_by_decision, deny_if_possible, deny_twice};
 use crate::event::HookCall;
+use crate::guarded::Guarded;
 use crate::outcome::{Answer, Outcome};
 use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope};
 use crate::reason;
@@ -56,14 +57,22 @@ static AGENT: Agent = Agent {
     ],
 };
 
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "hook files of the user, and of a project",
+    files: &[".grok/hooks/**", ".grok/config.toml"],
+    ..Guarded::NONE
+};
+
 pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
     canary: Some((canary, denies)),
     headless: &["grok", "--always-approve", "-p", PROMPT_WORD],
     ..Adapter::new(
         &AGENT,
         |message, fields| claude_shape::decode(message, fields, &AGENT, &KEYS),
         encode,
-        fail,
+        |point, why| deny_if_possible(&AGENT, point, deny_twice(why)),
         install,
     )
 };
@@ -90,13 +99,6 @@ fn encode(_call: &HookCall, outcome: &Outcome) -> Reply {
     match &outcome.answer {
         Answer::Rejected(rejection) => deny_twice(&reason::rejected(rejection)),
         _ => Reply::empty(),
-    }
-}
-
-fn fail(point: Option<&str>, why: &str) -> Reply {
-    match strictest(&AGENT, point) {
-        StrictestReply::Deny(_) | StrictestReply::Unknown => deny_twice(why),
-        StrictestReply::Notify(_) | StrictestReply::Nothing => Reply::empty(),
     }
 }
 

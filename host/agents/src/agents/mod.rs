@@ -27,6 +27,7 @@ mod qwen_code;
 mod windsurf;
 
 use crate::adapter::Adapter;
+use crate::guarded::{self, Guarded};
 use crate::json::keys;
 use crate::message::Message;
 
@@ -60,6 +61,14 @@ pub fn all() -> &'static [&'static Adapter] {
         &windsurf::ADAPTER,
     ];
     ALL
+}
+
+/// Returns all that decides if hooks run: what belongs to hookhost first, then to the agents by name, then to editors
+/// and the environment.
+#[must_use]
+pub fn guarded() -> Vec<Guarded> {
+    let of_agents = all().iter().map(|adapter| adapter.guarded).filter(|guarded| !guarded.owner.is_empty());
+    std::iter::once(guarded::HOOKHOST).chain(of_agents).chain([guarded::EDITORS, guarded::ENVIRONMENT]).collect()
 }
 
 /// Returns the agent of this name.

@@ -8,9 +8,11 @@ use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::agents::own_plugin;
 use crate::agents::own_plugin::{PROMPT, PluginMessage, Runtime, TELLS, file};
 use crate::event::{HookCall, HookEvent, ToolUse};
+use crate::guarded::{Guarded, HookBypass};
 use crate::json::Fields;
+use crate::mcp_servers::ServersFile;
 use crate::message::{Message, Unreadable};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan};
+use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope};
 use hookhost_contract::{EventKind, ToolResult};
 use serde_json::Value;
 
@@ -61,7 +63,24 @@ static AGENT: Agent = Agent {
     ],
 };
 
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "https://opencode.ai/docs/config, https://opencode.ai/docs/plugins",
+    files: &["opencode.json", "opencode.jsonc", ".opencode/plugin/**", ".opencode/plugins/**"],
+    in_home: &[".config/opencode/**"],
+    variables: &[
+        ("OPENCODE_CONFIG_DIR", "~/.config/opencode"),
+        ("OPENCODE_CONFIG", ""),
+        ("OPENCODE_CONFIG_CONTENT", ""),
+    ],
+    packages: &["opencode-ai"],
+    unhooked: &[HookBypass::Option("--pure")],
+    ..Guarded::NONE
+};
+
 pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
+    mcp_servers,
     neutral: own_plugin::neutral,
     headless: &["opencode", "run", PROMPT_WORD],
     ..Adapter::new(&AGENT, decode, own_plugin::encode, |point, why| own_plugin::fail(&AGENT, point, why), install)
@@ -129,4 +148,13 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let content = file(&AGENT, context, Runtime::Node, "", PLUGIN);
     Ok(Plan::new(vec![FilePlan::whole(path, content)])
         .step("Start OpenCode again: it loads its plugins when it starts."))
+}
+
+fn mcp_servers(context: &Context<'_>) -> Option<ServersFile> {
+    let path = match context.scope {
+        Scope::User => context.home.join(".config/opencode/opencode.json"),
+        Scope::Project => context.project.join("opencode.json"),
+        Scope::Managed => return None,
+    };
+    Some(ServersFile { places: &[&["mcp"]], ..ServersFile::json(path) })
 }

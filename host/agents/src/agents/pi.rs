@@ -9,6 +9,7 @@ use crate::agent::{Abilities, Agent, Coverage, HookPoint};
 use crate::agents::own_plugin;
 use crate::agents::own_plugin::{PROMPT, PluginMessage, Runtime, TELLS, file};
 use crate::event::{HookCall, HookEvent, ToolUse};
+use crate::guarded::{Guarded, HookBypass};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 use crate::plan::{Context, FilePlan, NotInstallable, Plan};
@@ -50,7 +51,18 @@ static AGENT: Agent = Agent {
     ],
 };
 
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "extensions of the user, and of a project, and its settings",
+    files: &[".pi/agent/extensions/**", ".pi/agent/settings.json", ".pi/extensions/**", ".pi/settings.json"],
+    variables: &[("PI_CODING_AGENT_DIR", "~/.pi/agent")],
+    packages: &["pi-coding-agent"],
+    unhooked: &[HookBypass::Option("--no-extensions"), HookBypass::Option("-ne")],
+    ..Guarded::NONE
+};
+
 pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
     neutral: own_plugin::neutral,
     headless: &["pi", "-p", PROMPT_WORD],
     ..Adapter::new(&AGENT, decode, own_plugin::encode, |point, why| own_plugin::fail(&AGENT, point, why), install)

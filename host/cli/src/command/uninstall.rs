@@ -14,7 +14,7 @@ use anyhow::anyhow;
 use hookhost::files::Lock;
 use hookhost_agents::Adapter;
 use hookhost_agents::install::receipt::{Installation, Receipts};
-use hookhost_agents::install::uninstall::{self, UndoAction, FileUndo};
+use hookhost_agents::install::uninstall::{self, FileUndo, UndoAction};
 use hookhost_agents::plan::Scope;
 use std::fmt::Write as _;
 
