@@ -4,17 +4,9 @@
 //! An event is one object; the plugin adds `type`. Amp loads each file in its plugin directories that begins with a
 //! certain comment.
 
-use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
+use super::prelude::*;
 use crate::agents::own_plugin;
 use crate::agents::own_plugin::{PluginMessage, Runtime, TELLS, file};
-use crate::event::{HookCall, HookEvent, ToolUse};
-use crate::guarded::{Guarded, HookBypass};
-use crate::json::Fields;
-use crate::message::{Message, Unreadable};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan};
-use hookhost_contract::{EventKind, ToolResult};
-use serde_json::Value;
 
 /// Amp runs tools without asking its user, unless a rule of its own says so. A plugin's approval skips no such rule.
 const BEFORE_TOOL: Abilities = Abilities { rejects: true, changes: true, responds: true, ..TELLS };

@@ -3,19 +3,9 @@
 //! Its format is that of [`claude_shape`](crate::claude_shape), with keys in snake case. It reads its hooks from
 //! `settings.json` of the user, the project or the machine.
 
-use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
-use crate::canary::SESSION;
+use super::prelude::*;
 use crate::claude_shape::{self, CONTEXT, Denial, MessageKeys, PROMPT, ReplyDialect, STOP, TELLS};
-use crate::event::HookCall;
-use crate::guarded::{Guarded, HookBypass};
-use crate::json::Fields;
-use crate::mcp_servers::{ANY_KEY, ServersFile};
-use crate::message::{Message, Unreadable};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope, groups, machine_path};
-use hookhost_contract::EventKind;
-use serde_json::{Value, json};
-use std::path::Path;
+use crate::mcp_servers::ANY_KEY;
 
 /// Abilities before a tool call. A result in place of the tool's is not possible. Without a user, a question counts as
 /// a denial, and the model reads the reason; so it is in the mode `bypassPermissions`, too, as tested with 2.1.330.

@@ -8,16 +8,10 @@
 //! A mod is a plugin, and a plugin comes from a marketplace. Hookhost writes a directory that is one, and names both in
 //! the settings.
 
-use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
+use super::prelude::*;
 use crate::agents::own_plugin;
 use crate::agents::own_plugin::{PROMPT, PluginMessage, Runtime, TELLS, file};
-use crate::event::{HookCall, HookEvent, ToolUse};
-use crate::json::{Arguments, Fields};
-use crate::message::{Message, Unreadable};
-use crate::plan::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope, machine_path};
-use hookhost_contract::{EventKind, ToolResult};
-use serde_json::{Value, json};
+use crate::json::Arguments;
 
 /// The agent asks its own permissions within the mods. A result in place of the tool's would need the shape of the
 /// tool's results.

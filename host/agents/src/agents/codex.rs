@@ -5,16 +5,9 @@
 //! schemas do not know, or with an empty reason, as a failed hook, and the call runs. It reads its hooks from
 //! `hooks.json`, and runs the hooks that a person has trusted.
 
-use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
-use crate::canary::SESSION;
+use super::prelude::*;
 use crate::claude_shape::{self, CONTEXT, Denial, MessageKeys, PROMPT, ReplyDialect, STOP, TELLS};
-use crate::guarded::{Guarded, HookBypass};
-use crate::mcp_servers::{ServersFile, ServersFormat};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope, groups};
-use hookhost_contract::EventKind;
-use serde_json::{Value, json};
-use std::path::Path;
+use crate::mcp_servers::ServersFormat;
 
 /// Codex cannot ask before a call: it treats `ask`, `continue: false` and an `allow` without a change as a failed hook,
 /// and the call runs. It refuses a change that removes the string `command`; older versions let the unchanged call run.

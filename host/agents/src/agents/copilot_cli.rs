@@ -7,23 +7,10 @@
 //! An empty reply is neutral. A denial is JSON and exit code 2: the exit code alone denies, and the model reads the
 //! reason in the JSON. Copilot reads each JSON file in its hook directories, so the hook has its own file.
 
-use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
-use crate::canary::SESSION;
+use super::prelude::*;
 use crate::checks::misplaced_call;
 use crate::claude_shape::prompts;
-use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
-use crate::guarded::{Guarded, HookBypass};
-use crate::json::Fields;
-use crate::mcp_servers::ServersFile;
-use crate::message::{Message, Unreadable};
-use crate::outcome::{Answer, Outcome};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope, machine_path};
-use crate::reason;
-use crate::reply::Reply;
-use hookhost_contract::{EventKind, Json, ToolResult};
-use serde_json::{Map, Value, json};
-use std::path::{Path, PathBuf};
+use hookhost_contract::Json;
 
 const CONTEXT: Abilities = Abilities { adds_context: true, ..Abilities::NONE };
 

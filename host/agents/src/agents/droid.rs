@@ -3,16 +3,8 @@
 //! Its format is that of Claude Code; some messages have keys in camel case. Droid reads its hooks from `hooks.json`,
 //! whose outermost keys are the hook points.
 
-use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
-use crate::canary::SESSION;
+use super::prelude::*;
 use crate::claude_shape::{self, CONTEXT, Denial, MessageKeys, PROMPT, ReplyDialect, STOP, TELLS};
-use crate::guarded::Guarded;
-use crate::mcp_servers::ServersFile;
-use crate::plan::{Context, FilePlan, NotInstallable, Plan, groups};
-use hookhost_contract::EventKind;
-use serde_json::{Value, json};
-use std::path::Path;
 
 /// `updatedInput` is only documented together with `allow`, which would skip the question to the user for a mere
 /// change.

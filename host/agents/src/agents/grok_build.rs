@@ -4,19 +4,8 @@
 //! code 2 and `decision: "deny"`; `allow` means the same as an empty reply. Grok Build reads its hooks from each file
 //! of a directory, and one file belongs to hookhost.
 
-use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
-use crate::canary::SESSION;
+use super::prelude::*;
 use crate::claude_shape::{self, MessageKeys, denies_by_decision, deny_if_possible, deny_twice};
-use crate::event::HookCall;
-use crate::guarded::Guarded;
-use crate::outcome::{Answer, Outcome};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope};
-use crate::reason;
-use crate::reply::Reply;
-use hookhost_contract::EventKind;
-use serde_json::{Map, Value, json};
-use std::path::Path;
 
 static AGENT: Agent = Agent {
     name: "grok-build",

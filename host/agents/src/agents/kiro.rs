@@ -5,20 +5,8 @@
 //! the reason on the standard error. At some hook points the model reads what the hook prints with exit code 0. Kiro
 //! 3.0 reads its hooks from each file of a directory, and one file belongs to hookhost.
 
-use crate::adapter::Adapter;
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
-use crate::canary::SESSION;
+use super::prelude::*;
 use crate::claude_shape::{self, MessageKeys, deny_if_possible, nonempty_reason};
-use crate::event::HookCall;
-use crate::guarded::Guarded;
-use crate::mcp_servers::ServersFile;
-use crate::outcome::{Answer, Outcome};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan};
-use crate::reason;
-use crate::reply::Reply;
-use hookhost_contract::EventKind;
-use serde_json::{Value, json};
-use std::path::Path;
 
 /// The model reads the hook's output.
 const CONTEXT: Abilities = Abilities { adds_context: true, ..Abilities::NONE };

@@ -26,6 +26,27 @@ mod pi;
 mod qwen_code;
 mod windsurf;
 
+/// The names that most agents use.
+mod prelude {
+    pub(super) use crate::adapter::{Adapter, PROMPT_WORD};
+    pub(super) use crate::agent::{Abilities, Agent, Coverage, HookPoint};
+    pub(super) use crate::canary::SESSION;
+    pub(super) use crate::event::{AgentSession, FurtherEvent, HookCall, HookEvent, ToolUse};
+    pub(super) use crate::guarded::{Guarded, HookBypass};
+    pub(super) use crate::json::Fields;
+    pub(super) use crate::mcp_servers::ServersFile;
+    pub(super) use crate::message::{Message, Unreadable};
+    pub(super) use crate::outcome::{Answer, Outcome};
+    pub(super) use crate::plan::{
+        Context, FilePlan, JsonEntry, NotInstallable, OnFailure, Plan, Scope, elements, groups, machine_path,
+    };
+    pub(super) use crate::reason;
+    pub(super) use crate::reply::Reply;
+    pub(super) use hookhost_contract::{EventKind, ToolResult};
+    pub(super) use serde_json::{Map, Value, json};
+    pub(super) use std::path::{Path, PathBuf};
+}
+
 use crate::adapter::Adapter;
 use crate::guarded::{self, Guarded};
 use crate::json::keys;

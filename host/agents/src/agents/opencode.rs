@@ -3,18 +3,9 @@
 //! OpenCode has no hooks, and runs each file in its plugin directories in its own process: `plugins/opencode.js` asks
 //! the hook program and follows its reply. An event is the `input` and the `output` that OpenCode passes to a plugin.
 
-use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
+use super::prelude::*;
 use crate::agents::own_plugin;
 use crate::agents::own_plugin::{PROMPT, PluginMessage, Runtime, TELLS, file};
-use crate::event::{HookCall, HookEvent, ToolUse};
-use crate::guarded::{Guarded, HookBypass};
-use crate::json::Fields;
-use crate::mcp_servers::ServersFile;
-use crate::message::{Message, Unreadable};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope};
-use hookhost_contract::{EventKind, ToolResult};
-use serde_json::Value;
 
 /// The arguments change in place. A plugin can neither give a result in place of the tool's nor ask the user.
 const BEFORE_TOOL: Abilities = Abilities { rejects: true, changes: true, ..TELLS };
@@ -122,7 +113,7 @@ fn event(point: &str, fields: &Fields, input: &Fields, info: &Fields) -> Result<
             HookEvent::AfterToolCall { call, result: ToolResult::text(output.text("output")?) }
         }
         ("permission.ask", _) => {
-            let call = ToolUse::new(input.id(&["callID"])?, input.text("type")?, Value::Object(serde_json::Map::new()));
+            let call = ToolUse::new(input.id(&["callID"])?, input.text("type")?, Value::Object(Map::new()));
             HookEvent::PermissionRequest(call)
         }
         ("experimental.session.compacting", _) => HookEvent::BeforeCompaction,

@@ -4,19 +4,9 @@
 //! with the reason on standard output and standard error, because versions differ in which they read. The outermost
 //! keys of its `hooks.json` are the hook points in snake case.
 
-use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
-use crate::canary::SESSION;
+use super::prelude::*;
 use crate::claude_shape::{self, MessageKeys, denies_by_decision, deny_if_possible, deny_twice, prompts};
-use crate::event::HookCall;
-use crate::guarded::Guarded;
-use crate::outcome::{Answer, Outcome};
-use crate::plan::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope, snake_case};
-use crate::reason;
-use crate::reply::Reply;
-use hookhost_contract::EventKind;
-use serde_json::{Value, json};
-use std::path::Path;
+use crate::plan::snake_case;
 
 /// The agent's model reads a text.
 const CONTEXT: Abilities = Abilities { adds_context: true, ..Abilities::NONE };

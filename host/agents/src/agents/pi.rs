@@ -4,17 +4,9 @@
 //! pi has no hooks, and runs each file in its extension directories in its own process: `plugins/pi.ts` asks the hook
 //! program and follows its reply. An event is one object with `type`.
 
-use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
+use super::prelude::*;
 use crate::agents::own_plugin;
 use crate::agents::own_plugin::{PROMPT, PluginMessage, Runtime, TELLS, file};
-use crate::event::{HookCall, HookEvent, ToolUse};
-use crate::guarded::{Guarded, HookBypass};
-use crate::json::Fields;
-use crate::message::{Message, Unreadable};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan};
-use hookhost_contract::{EventKind, ToolResult};
-use serde_json::Value;
 
 /// pi has no permissions, and asks nobody if no user is present. So hookhost never leaves a question to it.
 const BEFORE_TOOL: Abilities = Abilities { rejects: true, changes: true, stops: true, ..TELLS };

@@ -3,20 +3,9 @@
 //! Its format is that of Claude Code; messages also have `timestamp` and `tool_call_id`. Qwen Code reads its hooks from
 //! `settings.json` of the user, the project or the machine.
 
-use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
+use super::prelude::*;
 use crate::agents::gemini_cli::hook;
-use crate::canary::SESSION;
 use crate::claude_shape::{self, CONTEXT, Denial, MessageKeys, PROMPT, ReplyDialect, STOP, TELLS};
-use crate::event::{HookCall, HookEvent};
-use crate::guarded::Guarded;
-use crate::json::Fields;
-use crate::mcp_servers::ServersFile;
-use crate::message::{Message, Unreadable};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope, groups, machine_path};
-use hookhost_contract::EventKind;
-use serde_json::{Value, json};
-use std::path::Path;
 
 /// Before a call, the agent ignores `updatedInput` and a text for the model, contrary to the documentation. Without a
 /// user, a question counts as a denial, and the model reads the reason. `continue: false` stops the call and not the

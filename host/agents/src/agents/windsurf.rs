@@ -4,21 +4,7 @@
 //! denies, with the reason on the standard error. It reads its hooks from `hooks.json` of the machine, the user and the
 //! workspace, and runs all of them in this order.
 
-use crate::adapter::Adapter;
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
-use crate::canary::SESSION;
-use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
-use crate::guarded::Guarded;
-use crate::json::Fields;
-use crate::mcp_servers::ServersFile;
-use crate::message::{Message, Unreadable};
-use crate::outcome::{Answer, Outcome};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope, elements, machine_path};
-use crate::reason;
-use crate::reply::Reply;
-use hookhost_contract::{EventKind, ToolResult};
-use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use super::prelude::*;
 
 /// Timeout in seconds. The agent's own timeout is not documented. A person has less time than this to answer.
 const UNKNOWN: u16 = 30;

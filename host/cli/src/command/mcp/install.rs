@@ -27,7 +27,7 @@ pub(crate) enum To {
     /// The proxy.
     Proxy,
     /// The server itself.
-    ServerEntry,
+    Server,
 }
 
 pub(crate) fn change_servers(
@@ -102,7 +102,7 @@ fn change(
                 _ => with_proxy(text, found.places, adapter.json_dialect(), &proxy),
             }
         }
-        To::ServerEntry => match found.format {
+        To::Server => match found.format {
             ServersFormat::Toml => mcp_servers_toml::without_proxy(text, found.places),
             _ => without_proxy(text, found.places),
         },
@@ -137,7 +137,7 @@ fn about(said: &mut String, server: &ServerEntry, to: To) {
     let name = one_line(&server.name) + &project.unwrap_or_default();
     let _ = match (&server.change, to) {
         (ServerChange::Changed, To::Proxy) => writeln!(said, "  {GOOD}proxied  {GOOD:#} {name}"),
-        (ServerChange::Changed, To::ServerEntry) => writeln!(said, "  {GOOD}by itself{GOOD:#} {name}"),
+        (ServerChange::Changed, To::Server) => writeln!(said, "  {GOOD}by itself{GOOD:#} {name}"),
         (ServerChange::Unchanged, _) => writeln!(said, "  {DIM}as it is {DIM:#} {name}"),
         (ServerChange::Service, _) => {
             writeln!(said, "  {WARNING}left     {WARNING:#} {name}: a service; `hookhost mcp --http URL` proxies it")
