@@ -3,7 +3,9 @@
 use crate::agent::{Abilities, Agent};
 use crate::checks;
 use crate::event::HookCall;
+use crate::guarded::Guarded;
 use crate::json::Fields;
+use crate::mcp_servers::ServersFile;
 use crate::message::{Message, Unreadable};
 use crate::outcome::{Answer, Outcome};
 use crate::plan::{Context, JsonDialect, NotInstallable, Plan};
@@ -42,6 +44,10 @@ pub struct Adapter {
     pub(crate) headless: &'static [&'static str],
     /// JSON dialect of the agent's files.
     pub(crate) json_dialect: JsonDialect,
+    /// Returns the file that names MCP servers.
+    pub(crate) mcp_servers: fn(&Context<'_>) -> Option<ServersFile>,
+    /// Files, variables and words that decide if the agent's hooks run.
+    pub(crate) guarded: Guarded,
 }
 
 /// Functions that create the canary message for a command in a directory, and recognise a denial at a hook point.
@@ -70,6 +76,8 @@ impl Adapter {
             canary: None,
             headless: &[],
             json_dialect: JsonDialect::Strict,
+            mcp_servers: |_| None,
+            guarded: Guarded::NONE,
         }
     }
 
@@ -148,6 +156,12 @@ impl Adapter {
     /// If the agent has no such files in this scope.
     pub fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable> {
         (self.install)(context)
+    }
+
+    /// Returns the file in which the agent names MCP servers in this scope; `None` if unknown.
+    #[must_use]
+    pub fn mcp_servers(&self, context: &Context<'_>) -> Option<ServersFile> {
+        (self.mcp_servers)(context)
     }
 
     /// Returns the JSON dialect of the agent's files.

@@ -9,7 +9,7 @@ use hookhost_contract::EventKind;
 use hookhost_contract::action::ActionMap;
 use serde_json::{Map, Value};
 
-/// KeysVisitor that occur in messages about a tool call, for all agents.
+/// Keys that occur in messages about a tool call, for all agents.
 const CALL_KEYS: &[&str] = &[
     "tool_name",
     "toolName",

@@ -46,13 +46,6 @@ impl FurtherEvent {
     pub fn new(point: impl Into<String>, event: HookEvent) -> Self {
         Self { point: point.into(), once: None, event }
     }
-
-    /// Sets the key of the event within its session.
-    #[must_use]
-    pub fn once(mut self, once: impl Into<String>) -> Self {
-        self.once = Some(once.into());
-        self
-    }
 }
 
 impl HookCall {

@@ -1,8 +1,11 @@
-//! Adapters for other people's agents: they turn an agent's message into an event, and the outcome into a reply that
-//! the agent understands.
+//! Other people's agents: turns an agent's message into an event and the outcome into a reply that the agent
+//! understands, and installs the hook in the agent's settings.
 //!
-//! The crate is pure: it reads no file, opens no socket and asks no plugin. So it is small enough for the hook program,
-//! which can deny a call in the agent's own format even if no resident host answers.
+//! All modules except [`install`] are pure: they read no file, open no socket and ask no plugin. The hook program uses
+//! these alone, so it stays small, and can deny a call in the agent's own format even if no resident host answers.
+//!
+//! A new agent is one file in `agents/`, one line in the list of [`agents::all`], and its tools in
+//! `hookhost_contract::action`.
 //!
 //! Data flows down this list and never back up:
 //!

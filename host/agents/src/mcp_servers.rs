@@ -12,14 +12,14 @@ pub struct ServersFile {
     pub path: PathBuf,
     /// The keys that lead to the objects, outermost first. [`ANY_KEY`] stands for every key.
     pub places: &'static [&'static [&'static str]],
-    /// ServersFormat of the file.
+    /// Format of the file.
     pub format: ServersFormat,
 }
 
 /// Stands for any key of an object in [`ServersFile::places`].
 pub const ANY_KEY: &str = "*";
 
-/// ServersFormat of a file.
+/// Format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ServersFormat {
@@ -53,50 +53,18 @@ pub fn looks_like_proxy(words: &[String]) -> bool {
         && matches!(between, [mcp, name, _, end] if mcp == "mcp" && name == "--name" && end == "--")
 }
 
-const MCP_SERVERS: &[&[&str]] = &[&["mcpServers"]];
+impl ServersFile {
+    /// Creates a JSON file with servers at the usual key.
+    pub(crate) fn json(path: PathBuf) -> Self {
+        Self { path, places: &[&["mcpServers"]], format: ServersFormat::Json }
+    }
 
-/// Claude Code keeps servers of the local scope, its default, below the path of the project.
-const WITH_PROJECTS: &[&[&str]] = &[&["mcpServers"], &["projects", ANY_KEY, "mcpServers"]];
-
-const TOML_SERVERS: &[&[&str]] = &[&["mcp_servers"]];
-
-const OPENCODE: &[&[&str]] = &[&["mcp"]];
-
-/// Returns the file of this agent in this scope; `None` if unknown.
-#[must_use]
-pub fn file(agent: &str, context: &Context<'_>) -> Option<ServersFile> {
-    let of_user = context.scope == Scope::User;
-    let directory = match context.scope {
-        Scope::User => context.home,
-        Scope::Project => context.project,
-        Scope::Managed => return None,
-    };
-    let (path, places) = match agent {
-        "claude-code" if of_user => {
-            let directory = (context.variable)("CLAUDE_CONFIG_DIR");
-            (directory.as_deref().unwrap_or(context.home).join(".claude.json"), WITH_PROJECTS)
+    /// Returns the JSON file that has the same path below the user's home and below a project.
+    pub(crate) fn in_both(context: &Context<'_>, path: &str) -> Option<Self> {
+        match context.scope {
+            Scope::User => Some(Self::json(context.home.join(path))),
+            Scope::Project => Some(Self::json(context.project.join(path))),
+            Scope::Managed => None,
         }
-        "claude-code" => (context.project.join(".mcp.json"), MCP_SERVERS),
-        "codex" if of_user => {
-            let path = context.directory("CODEX_HOME", ".codex").join("config.toml");
-            return Some(ServersFile { path, places: TOML_SERVERS, format: ServersFormat::Toml });
-        }
-        "codex" => {
-            let path = context.project.join(".codex/config.toml");
-            return Some(ServersFile { path, places: TOML_SERVERS, format: ServersFormat::Toml });
-        }
-        "copilot-cli" if of_user => {
-            (context.directory("COPILOT_HOME", ".copilot").join("mcp-config.json"), MCP_SERVERS)
-        }
-        "cursor" => (directory.join(".cursor/mcp.json"), MCP_SERVERS),
-        "droid" => (directory.join(".factory/mcp.json"), MCP_SERVERS),
-        "gemini-cli" => (directory.join(".gemini/settings.json"), MCP_SERVERS),
-        "kiro" => (directory.join(".kiro/settings/mcp.json"), MCP_SERVERS),
-        "opencode" if of_user => (context.home.join(".config/opencode/opencode.json"), OPENCODE),
-        "opencode" => (context.project.join("opencode.json"), OPENCODE),
-        "qwen-code" => (directory.join(".qwen/settings.json"), MCP_SERVERS),
-        "windsurf" if of_user => (context.home.join(".codeium/windsurf/mcp_config.json"), MCP_SERVERS),
-        _ => return None,
-    };
-    Some(ServersFile { path, places, format: ServersFormat::Json })
+    }
 }

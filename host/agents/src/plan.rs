@@ -91,8 +91,7 @@ impl Context<'_> {
         flags
     }
 
-    /// Returns the hook's command line for a shell. A word with other characters than letters, digits and `/._-=+:@` is
-    /// quoted.
+    /// Returns the hook's command line for a shell.
     #[must_use]
     pub fn command(&self, agent: &Agent, point: &str) -> String {
         self.words(agent, point).iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
@@ -135,7 +134,8 @@ impl std::fmt::Debug for Context<'_> {
     }
 }
 
-fn quoted(word: &str) -> String {
+/// Returns a word for a shell, in quotes if it has other characters than letters, digits and `/._-=+:@`.
+pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=+:@".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();

@@ -336,7 +336,7 @@ mod tests {
     use hookhost_contract::{Action, ShellCommand, ShellDialect, ToolOrigin};
     use serde_json::{Value, json};
 
-    /// What rules see of each reading, and whether the agent says what it does.
+    /// Returns the action of each reading, and true if the agent says what the call does.
     fn actions(readings: &Readings) -> (Vec<Action>, bool) {
         let map = ActionMap::default();
         let action = |reading: &super::Reading| {

@@ -5,18 +5,9 @@
 //! server handles the envelope: JSON-RPC, handshake, signatures, replays, the chain of hashes. The Guardian's address
 //! is part of the agent's deployment, so hookhost edits none of its files.
 
-use crate::adapter::Adapter;
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
+use super::prelude::*;
 use crate::claude_shape::is_media;
-use crate::event::{AgentSession, FurtherEvent, HookCall, HookEvent, ToolUse};
-use crate::json::Fields;
-use crate::message::{Message, Unreadable};
-use crate::outcome::{Answer, Outcome};
-use crate::plan::{Context, NotInstallable, Plan};
-use crate::reason;
-use crate::reply::Reply;
-use hookhost_contract::{Cause, EventKind, Json, Rejection, ToolResult};
-use serde_json::{Map, Value, json};
+use hookhost_contract::{Cause, Json, Rejection};
 
 /// Timeout of an Observed Agent for a decision, in seconds. The handshake announces it.
 const TIMEOUT: u16 = 30;

@@ -6,18 +6,10 @@
 //! `body.choices`. The keys of `action` in a reply distinguish an approval, a changed body and a denial. The operator
 //! owns the gateway's configuration, so hookhost edits none of its files.
 
-use crate::adapter::Adapter;
-use crate::agent::{Agent, Coverage};
+use super::prelude::*;
 use crate::agents::gateway::{
     ConversationMessage, MessageDecision, MessagePart, POINTS, call, call_of, calls_of, decide,
 };
-use crate::event::{AgentSession, HookCall, HookEvent};
-use crate::json::Fields;
-use crate::message::{Message, Unreadable};
-use crate::outcome::Outcome;
-use crate::plan::{Context, NotInstallable, Plan};
-use crate::reply::Reply;
-use serde_json::{Value, json};
 
 static AGENT: Agent = Agent {
     name: "agentgateway",

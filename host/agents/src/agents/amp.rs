@@ -4,16 +4,9 @@
 //! An event is one object; the plugin adds `type`. Amp loads each file in its plugin directories that begins with a
 //! certain comment.
 
-use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
+use super::prelude::*;
 use crate::agents::own_plugin;
 use crate::agents::own_plugin::{PluginMessage, Runtime, TELLS, file};
-use crate::event::{HookCall, HookEvent, ToolUse};
-use crate::json::Fields;
-use crate::message::{Message, Unreadable};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan};
-use hookhost_contract::{EventKind, ToolResult};
-use serde_json::Value;
 
 /// Amp runs tools without asking its user, unless a rule of its own says so. A plugin's approval skips no such rule.
 const BEFORE_TOOL: Abilities = Abilities { rejects: true, changes: true, responds: true, ..TELLS };
@@ -52,7 +45,18 @@ static AGENT: Agent = Agent {
     ],
 };
 
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "plugins of the user, and settings",
+    files: &[".amp/plugins/**", ".amp/settings*.json*"],
+    in_home: &[".config/amp/plugins/**", ".config/amp/settings*.json*"],
+    variables: &[("AMP_SETTINGS_FILE", "")],
+    unhooked: &[HookBypass::Option("--settings-file")],
+    ..Guarded::NONE
+};
+
 pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
     neutral: own_plugin::neutral,
     headless: &["amp", "--plugin-ready-timeout", "30", "-x", PROMPT_WORD],
     ..Adapter::new(&AGENT, decode, own_plugin::encode, |point, why| own_plugin::fail(&AGENT, point, why), install)

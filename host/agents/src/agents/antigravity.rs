@@ -5,23 +5,11 @@
 //! without it, Antigravity asks its user about each call. The outermost keys of its `hooks.json` are names of hooks.
 //! The file is strict JSON, and each timeout is an integer.
 
-use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
-use crate::canary::SESSION;
+use super::prelude::*;
 use crate::checks::{has_call, misplaced_call};
 use crate::claude_shape::{
     StrictestReply, absolute, deny_twice, first, nonempty_reason, point_of, result, strictest, text,
 };
-use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
-use crate::json::Fields;
-use crate::message::{Message, Unreadable};
-use crate::outcome::{Answer, Outcome};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan, groups};
-use crate::reason;
-use crate::reply::Reply;
-use hookhost_contract::{EventKind, ToolResult};
-use serde_json::{Value, json};
-use std::path::Path;
 
 /// `force_ask` asks the user even about a call that was allowed before.
 const BEFORE_TOOL: Abilities = Abilities { asks: true, ..Abilities::REJECTS };
@@ -57,7 +45,15 @@ static AGENT: Agent = Agent {
     ],
 };
 
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "hooks.json of the user, and of a project",
+    files: &[".gemini/config/hooks.json", ".agents/hooks.json"],
+    ..Guarded::NONE
+};
+
 pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
     neutral: neutral,
     canary: Some((canary, denies)),
     headless: &["agy", "--dangerously-skip-permissions", "-p", PROMPT_WORD],

@@ -3,17 +3,9 @@
 //! Its format is that of [`claude_shape`](crate::claude_shape), with keys in snake case. It reads its hooks from
 //! `settings.json` of the user, the project or the machine.
 
-use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
-use crate::canary::SESSION;
+use super::prelude::*;
 use crate::claude_shape::{self, CONTEXT, Denial, MessageKeys, PROMPT, ReplyDialect, STOP, TELLS};
-use crate::event::HookCall;
-use crate::json::Fields;
-use crate::message::{Message, Unreadable};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan, groups, machine_path};
-use hookhost_contract::EventKind;
-use serde_json::{Value, json};
-use std::path::Path;
+use crate::mcp_servers::ANY_KEY;
 
 /// Abilities before a tool call. A result in place of the tool's is not possible. Without a user, a question counts as
 /// a denial, and the model reads the reason; so it is in the mode `bypassPermissions`, too, as tested with 2.1.330.
@@ -93,7 +85,35 @@ static AGENT: Agent = Agent {
     ],
 };
 
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "https://code.claude.com/docs/en/settings",
+    files: &[
+        ".claude/settings*.json",
+        ".claude/hookhost/**",
+        ".claude.json",
+        "/etc/claude-code/**",
+        "/Library/Application Support/ClaudeCode/**",
+        "C:/ProgramData/ClaudeCode/**",
+        "C:/Program Files/ClaudeCode/**",
+    ],
+    // The last two disable the agent's hooks.
+    variables: &[("CLAUDE_CONFIG_DIR", "~/.claude"), ("CLAUDE_CODE_SIMPLE", ""), ("CLAUDE_CODE_SAFE_MODE", "")],
+    packages: &["claude-code"],
+    unhooked: &[
+        HookBypass::Option("--bare"),
+        HookBypass::Option("--safe-mode"),
+        HookBypass::Option("--setting-sources"),
+        HookBypass::Word(r#"^(--settings=)?\s*\{[^}]*"disableAllHooks"\s*:\s*true"#),
+        // The output of a process substitution is unknown.
+        HookBypass::Words(r" --settings[ =]/(dev/fd|proc/[^/ ]+/fd)/"),
+    ],
+    ..Guarded::NONE
+};
+
 pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
+    mcp_servers,
     unsettled: Some(|call, why| claude_shape::unsettled(&AGENT, &DIALECT, call, why)),
     canary: Some((canary, |point, reply| claude_shape::denies(&AGENT, &DIALECT, point, reply))),
     headless: &["claude", "-p", PROMPT_WORD, "--allowedTools", "Bash"],
@@ -142,6 +162,20 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
         })
     });
     Ok(Plan::new(vec![FilePlan::Json { path, entries }]))
+}
+
+/// Claude Code keeps servers of the local scope, its default, below the path of the project.
+fn mcp_servers(context: &Context<'_>) -> Option<ServersFile> {
+    match context.scope {
+        Scope::User => {
+            let directory = (context.variable)("CLAUDE_CONFIG_DIR");
+            let path = directory.as_deref().unwrap_or(context.home).join(".claude.json");
+            let places = &[&["mcpServers"] as &[&str], &["projects", ANY_KEY, "mcpServers"]];
+            Some(ServersFile { places, ..ServersFile::json(path) })
+        }
+        Scope::Project => Some(ServersFile::json(context.project.join(".mcp.json"))),
+        Scope::Managed => None,
+    }
 }
 
 fn canary(command: &str, directory: &Path) -> (&'static str, Value) {

@@ -8,16 +8,10 @@
 //! A mod is a plugin, and a plugin comes from a marketplace. Hookhost writes a directory that is one, and names both in
 //! the settings.
 
-use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
+use super::prelude::*;
 use crate::agents::own_plugin;
 use crate::agents::own_plugin::{PROMPT, PluginMessage, Runtime, TELLS, file};
-use crate::event::{HookCall, HookEvent, ToolUse};
-use crate::json::{Arguments, Fields};
-use crate::message::{Message, Unreadable};
-use crate::plan::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope, machine_path};
-use hookhost_contract::{EventKind, ToolResult};
-use serde_json::{Value, json};
+use crate::json::Arguments;
 
 /// The agent asks its own permissions within the mods. A result in place of the tool's would need the shape of the
 /// tool's results.
@@ -63,7 +57,7 @@ pub(super) static ADAPTER: Adapter = Adapter {
     ..Adapter::new(&AGENT, decode, own_plugin::encode, |point, why| own_plugin::fail(&AGENT, point, why), install)
 };
 
-/// MessageKeys beside the arguments of a call that are no arguments, if `input` is missing.
+/// Keys beside the arguments of a call that are no arguments, if `input` is missing.
 const RESERVED: &[&str] = &["tool", "tool_use_id", "agentId", "consent"];
 
 fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {

@@ -6,19 +6,8 @@
 //! hook point of the file `PreToolUse` `tool_call`, and sends the arguments in their original form. A reply is always
 //! an object with `cancel`, and exit code 0: Cline ignores exit codes.
 
-use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
-use crate::canary::SESSION;
-use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
-use crate::json::{Arguments, Fields, value};
-use crate::message::{Message, Unreadable};
-use crate::outcome::{Answer, Outcome};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope};
-use crate::reason;
-use crate::reply::Reply;
-use hookhost_contract::{EventKind, ToolResult};
-use serde_json::{Map, Value, json};
-use std::path::{Path, PathBuf};
+use super::prelude::*;
+use crate::json::{Arguments, value};
 
 /// `cancel` ends the whole run, so every rejection does.
 const CANCELS: Abilities = Abilities { rejects: true, stops: true, adds_context: true, ..Abilities::NONE };
@@ -80,7 +69,17 @@ static AGENT: Agent = Agent {
     ],
 };
 
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "hook programs of the user, and of a project",
+    files: &[".cline/hooks/**", ".clinerules/hooks/**"],
+    in_home: &["Documents/Cline/Hooks/**"],
+    variables: &[("CLINE_DIR", "~/.cline")],
+    ..Guarded::NONE
+};
+
 pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
     neutral: neutral,
     unsettled: Some(unsettled),
     canary: Some((canary, denies)),

@@ -5,14 +5,9 @@
 //! schemas do not know, or with an empty reason, as a failed hook, and the call runs. It reads its hooks from
 //! `hooks.json`, and runs the hooks that a person has trusted.
 
-use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
-use crate::canary::SESSION;
+use super::prelude::*;
 use crate::claude_shape::{self, CONTEXT, Denial, MessageKeys, PROMPT, ReplyDialect, STOP, TELLS};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope, groups};
-use hookhost_contract::EventKind;
-use serde_json::{Value, json};
-use std::path::Path;
+use crate::mcp_servers::ServersFormat;
 
 /// Codex cannot ask before a call: it treats `ask`, `continue: false` and an `allow` without a change as a failed hook,
 /// and the call runs. It refuses a change that removes the string `command`; older versions let the unchanged call run.
@@ -64,7 +59,31 @@ static AGENT: Agent = Agent {
     ],
 };
 
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "https://developers.openai.com/codex/hooks",
+    files: &[
+        ".codex/hooks.json",
+        ".codex/config.toml",
+        ".codex/requirements.toml",
+        ".codex/managed_config.toml",
+        ".codex/.env",
+        "/etc/codex/**",
+    ],
+    variables: &[("CODEX_HOME", "~/.codex")],
+    unhooked: &[
+        HookBypass::Option("--dangerously-bypass-hook-trust"),
+        HookBypass::Option("--ignore-user-config"),
+        HookBypass::Operands("features disable hooks"),
+        HookBypass::Words(r#" --disable[ =](codex_)?hooks\b"#),
+        HookBypass::Words(r#"(^| |=)['"]?features\.(codex_)?hooks\s*=\s*['"]?false"#),
+    ],
+    ..Guarded::NONE
+};
+
 pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
+    mcp_servers,
     canary: Some((canary, |point, reply| claude_shape::denies(&AGENT, &DIALECT, point, reply))),
     headless: &["codex", "exec", "--skip-git-repo-check", PROMPT_WORD],
     ..Adapter::new(
@@ -99,6 +118,15 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     Ok(Plan::new(vec![FilePlan::Json { path, entries }])
         .step("Start Codex, type /hooks and trust the hooks of hookhost: until then Codex skips them")
         .step_in(context, Scope::Project, trust))
+}
+
+fn mcp_servers(context: &Context<'_>) -> Option<ServersFile> {
+    let path = match context.scope {
+        Scope::User => context.directory("CODEX_HOME", ".codex").join("config.toml"),
+        Scope::Project => context.project.join(".codex/config.toml"),
+        Scope::Managed => return None,
+    };
+    Some(ServersFile { path, places: &[&["mcp_servers"]], format: ServersFormat::Toml })
 }
 
 fn canary(command: &str, directory: &Path) -> (&'static str, Value) {

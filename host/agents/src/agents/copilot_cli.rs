@@ -7,21 +7,10 @@
 //! An empty reply is neutral. A denial is JSON and exit code 2: the exit code alone denies, and the model reads the
 //! reason in the JSON. Copilot reads each JSON file in its hook directories, so the hook has its own file.
 
-use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
-use crate::canary::SESSION;
+use super::prelude::*;
 use crate::checks::misplaced_call;
 use crate::claude_shape::prompts;
-use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
-use crate::json::Fields;
-use crate::message::{Message, Unreadable};
-use crate::outcome::{Answer, Outcome};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope, machine_path};
-use crate::reason;
-use crate::reply::Reply;
-use hookhost_contract::{EventKind, Json, ToolResult};
-use serde_json::{Map, Value, json};
-use std::path::{Path, PathBuf};
+use hookhost_contract::Json;
 
 const CONTEXT: Abilities = Abilities { adds_context: true, ..Abilities::NONE };
 
@@ -95,7 +84,25 @@ static AGENT: Agent = Agent {
     ],
 };
 
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "https://docs.github.com/en/copilot/reference/hooks-reference",
+    files: &[
+        ".copilot/hooks/**",
+        ".copilot/config.json",
+        ".copilot/settings*.json",
+        ".github/hooks/**",
+        "/etc/github-copilot/**",
+        "C:/ProgramData/GitHub/Copilot/**",
+    ],
+    variables: &[("COPILOT_HOME", "~/.copilot")],
+    unhooked: &[HookBypass::Option("--config-dir")],
+    ..Guarded::NONE
+};
+
 pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
+    mcp_servers,
     canary: Some((canary, denies)),
     headless: &["copilot", "--allow-all-tools", "-p", PROMPT_WORD],
     ..Adapter::new(&AGENT, decode, encode, fail, install)
@@ -373,6 +380,11 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
 fn powershell(words: &[String]) -> String {
     let quoted = words.iter().map(|word| format!("'{}'", word.replace('\'', "''")));
     format!("& {}", quoted.collect::<Vec<_>>().join(" "))
+}
+
+fn mcp_servers(context: &Context<'_>) -> Option<ServersFile> {
+    let path = context.directory("COPILOT_HOME", ".copilot").join("mcp-config.json");
+    (context.scope == Scope::User).then(|| ServersFile::json(path))
 }
 
 fn canary(command: &str, directory: &Path) -> (&'static str, Value) {

@@ -3,18 +3,8 @@
 //! Its messages have the shape of Claude Code, with `event`. A reply is one flat object; `allow` skips the question to
 //! the user, so only an approval uses it. Crush reads its hooks from `crush.json` of the user or the project.
 
-use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
-use crate::canary::SESSION;
+use super::prelude::*;
 use crate::claude_shape::{self, MessageKeys, StrictestReply, denies_by_decision, nonempty_reason, strictest};
-use crate::event::HookCall;
-use crate::outcome::{Answer, Outcome};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan, elements};
-use crate::reason;
-use crate::reply::Reply;
-use hookhost_contract::EventKind;
-use serde_json::{Map, Value, json};
-use std::path::Path;
 
 /// Crush merges changed arguments into those of the call. `halt` ends the turn.
 const BEFORE_TOOL: Abilities = Abilities {
@@ -63,7 +53,17 @@ static AGENT: Agent = Agent {
     ],
 };
 
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "its configuration, which names its hooks",
+    files: &["crush.json", ".crush.json"],
+    in_home: &[".config/crush/**"],
+    variables: &[("CRUSH_GLOBAL_CONFIG", "~/.config/crush")],
+    ..Guarded::NONE
+};
+
 pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
     canary: Some((canary, denies)),
     headless: &["crush", "run", PROMPT_WORD],
     ..Adapter::new(

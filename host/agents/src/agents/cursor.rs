@@ -5,20 +5,10 @@
 //! exit code 0. A gate whose entry has `failClosed` treats an empty reply as a failure, so its reply is never empty.
 //! Cursor reads its hooks from `hooks.json` of the user, the project or the machine, and reloads a file that changes.
 
-use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
-use crate::canary::SESSION;
+use super::prelude::*;
 use crate::claude_shape::prompts;
-use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
-use crate::json::{Fields, value};
-use crate::message::{Message, Unreadable};
-use crate::outcome::{Answer, Outcome};
-use crate::plan::{Context, FilePlan, JsonEntry, NotInstallable, OnFailure, Plan, Scope, elements, machine_path};
-use crate::reason;
-use crate::reply::Reply;
-use hookhost_contract::{EventKind, ToolOrigin, ToolResult};
-use serde_json::{Map, Value, json};
-use std::path::{Path, PathBuf};
+use crate::json::value;
+use hookhost_contract::ToolOrigin;
 
 /// Only `preToolUse` accepts changed arguments. Replies never use `ask`: `preToolUse` accepts it without enforcing it,
 /// `subagentStart` treats it as a denial, and at `beforeShellExecution` and `beforeMCPExecution` the command-line agent
@@ -95,7 +85,21 @@ fn abilities(call: &HookCall) -> Abilities {
     }
 }
 
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "https://cursor.com/docs/hooks",
+    files: &[
+        ".cursor/hooks.json",
+        "/etc/cursor/hooks.json",
+        "/Library/Application Support/Cursor/hooks.json",
+        "C:/ProgramData/Cursor/hooks.json",
+    ],
+    ..Guarded::NONE
+};
+
 pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
+    mcp_servers: |context| ServersFile::in_both(context, ".cursor/mcp.json"),
     neutral: neutral,
     abilities: Some(abilities),
     canary: Some((canary, denies)),

@@ -3,14 +3,8 @@
 //! Its format is that of Claude Code; some messages have keys in camel case. Droid reads its hooks from `hooks.json`,
 //! whose outermost keys are the hook points.
 
-use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
-use crate::canary::SESSION;
+use super::prelude::*;
 use crate::claude_shape::{self, CONTEXT, Denial, MessageKeys, PROMPT, ReplyDialect, STOP, TELLS};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan, groups};
-use hookhost_contract::EventKind;
-use serde_json::{Value, json};
-use std::path::Path;
 
 /// `updatedInput` is only documented together with `allow`, which would skip the question to the user for a mere
 /// change.
@@ -46,7 +40,16 @@ static AGENT: Agent = Agent {
     ],
 };
 
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "https://docs.factory.ai/cli/configuration/hooks-guide",
+    files: &[".factory/hooks.json", ".factory/settings*.json"],
+    ..Guarded::NONE
+};
+
 pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
+    mcp_servers: |context| ServersFile::in_both(context, ".factory/mcp.json"),
     canary: Some((canary, |point, reply| claude_shape::denies(&AGENT, &DIALECT, point, reply))),
     headless: &["droid", "exec", "--auto", "low", PROMPT_WORD],
     ..Adapter::new(

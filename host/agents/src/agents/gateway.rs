@@ -13,14 +13,8 @@
 //! host gives the same answer as before. Rules get a text of the model in its response alone. System prompts belong to
 //! the operator.
 
-use crate::agent::{Abilities, HookPoint};
-use crate::event::{AgentSession, FurtherEvent, HookCall, HookEvent, ToolUse};
-use crate::json::{Arguments, Fields};
-use crate::message::Unreadable;
-use crate::outcome::{Answer, Outcome};
-use crate::reason;
-use hookhost_contract::{EventKind, ToolResult};
-use serde_json::{Value, json};
+use super::prelude::*;
+use crate::json::Arguments;
 use std::collections::HashMap;
 
 /// A text can be refused or replaced.
@@ -101,7 +95,7 @@ impl<'a> ConversationMessage<'a> {
     }
 }
 
-/// CallsById by identifier.
+/// Calls by identifier.
 pub(super) type CallsById = HashMap<String, ToolUse>;
 
 /// Returns the calls in a conversation, for the results that refer to them. A call that cannot be read is left out.

@@ -5,23 +5,12 @@
 //! a text would let the call run, so every reply but one is JSON with exit code 0: the denial at an unknown hook point.
 //! Gemini CLI reads its hooks from `settings.json` of the user, the project or the machine.
 
-use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
-use crate::canary::SESSION;
+use super::prelude::*;
 use crate::claude_shape::{
     self, CONTEXT, MessageKeys, PROMPT, ReplyDraft, STOP, StrictestReply, TELLS, nonempty_reason, nonempty_text,
     point_of, prompts, strictest,
 };
-use crate::event::{HookCall, HookEvent};
-use crate::json::Fields;
-use crate::message::{Message, Unreadable};
-use crate::outcome::{Answer, Outcome};
-use crate::plan::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope, groups, machine_path};
-use crate::reason;
-use crate::reply::Reply;
-use hookhost_contract::{EventKind, Inference, Totals};
-use serde_json::{Value, json};
-use std::path::Path;
+use hookhost_contract::{Inference, Totals};
 
 /// Gemini CLI merges changed arguments into those of the call. `allow` skips no question to the user, and a text for
 /// the model is dropped. Without a user, a question ends the run.
@@ -68,7 +57,30 @@ static AGENT: Agent = Agent {
     ],
 };
 
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "https://github.com/google-gemini/gemini-cli/tree/main/docs/hooks",
+    files: &[
+        ".gemini/settings.json",
+        ".gemini/.env",
+        ".gemini/trustedFolders.json",
+        "/etc/gemini-cli/**",
+        "/Library/Application Support/GeminiCli/**",
+        "C:/ProgramData/gemini-cli/**",
+    ],
+    variables: &[
+        ("GEMINI_CLI_HOME", ""),
+        ("GEMINI_CLI_SYSTEM_SETTINGS_PATH", ""),
+        ("GEMINI_CLI_SYSTEM_DEFAULTS_PATH", ""),
+        ("GEMINI_CLI_TRUSTED_FOLDERS_PATH", ""),
+    ],
+    packages: &["gemini-cli"],
+    ..Guarded::NONE
+};
+
 pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
+    mcp_servers: |context| ServersFile::in_both(context, ".gemini/settings.json"),
     neutral: neutral,
     canary: Some((canary, denies)),
     headless: &["gemini", "--yolo", "-p", PROMPT_WORD],
@@ -101,7 +113,7 @@ fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable
     Ok(call)
 }
 
-fn tool(event: &mut HookEvent) -> Option<&mut crate::event::ToolUse> {
+fn tool(event: &mut HookEvent) -> Option<&mut ToolUse> {
     match event {
         HookEvent::BeforeToolCall(tool) | HookEvent::AfterToolCall { call: tool, .. } => Some(tool),
         _ => None,

@@ -4,20 +4,8 @@
 //! error. goose treats output other than a decision as a failed hook, so the neutral reply is empty. It reads its hooks
 //! from Open Plugins, one directory each.
 
-use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
-use crate::canary::SESSION;
+use super::prelude::*;
 use crate::claude_shape::{denies_by_decision, prompts};
-use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
-use crate::json::Fields;
-use crate::message::{Message, Unreadable};
-use crate::outcome::{Answer, Outcome};
-use crate::plan::{Context, FilePlan, NotInstallable, OnFailure, Plan};
-use crate::reason;
-use crate::reply::Reply;
-use hookhost_contract::{EventKind, ToolResult};
-use serde_json::{Map, Value, json};
-use std::path::{Path, PathBuf};
 
 static AGENT: Agent = Agent {
     name: "goose",
@@ -56,7 +44,17 @@ static AGENT: Agent = Agent {
     ],
 };
 
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "plugins of the user, and its configuration",
+    files: &[".agents/plugins/**"],
+    in_home: &[".config/goose/**"],
+    variables: &[("GOOSE_PATH_ROOT", "")],
+    ..Guarded::NONE
+};
+
 pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
     canary: Some((canary, denies)),
     headless: &["goose", "run", "--no-session", "-t", PROMPT_WORD],
     ..Adapter::new(&AGENT, decode, encode, fail, install)

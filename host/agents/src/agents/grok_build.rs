@@ -4,18 +4,8 @@
 //! code 2 and `decision: "deny"`; `allow` means the same as an empty reply. Grok Build reads its hooks from each file
 //! of a directory, and one file belongs to hookhost.
 
-use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
-use crate::canary::SESSION;
-use crate::claude_shape::{self, MessageKeys, StrictestReply, denies_by_decision, deny_twice, strictest};
-use crate::event::HookCall;
-use crate::outcome::{Answer, Outcome};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope};
-use crate::reason;
-use crate::reply::Reply;
-use hookhost_contract::EventKind;
-use serde_json::{Map, Value, json};
-use std::path::Path;
+use super::prelude::*;
+use crate::claude_shape::{self, MessageKeys, denies_by_decision, deny_if_possible, deny_twice};
 
 static AGENT: Agent = Agent {
     name: "grok-build",
@@ -56,14 +46,22 @@ static AGENT: Agent = Agent {
     ],
 };
 
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "hook files of the user, and of a project",
+    files: &[".grok/hooks/**", ".grok/config.toml"],
+    ..Guarded::NONE
+};
+
 pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
     canary: Some((canary, denies)),
     headless: &["grok", "--always-approve", "-p", PROMPT_WORD],
     ..Adapter::new(
         &AGENT,
         |message, fields| claude_shape::decode(message, fields, &AGENT, &KEYS),
         encode,
-        fail,
+        |point, why| deny_if_possible(&AGENT, point, deny_twice(why)),
         install,
     )
 };
@@ -90,13 +88,6 @@ fn encode(_call: &HookCall, outcome: &Outcome) -> Reply {
     match &outcome.answer {
         Answer::Rejected(rejection) => deny_twice(&reason::rejected(rejection)),
         _ => Reply::empty(),
-    }
-}
-
-fn fail(point: Option<&str>, why: &str) -> Reply {
-    match strictest(&AGENT, point) {
-        StrictestReply::Deny(_) | StrictestReply::Unknown => deny_twice(why),
-        StrictestReply::Notify(_) | StrictestReply::Nothing => Reply::empty(),
     }
 }
 

@@ -5,18 +5,8 @@
 //! the reason on the standard error. At some hook points the model reads what the hook prints with exit code 0. Kiro
 //! 3.0 reads its hooks from each file of a directory, and one file belongs to hookhost.
 
-use crate::adapter::Adapter;
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
-use crate::canary::SESSION;
-use crate::claude_shape::{self, MessageKeys, StrictestReply, nonempty_reason, strictest};
-use crate::event::HookCall;
-use crate::outcome::{Answer, Outcome};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan};
-use crate::reason;
-use crate::reply::Reply;
-use hookhost_contract::EventKind;
-use serde_json::{Value, json};
-use std::path::Path;
+use super::prelude::*;
+use crate::claude_shape::{self, MessageKeys, deny_if_possible, nonempty_reason};
 
 /// The model reads the hook's output.
 const CONTEXT: Abilities = Abilities { adds_context: true, ..Abilities::NONE };
@@ -55,13 +45,22 @@ static AGENT: Agent = Agent {
     ],
 };
 
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "https://kiro.dev/docs/hooks, and the agents of its command line",
+    files: &[".kiro/hooks/**", ".kiro/agents/**"],
+    ..Guarded::NONE
+};
+
 pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
+    mcp_servers: |context| ServersFile::in_both(context, ".kiro/settings/mcp.json"),
     canary: Some((canary, denies)),
     ..Adapter::new(
         &AGENT,
         |message, fields| claude_shape::decode(message, fields, &AGENT, &KEYS),
         encode,
-        fail,
+        |point, why| deny_if_possible(&AGENT, point, Reply::exit_2(nonempty_reason(why))),
         install,
     )
 };
@@ -73,13 +72,6 @@ fn encode(_call: &HookCall, outcome: &Outcome) -> Reply {
     match &outcome.answer {
         Answer::Rejected(rejection) => Reply::exit_2(&reason::rejected(rejection)),
         _ => Reply { stdout: outcome.context.join("\n\n"), ..Reply::empty() },
-    }
-}
-
-fn fail(point: Option<&str>, why: &str) -> Reply {
-    match strictest(&AGENT, point) {
-        StrictestReply::Deny(_) | StrictestReply::Unknown => Reply::exit_2(nonempty_reason(why)),
-        StrictestReply::Notify(_) | StrictestReply::Nothing => Reply::empty(),
     }
 }
 

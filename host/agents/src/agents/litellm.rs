@@ -6,18 +6,10 @@
 //! `structured_messages` has the speaker of each. A reply names one of three actions. The operator owns the proxy's
 //! configuration, a YAML file, so hookhost edits none of its files.
 
-use crate::adapter::Adapter;
-use crate::agent::{Agent, Coverage};
+use super::prelude::*;
 use crate::agents::gateway::{
     ConversationMessage, MessageDecision, MessagePart, POINTS, call, call_of, calls_of, decide,
 };
-use crate::event::{AgentSession, HookCall, HookEvent};
-use crate::json::Fields;
-use crate::message::{Message, Unreadable};
-use crate::outcome::Outcome;
-use crate::plan::{Context, NotInstallable, Plan};
-use crate::reply::Reply;
-use serde_json::{Value, json};
 
 static AGENT: Agent = Agent {
     name: "litellm",

@@ -26,7 +26,29 @@ mod pi;
 mod qwen_code;
 mod windsurf;
 
+/// The names that most agents use.
+mod prelude {
+    pub(super) use crate::adapter::{Adapter, PROMPT_WORD};
+    pub(super) use crate::agent::{Abilities, Agent, Coverage, HookPoint};
+    pub(super) use crate::canary::SESSION;
+    pub(super) use crate::event::{AgentSession, FurtherEvent, HookCall, HookEvent, ToolUse};
+    pub(super) use crate::guarded::{Guarded, HookBypass};
+    pub(super) use crate::json::Fields;
+    pub(super) use crate::mcp_servers::ServersFile;
+    pub(super) use crate::message::{Message, Unreadable};
+    pub(super) use crate::outcome::{Answer, Outcome};
+    pub(super) use crate::plan::{
+        Context, FilePlan, JsonEntry, NotInstallable, OnFailure, Plan, Scope, elements, groups, machine_path,
+    };
+    pub(super) use crate::reason;
+    pub(super) use crate::reply::Reply;
+    pub(super) use hookhost_contract::{EventKind, ToolResult};
+    pub(super) use serde_json::{Map, Value, json};
+    pub(super) use std::path::{Path, PathBuf};
+}
+
 use crate::adapter::Adapter;
+use crate::guarded::{self, Guarded};
 use crate::json::keys;
 use crate::message::Message;
 
@@ -60,6 +82,14 @@ pub fn all() -> &'static [&'static Adapter] {
         &windsurf::ADAPTER,
     ];
     ALL
+}
+
+/// Returns all that decides if hooks run: what belongs to hookhost first, then to the agents by name, then to editors
+/// and the environment.
+#[must_use]
+pub fn guarded() -> Vec<Guarded> {
+    let of_agents = all().iter().map(|adapter| adapter.guarded).filter(|guarded| !guarded.owner.is_empty());
+    std::iter::once(guarded::HOOKHOST).chain(of_agents).chain([guarded::EDITORS, guarded::ENVIRONMENT]).collect()
 }
 
 /// Returns the agent of this name.

@@ -3,16 +3,9 @@
 //! OpenCode has no hooks, and runs each file in its plugin directories in its own process: `plugins/opencode.js` asks
 //! the hook program and follows its reply. An event is the `input` and the `output` that OpenCode passes to a plugin.
 
-use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
+use super::prelude::*;
 use crate::agents::own_plugin;
 use crate::agents::own_plugin::{PROMPT, PluginMessage, Runtime, TELLS, file};
-use crate::event::{HookCall, HookEvent, ToolUse};
-use crate::json::Fields;
-use crate::message::{Message, Unreadable};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan};
-use hookhost_contract::{EventKind, ToolResult};
-use serde_json::Value;
 
 /// The arguments change in place. A plugin can neither give a result in place of the tool's nor ask the user.
 const BEFORE_TOOL: Abilities = Abilities { rejects: true, changes: true, ..TELLS };
@@ -61,7 +54,24 @@ static AGENT: Agent = Agent {
     ],
 };
 
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "https://opencode.ai/docs/config, https://opencode.ai/docs/plugins",
+    files: &["opencode.json", "opencode.jsonc", ".opencode/plugin/**", ".opencode/plugins/**"],
+    in_home: &[".config/opencode/**"],
+    variables: &[
+        ("OPENCODE_CONFIG_DIR", "~/.config/opencode"),
+        ("OPENCODE_CONFIG", ""),
+        ("OPENCODE_CONFIG_CONTENT", ""),
+    ],
+    packages: &["opencode-ai"],
+    unhooked: &[HookBypass::Option("--pure")],
+    ..Guarded::NONE
+};
+
 pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
+    mcp_servers,
     neutral: own_plugin::neutral,
     headless: &["opencode", "run", PROMPT_WORD],
     ..Adapter::new(&AGENT, decode, own_plugin::encode, |point, why| own_plugin::fail(&AGENT, point, why), install)
@@ -103,7 +113,7 @@ fn event(point: &str, fields: &Fields, input: &Fields, info: &Fields) -> Result<
             HookEvent::AfterToolCall { call, result: ToolResult::text(output.text("output")?) }
         }
         ("permission.ask", _) => {
-            let call = ToolUse::new(input.id(&["callID"])?, input.text("type")?, Value::Object(serde_json::Map::new()));
+            let call = ToolUse::new(input.id(&["callID"])?, input.text("type")?, Value::Object(Map::new()));
             HookEvent::PermissionRequest(call)
         }
         ("experimental.session.compacting", _) => HookEvent::BeforeCompaction,
@@ -129,4 +139,13 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let content = file(&AGENT, context, Runtime::Node, "", PLUGIN);
     Ok(Plan::new(vec![FilePlan::whole(path, content)])
         .step("Start OpenCode again: it loads its plugins when it starts."))
+}
+
+fn mcp_servers(context: &Context<'_>) -> Option<ServersFile> {
+    let path = match context.scope {
+        Scope::User => context.home.join(".config/opencode/opencode.json"),
+        Scope::Project => context.project.join("opencode.json"),
+        Scope::Managed => return None,
+    };
+    Some(ServersFile { places: &[&["mcp"]], ..ServersFile::json(path) })
 }

@@ -4,18 +4,9 @@
 //! with the reason on standard output and standard error, because versions differ in which they read. The outermost
 //! keys of its `hooks.json` are the hook points in snake case.
 
-use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
-use crate::canary::SESSION;
-use crate::claude_shape::{self, MessageKeys, StrictestReply, denies_by_decision, deny_twice, prompts, strictest};
-use crate::event::HookCall;
-use crate::outcome::{Answer, Outcome};
-use crate::plan::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope, snake_case};
-use crate::reason;
-use crate::reply::Reply;
-use hookhost_contract::EventKind;
-use serde_json::{Value, json};
-use std::path::Path;
+use super::prelude::*;
+use crate::claude_shape::{self, MessageKeys, denies_by_decision, deny_if_possible, deny_twice, prompts};
+use crate::plan::snake_case;
 
 /// The agent's model reads a text.
 const CONTEXT: Abilities = Abilities { adds_context: true, ..Abilities::NONE };
@@ -50,14 +41,22 @@ static AGENT: Agent = Agent {
     ],
 };
 
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "https://docs.openhands.dev",
+    files: &[".openhands/hooks.json"],
+    ..Guarded::NONE
+};
+
 pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
     canary: Some((canary, denies)),
     headless: &["openhands", "--headless", "-t", PROMPT_WORD],
     ..Adapter::new(
         &AGENT,
         |message, fields| claude_shape::decode(message, fields, &AGENT, &KEYS),
         encode,
-        fail,
+        |point, why| deny_if_possible(&AGENT, point, deny_twice(why)),
         install,
     )
 };
@@ -79,13 +78,6 @@ fn encode(_call: &HookCall, outcome: &Outcome) -> Reply {
         Answer::GoOn(tasks) if !tasks.is_empty() => deny_twice(&prompts(tasks)),
         _ if outcome.context.is_empty() => Reply::empty(),
         _ => Reply::json(&json!({ "additionalContext": outcome.context.join("\n\n") })),
-    }
-}
-
-fn fail(point: Option<&str>, why: &str) -> Reply {
-    match strictest(&AGENT, point) {
-        StrictestReply::Deny(_) | StrictestReply::Unknown => deny_twice(why),
-        StrictestReply::Notify(_) | StrictestReply::Nothing => Reply::empty(),
     }
 }
 

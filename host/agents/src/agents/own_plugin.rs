@@ -5,17 +5,9 @@
 //! "event": EVENT}`, where EVENT is the agent's data. The reply is always a JSON object, with exit code 0; `reply.js`
 //! defines its keys.
 
-use crate::agent::{Abilities, Agent, TIMEOUT};
-use crate::event::{AgentSession, HookCall, HookEvent};
-use crate::json::Fields;
-use crate::message::{Message, Unreadable};
-use crate::outcome::{Answer, Outcome};
-use crate::plan::{Context, OnFailure};
-use crate::reason;
-use crate::reply::Reply;
-use hookhost_contract::{EventKind, Json};
-use serde_json::{Map, Value, json};
-use std::path::PathBuf;
+use super::prelude::*;
+use crate::agent::TIMEOUT;
+use hookhost_contract::Json;
 
 /// Timeout of a plugin for the hook program, in milliseconds.
 const TIMEOUT_MS: u32 = TIMEOUT as u32 * 1000;

@@ -4,16 +4,9 @@
 //! pi has no hooks, and runs each file in its extension directories in its own process: `plugins/pi.ts` asks the hook
 //! program and follows its reply. An event is one object with `type`.
 
-use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
+use super::prelude::*;
 use crate::agents::own_plugin;
 use crate::agents::own_plugin::{PROMPT, PluginMessage, Runtime, TELLS, file};
-use crate::event::{HookCall, HookEvent, ToolUse};
-use crate::json::Fields;
-use crate::message::{Message, Unreadable};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan};
-use hookhost_contract::{EventKind, ToolResult};
-use serde_json::Value;
 
 /// pi has no permissions, and asks nobody if no user is present. So hookhost never leaves a question to it.
 const BEFORE_TOOL: Abilities = Abilities { rejects: true, changes: true, stops: true, ..TELLS };
@@ -50,7 +43,18 @@ static AGENT: Agent = Agent {
     ],
 };
 
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "extensions of the user, and of a project, and its settings",
+    files: &[".pi/agent/extensions/**", ".pi/agent/settings.json", ".pi/extensions/**", ".pi/settings.json"],
+    variables: &[("PI_CODING_AGENT_DIR", "~/.pi/agent")],
+    packages: &["pi-coding-agent"],
+    unhooked: &[HookBypass::Option("--no-extensions"), HookBypass::Option("-ne")],
+    ..Guarded::NONE
+};
+
 pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
     neutral: own_plugin::neutral,
     headless: &["pi", "-p", PROMPT_WORD],
     ..Adapter::new(&AGENT, decode, own_plugin::encode, |point, why| own_plugin::fail(&AGENT, point, why), install)

@@ -3,18 +3,9 @@
 //! Its format is that of Claude Code; messages also have `timestamp` and `tool_call_id`. Qwen Code reads its hooks from
 //! `settings.json` of the user, the project or the machine.
 
-use crate::adapter::{Adapter, PROMPT_WORD};
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
+use super::prelude::*;
 use crate::agents::gemini_cli::hook;
-use crate::canary::SESSION;
 use crate::claude_shape::{self, CONTEXT, Denial, MessageKeys, PROMPT, ReplyDialect, STOP, TELLS};
-use crate::event::{HookCall, HookEvent};
-use crate::json::Fields;
-use crate::message::{Message, Unreadable};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan, Scope, groups, machine_path};
-use hookhost_contract::EventKind;
-use serde_json::{Value, json};
-use std::path::Path;
 
 /// Before a call, the agent ignores `updatedInput` and a text for the model, contrary to the documentation. Without a
 /// user, a question counts as a denial, and the model reads the reason. `continue: false` stops the call and not the
@@ -67,7 +58,28 @@ static AGENT: Agent = Agent {
     ],
 };
 
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "settings of the user, of a project and of the machine",
+    files: &[
+        ".qwen/settings*.json",
+        ".qwen/.env",
+        "/etc/qwen-code/**",
+        "/Library/Application Support/QwenCode/**",
+        "C:/ProgramData/qwen-code/**",
+    ],
+    variables: &[
+        ("QWEN_HOME", "~/.qwen"),
+        ("QWEN_CODE_SYSTEM_SETTINGS_PATH", ""),
+        ("QWEN_CODE_SYSTEM_DEFAULTS_PATH", ""),
+    ],
+    packages: &["qwen-code"],
+    ..Guarded::NONE
+};
+
 pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
+    mcp_servers: |context| ServersFile::in_both(context, ".qwen/settings.json"),
     canary: Some((canary, |point, reply| claude_shape::denies(&AGENT, &DIALECT, point, reply))),
     headless: &["qwen", "--yolo", "-p", PROMPT_WORD],
     ..Adapter::new(

@@ -4,19 +4,7 @@
 //! denies, with the reason on the standard error. It reads its hooks from `hooks.json` of the machine, the user and the
 //! workspace, and runs all of them in this order.
 
-use crate::adapter::Adapter;
-use crate::agent::{Abilities, Agent, Coverage, HookPoint};
-use crate::canary::SESSION;
-use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
-use crate::json::Fields;
-use crate::message::{Message, Unreadable};
-use crate::outcome::{Answer, Outcome};
-use crate::plan::{Context, FilePlan, NotInstallable, Plan, elements, machine_path};
-use crate::reason;
-use crate::reply::Reply;
-use hookhost_contract::{EventKind, ToolResult};
-use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use super::prelude::*;
 
 /// Timeout in seconds. The agent's own timeout is not documented. A person has less time than this to answer.
 const UNKNOWN: u16 = 30;
@@ -55,8 +43,25 @@ static AGENT: Agent = Agent {
     ],
 };
 
-pub(super) static ADAPTER: Adapter =
-    Adapter { canary: Some((canary, denies)), ..Adapter::new(&AGENT, decode, encode, fail, install) };
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "hooks.json of the user, of a project and of the machine",
+    files: &[
+        ".codeium/windsurf/hooks.json",
+        ".windsurf/hooks.json",
+        "/etc/windsurf/hooks.json",
+        "/Library/Application Support/Windsurf/hooks.json",
+        "C:/ProgramData/Windsurf/hooks.json",
+    ],
+    ..Guarded::NONE
+};
+
+pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
+    mcp_servers,
+    canary: Some((canary, denies)),
+    ..Adapter::new(&AGENT, decode, encode, fail, install)
+};
 
 fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
     // Every message of Windsurf has this field.
@@ -139,6 +144,11 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     // The user should see why a call was blocked.
     let hook = |point: &HookPoint| json!({ "command": context.command(&AGENT, point.name), "show_output": true });
     Ok(Plan::new(vec![FilePlan::Json { path, entries: elements(&AGENT, hook) }]))
+}
+
+fn mcp_servers(context: &Context<'_>) -> Option<ServersFile> {
+    let path = context.home.join(".codeium/windsurf/mcp_config.json");
+    (context.scope == Scope::User).then(|| ServersFile::json(path))
 }
 
 fn canary(command: &str, directory: &Path) -> (&'static str, Value) {

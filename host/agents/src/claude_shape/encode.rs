@@ -126,6 +126,15 @@ fn refuse(
     }
 }
 
+/// Returns `denial` if the agent accepts a denial at this hook point or if the hook point is unknown; otherwise the empty
+/// reply. For agents without another reply.
+pub(crate) fn deny_if_possible(agent: &'static Agent, point: Option<&str>, denial: Reply) -> Reply {
+    match strictest(agent, point) {
+        StrictestReply::Deny(_) | StrictestReply::Unknown => denial,
+        StrictestReply::Notify(_) | StrictestReply::Nothing => Reply::empty(),
+    }
+}
+
 /// Returns true if an agent treats the reply as a denial. With exit code 2 the agent reads only the standard error. The
 /// part for a hook point counts only with that hook point's name.
 pub(crate) fn denies(agent: &Agent, dialect: &ReplyDialect, point: &str, reply: &Reply) -> bool {

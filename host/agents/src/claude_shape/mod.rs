@@ -8,8 +8,8 @@ mod shaped;
 
 pub(crate) use decode::{MessageKeys, absolute, decode, first, point_of, result, text};
 pub(crate) use encode::{
-    Denial, ReplyDialect, ReplyDraft, StrictestReply, denies, denies_by_decision, deny_twice, encode, fail,
-    nonempty_reason, nonempty_text, prompts, strictest, unsettled,
+    Denial, ReplyDialect, ReplyDraft, StrictestReply, denies, denies_by_decision, deny_if_possible, deny_twice, encode,
+    fail, nonempty_reason, nonempty_text, prompts, strictest, unsettled,
 };
 pub(crate) use shaped::is_media;
 

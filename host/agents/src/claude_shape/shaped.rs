@@ -7,20 +7,20 @@ use serde_json::{Map, Value, json};
 const PLACES: &[&str] =
     &["/stdout", "/file/content", "/content", "/result", "/text", "/output", "/message", "/error", "/filePath"];
 
-/// MessageKeys whose value is the kind of the result. A short word there is no content, and the shape would be another without
+/// Keys whose value is the kind of the result. A short word there is no content, and the shape would be another without
 /// it.
 const KINDS: &[&str] = &["type", "mode", "status", "kind"];
 
 /// Maximum length of a kind, in bytes; a longer text is content.
 const MAX_KIND: usize = 32;
 
-/// MessageKeys of copies of the output, which the agent would show in place of the replaced output.
+/// Keys of copies of the output, which the agent would show in place of the replaced output.
 const COPIES: &[&str] = &["persistedOutputPath", "persistedOutputSize"];
 
 /// Kinds of blocks that are no text.
 const MEDIA: &[&str] = &["image", "audio", "video", "document", "pdf", "resource", "parts"];
 
-/// MessageKeys whose text encodes the bytes of a file. A sentence there would be read as bytes.
+/// Keys whose text encodes the bytes of a file. A sentence there would be read as bytes.
 const BYTES: &[&str] = &["base64", "data", "blob", "bytes"];
 
 /// Returns `original` with `text` as its only content, and true if there was a place for the text. A picture becomes a

@@ -20,7 +20,7 @@ const SHARED: &[&str] = &[
     "Library/Application Support",
 ];
 
-/// AgentTraces of an installed agent.
+/// Traces of an installed agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AgentTraces {

@@ -52,13 +52,7 @@ pub fn run(
     input: &[u8],
     timeout: Duration,
 ) -> Result<ProgramOutput, ProgramError> {
-    let (program, arguments) = words.split_first().ok_or_else(|| io::Error::other("no program is named"))?;
-    let mut command = Command::new(program);
-    command.args(arguments).current_dir(directory).envs(variables.iter().copied());
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    let mut child = command.spawn()?;
+    let mut child = start(words, directory, variables, Stdio::piped())?;
     let began = Instant::now();
     write(&mut child, input.to_vec());
     let (stdout, stderr) = (reader(child.stdout.take()), reader(child.stderr.take()));
@@ -85,13 +79,7 @@ pub fn converse<T>(
     timeout: Duration,
     wanted: impl Fn(&str) -> Option<T>,
 ) -> Option<T> {
-    let (program, arguments) = words.split_first()?;
-    let mut command = Command::new(program);
-    command.args(arguments).current_dir(directory).envs(variables.iter().copied());
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    let mut child = command.spawn().ok()?;
+    let mut child = start(words, directory, variables, Stdio::null()).ok()?;
     let until = Instant::now() + timeout;
     let stdout = reader(child.stdout.take());
     let mut stdin = child.stdin.take();
@@ -110,6 +98,17 @@ pub fn converse<T>(
     kill(&mut child);
     let _ = child.wait();
     found
+}
+
+/// Starts a program in a process group of its own.
+fn start(words: &[OsString], directory: &Path, variables: &[(&str, &OsStr)], stderr: Stdio) -> io::Result<Child> {
+    let (program, arguments) = words.split_first().ok_or_else(|| io::Error::other("no program is named"))?;
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(directory).envs(variables.iter().copied());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    command.spawn()
 }
 
 /// Writes in a thread, because the program may not read.

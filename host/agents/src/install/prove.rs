@@ -245,7 +245,7 @@ mod tests {
 
     const NO: &str = r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny"}}'"#;
 
-    /// What is shown of a hook that is this script, with the call in `$call`.
+    /// Returns the proof about a hook that is this script, with the call in `$call`.
     fn shown(script: &str) -> super::Proof {
         let directory = tempfile::tempdir().unwrap();
         let program = directory.path().join("hookhost-hook");

@@ -1,6 +1,7 @@
 //! People's files, read once, and replaced as a whole or not at all.
 
 use crate::install::error::FileRefusal;
+use crate::plan::quoted;
 use data_encoding::HEXLOWER;
 use hookhost_files::{Guard, Links};
 use sha2::{Digest as _, Sha256};
@@ -99,7 +100,8 @@ impl SettingsFile {
     pub fn check_writable(&self) -> Result<(), FileRefusal> {
         let Some(found) = &self.found else { return Ok(()) };
         if found.mode & 0o200 == 0 {
-            let next = format!("if it is to be changed, `chmod u+w {}`, and try again", quoted(&self.real));
+            let next =
+                format!("if it is to be changed, `chmod u+w {}`, and try again", quoted(&self.real.to_string_lossy()));
             return Err(FileRefusal::new(&self.named, "is read-only", next));
         }
         Ok(())
@@ -338,13 +340,6 @@ fn check_owner(named: &Path, real: &Path, is_linked: bool, metadata: &Metadata) 
 #[cfg(not(unix))]
 fn check_owner(_: &Path, _: &Path, _: bool, _: &Metadata) -> Result<(), FileRefusal> {
     Ok(())
-}
-
-/// Returns a path as a word for a shell.
-pub(crate) fn quoted(path: &Path) -> String {
-    let path = path.to_string_lossy();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=+:@".contains(c);
-    if path.chars().all(is_plain) { path.into_owned() } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
 #[cfg(all(test, unix))]

@@ -11,7 +11,7 @@ const FILE: &str = "/project/a.rs";
 const URL: &str = "https://example.com/";
 const TASK: &str = "look for the parser";
 
-/// How an agent spells the six calls: a shell command, a file written, a file read, a page fetched, a tool of an MCP server, and a
+/// The six calls as an agent spells them: a shell command, a file written, a file read, a page fetched, a tool of an MCP server, and a
 /// sub-agent. `Err` says why there is no such call.
 pub(crate) type Spelt = [Result<(&'static str, Value), &'static str>; 6];
 

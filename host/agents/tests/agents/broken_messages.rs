@@ -1,4 +1,4 @@
-//! What is not a message is refused with a sentence, and nothing panics.
+//! Bytes that are no message are refused with a sentence, and nothing panics.
 
 use crate::goldens::fixtures;
 use hookhost_agents::{HookEvent, Message, all, by_name, detect};

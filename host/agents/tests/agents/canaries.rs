@@ -108,7 +108,7 @@ fn object(value: &[u8]) -> Map<String, Value> {
 
 #[test]
 fn a_canary_has_the_keys_of_a_message_that_the_agent_was_seen_or_is_documented_to_send() {
-    /// What a canary lacks: the number of the call.
+    /// The key that a canary lacks: the number of the call.
     const NUMBERS: &[&str] = &["tool_use_id", "tool_call_id"];
     for (adapter, _, bytes) in canaries(canary::DENIED, Path::new("/project")) {
         let name = adapter.agent().name;

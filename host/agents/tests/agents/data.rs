@@ -1,4 +1,4 @@
-//! What is known of each agent, against its fixtures; and what is installed.
+//! The data of each agent, against its fixtures and its installed files.
 
 use crate::goldens::{Fixture, fixtures};
 use crate::judge::AGENTS;

@@ -25,12 +25,12 @@ pub(crate) struct Fixture {
     pub(crate) input: Value,
     /// The event that it means.
     pub(crate) means: String,
-    /// What the event is about: the tool and its arguments, or the text.
+    /// The content of the event: the tool and its arguments, or the text.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     about: Value,
     /// The reply to each outcome.
     replies: Map<String, Value>,
-    /// What else the message means, and the replies to each outcome of that part, where nothing is said about the others.
+    /// The further parts of the message, and the replies to each outcome of a part if nothing is said about the others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     further: Vec<Further>,
 }

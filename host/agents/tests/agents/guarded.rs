@@ -1,22 +1,27 @@
-//! What decides under which rules an agent runs is guarded: the plugins that protect the session have a table of it, which is made of
-//! what the adapters know.
+//! The plugins that protect a session guard the files, variables and words that determine an agent's rules. Their table is generated
+//! from the adapters.
 //!
 //! `HOOKHOST_WRITE_GOLDENS=1 cargo test -p hookhost-agents guarded` writes the table and the parts of the rules.
 
 use hookhost_agents::agents;
-use hookhost_agents::guarded::{self, Guarded, HookBypass};
-use hookhost_agents::mcp_servers;
+use hookhost_agents::guarded::{Guarded, HookBypass};
 use hookhost_agents::plan::{Context, OnFailure, Scope};
 use shell_syntax::guarded::Reach;
 use shell_syntax::path::{Normal, clean};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 const HOME: &str = "/home/me";
 const PROJECT: &str = "/work/project";
 const TABLE: &str = "shell-syntax/guarded.toml";
 const RULES: &str = "shell-guard/rules/catalogues/self-defence.toml";
+
+fn guarded() -> &'static [Guarded] {
+    static ALL: LazyLock<Vec<Guarded>> = LazyLock::new(agents::guarded);
+    &ALL
+}
 
 /// The files that `hookhost install` writes, with hooks or with proxies, and the agent that each is of.
 fn installed() -> Vec<(&'static str, PathBuf)> {
@@ -35,13 +40,13 @@ fn installed() -> Vec<(&'static str, PathBuf)> {
             };
             let plan = adapter.install(&context).map(|plan| plan.files).unwrap_or_default();
             files.extend(plan.iter().map(|file| (name, file.path().to_owned())));
-            files.extend(mcp_servers::file(name, &context).map(|file| (name, file.path)));
+            files.extend(adapter.mcp_servers(&context).map(|file| (name, file.path)));
         }
     }
     files
 }
 
-/// As the table has it, from the home, from the project or from the root.
+/// Returns the path as it stands in the table: relative to the home or to the project, or absolute.
 fn row(path: &Path) -> String {
     let below = path.strip_prefix(HOME).or_else(|_| path.strip_prefix(PROJECT)).unwrap_or(path);
     below.to_string_lossy().into_owned()
@@ -101,7 +106,7 @@ fn table() -> String {
 "
     .to_owned();
     let installed = installed();
-    for guarded in guarded::all() {
+    for guarded in guarded() {
         writeln!(text, "\n[[owner]]\nname = {:?}\nsource = {:?}", guarded.owner, guarded.source).unwrap();
         let own = |paths: &[&str]| paths.iter().map(|&path| path.to_owned()).collect::<Vec<_>>();
         let (mut files, mut in_home) = (own(guarded.files), own(guarded.in_home));
@@ -129,7 +134,7 @@ fn table() -> String {
 /// The names by which an agent is started.
 fn programs(owner: &str) -> Vec<String> {
     let adapter = agents::by_name(owner).map(|adapter| adapter.agent().programs).unwrap_or_default();
-    let packages = guarded::all().iter().filter(|guarded| guarded.owner == owner).flat_map(|guarded| guarded.packages);
+    let packages = guarded().iter().filter(|guarded| guarded.owner == owner).flat_map(|guarded| guarded.packages);
     let packages = packages.flat_map(|package| [(*package).to_owned(), format!("{package}@*")]);
     adapter.iter().flat_map(|program| [(*program).to_owned(), format!("{program}@*")]).chain(packages).collect()
 }
@@ -137,14 +142,14 @@ fn programs(owner: &str) -> Vec<String> {
 fn all_programs() -> Vec<String> {
     let mut all: Vec<String> = ["hookhost", "hookhost-hook"].map(str::to_owned).into();
     all.extend(
-        guarded::all().iter().filter(|guarded| guarded.owner != "hookhost").flat_map(|guarded| programs(guarded.owner)),
+        guarded().iter().filter(|guarded| guarded.owner != "hookhost").flat_map(|guarded| programs(guarded.owner)),
     );
     all
 }
 
 /// The variables that lead an agent, and no other program, elsewhere.
 fn variables() -> String {
-    let names = guarded::all().iter().flat_map(|guarded| guarded.variables).map(|(name, _)| *name);
+    let names = guarded().iter().flat_map(|guarded| guarded.variables).map(|(name, _)| *name);
     names.collect::<Vec<_>>().join("|")
 }
 
@@ -179,7 +184,7 @@ fn of_environment() -> String {
 /// The matches of the rule `self.agent_hooks`.
 fn of_hooks() -> String {
     let mut text = String::new();
-    for guarded in guarded::all() {
+    for guarded in guarded() {
         let (mut options, mut operands, mut further) = (Vec::new(), Vec::new(), Vec::new());
         for unhooked in guarded.unhooked {
             match unhooked {
@@ -272,7 +277,7 @@ fn each_variable_that_leads_an_installation_elsewhere_is_in_the_table() {
                 variable: &variable,
             };
             let _ = adapter.install(&context);
-            let _ = mcp_servers::file(adapter.agent().name, &context);
+            let _ = adapter.mcp_servers(&context);
         }
         // Those of the system are in the rule by themselves.
         for name in asked.take().iter().filter(|name| !name.starts_with("XDG_")) {

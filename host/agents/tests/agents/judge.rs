@@ -1,4 +1,4 @@
-//! What each agent does with a reply, written from its documents and from what it was seen to do, without a look at the
+//! The reaction of each agent to a reply, written from its documents and from what it was seen to do, without a look at the
 //! encoders. `effects.json` has replies of which the effect is known.
 
 use hookhost_agents::Reply;
@@ -58,7 +58,7 @@ pub(crate) const AGENTS: &[&str] = &[
     "qwen-code",
 ];
 
-/// Whether the agent does not do what it asked about; of a result: whether its model does not get it.
+/// Returns true if the agent does not do what it asked about, or if its model does not get the result.
 pub(crate) fn denies(agent: &str, point: &str, input: &Value, reply: &Reply) -> bool {
     let json = serde_json::from_str::<Value>(&reply.stdout).ok();
     let json = json.and_then(|value| value.as_object().cloned());
@@ -151,7 +151,7 @@ fn codex_keys(point: &str) -> (&'static [&'static str], &'static [&'static str])
     }
 }
 
-/// Whether Codex takes the reply at all: one unknown key, and it is a hook that failed.
+/// Returns true if Codex accepts the reply: a reply with an unknown key is a failed hook.
 pub(crate) fn codex_takes(point: &str, reply: &Reply) -> bool {
     if reply.stdout.is_empty() {
         return true;

@@ -1,9 +1,9 @@
-//! What each agent does with a reply, as its documents and reports say it: written apart from the adapters, to judge them.
+//! The reaction of each agent to a reply, from its documents and from reports: written apart from the adapters, to judge them.
 
 use hookhost_agents::Reply;
 use serde_json::Value;
 
-/// Whether the agent does not do, or does not use, what it asked about at this hook point. `told` is the text that the event was
+/// Returns true if the agent does not do, or does not use, what it asked about at this hook point. `told` is the text that the event was
 /// about, if it was about one. `None` where the model does not know the agent.
 pub(crate) fn denies(agent: &str, point: &str, reply: &Reply, told: &str) -> Option<bool> {
     let json = serde_json::from_str::<Value>(&reply.stdout).unwrap_or_default();
@@ -56,7 +56,7 @@ pub(crate) fn denies(agent: &str, point: &str, reply: &Reply, told: &str) -> Opt
     })
 }
 
-/// Whether the agent continues after it wanted to stop.
+/// Returns true if the agent continues after it wanted to stop.
 pub(crate) fn continues(agent: &str, reply: &Reply) -> bool {
     let json = serde_json::from_str::<Value>(&reply.stdout).unwrap_or_default();
     let has = |key: &str| json.get(key).is_some();

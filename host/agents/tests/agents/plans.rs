@@ -1,4 +1,4 @@
-//! What has to be in which files: paths with any characters reach the hook program as they are.
+//! The required contents of files: paths with any characters reach the hook program as they are.
 
 use hookhost_agents::by_name;
 use hookhost_agents::directories::Directories;

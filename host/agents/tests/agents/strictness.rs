@@ -1,4 +1,5 @@
-//! What two readers could read differently is refused before a tool runs, and never ends the run once it has; what they cannot is read.
+//! A message that two readers could read differently is refused before a tool runs, and never ends the run afterwards. Any other
+//! message is read.
 
 use crate::actions::agents;
 use crate::goldens::fixtures;
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 
-/// How agents in the shape of Claude Code spell a call: the hook point on the command line, the message without its arguments, and
+/// A call as agents in the shape of Claude Code spell it: the hook point on the command line, the message without its arguments, and
 /// the key of the arguments.
 fn of_claudes_shape() -> Vec<(&'static str, Option<&'static str>, Value, &'static str)> {
     let claude = |tool: &str| json!({ "hook_event_name": "PreToolUse", "session_id": "s", "cwd": "/p", "tool_name": tool, "tool_use_id": "t" });

@@ -1,4 +1,4 @@
-//! What the doctor says of the files of a user.
+//! The checks of the doctor on a user's files.
 
 use crate::home::{ANY, Home};
 use hookhost_agents::install;
@@ -37,7 +37,7 @@ fn read_text(home: &Home) -> Diagnosis {
     home.with_context(|context| examine(Home::adapter(), context, &path(home), Selection::ByName))
 }
 
-/// What is said about something, of each state.
+/// Returns the findings about a subject, with their states.
 fn said(diagnosis: &Diagnosis, about: &str, state: CheckState) -> String {
     let checks = diagnosis.checks.iter().filter(|check| check.about == about && check.state == state);
     checks

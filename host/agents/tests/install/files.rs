@@ -1,4 +1,4 @@
-//! What is in the files of a user before, meanwhile and afterwards.
+//! The contents of a user's files before, during and after an installation.
 
 use crate::home::{ANY, Home};
 use hookhost_agents::install::receipt::{Content, Installation};

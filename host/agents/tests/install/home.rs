@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// What the most tolerant agent reads.
+/// The dialect of the most tolerant agent.
 pub(crate) const ANY: JsonDialect = JsonDialect::CommentsAndCommas;
 
 /// The files of a user.

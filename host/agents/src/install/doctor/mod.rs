@@ -28,7 +28,7 @@ const MAX_SHOWN: usize = 200;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Diagnosis {
-    /// AgentTraces of the agent on this machine.
+    /// Traces of the agent on this machine.
     pub traces: AgentTraces,
     /// The agent's version, if known.
     pub version: Option<String>,
@@ -71,7 +71,7 @@ impl Diagnosis {
 pub enum Selection {
     /// The user has named the agent: a missing hook is a problem.
     ByName,
-    /// AgentTraces of the agent were found. They can be left-over directories without a program; a missing hook is then no
+    /// Traces of the agent were found. They can be left-over directories without a program; a missing hook is then no
     /// problem.
     ByTraces,
 }

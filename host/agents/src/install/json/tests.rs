@@ -3,7 +3,7 @@
 use super::{value, with_entries, without_entries};
 use crate::plan::{JsonDialect, JsonEntry};
 
-/// What the most tolerant agent reads.
+/// The dialect of the most tolerant agent.
 const ANY: JsonDialect = JsonDialect::CommentsAndCommas;
 use serde_json::{Value, json};
 

@@ -15,7 +15,7 @@ use hookhost_agents::directories::DIRECTORY_VARIABLES;
 use hookhost_agents::install::mcp_servers::{ProxyCommand, ServerChange, ServerEntry, with_proxy, without_proxy};
 use hookhost_agents::install::mcp_servers_toml;
 use hookhost_agents::install::settings_file::SettingsFile;
-use hookhost_agents::mcp_servers::{self, ServersFormat};
+use hookhost_agents::mcp_servers::ServersFormat;
 use hookhost_agents::plan::Scope;
 use hookhost_client::start;
 use hookhost_proxy::server_name::ServerName;
@@ -25,9 +25,9 @@ use std::fmt::Write as _;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum To {
     /// The proxy.
-    ProxyCommand,
+    Proxy,
     /// The server itself.
-    ServerEntry,
+    Server,
 }
 
 pub(crate) fn change_servers(
@@ -82,7 +82,7 @@ fn change(
 ) -> Result<(String, bool), Unchanged> {
     let agent = adapter.agent();
     let context = places.context(agent.name, scope);
-    let found = mcp_servers::file(agent.name, &context).ok_or(Unchanged::NotKnown)?;
+    let found = adapter.mcp_servers(&context).ok_or(Unchanged::NotKnown)?;
     let failed = |error: &dyn std::fmt::Display| Unchanged::Failed(failed(adapter, error));
     let lock = if is_dry { None } else { Some(Lock::take(&places.directories.state)) };
     let _lock = lock.transpose().map_err(|error| failed(&error))?;
@@ -90,7 +90,7 @@ fn change(
     let text = file.text().map_err(|error| failed(&error))?;
     let shown = one_line(&found.path.to_string_lossy());
     let edited = match to {
-        To::ProxyCommand => {
+        To::Proxy => {
             let program = start::program().map_err(|error| failed(&error))?;
             let name_of = |name: &str| {
                 let made = ServerName::new(name).ok().or_else(|| ServerName::made_of(name));
@@ -102,7 +102,7 @@ fn change(
                 _ => with_proxy(text, found.places, adapter.json_dialect(), &proxy),
             }
         }
-        To::ServerEntry => match found.format {
+        To::Server => match found.format {
             ServersFormat::Toml => mcp_servers_toml::without_proxy(text, found.places),
             _ => without_proxy(text, found.places),
         },
@@ -136,8 +136,8 @@ fn about(said: &mut String, server: &ServerEntry, to: To) {
     let project = server.project.as_deref().map(|project| format!(" {DIM}(in {}){DIM:#}", one_line(project)));
     let name = one_line(&server.name) + &project.unwrap_or_default();
     let _ = match (&server.change, to) {
-        (ServerChange::Changed, To::ProxyCommand) => writeln!(said, "  {GOOD}proxied  {GOOD:#} {name}"),
-        (ServerChange::Changed, To::ServerEntry) => writeln!(said, "  {GOOD}by itself{GOOD:#} {name}"),
+        (ServerChange::Changed, To::Proxy) => writeln!(said, "  {GOOD}proxied  {GOOD:#} {name}"),
+        (ServerChange::Changed, To::Server) => writeln!(said, "  {GOOD}by itself{GOOD:#} {name}"),
         (ServerChange::Unchanged, _) => writeln!(said, "  {DIM}as it is {DIM:#} {name}"),
         (ServerChange::Service, _) => {
             writeln!(said, "  {WARNING}left     {WARNING:#} {name}: a service; `hookhost mcp --http URL` proxies it")
