@@ -281,8 +281,8 @@ impl Settler {
         let MessageContext { adapter, call, deadline, on_wait } = context;
         let call = &*in_own_session(call);
         let handle = self.handle(adapter, call, rules)?;
-        if rules.longest > hook::WITHIN / 2 {
-            on_wait(whole_seconds(rules.longest.min(time_until(deadline))));
+        if rules.plugin_time > hook::WITHIN / 2 {
+            on_wait(whole_seconds(rules.plugin_time.min(time_until(deadline))));
         }
         let event = SessionEvent {
             adapter,
@@ -292,7 +292,7 @@ impl Settler {
             notes: &rules.notes,
             rules_digest: &rules.digest,
             deadline,
-            plugin_time: rules.longest,
+            plugin_time: rules.plugin_time,
             is_approved: AtomicBool::new(false),
         };
         event.start_session().await;
