@@ -9,10 +9,10 @@ use sha2::{Digest as _, Sha256};
 use std::time::Duration;
 
 /// Time for which an outcome is kept for a second report of its call.
-pub(crate) const KEPT: Duration = Duration::from_secs(60);
+pub(crate) const OUTCOME_LIFETIME: Duration = Duration::from_secs(60);
 
 /// Time for which an outcome is kept after a person's yes, which must count only once. Hook files report a call twice at once.
-pub(crate) const KEPT_AFTER_YES: Duration = Duration::from_secs(10);
+pub(crate) const APPROVED_OUTCOME_LIFETIME: Duration = Duration::from_secs(10);
 
 /// Digest of a session and the number of a call in it, without the call's content.
 pub(crate) type CallId = [u8; 32];

@@ -23,8 +23,8 @@ pub(crate) async fn load(host: &Host) -> Result<DirectoryRules, String> {
     let config = Config::from_entries(vec![entry], Settings::default()).map_err(|error| error.to_string())?;
     let rules = host.load_rules(&config).await.map_err(|error| error.to_string())?;
     let (notes, project_files) = (Arc::from([]), Arc::from([]));
-    let (digest, longest) = (Arc::from(""), Duration::ZERO);
-    Ok(DirectoryRules { rules, notes, number: 0, revision: 0, digest, project_files, longest })
+    let (digest, plugin_time) = (Arc::from(""), Duration::ZERO);
+    Ok(DirectoryRules { rules, notes, number: 0, revision: 0, digest, project_files, plugin_time })
 }
 
 /// Returns true if a call is the canary.

@@ -1,10 +1,10 @@
 //! Dispatches one event to the engine, and returns the outcome for the agent.
 
-use crate::call_key::{KEPT, KEPT_AFTER_YES};
+use crate::call_key::{APPROVED_OUTCOME_LIFETIME, OUTCOME_LIFETIME};
 use crate::deadlines::{WaitCallback, time_until, whole_seconds};
 use crate::outcome_cache::CachedOutcome;
 use crate::payloads;
-use crate::sessions::{MAX_CONTINUED, SessionHandle};
+use crate::sessions::{MAX_CONTINUATIONS, SessionHandle};
 use hookhost::audit::{DeliveryKind, EventRecord};
 use hookhost::contract::{Decision, Json, ResultSource, Task, ToolCall, ToolResult, TransformOutcome, Usage};
 use hookhost::event_types::{
@@ -86,8 +86,9 @@ impl SessionEvent<'_> {
                 }
             }
         }
-        let kept = if self.is_approved.load(Ordering::Relaxed) { KEPT_AFTER_YES } else { KEPT };
-        Ok(CachedOutcome { outcome, event, kept })
+        let lifetime =
+            if self.is_approved.load(Ordering::Relaxed) { APPROVED_OUTCOME_LIFETIME } else { OUTCOME_LIFETIME };
+        Ok(CachedOutcome { outcome, event, lifetime })
     }
 
     async fn answer(&self, on_wait: WaitCallback<'_>) -> Result<RecordedAnswer, String> {
@@ -352,7 +353,7 @@ impl SessionEvent<'_> {
     /// Lets the agent stop if plugins have kept it going too often in a row.
     fn limit_continuations(&self, answer: Answer) -> Answer {
         if matches!(answer, Answer::GoOn(_)) && !self.handle.may_continue() {
-            let note = format!("plugins kept the agent going {MAX_CONTINUED} times in a row: it may stop now");
+            let note = format!("plugins kept the agent going {MAX_CONTINUATIONS} times in a row: it may stop now");
             self.handle.session.note_delivery(None, &self.call.point, DeliveryKind::Degraded, &note);
             return Answer::Neutral;
         }

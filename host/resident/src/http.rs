@@ -10,7 +10,7 @@
 //! | `POST` to the path of an [`Endpoint`] | the endpoint's answer |
 //! | `GET /health` | answers if the host runs |
 //!
-//! The host waits for a person as long as the agent's hook waits, or for less if the header `Hookhost-ClientTimeout` says so.
+//! The host waits for a person as long as the agent's hook waits, or for less if the header `Hookhost-Within` says so.
 //!
 //! Pages in a browser send the header `Origin`. Requests with two of them, or from a page of another machine, are refused. An
 //! [`Endpoint`] gets no request of a page, since its requests may need no token.
@@ -346,7 +346,7 @@ fn timeout(request: &Request<Incoming>) -> ClientTimeout {
     let Some(value) = values.next() else { return Ok(None) };
     let seconds = value.to_str().ok().and_then(|value| value.trim().parse::<u32>().ok()).filter(|&seconds| seconds > 0);
     let seconds = seconds.filter(|_| values.next().is_none());
-    let seconds = seconds.ok_or("the header Hookhost-ClientTimeout is no number of seconds")?;
+    let seconds = seconds.ok_or("the header Hookhost-Within is no number of seconds")?;
     Ok(Some(Duration::from_secs(seconds.into())))
 }
 

@@ -2,7 +2,7 @@
 
 use hookhost::audit::DeliveryKind;
 use hookhost::{Host, SessionSpec};
-use hookhost_client::unanswered_calls::Unanswered;
+use hookhost_client::unanswered_calls::UnansweredCall;
 use std::path::Path;
 
 /// Records that an event could not be settled, as far as that is possible. `agent` may be the name of a transport, for a message of an
@@ -17,8 +17,8 @@ pub(crate) fn unsettled(host: &Host, agent: &str, point: &str, directory: &Path,
 }
 
 /// Records a call that no resident host answered.
-pub(crate) fn unanswered(host: &Host, call: &Unanswered) {
-    let Unanswered { agent, point, time, why, was_allowed, .. } = call;
+pub(crate) fn unanswered(host: &Host, call: &UnansweredCall) {
+    let UnansweredCall { agent, point, time, why, was_allowed, .. } = call;
     let consequence = if *was_allowed { "it could continue, since the operator chose so" } else { "it was told no" };
     let note = format!("at {time} ms since the Unix epoch the agent got no outcome ({why}): {consequence}");
     match host.open_session(SessionSpec::new(agent, Path::new("/")).id(session_id(agent))) {

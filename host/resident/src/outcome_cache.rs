@@ -1,7 +1,7 @@
 //! The outcomes of calls. Each call is settled once, even if two hook files or two programs of an agent report it, or a hook reports it
 //! again after a host was killed. All reports get the same outcome.
 
-use crate::call_key::{CallId, CallKey, KEPT};
+use crate::call_key::{CallId, CallKey, OUTCOME_LIFETIME};
 use hookhost::store::KeptOutcome;
 use hookhost_agents::{Answer, Outcome};
 use serde::Serialize;
@@ -34,7 +34,7 @@ pub(crate) struct CachedOutcome {
     /// The identifier of the event's record.
     pub(crate) event: Option<String>,
     /// Time for which the outcome is kept for a second report.
-    pub(crate) kept: Duration,
+    pub(crate) lifetime: Duration,
 }
 
 /// The cached outcomes, by call.
@@ -61,7 +61,7 @@ impl CacheState {
     }
 
     fn sweep(&mut self) {
-        self.entries.retain(|_, entry| entry.is_kept());
+        self.entries.retain(|_, entry| entry.is_valid());
         self.bytes = self.entries.values().map(|entry| entry.size()).sum();
         if self.entries.len() >= MAX_OUTCOMES || self.bytes > MAX_BYTES {
             // Calls under way stay, so that they are still settled once.
@@ -91,7 +91,7 @@ impl OutcomeCache {
         let mut state = self.state();
         let known = state.entries.get(&key.call);
         let is_same = |entry: &&Arc<CacheEntry>| {
-            entry.is_kept() && entry.terms == key.terms && entry.rules.is_none_or(|revision| revision == rules)
+            entry.is_valid() && entry.terms == key.terms && entry.rules.is_none_or(|revision| revision == rules)
         };
         if let Some(entry) = known.filter(is_same) {
             return Arc::clone(entry);
@@ -106,11 +106,11 @@ impl OutcomeCache {
         let (now, time) = (Instant::now(), milliseconds());
         let mut state = self.state();
         for KeptOutcome { call, terms, event, settled, expires, outcome } in rows {
-            let kept = Duration::from_millis(expires.saturating_sub(settled)).min(KEPT);
+            let lifetime = Duration::from_millis(expires.saturating_sub(settled)).min(OUTCOME_LIFETIME);
             let age = Duration::from_millis(time.saturating_sub(settled));
             if let (Ok(outcome), Some(since)) = (serde_json::from_str(&outcome), now.checked_sub(age)) {
                 let entry = CacheEntry::new(call, terms, None);
-                let _ = entry.outcome.set((CachedOutcome { outcome, event, kept }, since));
+                let _ = entry.outcome.set((CachedOutcome { outcome, event, lifetime }, since));
                 state.insert(call, Arc::new(entry));
             }
         }
@@ -118,9 +118,9 @@ impl OutcomeCache {
 
     /// Returns the row of an outcome for the store, or `None` if it is too large.
     pub(crate) fn to_row(&self, entry: &CacheEntry) -> Option<KeptOutcome> {
-        let (CachedOutcome { outcome, event, kept }, _) = entry.outcome.get()?;
+        let (CachedOutcome { outcome, event, lifetime }, _) = entry.outcome.get()?;
         let settled = milliseconds();
-        let expires = settled + u64::try_from(kept.as_millis()).unwrap_or_default();
+        let expires = settled + u64::try_from(lifetime.as_millis()).unwrap_or_default();
         let outcome = serde_json::to_string(outcome).ok().filter(|text| text.len() <= MAX_ROW_SIZE)?;
         Some(KeptOutcome { call: entry.call, terms: entry.terms, event: event.clone(), settled, expires, outcome })
     }
@@ -164,9 +164,9 @@ impl CacheEntry {
         Self { call, terms, rules, outcome: OnceCell::new(), waiting: watch::Sender::new(0) }
     }
 
-    fn is_kept(&self) -> bool {
+    fn is_valid(&self) -> bool {
         // A call under way may take as long as a person takes.
-        self.outcome.get().is_none_or(|(settled, since)| since.elapsed() < settled.kept)
+        self.outcome.get().is_none_or(|(settled, since)| since.elapsed() < settled.lifetime)
     }
 
     /// Returns the size that the outcome counts, in bytes; 0 before there is one.
@@ -218,7 +218,7 @@ fn json_size(value: &impl Serialize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::{CachedOutcome, MAX_BYTES, OutcomeCache};
-    use crate::call_key::{CallKey, KEPT, KEPT_AFTER_YES};
+    use crate::call_key::{APPROVED_OUTCOME_LIFETIME, CallKey, OUTCOME_LIFETIME};
     use hookhost_agents::{Answer, Outcome};
     use std::time::{Duration, Instant};
 
@@ -226,24 +226,24 @@ mod tests {
         CallKey { call: crate::call_key::digest(&[&number.to_string()]), terms: [0; 32] }
     }
 
-    fn settled(text: String, kept: Duration) -> CachedOutcome {
-        CachedOutcome { outcome: Outcome::new(Answer::Replaced(text)), event: None, kept }
+    fn settled(text: String, lifetime: Duration) -> CachedOutcome {
+        CachedOutcome { outcome: Outcome::new(Answer::Replaced(text)), event: None, lifetime }
     }
 
     #[tokio::test]
     async fn the_outcome_after_a_yes_expires_earlier() {
         let cache = OutcomeCache::default();
-        for (kept, age) in [(KEPT, 59), (KEPT_AFTER_YES, 9)] {
+        for (lifetime, age) in [(OUTCOME_LIFETIME, 59), (APPROVED_OUTCOME_LIFETIME, 9)] {
             let entry = cache.entry(&key(1), 1);
             let before = Instant::now().checked_sub(Duration::from_secs(age));
-            let answer = (settled(String::new(), kept), before.unwrap());
+            let answer = (settled(String::new(), lifetime), before.unwrap());
             entry.outcome.set(answer).unwrap();
-            assert!(entry.is_kept());
+            assert!(entry.is_valid());
             cache.remove(&[key(1).call]);
             let entry = cache.entry(&key(1), 1);
             let before = Instant::now().checked_sub(Duration::from_secs(age + 1));
-            entry.outcome.set((settled(String::new(), kept), before.unwrap())).unwrap();
-            assert!(!entry.is_kept());
+            entry.outcome.set((settled(String::new(), lifetime), before.unwrap())).unwrap();
+            assert!(!entry.is_valid());
             cache.remove(&[key(1).call]);
         }
     }
@@ -254,7 +254,7 @@ mod tests {
         let text = "x".repeat(4 << 20);
         for number in 0..40 {
             let entry = cache.entry(&key(number), 1);
-            let settle = async { Ok(settled(text.clone(), KEPT)) };
+            let settle = async { Ok(settled(text.clone(), OUTCOME_LIFETIME)) };
             assert!(cache.get_or_dispatch(&entry, settle).await.unwrap().1);
             let kept: usize = cache.state().entries.values().map(|entry| entry.size()).sum();
             assert!(kept <= MAX_BYTES, "{kept} after {number}");

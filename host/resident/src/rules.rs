@@ -78,7 +78,7 @@ pub struct DirectoryRules {
     /// Those of the rules' files that belong to the project.
     pub project_files: Arc<[PathBuf]>,
     /// Time that an event takes if each plugin uses all of its time, without waiting for a person.
-    pub longest: Duration,
+    pub plugin_time: Duration,
 }
 
 /// The rules of all directories.
@@ -351,9 +351,9 @@ impl Loader {
         notes.extend(state.config.as_ref().and_then(|before| removed_plugins(before, &found.config)));
         let digest = found.config.digest().to_string().into();
         let project_files = found.config.project_files().into();
-        let longest = found.config.enabled().map(|entry| entry.limits.deadline(&entry.grants)).sum();
+        let plugin_time = found.config.enabled().map(|entry| entry.limits.deadline(&entry.grants)).sum();
         state.loaded =
-            Some(DirectoryRules { rules, notes: notes.into(), number, revision, digest, project_files, longest });
+            Some(DirectoryRules { rules, notes: notes.into(), number, revision, digest, project_files, plugin_time });
         state.config = Some(found.config);
         Ok(())
     }

@@ -32,7 +32,7 @@ const MAX_MENTIONS: usize = 1024;
 const MAX_DEFERRED: usize = 1024 * 1024;
 
 /// Maximum number of times in a row that plugins can keep an agent from stopping. A plugin that always has a task would never let it end.
-pub const MAX_CONTINUED: u32 = 8;
+pub const MAX_CONTINUATIONS: u32 = 8;
 
 /// Maximum length of an identifier of the engine's sessions, in bytes.
 const MAX_ID: usize = 256;
@@ -342,7 +342,7 @@ impl SessionHandle {
     pub(crate) fn may_continue(&self) -> bool {
         let mut memory = self.memory();
         memory.continuations += 1;
-        memory.continuations <= MAX_CONTINUED
+        memory.continuations <= MAX_CONTINUATIONS
     }
 }
 

@@ -14,7 +14,7 @@ use hookhost::contract::Usage;
 use hookhost::{Host, StoreError};
 use hookhost_agents::{Adapter, AgentSession, HookCall, HookEvent, Message, Outcome, Reply, degrade, detect, reason};
 use hookhost_client::hook;
-use hookhost_client::unanswered_calls::Unanswered;
+use hookhost_client::unanswered_calls::UnansweredCall;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -219,7 +219,7 @@ impl Settler {
     }
 
     /// Records a call that no resident host answered.
-    pub fn note_unanswered(&self, call: &Unanswered) {
+    pub fn note_unanswered(&self, call: &UnansweredCall) {
         notes::unanswered(&self.host, call);
     }
 
@@ -281,8 +281,8 @@ impl Settler {
         let MessageContext { adapter, call, deadline, on_wait } = context;
         let call = &*in_own_session(call);
         let handle = self.handle(adapter, call, rules)?;
-        if rules.longest > hook::CALL_TIMEOUT / 2 {
-            on_wait(whole_seconds(rules.longest.min(time_until(deadline))));
+        if rules.plugin_time > hook::CALL_TIMEOUT / 2 {
+            on_wait(whole_seconds(rules.plugin_time.min(time_until(deadline))));
         }
         let event = SessionEvent {
             adapter,
@@ -292,7 +292,7 @@ impl Settler {
             notes: &rules.notes,
             rules_digest: &rules.digest,
             deadline,
-            plugin_time: rules.longest,
+            plugin_time: rules.plugin_time,
             is_approved: AtomicBool::new(false),
         };
         event.start_session().await;

@@ -1,7 +1,7 @@
 //! The first gate: a tool call by its name and its arguments.
 
 use super::handle::Session;
-use super::settled::RecordedOutcome;
+use super::recorded_outcome::RecordedOutcome;
 use crate::contract::{Decision, ResultSource, ToolCall, ToolOrigin, ToolResult, TransformOutcome};
 use serde_json::Value;
 

@@ -14,8 +14,8 @@ pub(super) use records::{Durability, RecordEffects};
 
 use super::inner::SessionInner;
 use super::notice::{Notice, NoticeKind};
+use super::recorded_outcome::RecordedOutcome;
 use super::replay_inputs::ReplayInputs;
-use super::settled::RecordedOutcome;
 use crate::active_config::ActiveConfig;
 use crate::approval::{ApprovalRequest, ProposedResponse};
 use crate::audit::{ApprovalRecord, EventRecord, Header, Masking, raw};

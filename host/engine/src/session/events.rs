@@ -2,7 +2,7 @@
 
 use super::handle::Session;
 use super::prepared::PreparedCall;
-use super::settled::RecordedOutcome;
+use super::recorded_outcome::RecordedOutcome;
 use crate::contract::*;
 use crate::event::*;
 
@@ -30,12 +30,12 @@ impl Session {
 
 /// Events of a provider's side of a request.
 impl Session {
-    /// Asks `provider-resolve` which model the session uses. What is allowed is what is used.
+    /// Asks `provider-resolve` which model the session uses. Use `Allowed.value`, not your argument.
     pub async fn provider_resolve(&self, resolution: Resolution) -> RecordedOutcome<Decision<Resolution>> {
         self.dispatch::<ProviderResolve>(resolution).await
     }
 
-    /// Asks `request-send` about the body of a request, without headers and keys. What is allowed is what is sent.
+    /// Asks `request-send` about the body of a request, without headers and keys. Send `Allowed.value`, not your argument.
     pub async fn request_send(&self, request: RawRequest) -> RecordedOutcome<Decision<RawRequest>> {
         self.dispatch::<RequestSend>(request).await
     }
@@ -48,12 +48,12 @@ impl Session {
 
 /// Events of the agent's task queue.
 impl Session {
-    /// Asks `task-start` about a task of the queue. What is allowed is the task: use it, not what was passed in.
+    /// Asks `task-start` about a task of the queue. Work on `Allowed.value`, not on your argument.
     pub async fn task_start(&self, task: Task) -> RecordedOutcome<Decision<Task>> {
         self.dispatch::<TaskStart>(task).await
     }
 
-    /// Asks `plan-submit` about a plan. What is allowed is what is queued: use it, not what was passed in.
+    /// Asks `plan-submit` about a plan. Queue `Allowed.value`, not your argument.
     pub async fn plan_submit(&self, plan: Plan) -> RecordedOutcome<Decision<Plan>> {
         self.dispatch::<PlanSubmit>(plan).await
     }
@@ -94,7 +94,7 @@ impl Session {
 
 /// Events of a call of a model.
 impl Session {
-    /// Asks `before-inference` about a request. What is allowed is what is sent: use it, not what was passed in.
+    /// Asks `before-inference` about a request. Send `Allowed.value`, not your argument.
     pub async fn before_inference(&self, request: Inference) -> RecordedOutcome<Decision<Inference, String>> {
         self.dispatch::<BeforeInference>(request).await
     }
@@ -115,7 +115,7 @@ impl Session {
         self.dispatch::<AfterInference>(response).await
     }
 
-    /// Asks `token-usage` whether the task may call a model again.
+    /// Asks `token-usage` if the task may call a model again.
     pub async fn token_usage(&self, usage: Usage) -> RecordedOutcome<Decision<Usage>> {
         self.dispatch::<TokenUsage>(usage).await
     }
@@ -146,8 +146,7 @@ impl Session {
         self.dispatch::<BeforeTools>(calls).await
     }
 
-    /// Asks `before-tool-call` about a call ([`Session::tool_call`] makes one). What is allowed is what runs:
-    /// use it, not what was passed in.
+    /// Asks `before-tool-call` about a call ([`Session::tool_call`] makes one). Run `Allowed.value`, not your argument.
     pub async fn before_tool_call(&self, call: PreparedCall) -> RecordedOutcome<Decision<ToolCall, ToolResult>> {
         let open = self.begin_before_tool_call(call).await;
         self.settled::<BeforeToolCall>(open).await
@@ -166,8 +165,8 @@ impl Session {
 
 /// Events of sub-agents.
 impl Session {
-    /// Asks `subagent-start` in the session of the agent that starts one. What is allowed is its prompt: use it, not what
-    /// was passed in, and open its session with this one as the parent.
+    /// Asks `subagent-start` in the session of the agent that starts one. Start `Allowed.value`, not your argument, and open its
+    /// session with this one as the parent.
     pub async fn subagent_start(&self, subagent: Subagent) -> RecordedOutcome<Decision<Subagent>> {
         self.dispatch::<SubagentStart>(subagent).await
     }

@@ -8,7 +8,7 @@
 //! | `notice` | sentences that the user reads once |
 //! | `spec` | the properties that a session is opened with |
 //! | `options` | options of an event |
-//! | `settled` | an outcome, and the record of how it came about |
+//! | `recorded_outcome` | an outcome, and the record of how it came about |
 //! | `not_asked` | the reasons why no plugin is asked about an event |
 //! | `failure_count` | failures in a row, and when a plugin is tripped |
 //! | `replay_inputs` | recorded inputs of an event that is settled again |
@@ -50,10 +50,10 @@ mod observer_queue;
 mod options;
 mod payload;
 mod prepared;
+mod recorded_outcome;
 mod reminders;
 mod replay_inputs;
 mod services;
-mod settled;
 mod shared_questions;
 mod spec;
 mod state;
@@ -69,7 +69,7 @@ pub use handle::Session;
 pub use notice::{Notice, NoticeKind};
 pub use options::DispatchOptions;
 pub use prepared::PreparedCall;
-pub use settled::RecordedOutcome;
+pub use recorded_outcome::RecordedOutcome;
 pub use shared_questions::QuestionGone;
 pub use spec::{SessionError, SessionSpec};
 pub use stream::{FinalText, Piece, TextStream};

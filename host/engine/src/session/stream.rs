@@ -7,7 +7,7 @@
 
 use super::handle::Session;
 use super::inner::SessionInner;
-use super::settled::RecordedOutcome;
+use super::recorded_outcome::RecordedOutcome;
 use crate::contract::{Cause, EventKind, Rejection, TransformOutcome};
 use crate::event::{FinalizeContent, StreamDelta, StreamEnd};
 use std::fmt;

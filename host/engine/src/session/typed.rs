@@ -5,7 +5,7 @@ use super::dispatched::Dispatched;
 use super::handle::Session;
 use super::options::DispatchOptions;
 use super::prepared::PreparedCall;
-use super::settled::RecordedOutcome;
+use super::recorded_outcome::RecordedOutcome;
 use crate::contract::*;
 use crate::event::*;
 use futures_util::future::BoxFuture;

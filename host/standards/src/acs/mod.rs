@@ -20,7 +20,7 @@ use hookhost_resident::deadlines::ClientTimeout;
 use hookhost_resident::http::Endpoint;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use sessions::Sessions;
+use sessions::NegotiatedSessions;
 use signature::Secret;
 use std::path::Path;
 use std::pin::Pin;
@@ -34,7 +34,7 @@ const VERSION: &str = "0.1.0";
 const SKEW: SignedDuration = SignedDuration::from_secs(300);
 
 /// Time that the agent waits for a decision, in milliseconds.
-const TIMEOUT_MS: u64 = 30_000;
+const DECISION_TIMEOUT_MS: u64 = 30_000;
 
 const HELLO: &str = "handshake/hello";
 const PING: &str = "system/ping";
@@ -42,24 +42,29 @@ const PING: &str = "system/ping";
 /// Maximum length of a session's id, in bytes.
 const MAX_SESSION_ID: usize = 256;
 
-/// Minimum interval between records of strangers' requests.
-const NOTED_EVERY: Duration = Duration::from_secs(60);
+/// Minimum interval between records of unauthenticated requests.
+const NOTE_INTERVAL: Duration = Duration::from_secs(60);
 
 /// A Guardian.
 #[derive(Debug)]
 pub struct Acs {
     secret: Option<Secret>,
-    sessions: Sessions,
-    strangers: Mutex<Strangers>,
+    sessions: NegotiatedSessions,
+    unauthenticated: Mutex<UnauthenticatedRequests>,
     /// The start of this process. An earlier process may have answered requests that were sent before it.
-    began: Timestamp,
+    started: Timestamp,
 }
 
 impl Acs {
     /// Creates a Guardian. With a secret, requests except pings must be signed, and responses to agents are; without one, none.
     #[must_use]
     pub fn new(secret: Option<Secret>) -> Self {
-        Self { secret, sessions: Sessions::default(), strangers: Mutex::default(), began: Timestamp::now() }
+        Self {
+            secret,
+            sessions: NegotiatedSessions::default(),
+            unauthenticated: Mutex::default(),
+            started: Timestamp::now(),
+        }
     }
 
     /// Returns true if requests are authenticated by their signatures.
@@ -73,27 +78,27 @@ impl Acs {
             // Anybody can ping: a signed answer to a ping could be passed off as a signed decision.
             Ok((request, result)) if request.method == PING => (request.response(result), None),
             Ok((request, result)) => (request.response(result), request.session),
-            Err(Refused { refusal, id, session, is_known }) => {
+            Err(RefusedRequest { refusal, id, session, is_known }) => {
                 // The agent may continue after an error. Then the record is the only trace.
                 self.note(settler, home, is_known, &refusal.sentence());
-                // A stranger must not get a signature for a text that contains an `id` of its choice.
+                // An unauthenticated sender must not get a signature for a text that contains an `id` of its choice.
                 (refusal.response(&id), session.filter(|_| is_known))
             }
         };
         self.signed(response, session.as_deref()).to_string()
     }
 
-    /// Records that a request was not settled. Counts strangers' requests instead of recording each, so that they cannot fill the log.
+    /// Records that a request was not settled. Counts unauthenticated requests instead of recording each, so that they cannot fill the log.
     fn note(&self, settler: &Settler, home: &Path, is_known: bool, why: &str) {
         if is_known {
             settler.note_unread("acs", home, why);
             return;
         }
-        let mut strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
-        strangers.count += 1;
-        if strangers.noted.is_none_or(|noted| noted.elapsed() >= NOTED_EVERY) {
-            let count = std::mem::take(&mut strangers.count);
-            strangers.noted = Some(Instant::now());
+        let mut unauthenticated = self.unauthenticated.lock().unwrap_or_else(PoisonError::into_inner);
+        unauthenticated.count += 1;
+        if unauthenticated.noted.is_none_or(|noted| noted.elapsed() >= NOTE_INTERVAL) {
+            let count = std::mem::take(&mut unauthenticated.count);
+            unauthenticated.noted = Some(Instant::now());
             let before =
                 if count > 1 { format!("; {count} such requests since the last record") } else { String::new() };
             settler.note_unread("acs", home, &format!("{why}{before}"));
@@ -106,9 +111,9 @@ impl Acs {
         body: &[u8],
         home: &Path,
         timeout: ClientTimeout,
-    ) -> Result<(Request, Value), Refused> {
+    ) -> Result<(Request, Value), RefusedRequest> {
         let is_known = !self.is_signed();
-        let refused = |refusal| Refused { refusal, id: Value::Null, session: None, is_known };
+        let refused = |refusal| RefusedRequest { refusal, id: Value::Null, session: None, is_known };
         let text = std::str::from_utf8(body).map_err(|_| refused(Refusal::parse("the request is not UTF-8")))?;
         let mut envelope = json::value(text).map_err(|why| refused(Refusal::parse(&why)))?;
         let is_ping = envelope["method"] == PING;
@@ -117,15 +122,15 @@ impl Acs {
             let result = if is_ping { Ok(pong(&request)) } else { self.result(settler, &request, home, timeout).await };
             return match result {
                 Ok(result) => Ok((request, result)),
-                Err(refusal) => Err(Refused { refusal, id: request.id, session: request.session, is_known }),
+                Err(refusal) => Err(RefusedRequest { refusal, id: request.id, session: request.session, is_known }),
             };
         }
         self.verify(&mut envelope).map_err(refused)?;
-        let refused = |refusal| Refused { refusal, id: Value::Null, session: None, is_known: true };
+        let refused = |refusal| RefusedRequest { refusal, id: Value::Null, session: None, is_known: true };
         let request = Request::of(envelope).map_err(refused)?;
         match self.result(settler, &request, home, timeout).await {
             Ok(result) => Ok((request, result)),
-            Err(refusal) => Err(Refused { refusal, id: request.id, session: request.session, is_known: true }),
+            Err(refusal) => Err(RefusedRequest { refusal, id: request.id, session: request.session, is_known: true }),
         }
     }
 
@@ -159,7 +164,7 @@ impl Acs {
         request.check_version()?;
         let now = Timestamp::now();
         let sent = request.timestamp()?;
-        if sent.duration_since(now).abs() > SKEW || sent < self.began {
+        if sent.duration_since(now).abs() > SKEW || sent < self.started {
             return Err(Refusal::out_of_window(SKEW));
         }
         self.sessions.see(session, request.request_id()?, now + SKEW + SKEW)?;
@@ -192,7 +197,7 @@ impl Acs {
             "methods_evaluated": methods,
             "selected_transport": "http",
             "signature_algorithms_supported": algorithms,
-            "timeout_config": { "default_ms": TIMEOUT_MS },
+            "timeout_config": { "default_ms": DECISION_TIMEOUT_MS },
             "skew_window_ms": skew,
             "on_decision_failure": "deny",
             // An earlier text of 0.1.0 uses this name.
@@ -301,19 +306,20 @@ fn denied(code: &str, why: &str) -> Value {
     json!({ "decision": "deny", "reasoning": why, "reason_codes": [code] })
 }
 
-/// Requests from senders that do not know the secret.
+/// Counts requests from senders that do not know the secret.
 #[derive(Debug, Default)]
-struct Strangers {
+struct UnauthenticatedRequests {
     /// Number of such requests since the last record.
     count: u64,
+    /// The time of the last record.
     noted: Option<Instant>,
 }
 
 /// A refused request, as far as it is known.
-struct Refused {
+struct RefusedRequest {
     refusal: Refusal,
     id: Value,
     session: Option<String>,
-    /// True if the request is an agent's, not a stranger's.
+    /// True if the request is authenticated.
     is_known: bool,
 }

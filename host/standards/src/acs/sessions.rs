@@ -9,40 +9,40 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use uuid::Uuid;
 
-/// Maximum number of sessions. The session that began first makes room.
+/// Maximum number of sessions. The session that was negotiated first makes room.
 const MAX_SESSIONS: usize = 10_000;
 
 /// Maximum number of remembered requests. Beyond it, requests are refused until the oldest one is no longer fresh.
 const MAX_SEEN: usize = 1_000_000;
 
 /// Maximum number of remembered requests of one session, so that no agent uses up the room of others.
-const MAX_SEEN_OF_ONE: usize = 100_000;
+const MAX_SEEN_PER_SESSION: usize = 100_000;
 
 /// The state of all sessions.
 #[derive(Debug, Default)]
-pub(super) struct Sessions(Mutex<State>);
+pub(super) struct NegotiatedSessions(Mutex<SessionState>);
 
 #[derive(Debug, Default)]
-struct State {
-    sessions: HashMap<String, Session>,
-    /// The sessions' ids, in the order in which they began.
-    began: VecDeque<String>,
+struct SessionState {
+    sessions: HashMap<String, RequestChain>,
+    /// The sessions' ids, in the order in which they were negotiated.
+    begin_order: VecDeque<String>,
     /// The time until which a request with this id would be fresh.
     seen: HashMap<(String, Uuid), Timestamp>,
     /// The keys of `seen`, in the order in which the requests arrived.
     order: VecDeque<(String, Uuid)>,
     /// The number of remembered requests of each session.
-    of_each: HashMap<String, usize>,
+    seen_per_session: HashMap<String, usize>,
 }
 
 /// The length and the head of a session's chain.
 #[derive(Debug, Default)]
-struct Session {
+struct RequestChain {
     entries: u64,
     head: Option<[u8; 32]>,
 }
 
-impl Sessions {
+impl NegotiatedSessions {
     /// Notes a request, which is fresh until `fresh_until`. Refuses one that was seen before.
     pub(super) fn see(&self, session: &str, request: Uuid, fresh_until: Timestamp) -> Result<(), Refusal> {
         let mut state = self.state();
@@ -52,10 +52,10 @@ impl Sessions {
         {
             let oldest = state.order.pop_front().unwrap_or_default();
             state.seen.remove(&oldest);
-            if let Some(count) = state.of_each.get_mut(&oldest.0) {
+            if let Some(count) = state.seen_per_session.get_mut(&oldest.0) {
                 *count = count.saturating_sub(1);
                 if *count == 0 {
-                    state.of_each.remove(&oldest.0);
+                    state.seen_per_session.remove(&oldest.0);
                 }
             }
         }
@@ -63,11 +63,11 @@ impl Sessions {
         if state.seen.contains_key(&key) {
             return Err(Refusal::replay("a request with this `request_id` was answered before"));
         }
-        let of_this = state.of_each.get(session).copied().unwrap_or_default();
-        if state.seen.len() >= MAX_SEEN || of_this >= MAX_SEEN_OF_ONE {
+        let of_this = state.seen_per_session.get(session).copied().unwrap_or_default();
+        if state.seen.len() >= MAX_SEEN || of_this >= MAX_SEEN_PER_SESSION {
             return Err(Refusal::session("more requests have come than can be told from repeated ones"));
         }
-        state.of_each.insert(session.to_owned(), of_this + 1);
+        state.seen_per_session.insert(session.to_owned(), of_this + 1);
         state.seen.insert(key.clone(), fresh_until);
         state.order.push_back(key);
         Ok(())
@@ -80,12 +80,12 @@ impl Sessions {
             return;
         }
         if state.sessions.len() >= MAX_SESSIONS
-            && let Some(first) = state.began.pop_front()
+            && let Some(first) = state.begin_order.pop_front()
         {
             state.sessions.remove(&first);
         }
-        state.sessions.insert(session.to_owned(), Session::default());
-        state.began.push_back(session.to_owned());
+        state.sessions.insert(session.to_owned(), RequestChain::default());
+        state.begin_order.push_back(session.to_owned());
     }
 
     pub(super) fn check(&self, session: &str, method: &str) -> Result<(), Refusal> {
@@ -115,10 +115,10 @@ impl Sessions {
     pub(super) fn end(&self, session: &str) {
         let mut state = self.state();
         state.sessions.remove(session);
-        state.began.retain(|began| began != session);
+        state.begin_order.retain(|id| id != session);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SessionState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -152,14 +152,14 @@ fn hex(bytes: &[u8; 32]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Sessions, hex, link};
+    use super::{NegotiatedSessions, hex, link};
     use jiff::{SignedDuration, Timestamp};
     use serde_json::json;
     use sha2::{Digest as _, Sha256};
     use uuid::Uuid;
 
     #[test]
-    fn an_entrys_hash_is_that_of_its_canonical_form_and_of_the_one_before() {
+    fn an_entry_is_hashed_in_its_canonical_form_with_the_hash_before_it() {
         let first = link(&json!({ "step_id": "a", "entry_id": "1" }), None);
         assert_eq!(first, <[u8; 32]>::from(Sha256::digest(r#"{"entry_id":"1","step_id":"a"}"#)));
         let second = link(&json!({ "entry_id": "é" }), Some(&first));
@@ -168,8 +168,8 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_seen_once_as_long_as_it_could_come_again() {
-        let sessions = Sessions::default();
+    fn a_repeated_request_is_refused_while_it_is_fresh() {
+        let sessions = NegotiatedSessions::default();
         let (one, now) = (Uuid::from_u128(1), Timestamp::now());
         let later = now + SignedDuration::from_secs(60);
         assert!(sessions.see("s", one, later).is_ok());

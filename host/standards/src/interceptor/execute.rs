@@ -1,14 +1,14 @@
 //! Runs several interceptors in order. Requests are changed first and then checked; responses are checked first and then changed.
 
 use super::named::{InterceptorKind, Phase};
-use super::{Intercepted, Interceptors, RpcError, TIMEOUT, TIMEOUT_CODE};
+use super::{InterceptedMessage, Interceptors, RpcError, TIMEOUT, TIMEOUT_CODE};
 use serde_json::{Map, Value, json};
 use std::time::Instant;
 
 impl Interceptors {
     /// Runs all interceptors for a message, or only those that the request names.
     pub(super) async fn execute(&self, params: &Map<String, Value>) -> Result<Value, RpcError> {
-        let mut message = Intercepted::of(params)?;
+        let mut message = InterceptedMessage::of(params)?;
         let named = self.named(params, &message)?;
         let began = Instant::now();
         let (event, phase) = (message.event.clone(), message.phase);
@@ -22,7 +22,7 @@ impl Interceptors {
                 if named.as_ref().is_some_and(|named| !named.contains(&index)) {
                     continue;
                 }
-                self.one(index, &mut message, &mut chain).await;
+                self.run_in_chain(index, &mut message, &mut chain).await;
                 if chain.aborted.is_some() && (kind == InterceptorKind::Mutation || chain.status() == TIMEOUT) {
                     break;
                 }
@@ -48,7 +48,7 @@ impl Interceptors {
     }
 
     /// Returns the interceptors that a request names, each checked to be for this message; `None` if it names none and means all.
-    fn named(&self, params: &Map<String, Value>, message: &Intercepted) -> Result<Option<Vec<usize>>, RpcError> {
+    fn named(&self, params: &Map<String, Value>, message: &InterceptedMessage) -> Result<Option<Vec<usize>>, RpcError> {
         let names = match params.get("interceptors") {
             None | Some(Value::Null) => return Ok(None),
             // A client that sends an empty list does not mean an empty chain.
@@ -75,20 +75,20 @@ impl Interceptors {
         order
     }
 
-    async fn one(&self, index: usize, message: &mut Intercepted, chain: &mut ChainResult) {
+    async fn run_in_chain(&self, index: usize, message: &mut InterceptedMessage, chain: &mut ChainResult) {
         let interceptor = &self.interceptors[index];
         let mut result = match self.run(index, message).await {
             Ok(result) => result,
-            Err(fault) => {
+            Err(error) => {
                 chain.results.push(json!({
                     "interceptor": interceptor.name, "type": interceptor.kind.name(), "phase": message.phase.name(),
-                    "error": fault.to_error(),
+                    "error": error.to_error(),
                 }));
                 // After the time limit of the whole chain nothing passes, even if this interceptor fails open.
-                if fault.code == TIMEOUT_CODE {
-                    chain.abort(&interceptor.name, TIMEOUT, &fault.message);
-                } else if (fault.is_verdict || !interceptor.fail_open) && !interceptor.audit {
-                    chain.abort(&interceptor.name, interceptor.kind.name(), &fault.message);
+                if error.code == TIMEOUT_CODE {
+                    chain.abort(&interceptor.name, TIMEOUT, &error.message);
+                } else if (error.is_verdict || !interceptor.fail_open) && !interceptor.audit {
+                    chain.abort(&interceptor.name, interceptor.kind.name(), &error.message);
                 }
                 return;
             }

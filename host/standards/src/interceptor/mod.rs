@@ -140,7 +140,7 @@ impl Interceptors {
         };
         Some(match result {
             Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-            Err(fault) => fault.to_json(id),
+            Err(error) => error.to_json(id),
         })
     }
 
@@ -175,13 +175,13 @@ impl Interceptors {
         let name = params.get("name").and_then(Value::as_str).unwrap_or_default();
         let index = self.interceptors.iter().position(|interceptor| interceptor.name == name);
         let index = index.ok_or_else(|| RpcError::no_such(&json!(name)))?;
-        let message = Intercepted::of(params)?;
+        let message = InterceptedMessage::of(params)?;
         self.check_hook(index, &message)?;
         self.run(index, &message).await
     }
 
     /// Checks that an interceptor handles the event and the phase of a message.
-    fn check_hook(&self, index: usize, message: &Intercepted) -> Result<(), RpcError> {
+    fn check_hook(&self, index: usize, message: &InterceptedMessage) -> Result<(), RpcError> {
         let interceptor = &self.interceptors[index];
         if interceptor.hooks(&message.event) && interceptor.phases.contains(&message.phase) {
             return Ok(());
@@ -195,7 +195,7 @@ impl Interceptors {
     }
 
     /// Runs one interceptor and returns its result.
-    async fn run(&self, index: usize, message: &Intercepted) -> Result<Value, RpcError> {
+    async fn run(&self, index: usize, message: &InterceptedMessage) -> Result<Value, RpcError> {
         let interceptor = &self.interceptors[index];
         let began = Instant::now();
         let outcome = self.outcome(index, message);
@@ -213,7 +213,7 @@ impl Interceptors {
             InterceptorKind::Validation => validation(outcome, message.phase),
             InterceptorKind::Mutation => mutation(outcome, &message.payload),
         }
-        .map_err(|fault| fault.of(interceptor))?;
+        .map_err(|error| error.of(interceptor))?;
         result["interceptor"] = json!(interceptor.name);
         result["type"] = json!(interceptor.kind.name());
         result["phase"] = json!(message.phase.name());
@@ -222,7 +222,7 @@ impl Interceptors {
     }
 
     /// Returns the error for plugins that took longer than the invoker waits. The event was dropped, so this function records it.
-    fn too_late(&self, index: usize, message: &Intercepted, limit: TimeLimit) -> RpcError {
+    fn too_late(&self, index: usize, message: &InterceptedMessage, limit: TimeLimit) -> RpcError {
         let (name, phase) = (&self.interceptors[index].name, message.phase.name());
         if let Ok(session) = self.session(index, message) {
             let point = format!("{}/{phase}", message.event);
@@ -234,7 +234,7 @@ impl Interceptors {
         RpcError { data: Some(data), ..RpcError::new(TIMEOUT_CODE, "Interceptor execution timeout") }
     }
 
-    async fn outcome(&self, index: usize, message: &Intercepted) -> PayloadOutcome {
+    async fn outcome(&self, index: usize, message: &InterceptedMessage) -> PayloadOutcome {
         let session = match self.session(index, message) {
             Ok(session) => session,
             Err(why) => return PayloadOutcome::Failed(why),
@@ -258,7 +258,7 @@ impl Interceptors {
         outcome
     }
 
-    async fn settle(&self, session: &Session, message: &Intercepted) -> PayloadOutcome {
+    async fn settle(&self, session: &Session, message: &InterceptedMessage) -> PayloadOutcome {
         match InterceptedEvent::new(message, &self.server) {
             Ok(event) => event.settle(session, &message.payload, &self.server).await,
             Err(why) => PayloadOutcome::Failed(why),
@@ -266,7 +266,7 @@ impl Interceptors {
     }
 
     /// Returns the session of a message under the rules of a name. Names that share rules share the session.
-    fn session(&self, index: usize, message: &Intercepted) -> Result<Arc<InterceptorSession>, String> {
+    fn session(&self, index: usize, message: &InterceptedMessage) -> Result<Arc<InterceptorSession>, String> {
         let interceptor = &self.interceptors[index];
         let first = self.interceptors.iter().position(|other| other.shares(interceptor)).unwrap_or(index);
         let key = (message.session.clone(), first);
@@ -337,10 +337,10 @@ fn mutation(outcome: PayloadOutcome, payload: &Value) -> Result<Value, RpcError>
         PayloadOutcome::Changed(after) => Ok(json!({ "modified": true, "payload": after })),
         // The draft has no rejection by a mutator, so this is a failure.
         PayloadOutcome::Denied { why, by, code } => {
-            let mut fault = RpcError::new(-32603, why);
-            fault.data = Some(json!({ "by": by, "code": code }));
-            fault.is_verdict = true;
-            Err(fault)
+            let mut error = RpcError::new(-32603, why);
+            error.data = Some(json!({ "by": by, "code": code }));
+            error.is_verdict = true;
+            Err(error)
         }
         PayloadOutcome::Failed(why) => Err(RpcError::new(-32603, why)),
     }
@@ -348,7 +348,7 @@ fn mutation(outcome: PayloadOutcome, payload: &Value) -> Result<Value, RpcError>
 
 /// An intercepted message.
 #[derive(Clone, Debug)]
-struct Intercepted {
+struct InterceptedMessage {
     event: String,
     phase: Phase,
     payload: Value,
@@ -366,7 +366,7 @@ struct TimeLimit {
     until: Instant,
 }
 
-impl Intercepted {
+impl InterceptedMessage {
     fn of(params: &Map<String, Value>) -> Result<Self, RpcError> {
         let text = |key: &str| params.get(key).and_then(Value::as_str);
         let event = text("event").ok_or_else(|| RpcError::new(-32602, "`event` is missing"))?;

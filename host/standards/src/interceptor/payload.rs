@@ -1,7 +1,7 @@
 //! Converts payloads of MCP to events. A request's payload is its `params`, alone or within the whole request.
 
 use super::named::Phase;
-use super::{Intercepted, PayloadOutcome};
+use super::{InterceptedMessage, PayloadOutcome};
 use hookhost::contract::action::arguments::folded;
 use hookhost::contract::{
     Cause, Custom, Decision, Json, Rejection, ResultSource, ToolOrigin, ToolOutcome, ToolResult, TransformOutcome,
@@ -27,7 +27,7 @@ impl InterceptedEvent {
     ///
     /// # Errors
     /// If the payload is not one of this event.
-    pub(super) fn new(message: &Intercepted, server: &str) -> Result<Self, String> {
+    pub(super) fn new(message: &InterceptedMessage, server: &str) -> Result<Self, String> {
         let parameters = parameters(message)?;
         Ok(match (message.event.as_str(), message.phase) {
             ("tools/call", Phase::Request) => {
@@ -161,7 +161,7 @@ fn check_keys(value: &Value) -> Result<(), String> {
 }
 
 /// Returns the parameters of a request: the payload, or its `params`. Refuses what a server could read in another way.
-fn parameters(message: &Intercepted) -> Result<&Value, String> {
+fn parameters(message: &InterceptedMessage) -> Result<&Value, String> {
     let payload = &message.payload;
     if message.phase == Phase::Response {
         return Ok(payload);

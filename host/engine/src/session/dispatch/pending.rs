@@ -12,7 +12,7 @@ use crate::sandbox::capability::EventFacts;
 use crate::session::inner::SessionInner;
 use crate::session::not_asked::NotAsked;
 use crate::session::notice::{Notice, NoticeKind};
-use crate::session::settled::RecordedOutcome;
+use crate::session::recorded_outcome::RecordedOutcome;
 use crate::session::shared_questions::QuestionGone;
 use crate::state::{Found, Source};
 use crate::store::{QuestionChange, StoreError};
