@@ -12,7 +12,7 @@ use bench::plugins::built;
 use bench::table::{Row, Table};
 use hookhost::config::{Digest, Entry, Settings};
 use hookhost::contract::ToolOrigin;
-use hookhost::{Config, Engine, Decision, Host, PreparedCall, Session, SessionSpec};
+use hookhost::{Config, Decision, Engine, Host, PreparedCall, Session, SessionSpec};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;

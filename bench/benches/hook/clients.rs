@@ -2,9 +2,9 @@
 //! keep their connections, and hooks, which open one for each event.
 
 use crate::{Home, message};
-use hookhost_agents::directories::Directories;
 use bench::measure::{median, spoken};
 use bench::table::{Row, Table};
+use hookhost_agents::directories::Directories;
 use hookhost_client::frame::{HookRequest, NumberedRequest, Request, Response};
 use hookhost_client::paths::{self, HostPaths};
 use serde_json::Value;

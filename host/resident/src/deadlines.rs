@@ -22,7 +22,7 @@ pub(crate) struct ReplyDeadlines {
 
 impl ReplyDeadlines {
     /// Derives the deadlines from the time that the agent waits at this point, or from the shorter time that the sender names.
-    pub(crate) fn new(adapter: &dyn Adapter, point: &str, sender: Option<Duration>) -> Self {
+    pub(crate) fn new(adapter: &Adapter, point: &str, sender: Option<Duration>) -> Self {
         let seconds = adapter.agent().point(point).map_or(agent::TIMEOUT, |point| point.timeout);
         let agent = Duration::from_secs(seconds.into());
         let timeout = sender.map_or(agent, |sender| sender.min(agent));

@@ -8,7 +8,7 @@ use hookhost_agents::{Adapter, Reply};
 ///
 /// # Errors
 /// The text of the failure, if the agent understands nothing else.
-pub(crate) fn reply_body(adapter: &dyn Adapter, mut reply: Reply) -> Result<String, String> {
+pub(crate) fn reply_body(adapter: &Adapter, mut reply: Reply) -> Result<String, String> {
     if reply.exit != 0 && reply.stdout.is_empty() {
         let gate = adapter.agent().points.iter().find(|point| point.event == EventKind::BeforeToolCall);
         if let Some(gate) = gate {

@@ -198,18 +198,18 @@ impl Settler {
 
     /// Returns the reply to a message that was not read: a denial, as far as the agent understands one.
     #[must_use]
-    pub fn reply_to_unread(&self, adapter: &dyn Adapter, point: Option<&str>, directory: &Path, why: &str) -> Reply {
+    pub fn reply_to_unread(&self, adapter: &Adapter, point: Option<&str>, directory: &Path, why: &str) -> Reply {
         self.note_unsettled(adapter, point.unwrap_or_default(), directory, why);
         adapter.fail(point, &unsettled_reason(adapter, why))
     }
 
     /// Returns the reply to a call that was read, but not settled.
-    fn unsettled(&self, adapter: &dyn Adapter, call: &HookCall, directory: &Path, why: &str) -> Reply {
+    fn unsettled(&self, adapter: &Adapter, call: &HookCall, directory: &Path, why: &str) -> Reply {
         self.note_unsettled(adapter, &call.point, directory, why);
         adapter.unsettled(call, &unsettled_reason(adapter, why))
     }
 
-    fn note_unsettled(&self, adapter: &dyn Adapter, point: &str, directory: &Path, why: &str) {
+    fn note_unsettled(&self, adapter: &Adapter, point: &str, directory: &Path, why: &str) {
         notes::unsettled(&self.host, adapter.agent().name, point, directory, why);
     }
 
@@ -261,7 +261,7 @@ impl Settler {
     /// Returns the handle of a call's session, after checking the session's project files.
     fn handle(
         &self,
-        adapter: &dyn Adapter,
+        adapter: &Adapter,
         call: &HookCall,
         rules: &DirectoryRules,
     ) -> Result<Arc<SessionHandle>, String> {
@@ -360,6 +360,6 @@ fn check_lengths(session: &AgentSession) -> Option<String> {
 }
 
 /// Returns the text for the model or the user about an event that could not be settled.
-fn unsettled_reason(adapter: &dyn Adapter, why: &str) -> String {
+fn unsettled_reason(adapter: &Adapter, why: &str) -> String {
     reason::not_settled(adapter.agent().name, why)
 }

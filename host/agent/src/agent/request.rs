@@ -8,6 +8,8 @@ use super::{AgentEvent, Status};
 use crate::session_store::Generation;
 use hookhost::TextStream;
 use hookhost::contract::{Decision, EventKind, Inference, ModelRef, Response, Totals, Turn, Usage};
+use hookhost_models::message::{Message, Thinking, Thoughts, TokenUsage, ToolUse};
+use hookhost_models::{DeltaStream, Provider, ProviderError, Request};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
