@@ -80,14 +80,14 @@ fn the_commands_run_for_every_agent_and_uninstalling_leaves_nothing() {
     let user = &person.0;
     let before = files(user);
     for adapter in all() {
-        for command in COMMANDS.iter().filter(|command| !is_service(*adapter) || !command.contains("uninstall")) {
+        for command in COMMANDS.iter().filter(|command| !is_service(adapter) || !command.contains("uninstall")) {
             let command = &command.replace("AGENT", adapter.agent().name);
             let at_first = files(user);
             let ended = run(user, command);
-            check(*adapter, command, &ended);
+            check(adapter, command, &ended);
             let is_changed = files(user) != at_first;
             let changes = command.starts_with("hookhost install ") || command.starts_with("hookhost uninstall ");
-            let has_files = adapter.agent().points.iter().any(|point| point.installed) && !is_service(*adapter);
+            let has_files = adapter.agent().points.iter().any(|point| point.installed) && !is_service(adapter);
             assert_eq!(is_changed, changes && has_files && !command.ends_with("--dry-run"), "{command}: {ended:#?}");
         }
         assert_eq!(files(user), before, "{}: something is left", adapter.agent().name);

@@ -271,7 +271,7 @@ fn the_generated_parts_of_the_pages_are_what_the_adapters_say() {
             ),
         )]
     };
-    let mut pages: Vec<_> = all().iter().map(|adapter| (path_of(*adapter), parts_of(*adapter))).collect();
+    let mut pages: Vec<_> = all().iter().map(|adapter| (path_of(adapter), parts_of(adapter))).collect();
     pages.push(("docs/agents.md".to_owned(), vec![("agents", overview())]));
     let mut wrong = Vec::new();
     for (name, parts) in pages {
@@ -291,10 +291,10 @@ fn the_generated_parts_of_the_pages_are_what_the_adapters_say() {
 fn every_agent_has_a_page_and_every_page_an_agent() {
     let pages = files(&[".md"]).into_iter().filter(|file| file.starts_with("docs/agents"));
     let pages: BTreeSet<_> = pages.map(|file| file.to_string_lossy().into_owned()).collect();
-    assert_eq!(pages, all().iter().map(|adapter| path_of(*adapter)).collect());
+    assert_eq!(pages, all().iter().map(|adapter| path_of(adapter)).collect());
     for adapter in all() {
         let title = adapter.agent().title;
-        let text = page(&path_of(*adapter));
+        let text = page(&path_of(adapter));
         assert!(text.starts_with(&format!("# {title}\n")), "{title}");
         let words = text.split_whitespace().count();
         assert!(words <= 300, "the page of {title} has {words} words");

@@ -71,7 +71,7 @@ static AGENT: Agent = Agent {
 };
 
 pub(super) static ADAPTER: Adapter = Adapter {
-    neutral: neutral,
+    neutral,
     unsettled: Some(unsettled),
     encode_all: Some(encode_all),
     ..Adapter::new(&AGENT, decode, encode, fail, install)

@@ -33,7 +33,7 @@ static AGENT: Agent = Agent {
 };
 
 pub(super) static ADAPTER: Adapter =
-    Adapter { neutral: neutral, encode_all: Some(encode_all), ..Adapter::new(&AGENT, decode, encode, fail, install) };
+    Adapter { neutral, encode_all: Some(encode_all), ..Adapter::new(&AGENT, decode, encode, fail, install) };
 
 fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
     let (side, parts) = parts(fields)?;
@@ -42,8 +42,7 @@ fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable
     Ok(call(side, session, fields, parts))
 }
 
-/// Returns `request` or `response`, and the events of the message in order. The positions are positions in the message's
-/// list.
+/// Returns `request` or `response`, and the events of the message in order, with positions in the message's list.
 fn parts(fields: &Fields) -> Result<(&'static str, Vec<MessagePart>), Unreadable> {
     let body = fields.get("body");
     let list = |key: &str| body.and_then(|body| body.get(key)?.as_array());

@@ -54,7 +54,7 @@ const GUARDED: Guarded = Guarded {
 
 pub(super) static ADAPTER: Adapter = Adapter {
     guarded: GUARDED,
-    neutral: neutral,
+    neutral,
     canary: Some((canary, denies)),
     headless: &["agy", "--dangerously-skip-permissions", "-p", PROMPT_WORD],
     ..Adapter::new(&AGENT, decode, encode, fail, install)

@@ -80,7 +80,7 @@ const GUARDED: Guarded = Guarded {
 
 pub(super) static ADAPTER: Adapter = Adapter {
     guarded: GUARDED,
-    neutral: neutral,
+    neutral,
     unsettled: Some(unsettled),
     canary: Some((canary, denies)),
     headless: &["cline", PROMPT_WORD],

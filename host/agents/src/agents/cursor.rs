@@ -100,7 +100,7 @@ const GUARDED: Guarded = Guarded {
 pub(super) static ADAPTER: Adapter = Adapter {
     guarded: GUARDED,
     mcp_servers: |context| ServersFile::in_both(context, ".cursor/mcp.json"),
-    neutral: neutral,
+    neutral,
     abilities: Some(abilities),
     canary: Some((canary, denies)),
     headless: &["cursor-agent", "--force", "-p", PROMPT_WORD],

@@ -81,7 +81,7 @@ const GUARDED: Guarded = Guarded {
 pub(super) static ADAPTER: Adapter = Adapter {
     guarded: GUARDED,
     mcp_servers: |context| ServersFile::in_both(context, ".gemini/settings.json"),
-    neutral: neutral,
+    neutral,
     canary: Some((canary, denies)),
     headless: &["gemini", "--yolo", "-p", PROMPT_WORD],
     ..Adapter::new(&AGENT, decode, encode, fail, install)

@@ -34,7 +34,7 @@ static AGENT: Agent = Agent {
 };
 
 pub(super) static ADAPTER: Adapter =
-    Adapter { neutral: neutral, encode_all: Some(encode_all), ..Adapter::new(&AGENT, decode, encode, fail, install) };
+    Adapter { neutral, encode_all: Some(encode_all), ..Adapter::new(&AGENT, decode, encode, fail, install) };
 
 fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
     let side = side(fields)?;

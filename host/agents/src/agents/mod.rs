@@ -1,4 +1,4 @@
-//! The agents, one file each. The last modules are the parts that several agents share.
+//! The agents, one file each. Several agents share `gateway`, and others share `own_plugin`.
 
 mod acs;
 mod agentgateway;
@@ -6,7 +6,6 @@ mod amp;
 mod antigravity;
 mod claude_code;
 mod claude_code_mods;
-
 mod cline;
 mod codex;
 mod copilot_cli;

@@ -154,7 +154,7 @@ fn of_plan(plan: &FilePlan) -> Vec<ConfiguredHook> {
         FilePlan::Json { entries, .. } => {
             let elements = entries.iter().filter_map(|entry| match entry {
                 JsonEntry::Element { value, .. } => Some(value),
-                _ => None,
+                JsonEntry::Default { .. } => None,
             });
             elements.flat_map(|element| of_value(path, element)).collect()
         }

@@ -199,7 +199,7 @@ fn unique_keys(node: &CstContainerNode) -> Result<(), NotEditable> {
 fn element_of(entry: &JsonEntry) -> Option<(&[String], &Value)> {
     match entry {
         JsonEntry::Element { at, value } => Some((at, value)),
-        _ => None,
+        JsonEntry::Default { .. } => None,
     }
 }
 

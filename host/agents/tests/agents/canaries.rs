@@ -32,7 +32,7 @@ const NOT_HEADLESS: &[(&str, &str)] = &[
 
 /// The agents that lack something.
 fn without(has: impl Fn(&Adapter) -> bool) -> Vec<&'static str> {
-    all().iter().filter(|adapter| !has(**adapter)).map(|adapter| adapter.agent().name).collect()
+    all().iter().filter(|adapter| !has(adapter)).map(|adapter| adapter.agent().name).collect()
 }
 
 fn names(list: &[(&'static str, &str)]) -> Vec<&'static str> {

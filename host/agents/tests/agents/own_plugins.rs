@@ -78,7 +78,7 @@ impl Bench {
                 let is_code = path.extension().is_some_and(|ending| ending == "js" || ending == "ts");
                 is_code.then(|| content.clone())
             }
-            _ => None,
+            FilePlan::Json { .. } => None,
         });
         // No test waits for the time that a person has.
         let plugin = plugin.unwrap().replace("TIMEOUT_MS = 330000", "TIMEOUT_MS = 1500");

@@ -139,7 +139,7 @@ fn gates_are_closed_where_the_agent_can_close_them() {
                 JsonEntry::Element { at, value } if at.last().is_some_and(|last| last == name) => Some(value.clone()),
                 _ => None,
             }),
-            _ => None,
+            FilePlan::Whole { .. } => None,
         })
     };
     let program = Path::new("/opt/hookhost-hook");

@@ -48,12 +48,12 @@ fn every_hook_that_is_a_command_is_run_as_it_is_installed_and_proven_in_its_agen
             let plan = adapter.install(context).unwrap();
             let changes = install::prepare(&plan, &of, adapter.json_dialect(), None).unwrap();
             install::apply(&changes, &home.receipts(), &of, None).unwrap();
-            doctor::installed(*adapter, context, &mut Vec::new()).remove(0).commands
+            doctor::installed(adapter, context, &mut Vec::new()).remove(0).commands
         });
         let path = std::ffi::OsStr::new("/usr/bin:/bin");
         let shown =
-            || prove(*adapter, &commands, &project, path, None).unwrap_or_else(|| panic!("{name}: nothing to run"));
-        write(&obedient(*adapter, point, &home));
+            || prove(adapter, &commands, &project, path, None).unwrap_or_else(|| panic!("{name}: nothing to run"));
+        write(&obedient(adapter, point, &home));
         assert!(shown().holds(), "{name}: {:#?}", shown());
         assert!(shown().program_digest.is_some(), "{name}: the program that the files name is not found");
         write("cat > /dev/null");
@@ -102,17 +102,17 @@ fn nothing_that_a_repository_names_is_run_by_a_look_at_it() {
         }
         home.with_context(|context| {
             let context = Context { scope: Scope::Project, project: &project, ..*context };
-            of_repository(*adapter, &context, &trace);
+            of_repository(adapter, &context, &trace);
             let (path, left_out) = find::searched(path.as_os_str(), &project, context.home);
             assert_eq!(left_out.len(), 1);
-            let diagnosis = doctor::examine(*adapter, &context, &path, doctor::Selection::ByName);
+            let diagnosis = doctor::examine(adapter, &context, &path, doctor::Selection::ByName);
             let commands: Vec<_> = diagnosis.installed.iter().flat_map(|installed| &installed.commands).collect();
             assert!(commands.iter().all(|command| command.planned.is_none()), "{name}: {commands:#?}");
             let says = diagnosis.checks.iter().any(|check| check.says.contains("so it is not run here"));
             assert_eq!(says, !commands.is_empty(), "{name}");
             looked_at += commands.len();
             let commands: Vec<_> = commands.into_iter().cloned().collect();
-            assert_eq!(prove(*adapter, &commands, &project, "/usr/bin:/bin".as_ref(), None), None, "{name}");
+            assert_eq!(prove(adapter, &commands, &project, "/usr/bin:/bin".as_ref(), None), None, "{name}");
         });
         assert!(!trace.exists(), "{name}");
     }
@@ -171,7 +171,7 @@ fn every_agents_hook_is_installed_once_found_again_and_taken_out_without_a_trace
                 assert!(apply(), "{name}: the first time something is written");
                 assert!(!apply(), "{name}: the second time nothing is");
                 let mut unreadable = Vec::new();
-                let installed = doctor::installed(*adapter, &context, &mut unreadable);
+                let installed = doctor::installed(adapter, &context, &mut unreadable);
                 assert_eq!(unreadable, [], "{name}");
                 let here =
                     installed.iter().find(|installed| installed.scope == scope).unwrap_or_else(|| panic!("{name}"));

@@ -39,8 +39,8 @@ pub(crate) fn run(args: &InstallArgs) -> Result<Exit, CliError> {
     let mut chosen = adapters(&args.agents);
     if args.all {
         chosen.retain(|adapter| {
-            !is_second_way(*adapter)
-                && find::traces(*adapter, &places.context(adapter.agent().name, scope), &places.path).any()
+            !is_second_way(adapter)
+                && find::traces(adapter, &places.context(adapter.agent().name, scope), &places.path).any()
         });
     }
     if chosen.is_empty() {

@@ -86,7 +86,7 @@ impl Presence {
                 };
                 return list.push(at.join("."));
             }
-            _ => return,
+            JsonEntry::Default { .. } => return,
         };
         let array = found(at).and_then(Value::as_array);
         let ours = |element: &&Value| ours::share(element, agent) != Ownership::Nothing;

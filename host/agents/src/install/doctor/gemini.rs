@@ -13,7 +13,7 @@ pub(super) fn reached(context: &Context<'_>, installed: &[InstalledHook]) -> Vec
     let adapter = by_name("gemini-cli");
     let files: Vec<_> = adapter
         .iter()
-        .flat_map(|adapter| SCOPES.into_iter().flat_map(|scope| json_files(*adapter, context, scope)))
+        .flat_map(|adapter| SCOPES.into_iter().flat_map(|scope| json_files(adapter, context, scope)))
         .collect();
     // The agent identifies a hook by its name, or else by its command.
     let hooks = installed.iter().flat_map(|installed| &installed.commands).map(|command| &command.hook);

@@ -76,7 +76,7 @@ pub(super) fn diagnoses(places: &AgentPlaces, named: &[String]) -> Vec<(&'static
         joined.collect::<Vec<_>>()
     });
     let is_here = |(adapter, diagnosis): &(&'static Adapter, Diagnosis)| {
-        let has_traces = diagnosis.traces.any() && !is_second_way(*adapter);
+        let has_traces = diagnosis.traces.any() && !is_second_way(adapter);
         sought == Selection::ByName || has_traces || !diagnosis.installed.is_empty()
     };
     diagnoses.into_iter().filter(is_here).collect()

@@ -39,7 +39,7 @@ pub(crate) fn change_servers(
 ) -> Result<Exit, CliError> {
     let mut exit = Exit::Done;
     for adapter in agents {
-        let changed = change(places, *adapter, scope, to, is_dry);
+        let changed = change(places, adapter, scope, to, is_dry);
         match changed {
             Ok((text, is_whole)) => {
                 output::print(&text)?;
@@ -55,7 +55,7 @@ pub(crate) fn change_servers(
                      server's command",
                     scope.name()
                 );
-                failed(*adapter, &why).print();
+                failed(adapter, &why).print();
                 exit = Exit::Failed;
             }
             Err(Unchanged::Failed(error)) => {
