@@ -41,22 +41,32 @@ pub(crate) fn ci(workspace: &Workspace, arguments: &[String]) -> Outcome {
     if arguments == ["--write"] {
         return public_items::write(workspace);
     }
-    if let Some(unknown) = arguments.iter().find(|named| CHECKS.iter().all(|(name, ..)| name != named)) {
-        let checks: String = CHECKS.iter().map(|(name, help, _)| format!("\n  {name:13} {help}")).collect();
-        return Err(format!(
-            "there is no check `{unknown}`: `cargo xtask ci [CHECK…]` or `cargo xtask ci --write`{checks}"
-        ));
+    if arguments == ["--help"] {
+        println!("{}", usage());
+        return Ok(());
     }
     let mut durations = Vec::new();
-    for (name, _, check) in
-        CHECKS.iter().filter(|(name, ..)| arguments.is_empty() || arguments.iter().any(|named| named == name))
-    {
+    for (name, _, check) in wanted(arguments)? {
         let began = Instant::now();
         check(workspace)?;
         durations.push(format!("{name} {}", began.elapsed().as_secs()));
     }
     say(&format!("all is well; seconds: {}", durations.join(", ")));
     Ok(())
+}
+
+/// Returns the named checks in the order of [`CHECKS`], or all checks if none is named.
+fn wanted(names: &[String]) -> Outcome<Vec<Check>> {
+    if let Some(unknown) = names.iter().find(|named| CHECKS.iter().all(|(name, ..)| name != named)) {
+        return Err(format!("there is no check `{unknown}`; {}", usage()));
+    }
+    let is_wanted = |name: &str| names.is_empty() || names.iter().any(|named| named == name);
+    Ok(CHECKS.into_iter().filter(|(name, ..)| is_wanted(name)).collect())
+}
+
+fn usage() -> String {
+    let checks = CHECKS.iter().map(|(name, help, _)| format!("\n  {name:13} {help}"));
+    format!("usage: cargo xtask ci [CHECK…], or cargo xtask ci --write{}", checks.collect::<String>())
 }
 
 /// Runs all tests, with doctests: the command of the README.
@@ -156,7 +166,19 @@ pub(crate) fn contract(workspace: &Workspace) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use super::{differing, is_of, promised};
+    use super::{CHECKS, differing, is_of, promised, wanted};
+
+    #[test]
+    fn named_checks_run_in_the_order_of_all_and_an_unknown_one_is_named() {
+        let run = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            wanted(&names).map(|checks| checks.into_iter().map(|(name, ..)| name).collect::<Vec<_>>())
+        };
+        assert_eq!(run(&["docs", "clippy"]), Ok(vec!["clippy", "docs"]));
+        assert_eq!(run(&[]).map(|checks| checks.len()), Ok(CHECKS.len()));
+        let why = run(&["docs", "semver"]).unwrap_err();
+        assert!(why.starts_with("there is no check `semver`; usage: ") && why.contains("\n  instructions  "), "{why}");
+    }
 
     #[test]
     fn a_library_that_tests_need_with_other_features_is_named() {
