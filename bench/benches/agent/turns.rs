@@ -6,6 +6,8 @@ use bench::table::{Row, Table};
 use futures_util::StreamExt as _;
 use hookhost_agent::agent::{AgentEvent, Status};
 use hookhost_agent::tool::{Tool as _, ToolContext, Workspace};
+use hookhost_models::message::Message;
+use hookhost_models::{Delta, Provider as _, Request};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};

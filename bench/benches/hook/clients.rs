@@ -1,7 +1,7 @@
 //! Measures many clients of one resident host at once, each with a session of its own and one event after the other: proxies, which
 //! keep their connections, and hooks, which open one for each event.
 
-use crate::{Home, message};
+use crate::{User, message};
 use bench::measure::{median, spoken};
 use bench::table::{Row, Table};
 use hookhost_agents::directories::Directories;

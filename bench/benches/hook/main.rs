@@ -11,6 +11,7 @@ mod home;
 
 use bench::measure::{compare, compare_batches, spoken};
 use bench::table::{Row, Table};
+use home::Home;
 use hookhost_client::paths::HostPaths;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};

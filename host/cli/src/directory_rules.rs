@@ -4,7 +4,7 @@ use crate::{configuration, loading};
 use hookhost::command::{ProjectFile, TrustStore};
 use hookhost::config::{Config, FILE_NAME};
 use hookhost_client::paths::HostPaths;
-use hookhost_resident::{Configurations, Found, users_file};
+use hookhost_resident::{ConfigurationSource, FoundConfiguration, users_file};
 use std::path::{Path, PathBuf};
 
 /// Finds the user's own file and the approved ones of the project.

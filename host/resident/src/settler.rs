@@ -259,12 +259,7 @@ impl Settler {
     }
 
     /// Returns the handle of a call's session, after checking the session's project files.
-    fn handle(
-        &self,
-        adapter: &Adapter,
-        call: &HookCall,
-        rules: &DirectoryRules,
-    ) -> Result<Arc<SessionHandle>, String> {
+    fn handle(&self, adapter: &Adapter, call: &HookCall, rules: &DirectoryRules) -> Result<Arc<SessionHandle>, String> {
         let handle = self.sessions.handle(&self.host, adapter.agent().name, &call.session, rules);
         let handle = handle.map_err(|error| error.to_string())?;
         let is_revoked = |file: &Path| self.rules.is_revoked(file);

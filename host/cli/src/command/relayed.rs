@@ -3,7 +3,7 @@
 use crate::exit::{CliError, Exit};
 use crate::output::quoted;
 use anyhow::anyhow;
-use hookhost_processes::ProcessGroup;
+use hookhost_models::process::ProcessGroup;
 use hookhost_proxy::jsonrpc::relay::{RelayEnd, ServerStreams};
 use hookhost_proxy::jsonrpc::standard_streams::{self, Output, StoppableInput};
 use hookhost_proxy::server_name::ServerName;

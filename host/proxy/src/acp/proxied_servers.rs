@@ -4,7 +4,6 @@
 use crate::server_name::ServerName;
 use hookhost_agents::directories::DIRECTORY_VARIABLES;
 use hookhost_agents::mcp_servers::{proxy_words, starts_proxy};
-use hookhost_proxy::server_name::ServerName;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 

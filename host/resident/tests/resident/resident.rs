@@ -8,7 +8,7 @@ use hookhost_client::control;
 use hookhost_client::frame::{HookRequest, NumberedRequest, Request, Response};
 use hookhost_client::paths::HostPaths;
 use hookhost_client::unanswered_calls::UnansweredCall;
-use hookhost_resident::{Ended, Resident};
+use hookhost_resident::{EndReason, ResidentHost};
 use serde_json::Value;
 use std::io::{Read as _, Write as _};
 use std::path::Path;

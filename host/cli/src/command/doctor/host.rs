@@ -3,7 +3,6 @@
 use crate::output::one_line;
 use hookhost::config::UserDirectories;
 use hookhost_agents::install::check::Check;
-use hookhost_agents::install::check::Check;
 use hookhost_client::connection::{Connection, ConnectionError, Deadline};
 use hookhost_client::frame::{Request, Response};
 use hookhost_client::paths::HostPaths;
