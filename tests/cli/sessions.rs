@@ -305,7 +305,9 @@ fn a_full_disk_ends_a_run_with_one_sentence_and_the_session_continues_when_there
     let user = User::new();
     let Some(_disk) = SmallDisk::at(user.path("state/sessions")) else { return };
     let fill = user.path("state/sessions/fill");
-    user.write("script.toml", bash(&format!("cat /dev/zero > {} || true", fill.display())) + &says("Never said."));
+    // The result is larger than the room that the last block of the session's file may have.
+    let command = format!("cat /dev/zero > {} || true; head -c 20000 /dev/zero | tr '\\0' x", fill.display());
+    user.write("script.toml", bash(&command) + &says("Never said."));
     let ended = user.run(RUN);
     ended.expect(1, &["cannot be written: No space left on device"]);
     std::fs::remove_file(&fill).unwrap();

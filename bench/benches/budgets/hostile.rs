@@ -228,7 +228,7 @@ fn count(runtime: &Runtime, host: &Host, beside: NeighbourLoad) -> f64 {
                     NeighbourLoad::Prompts => drop(session.prompt_submit("bad".into()).await),
                     NeighbourLoad::Tasks => drop(session.session_start().await),
                     NeighbourLoad::Neighbour | NeighbourLoad::Copier => {
-                        drop(session.finalize_content("content".into()).await)
+                        drop(session.finalize_content("content".into()).await);
                     }
                 }
             }

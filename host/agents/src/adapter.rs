@@ -2,8 +2,8 @@
 
 use crate::agent::{Abilities, Agent};
 use crate::checks;
-use crate::event::HookCall;
 use crate::guarded::Guarded;
+use crate::hook_call::HookCall;
 use crate::json::Fields;
 use crate::mcp_servers::ServersFile;
 use crate::message::{Message, Unreadable};

@@ -2,7 +2,7 @@
 //! refused before a tool runs. After the tool has run, its result is withheld or read leniently.
 
 use crate::agent::Agent;
-use crate::event::{HookCall, HookEvent, ToolUse};
+use crate::hook_call::{HookCall, HookEvent, ToolUse};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 use hookhost_contract::EventKind;

@@ -1,7 +1,7 @@
 //! Replaces an outcome that an agent cannot express by a stricter one. Every replacement is returned for the log.
 
 use crate::agent::Abilities;
-use crate::event::{HookCall, HookEvent};
+use crate::hook_call::{HookCall, HookEvent};
 use crate::outcome::{Answer, Outcome};
 use crate::reason;
 use hookhost_contract::{Cause, Refusal, Rejection};

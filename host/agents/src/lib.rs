@@ -13,7 +13,7 @@
 //! |---|---|
 //! | [`message`] | an agent's message and its origin |
 //! | [`json`] | reads messages as JSON objects, and notes what readers could read differently |
-//! | [`event`] | the event that a message reports |
+//! | [`hook_call`] | the event that a message reports |
 //! | [`outcome`] | the outcome of an event, as far as an agent can express it |
 //! | [`agent`] | data about an agent: its hook points, its abilities at each, its coverage |
 //! | `checks` | checks that messages of all agents have to pass |
@@ -45,8 +45,8 @@ mod checks;
 mod claude_shape;
 pub mod degrade;
 pub mod directories;
-pub mod event;
 pub mod guarded;
+pub mod hook_call;
 pub mod install;
 pub mod json;
 pub mod mcp_proxy;
@@ -62,7 +62,7 @@ pub use adapter::Adapter;
 pub use agent::{Abilities, Agent, Coverage, Covered, HookPoint};
 pub use agents::{all, by_name, detect};
 pub use degrade::{Degradation, degrade};
-pub use event::{AgentSession, FurtherEvent, HookCall, HookEvent, ToolUse};
+pub use hook_call::{AgentSession, FurtherEvent, HookCall, HookEvent, ToolUse};
 pub use message::{Message, Unreadable};
 pub use outcome::{Answer, Outcome};
 pub use reply::Reply;

@@ -12,7 +12,7 @@
 
 use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent, Coverage, HookPoint};
-use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
+use crate::hook_call::{AgentSession, HookCall, HookEvent, ToolUse};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 use crate::plan::{Context, NotInstallable, Plan};

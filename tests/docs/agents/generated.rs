@@ -15,12 +15,15 @@ fn path_of(adapter: &Adapter) -> String {
     format!("docs/agents/{}.md", adapter.agent().name)
 }
 
+/// The home directory of a user. The pages show it as `~`.
+const HOME: &str = "/home/user";
+
 /// What has to be in the agent's files, and the variables that say where they are.
 fn plan(adapter: &Adapter, scope: Scope) -> (Result<Plan, String>, BTreeSet<String>) {
     let variables = RefCell::new(BTreeSet::new());
     let context = Context {
         scope,
-        home: Path::new("~"),
+        home: Path::new(HOME),
         project: Path::new(""),
         program: Path::new("/usr/bin/hookhost-hook"),
         on_failure: OnFailure::Deny,
@@ -77,8 +80,9 @@ fn install(adapter: &Adapter) -> String {
                 Ok(plan) => {
                     let files: Vec<_> = plan.files.iter().map(|file| file.path().display().to_string()).collect();
                     let variables: Vec<_> = variables.iter().map(|variable| format!("`{variable}`")).collect();
+                    // Only a user's files are where a variable says.
                     let elsewhere = match variables.as_slice() {
-                        [] => String::new(),
+                        variables if variables.is_empty() || option != "user" => String::new(),
                         variables => format!(", or below {}", variables.join(" or ")),
                     };
                     together(&files) + &elsewhere
@@ -263,7 +267,7 @@ fn the_generated_parts_of_the_pages_are_what_the_adapters_say() {
             "page",
             format!(
                 "## Files\n\n{}\n{}\n## Reach\n\n{}\n## Gaps\n\n{}\n## Hook points\n\n{}",
-                install(adapter),
+                install(adapter).replace(HOME, "~"),
                 proof(adapter),
                 coverage(adapter),
                 gaps(adapter),

@@ -37,6 +37,9 @@ pub(super) struct ToolScheduler {
 /// A value with the index of its call in the answer.
 type Indexed<T> = (usize, T);
 
+/// The future of a call about which plugins are asked: the call that may run, or the status of one that must not.
+type AskingFuture = BoxFuture<'static, Indexed<(ToolUse, Result<ToolCall, CallStatus>)>>;
+
 /// Progress of the calls.
 #[derive(Default)]
 struct Schedule {
@@ -58,7 +61,7 @@ impl ToolScheduler {
     pub(super) async fn run(self, mut feed: UnboundedReceiver<ToolUse>) {
         let (mut open, mut fed) = (true, 0);
         let mut calls = Schedule::default();
-        let mut asking: Fuse<BoxFuture<'static, Indexed<(ToolUse, Result<ToolCall, CallStatus>)>>> = Fuse::terminated();
+        let mut asking: Fuse<AskingFuture> = Fuse::terminated();
         loop {
             if asking.is_terminated()
                 && !calls.stopped

@@ -19,7 +19,7 @@ pub mod reading;
 
 use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent, Coverage, HookPoint};
-use crate::event::{AgentSession, FurtherEvent, HookCall, HookEvent, ToolUse};
+use crate::hook_call::{AgentSession, FurtherEvent, HookCall, HookEvent, ToolUse};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 use crate::outcome::{Answer, Outcome};

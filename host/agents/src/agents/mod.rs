@@ -30,8 +30,8 @@ mod prelude {
     pub(super) use crate::adapter::{Adapter, PROMPT_WORD};
     pub(super) use crate::agent::{Abilities, Agent, Coverage, HookPoint};
     pub(super) use crate::canary::SESSION;
-    pub(super) use crate::event::{AgentSession, FurtherEvent, HookCall, HookEvent, ToolUse};
     pub(super) use crate::guarded::{Guarded, HookBypass};
+    pub(super) use crate::hook_call::{AgentSession, FurtherEvent, HookCall, HookEvent, ToolUse};
     pub(super) use crate::json::Fields;
     pub(super) use crate::mcp_servers::ServersFile;
     pub(super) use crate::message::{Message, Unreadable};

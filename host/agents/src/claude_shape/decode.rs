@@ -2,7 +2,7 @@
 
 use crate::agent::{Agent, HookPoint};
 use crate::checks::{has_call, misplaced_call};
-use crate::event::{AgentSession, HookCall, HookEvent, ToolUse, is_of_windows};
+use crate::hook_call::{AgentSession, HookCall, HookEvent, ToolUse, is_of_windows};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 use hookhost_contract::{EventKind, ToolResult};

@@ -5,7 +5,7 @@
 use super::decode::point_of;
 use super::shaped::{has_shape_of, shaped};
 use crate::agent::{Agent, HookPoint};
-use crate::event::{HookCall, HookEvent};
+use crate::hook_call::{HookCall, HookEvent};
 use crate::outcome::{Answer, Outcome};
 use crate::reason;
 use crate::reply::Reply;

@@ -4,12 +4,14 @@
 //! no.
 
 mod answered;
+mod expiry;
 mod pending;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use answered::{answered, read, resolve, taken_for_gone, until_expired, written};
+pub(crate) use answered::{answered, read, resolve, taken_for_gone, written};
+pub(crate) use expiry::until_expired;
 pub use pending::{NotPending, PendingApprovals, QuestionChanges};
 
 use crate::audit::Masking;

@@ -12,8 +12,8 @@ pub const MAX_RESULT: usize = 4 * 1024 * 1024;
 /// The section `[mcp-proxy]`: keys for all servers, and below `servers` a table for each that needs others.
 ///
 /// ```
-/// use crate::mcp::policy::{Pinning, Section};
-/// use crate::server_name::ServerName;
+/// use hookhost_proxy::mcp::policy::{Pinning, Section};
+/// use hookhost_proxy::server_name::ServerName;
 ///
 /// let section: Section = serde_json::from_str(r#"{
 ///     "definitions": "first-use", "servers": { "files": { "forbidden-tools": ["write_*"], "definitions": "approve" } }
