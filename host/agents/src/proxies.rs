@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 /// The reply of the resident host to a proxy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "answer")]
-pub enum Settled {
+pub enum ProxyReply {
     /// The action may happen unchanged.
     Allowed {
         /// Texts for the user.
@@ -80,36 +80,36 @@ pub fn encode(outcome: &Outcome) -> Reply {
 
 /// Converts an outcome into the form that a proxy reads.
 #[must_use]
-pub fn settled(outcome: &Outcome) -> Settled {
+pub fn settled(outcome: &Outcome) -> ProxyReply {
     match &outcome.answer {
-        Answer::Neutral | Answer::Approved { .. } => Settled::Allowed { notices: outcome.notices.clone() },
-        Answer::Changed { arguments, .. } => Settled::Changed { arguments: arguments.clone() },
-        Answer::Responded { result, .. } => Settled::Responded { result: result.clone() },
-        Answer::ReplacedResult(result) => Settled::Replaced { result: result.clone() },
-        Answer::Replaced(text) => Settled::ReplacedText { text: text.clone() },
-        Answer::Rejected(rejection) => Settled::Rejected { why: reason::rejected(rejection) },
+        Answer::Neutral | Answer::Approved { .. } => ProxyReply::Allowed { notices: outcome.notices.clone() },
+        Answer::Changed { arguments, .. } => ProxyReply::Changed { arguments: arguments.clone() },
+        Answer::Responded { result, .. } => ProxyReply::Responded { result: result.clone() },
+        Answer::ReplacedResult(result) => ProxyReply::Replaced { result: result.clone() },
+        Answer::Replaced(text) => ProxyReply::ReplacedText { text: text.clone() },
+        Answer::Rejected(rejection) => ProxyReply::Rejected { why: reason::rejected(rejection) },
         Answer::Ask { questions, arguments } => {
-            Settled::Ask { questions: questions.clone(), arguments: arguments.clone(), rules: outcome.rules.clone() }
+            ProxyReply::Ask { questions: questions.clone(), arguments: arguments.clone(), rules: outcome.rules.clone() }
         }
         // No event of a proxy leads to this outcome.
-        Answer::GoOn(_) => Settled::Failed { why: "the outcome is of another event".into() },
+        Answer::GoOn(_) => ProxyReply::Failed { why: "the outcome is of another event".into() },
     }
 }
 
 /// Encodes the reply to an event that could not be settled, at any hook point.
 #[must_use]
 pub fn fail(_: Option<&str>, why: &str) -> Reply {
-    reply(&Settled::Failed { why: why.to_owned() })
+    reply(&ProxyReply::Failed { why: why.to_owned() })
 }
 
 /// Encodes the neutral reply.
 #[must_use]
 pub fn neutral(_: Option<&str>) -> Reply {
-    reply(&Settled::Allowed { notices: Vec::new() })
+    reply(&ProxyReply::Allowed { notices: Vec::new() })
 }
 
 /// Encodes a reply to a proxy.
 #[must_use]
-pub fn reply(settled: &Settled) -> Reply {
+pub fn reply(settled: &ProxyReply) -> Reply {
     Reply::json(&serde_json::to_value(settled).unwrap_or_else(|_| json!({ "answer": "failed", "why": "no reply" })))
 }

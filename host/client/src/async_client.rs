@@ -5,9 +5,9 @@ use crate::connection::{
     self, CONNECT_TIMEOUT, ConnectionError, DELIVERY_TIMEOUT, Deadline, RESUME_TIMEOUT, SILENCE_TIMEOUT,
 };
 use crate::frame::{FrameError, HookRequest, MAX_FRAME, NumberedRequest, Request, Response};
-use crate::hook::CALL_TIMEOUT;
+use crate::hook::{CALL_TIMEOUT, MAX_HOSTS, START_TIMEOUT};
 use crate::paths::{self, HostPaths};
-use crate::start::StartingHost;
+use crate::start::{self, StartingHost};
 use hookhost_agents::directories::Directories;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -74,21 +74,24 @@ impl AsyncClient {
     }
 
     async fn send(&self, request: HookRequest, on_wait: LongWaitCallback<'_>) -> Result<Response, ConnectionError> {
-        let deadline = Instant::now() + CALL_TIMEOUT;
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let frame = NumberedRequest::Hook { number, request }.to_frame();
         // The host closes the connection when a frame is longer.
         if frame.len() > MAX_FRAME {
             return Ok(Response::Refused(format!("the event has more than {MAX_FRAME} bytes")));
         }
-        loop {
-            let connection = timeout_at(deadline, self.connection(deadline)).await.map_err(too_late)??;
-            match connection.converse(number, frame.clone(), deadline, on_wait).await {
+        for _ in 0..MAX_HOSTS {
+            let started = Instant::now() + START_TIMEOUT;
+            let not_started = |_| ConnectionError::TooLate(START_TIMEOUT);
+            let connection = timeout_at(started, self.connection(started)).await.map_err(not_started)??;
+            match connection.converse(number, frame.clone(), Instant::now() + CALL_TIMEOUT, on_wait).await {
                 // A host that ended meanwhile may have recorded the event. It is settled again, so that no event stays unsettled.
-                Err(ConnectionError::Closed) if Instant::now() < deadline => sleep(START_INTERVAL).await,
+                Err(ConnectionError::Closed) => sleep(START_INTERVAL).await,
+                Err(ConnectionError::Silent { process }) => start::end_stuck(process, &self.paths),
                 answered => return answered,
             }
         }
+        Err(ConnectionError::Closed)
     }
 
     /// Returns the kept connection, or opens a new one.
@@ -133,6 +136,8 @@ impl AsyncClient {
 #[derive(Clone, Debug)]
 struct SharedConnection {
     frames: mpsc::UnboundedSender<Vec<u8>>,
+    /// The process of the resident host, if the system names it.
+    process: Option<u32>,
     waiting: Arc<Mutex<PendingResponses>>,
 }
 
@@ -154,9 +159,10 @@ impl PendingResponses {
 impl SharedConnection {
     /// Starts the reader and the writer of a new stream. Must be called within the runtime.
     fn over(stream: UnixStream) -> Self {
+        let process = connection::peer_process(&stream);
         let (input, output) = stream.into_split();
         let (send, frames) = mpsc::unbounded_channel();
-        let connection = Self { frames: send, waiting: Arc::default() };
+        let connection = Self { frames: send, process, waiting: Arc::default() };
         tokio::spawn(write(output, frames));
         tokio::spawn(read(input, Arc::clone(&connection.waiting)));
         let _ = connection.frames.send(Request::Keep.to_frame());
@@ -194,7 +200,7 @@ impl SharedConnection {
                 if response.is_err() {
                     // The next event opens another connection.
                     lock(&self.waiting).end();
-                    return Err(ConnectionError::Silent { process: None });
+                    return Err(ConnectionError::Silent { process: self.process });
                 }
             }
             let response = response.map_err(too_late)?;

@@ -388,13 +388,13 @@ pub fn peer(stream: &impl AsFd) -> io::Result<u32> {
 
 /// Returns the process on the other side. For a listening socket, this is the process that called `listen`.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn peer_process(stream: &impl AsFd) -> Option<u32> {
+pub(crate) fn peer_process(stream: &impl AsFd) -> Option<u32> {
     let credentials = nix::sys::socket::getsockopt(stream, nix::sys::socket::sockopt::PeerCredentials).ok()?;
     u32::try_from(credentials.pid()).ok()
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn peer_process(_: &impl AsFd) -> Option<u32> {
+pub(crate) fn peer_process(_: &impl AsFd) -> Option<u32> {
     None
 }
 

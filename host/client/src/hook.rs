@@ -19,14 +19,18 @@ use std::time::{Duration, Instant};
 /// Time limit of a call, unless the agent waits for less time or the resident host says that this call takes long.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Time that a resident host may take to listen after a hook has started it. This time does not count towards the event's deadline.
-const START_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum time before the end of the agent's wait that is reserved for the reply. Less is reserved for agents that wait for a short time.
+pub const MAX_REPLY_TIME: Duration = Duration::from_secs(15);
+
+/// Time that a resident host may take to listen after a hook or a proxy has started it. This time does not count towards the event's
+/// deadline.
+pub(crate) const START_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Poll intervals while a resident host starts: the first and the longest one. Each interval is twice the one before.
 const START_INTERVALS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(16)];
 
-/// Maximum number of resident hosts that one event is sent to, each after the one before has died.
-const MAX_HOSTS: u32 = 3;
+/// Maximum number of resident hosts that are started for one event, each after the one before has died.
+pub(crate) const MAX_HOSTS: u32 = 3;
 
 /// A hook, configured by its command line.
 pub struct Hook<'a> {
@@ -127,6 +131,18 @@ impl Hook<'_> {
         point.map_or(CALL_TIMEOUT, |point| Duration::from_secs(u64::from(point.timeout))).mul_f32(0.7)
     }
 
+    /// Returns the time after which the agent gets a denial although a person is still asked. It waits no longer than this for a reply.
+    fn reply_timeout(&self) -> Duration {
+        let agent = self.adapter.agent();
+        let seconds = match self.point.and_then(|point| agent.point(point)) {
+            Some(point) => point.timeout,
+            // The message names the point.
+            None => agent.points.iter().map(|point| point.timeout).max().unwrap_or_default(),
+        };
+        let timeout = Duration::from_secs(seconds.into());
+        timeout - MAX_REPLY_TIME.min(timeout / 4) / 2
+    }
+
     /// Has the resident host settle the message, and starts a host if none runs. If the host dies meanwhile, the next one gets the
     /// same message. The store knows the calls that are already settled.
     fn ask(&self, request: &HookRequest, mut deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
@@ -134,10 +150,12 @@ impl Hook<'_> {
         let Some(paths) = self.paths() else {
             return Err(io::Error::other("no directory for it is known: set HOME or HOOKHOST_STATE_DIR").into());
         };
+        let reply = Deadline::within(self.reply_timeout(), Some(self.interrupted));
         let mut connection = None;
-        for _ in 0..MAX_HOSTS {
-            match send_event(&paths, connection.take(), request, deadline) {
+        for started in 0..=MAX_HOSTS {
+            match send_event(&paths, connection.take(), request, deadline, reply) {
                 Attempt::Answered(answered) => return answered,
+                _ if started == MAX_HOSTS => break,
                 Attempt::Died => connection = Some(self.connect_to_new_host(&paths, None)?),
                 Attempt::Stuck { process } => {
                     start::end_stuck(process, &paths);
@@ -218,6 +236,7 @@ fn send_event(
     connection: Option<Connection>,
     request: &HookRequest,
     mut deadline: Deadline<'_>,
+    reply: Deadline<'_>,
 ) -> Attempt {
     let reached = deadline.at_most(SILENCE_TIMEOUT);
     let opened = connection.map_or_else(|| Connection::open(paths, reached), Ok);
@@ -231,7 +250,11 @@ fn send_event(
     }
     loop {
         match connection.receive_at_work(deadline) {
-            Ok(Response::Waiting { seconds }) => deadline = deadline.extended_by(seconds),
+            Ok(Response::Waiting { seconds }) => match reply.left() {
+                // A host that took the place of another one gives a person the whole time again.
+                Ok(left) => deadline = deadline.extended_by(seconds).at_most(left),
+                Err(error) => return Attempt::Answered(Err(error)),
+            },
             received => return classify(received, deadline, process),
         }
     }

@@ -1,6 +1,6 @@
 //! The part that both proxies share beside JSON-RPC: the question to the resident host, and texts for people.
 
-use hookhost_agents::proxies::Settled;
+use hookhost_agents::proxies::ProxyReply;
 use hookhost_client::async_client::{AsyncClient, LongWaitCallback};
 use serde::Serialize;
 use std::fmt;
@@ -10,16 +10,16 @@ use std::sync::Arc;
 /// The reason if the resident host returns an outcome that does not fit the event.
 pub(crate) const OTHER_EVENT: &str = "the outcome is of another event";
 
-/// Has an event of the proxy `agent` settled in this directory. Returns [`Settled::Failed`] if the resident host cannot be asked.
+/// Has an event of the proxy `agent` settled in this directory. Returns [`ProxyReply::Failed`] if the resident host cannot be asked.
 pub(crate) async fn ask(
     host: &AsyncClient,
     agent: &str,
     directory: &Path,
     event: &impl Serialize,
     on_wait: LongWaitCallback<'_>,
-) -> Settled {
+) -> ProxyReply {
     let outcome = host.ask(agent, directory, event, on_wait).await;
-    outcome.unwrap_or_else(|why| Settled::Failed { why })
+    outcome.unwrap_or_else(|why| ProxyReply::Failed { why })
 }
 
 /// Returns the text for the reader in place of an answer that could not be judged.

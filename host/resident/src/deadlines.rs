@@ -1,10 +1,8 @@
 //! Time limits of a reply.
 
 use hookhost_agents::{Adapter, agent};
+use hookhost_client::hook::MAX_REPLY_TIME;
 use std::time::{Duration, Instant};
-
-/// Maximum time before the end of the agent's wait that is reserved for the reply. Less is reserved for agents that wait for a short time.
-const MAX_REPLY_TIME: Duration = Duration::from_secs(15);
 
 /// The time that the sender of a message waits, if it says so, or the reason why that cannot be read.
 pub type ClientTimeout = Result<Option<Duration>, &'static str>;

@@ -152,15 +152,15 @@ impl SessionEvent<'_> {
     }
 
     async fn session_start(&self, is_resumed: bool, on_wait: WaitCallback<'_>) -> Result<RecordedAnswer, String> {
-        let begun = match is_resumed || self.handle.started.initialized() {
-            true => None,
-            false => self.begin_session().await,
-        };
+        let mut begun = None;
+        if !is_resumed {
+            // Of several reports, one begins the session, and the others wait for it.
+            self.handle.started.get_or_init(|| async { begun = self.begin_session().await }).await;
+        }
         let Some((tasks, event)) = begun else {
             let (_, event) = self.custom(self.call.raw.clone(), on_wait).await?;
             return Ok((Answer::Neutral, event));
         };
-        let _ = self.handle.started.set(());
         Ok((self.continue_with(tasks), Some(event)))
     }
 

@@ -1,5 +1,5 @@
 //! The outcomes of calls. Each call is settled once, even if two hook files or two programs of an agent report it, or a hook reports it
-//! again after a host was killed. All reports get the same outcome.
+//! again after a host was killed. All reports get the same outcome. Only a host that dies within 20 ms of its reply takes its outcome along.
 
 use crate::call_key::{CallId, CallKey, OUTCOME_LIFETIME};
 use hookhost::store::KeptOutcome;
@@ -50,6 +50,8 @@ struct CacheState {
     next_sweep: usize,
     /// Size of the outcomes added since the last removal, in bytes.
     bytes: usize,
+    /// True once outcomes were dropped for want of room. The store still has them.
+    has_evicted: bool,
 }
 
 impl CacheState {
@@ -67,6 +69,7 @@ impl CacheState {
             // Calls under way stay, so that they are still settled once.
             self.entries.retain(|_, entry| entry.outcome.get().is_none());
             self.bytes = 0;
+            self.has_evicted = true;
         }
         self.next_sweep = (2 * self.entries.len()).min(MAX_OUTCOMES.max(self.entries.len() + MIN_SWEEP_SIZE));
     }
@@ -148,10 +151,11 @@ impl OutcomeCache {
         Ok((settled, is_first))
     }
 
-    /// Removes calls, and returns those that were cached.
+    /// Removes calls, and returns those of which the store may have an outcome.
     pub(crate) fn remove(&self, calls: &[CallId]) -> Vec<CallId> {
         let mut state = self.state();
-        calls.iter().copied().filter(|call| state.entries.remove(call).is_some()).collect()
+        let has_evicted = state.has_evicted;
+        calls.iter().copied().filter(|call| state.entries.remove(call).is_some() || has_evicted).collect()
     }
 
     fn state(&self) -> MutexGuard<'_, CacheState> {

@@ -1,6 +1,6 @@
 //! The socket, and the life of the resident host's process.
 //!
-//! One resident host serves a user. It holds a lock of the kernel's, which is free once the process has ended, for whatever reason.
+//! One resident host serves a user's state directory. It holds a lock of the kernel's, which is free once the process has ended, for whatever reason.
 //! The host ends if nobody has used it for a while, if it is told to, if another version replaces its program, or if its socket is
 //! gone. Before it ends, it settles the events under way and those that arrive meanwhile.
 
@@ -179,7 +179,10 @@ impl ResidentHost {
             let served = http::serve(listener, Arc::clone(&shared.settler), token, endpoints, home, stopped);
             (Some(stop), tokio::spawn(served))
         });
-        self.record_unanswered(&shared.settler).await;
+        // Beside the loop: the log may be locked for longer than a hook waits for a host that says nothing.
+        let place = self.place.clone();
+        let record = || tokio::spawn(record_unanswered(place.clone(), Arc::clone(&shared.settler)));
+        let mut recording = record();
         let mut check = tokio::time::interval(CHECK_INTERVAL);
         let is_idle = || shared.active.load(Ordering::Acquire) == 0 && !shared.settler.idle().is_zero();
         let mut ended = None;
@@ -200,7 +203,9 @@ impl ResidentHost {
                     None
                 }
                 _ = check.tick(), if ended.is_none() => {
-                    self.record_unanswered(&shared.settler).await;
+                    if recording.is_finished() {
+                        recording = record();
+                    }
                     self.reason_to_end(shared.settler.idle(), idle).await
                 }
                 () = shared.stop_requested.notified() => Some(EndReason::Stopped),
@@ -242,7 +247,7 @@ impl ResidentHost {
                 shared.message_done.notified().await;
             }
         };
-        let _ = tokio::time::timeout(REJECTION_TIMEOUT, last).await;
+        let _ = tokio::time::timeout(REJECTION_TIMEOUT, async { (last.await, recording.await) }).await;
         // Frees the place before any client is told so.
         drop(self);
         shared.place_freed.notify_waiters();
@@ -260,22 +265,22 @@ impl ResidentHost {
         }
         idle.is_some_and(|idle| unused >= idle).then_some(EndReason::Idle)
     }
+}
 
-    /// Records the calls that no resident host answered.
-    async fn record_unanswered(&self, settler: &Settler) {
-        let noted = match UnansweredCalls::take(&self.place) {
-            Ok(Some(noted)) => noted,
-            Ok(None) => return,
-            Err(error) => return tracing::warn!(%error, "the calls that nobody answered cannot be read"),
-        };
-        noted.calls.iter().for_each(|call| settler.note_unanswered(call));
-        let recorded = match settler.host().flush().await {
-            Ok(()) => noted.recorded().map_err(|error| error.to_string()),
-            Err(error) => Err(error.to_string()),
-        };
-        if let Err(why) = recorded {
-            tracing::warn!(why, "the calls that nobody answered are recorded once more");
-        }
+/// Records the calls that no resident host answered.
+async fn record_unanswered(place: HostPaths, settler: Arc<Settler>) {
+    let noted = match UnansweredCalls::take(&place) {
+        Ok(Some(noted)) => noted,
+        Ok(None) => return,
+        Err(error) => return tracing::warn!(%error, "the calls that nobody answered cannot be read"),
+    };
+    noted.calls.iter().for_each(|call| settler.note_unanswered(call));
+    let recorded = match settler.host().flush().await {
+        Ok(()) => noted.recorded().map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    if let Err(why) = recorded {
+        tracing::warn!(why, "the calls that nobody answered are recorded once more");
     }
 }
 

@@ -52,8 +52,9 @@ type HandleKey = (String, PathBuf, PathBuf, u64);
 pub struct SessionHandle {
     /// The engine's handle.
     pub session: Session,
-    /// Set once `session-start` was settled, in this process or an earlier one.
-    pub(crate) started: OnceCell<()>,
+    /// Set once `session-start` was settled, in this process or an earlier one. Shared by all handles of the session: no gate is asked
+    /// before.
+    pub(crate) started: Arc<OnceCell<()>>,
     used: Mutex<Instant>,
     /// Shared by all handles of the session, since a session stays the same when its agent changes the directory.
     memory: Arc<Mutex<SessionMemory>>,
@@ -106,12 +107,13 @@ impl SessionTable {
             spec = spec.under(top.clone(), 1);
         }
         let session = host.open_session(spec)?;
-        let memory =
-            handles.iter().find(|((known, ..), _)| *known == key.0).map(|(_, handle)| Arc::clone(&handle.memory));
-        let (used, memory) = (Mutex::new(Instant::now()), memory.unwrap_or_default());
+        let of_session = handles.iter().find(|((known, ..), _)| *known == key.0);
+        let shared = of_session.map(|(_, handle)| (Arc::clone(&handle.started), Arc::clone(&handle.memory)));
+        let (started, memory) = shared.unwrap_or_default();
+        let used = Mutex::new(Instant::now());
         let of_tree = handles.values().find(|handle| handle.root == top);
         let project_files = of_tree.map(|handle| Arc::clone(&handle.project_files)).unwrap_or_default();
-        let handle = SessionHandle { session, started: OnceCell::new(), used, memory, root: top, project_files };
+        let handle = SessionHandle { session, started, used, memory, root: top, project_files };
         let handle = Arc::new(handle);
         drop_unused(&mut handles);
         handles.insert(key, Arc::clone(&handle));
@@ -355,7 +357,6 @@ mod tests {
     use std::path::{Path, PathBuf};
     use std::sync::{Arc, Mutex};
     use std::time::Instant;
-    use tokio::sync::OnceCell;
 
     #[tokio::test]
     async fn a_project_whose_rules_a_session_cannot_remember_is_denied() {
@@ -363,7 +364,7 @@ mod tests {
         let session = host.open_session(SessionSpec::new("codex", Path::new("/work"))).unwrap();
         let handle = SessionHandle {
             session,
-            started: OnceCell::new(),
+            started: Arc::default(),
             used: Mutex::new(Instant::now()),
             memory: Arc::<Mutex<SessionMemory>>::default(),
             root: String::new(),

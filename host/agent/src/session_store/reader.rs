@@ -9,7 +9,7 @@ use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
 
 /// Maximum length of a line: 64 MiB. Messages of tools and models are limited to less.
-const MAX_LINE: u64 = 64 << 20;
+pub(super) const MAX_LINE: u64 = 64 << 20;
 
 /// Start of a line with a message, as the writer writes it.
 const MESSAGE: &[u8] = br#"{"message":"#;
@@ -151,7 +151,7 @@ impl SessionSummary {
         let (mut messages, mut prompt) = (0, None);
         for_each_line(path, |line| {
             // After the first prompt, messages are counted without being parsed.
-            if prompt.is_some() && line.bytes.starts_with(MESSAGE) {
+            if prompt.is_some() && line.is_terminated && line.bytes.starts_with(MESSAGE) {
                 messages += 1;
                 facts.continue_after_end();
                 return;

@@ -1,5 +1,6 @@
 //! Writes a session: each record is one line, added as a whole or not at all.
 
+use super::reader::MAX_LINE;
 use super::record::{Record, SessionStart, StoredReminder};
 use super::{Ending, Generation, Header, SessionStoreError, StoredMessage, StoredSession, now};
 use hookhost::capability::Reminder;
@@ -106,7 +107,12 @@ impl SessionWriter {
     }
 
     fn record(&mut self, record: &Record) -> Result<(), SessionStoreError> {
-        let line = line(record).map_err(SessionStoreError::io(&self.path, "written"))?;
+        let written = || SessionStoreError::io(&self.path, "written");
+        let line = line(record).map_err(written())?;
+        // No reader takes it.
+        if line.len() as u64 >= MAX_LINE {
+            return Err(written()(io::ErrorKind::FileTooLarge.into()));
+        }
         self.add(&line)
     }
 

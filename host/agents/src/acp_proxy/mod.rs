@@ -24,7 +24,7 @@ use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 use crate::outcome::{Answer, Outcome};
 use crate::plan::{Context, NotInstallable, Plan};
-use crate::proxies::{self, Settled};
+use crate::proxies::{self, ProxyReply};
 use crate::reply::Reply;
 use hookhost_contract::action::ActionMap;
 use hookhost_contract::{EventKind, ToolResult};
@@ -167,14 +167,14 @@ pub static ADAPTER: &Adapter = &Adapter {
 };
 
 /// Turns an allowed permission into a question if the agent does not say what its call does.
-fn permitted(call: &HookCall, settled: Settled) -> Settled {
+fn permitted(call: &HookCall, settled: ProxyReply) -> ProxyReply {
     let is_permission = call.point == Point::Permission.name();
     let says_what_it_does =
         || call.raw.read::<Event>().is_ok_and(|event| Readings::of_tool_call(&event.arguments).is_stated);
     match settled {
         // The rules had nothing to check, so a person has to look at the call.
-        Settled::Allowed { .. } if is_permission && !says_what_it_does() => {
-            Settled::Ask { questions: Vec::new(), arguments: None, rules: String::new() }
+        ProxyReply::Allowed { .. } if is_permission && !says_what_it_does() => {
+            ProxyReply::Ask { questions: Vec::new(), arguments: None, rules: String::new() }
         }
         settled => settled,
     }
@@ -275,10 +275,10 @@ fn encode_all(call: &HookCall, outcomes: &[Outcome]) -> Reply {
         notices.extend(outcome.notices.iter().cloned());
     }
     if questions.is_empty() {
-        return proxies::reply(&permitted(call, Settled::Allowed { notices }));
+        return proxies::reply(&permitted(call, ProxyReply::Allowed { notices }));
     }
     let rules = outcomes.iter().map(|outcome| outcome.rules.clone()).next().unwrap_or_default();
-    proxies::reply(&Settled::Ask { questions, arguments: None, rules })
+    proxies::reply(&ProxyReply::Ask { questions, arguments: None, rules })
 }
 
 fn encode(call: &HookCall, outcome: &Outcome) -> Reply {

@@ -40,13 +40,13 @@ const MIN_TOKEN: usize = 32;
 const IDLE: Duration = Duration::from_secs(600);
 
 /// Time for the resident host's answer about its status.
-const FOR_STATUS: Duration = Duration::from_secs(5);
+const STATUS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Time for the resident host to end.
-const FOR_THE_END: Duration = Duration::from_secs(35);
+const END_TIMEOUT: Duration = Duration::from_secs(35);
 
 /// Time that a hook gives the previous resident host to end.
-const FOR_A_PLACE: Duration = Duration::from_secs(5);
+const PLACE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Interval of checking whether the place is free.
 const CLAIM_INTERVAL: Duration = Duration::from_millis(2);
@@ -84,7 +84,7 @@ async fn serve_or_tell(args: &ServeArgs) -> Result<Served, CliError> {
         return stop(&place).map(Served::from);
     }
     if args.status {
-        let status = control::status(&place, &configuration::cwd()?, FOR_STATUS).map_err(not_answering)?;
+        let status = control::status(&place, &configuration::cwd()?, STATUS_TIMEOUT).map_err(not_answering)?;
         let mut status: Value = serde_json::from_str(&status)
             .map_err(|error| anyhow!("the resident host's status cannot be read: {error}"))?;
         if status["http"].is_string() {
@@ -112,19 +112,19 @@ fn claimed(args: &ServeArgs, place: &HostPaths) -> Result<Option<ResidentHost>, 
             return Ok(Some(if args.on_demand { resident.on_demand() } else { resident }));
         }
         if args.on_demand {
-            match Connection::open(place, Deadline::within(FOR_STATUS, None)) {
+            match Connection::open(place, Deadline::within(STATUS_TIMEOUT, None)) {
                 // The other host is starting or ending.
-                Err(ConnectionError::NotThere(_)) if began.elapsed() < FOR_A_PLACE => {
+                Err(ConnectionError::NotThere(_)) if began.elapsed() < PLACE_TIMEOUT => {
                     std::thread::sleep(CLAIM_INTERVAL);
                     continue;
                 }
                 _ => return Ok(None),
             }
         }
-        let is_of_a_hook = match control::status(place, Path::new("/"), FOR_STATUS) {
+        let is_of_a_hook = match control::status(place, Path::new("/"), STATUS_TIMEOUT) {
             Ok(status) => serde_json::from_str::<Value>(&status).is_ok_and(|status| status["on-demand"] == true),
             // The other host is starting or ending.
-            Err(ConnectionError::NotThere(_) | ConnectionError::Closed) if began.elapsed() < FOR_THE_END => {
+            Err(ConnectionError::NotThere(_) | ConnectionError::Closed) if began.elapsed() < END_TIMEOUT => {
                 std::thread::sleep(CLAIM_INTERVAL);
                 continue;
             }
@@ -135,7 +135,7 @@ fn claimed(args: &ServeArgs, place: &HostPaths) -> Result<Option<ResidentHost>, 
                 .advise("hookhost serve --status")
                 .advise("hookhost serve --stop"));
         }
-        control::stop(place, FOR_THE_END).map_err(not_answering)?;
+        control::stop(place, END_TIMEOUT).map_err(not_answering)?;
     }
 }
 
@@ -287,7 +287,7 @@ fn token() -> Result<(PathBuf, String), CliError> {
 }
 
 fn stop(place: &HostPaths) -> Result<Exit, CliError> {
-    match control::stop(place, FOR_THE_END) {
+    match control::stop(place, END_TIMEOUT) {
         Ok(()) => output::print("The resident host has ended.\n")?,
         Err(ConnectionError::NotThere(_)) => output::print("There is no resident host.\n")?,
         Err(error) => return Err(not_answering(error)),

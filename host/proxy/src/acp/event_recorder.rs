@@ -3,7 +3,7 @@
 use crate::acp::memory_size::memory_size;
 use crate::resident_host::{self, UserNotifier};
 use hookhost_agents::acp_proxy::{Event, NAME};
-use hookhost_agents::proxies::Settled;
+use hookhost_agents::proxies::ProxyReply;
 use hookhost_client::async_client::AsyncClient;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -116,8 +116,8 @@ async fn record(
         drop(event);
         waiting.fetch_sub(bytes, Ordering::Relaxed);
         match settled {
-            Settled::Allowed { notices } => notifier.tell_all(&notices),
-            Settled::Failed { why } => losses.add(&why),
+            ProxyReply::Allowed { notices } => notifier.tell_all(&notices),
+            ProxyReply::Failed { why } => losses.add(&why),
             _ => {}
         }
     }

@@ -19,7 +19,7 @@ use crate::jsonrpc::message::{self, INVALID_PARAMS, INVALID_REQUEST, Id, Members
 use crate::resident_host::{self, UserNotifier, failure_text as failed};
 use bytes::Bytes;
 use hookhost_agents::acp_proxy::{Event, NAME, Point};
-use hookhost_agents::proxies::Settled;
+use hookhost_agents::proxies::ProxyReply;
 use hookhost_client::async_client::{AsyncClient, LongWaitCallback};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -189,7 +189,7 @@ impl Proxy {
         }
     }
 
-    async fn ask_host(&self, event: &Event, on_wait: LongWaitCallback<'_>) -> Settled {
+    async fn ask_host(&self, event: &Event, on_wait: LongWaitCallback<'_>) -> ProxyReply {
         resident_host::ask(&self.host, NAME, &event.cwd, event, on_wait).await
     }
 

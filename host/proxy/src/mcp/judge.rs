@@ -18,7 +18,7 @@ use crate::mcp::subscription;
 use crate::resident_host::{self, OTHER_EVENT, UserNotifier, failure_text as failed};
 use crate::server_name::ServerName;
 use hookhost_agents::mcp_proxy::{Event, NAME, Point};
-use hookhost_agents::proxies::Settled;
+use hookhost_agents::proxies::ProxyReply;
 use hookhost_agents::reason;
 use hookhost_client::async_client::{AsyncClient, LongWaitCallback};
 use listings::MissingTool;
@@ -224,7 +224,7 @@ impl Judge {
     /// One sentence, if that failed. The next event tries again.
     pub async fn begin_session(&self) -> Result<(), String> {
         let begin = async || match self.ask_host_now(&self.event(Point::SessionStart, None), &|_| {}).await {
-            Settled::Failed { why } => Err(why),
+            ProxyReply::Failed { why } => Err(why),
             _ => Ok(()),
         };
         self.session_begun.get_or_try_init(begin).await.copied()
@@ -237,15 +237,15 @@ impl Judge {
         }
     }
 
-    async fn ask_host(&self, event: &Event, on_wait: LongWaitCallback<'_>) -> Settled {
+    async fn ask_host(&self, event: &Event, on_wait: LongWaitCallback<'_>) -> ProxyReply {
         match self.begin_session().await {
             Ok(()) => self.ask_host_now(event, on_wait).await,
             // No rule is asked in a session that has not begun.
-            Err(why) => Settled::Failed { why },
+            Err(why) => ProxyReply::Failed { why },
         }
     }
 
-    async fn ask_host_now(&self, event: &Event, on_wait: LongWaitCallback<'_>) -> Settled {
+    async fn ask_host_now(&self, event: &Event, on_wait: LongWaitCallback<'_>) -> ProxyReply {
         resident_host::ask(&self.host, NAME, &event.cwd, event, on_wait).await
     }
 
@@ -384,25 +384,25 @@ impl Judge {
             event.asks = *is_of_client && client.elicits && is_small;
             let settled = self.ask_host(&event, on_wait).await;
             let arguments = match settled {
-                Settled::Allowed { notices } => {
+                ProxyReply::Allowed { notices } => {
                     self.notifier.tell_all(&notices);
                     None
                 }
-                Settled::Changed { arguments } => Some(arguments),
-                Settled::Responded { result } => {
+                ProxyReply::Changed { arguments } => Some(arguments),
+                ProxyReply::Responded { result } => {
                     let answer = answer::responded(operation, id, &result, client.is_stateless);
                     return answer.map_or_else(|why| no(&why), RequestDecision::Answer);
                 }
-                Settled::Rejected { why } => return no(&why),
-                Settled::Replaced { .. } | Settled::ReplacedText { .. } => {
+                ProxyReply::Rejected { why } => return no(&why),
+                ProxyReply::Replaced { .. } | ProxyReply::ReplacedText { .. } => {
                     return no(&failed(OTHER_EVENT));
                 }
-                Settled::Failed { why } => return no(&unsettled(&why)),
-                Settled::Ask { questions, .. } if event.audit => {
+                ProxyReply::Failed { why } => return no(&unsettled(&why)),
+                ProxyReply::Ask { questions, .. } if event.audit => {
                     self.tell(&reason::asked(&questions));
                     None
                 }
-                Settled::Ask { questions, arguments, rules } => {
+                ProxyReply::Ask { questions, arguments, rules } => {
                     let shown = arguments.as_ref().unwrap_or(&operation.arguments);
                     let asked = QuestionDigest::of(operation, &questions, shown, &rules);
                     if agreed.as_ref() == Some(&asked) {

@@ -13,10 +13,13 @@ use serde_json::Value;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 const LONG: Duration = Duration::from_secs(20);
+
+/// Time in which a host that is well answers, far less than a hook waits for it.
+const SHORT: Duration = Duration::from_secs(1);
 
 fn rule() -> Rule {
     Rule::new().before_tool_call(|_, call: &ToolCall| match &call.arguments {
@@ -233,7 +236,7 @@ async fn an_event_whose_hook_has_gone_is_in_the_log() {
             .unwrap();
     }
     let is_told = |number: usize, told: &[String]| told.iter().any(|event| event.contains(&format!("echo {number}\"")));
-    let deadline = std::time::Instant::now() + LONG;
+    let deadline = Instant::now() + LONG;
     loop {
         let told: Vec<String> =
             running.lab.events("before-tool-call").iter().map(|event| serde_json::to_string(event).unwrap()).collect();
@@ -242,7 +245,7 @@ async fn an_event_whose_hook_has_gone_is_in_the_log() {
         if events + gone >= 20 {
             break;
         }
-        assert!(std::time::Instant::now() < deadline, "{events} events and {gone} that had gone");
+        assert!(Instant::now() < deadline, "{events} events and {gone} that had gone");
         tokio::task::yield_now().await;
     }
 }
@@ -267,6 +270,28 @@ async fn a_hook_whose_environment_names_other_directories_is_not_served_under_th
         assert!(matches!(&response, Response::Refused(why) if why.contains("other directories")), "{response:?}");
     }
     assert!(running.lab.events("before-tool-call").is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_answers_while_the_log_is_locked_and_has_calls_to_record() {
+    let running = Running::new(None).await;
+    let other = rusqlite::Connection::open(running.lab.directory.path().join("hookhost.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    UnansweredCall::now("claude-code", "PreToolUse", "no resident host answered", false).note(&running.place).unwrap();
+    // Longer than the interval at which such calls are looked for, and shorter than the log may be locked.
+    let until = Instant::now() + Duration::from_secs(2);
+    while Instant::now() < until {
+        let began = Instant::now();
+        let place = running.place.clone();
+        let status = spawn_blocking(move || control::status(&place, Path::new("/work"), SHORT)).await.unwrap();
+        assert!(status.is_ok(), "{status:?} after {:?}", began.elapsed());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    other.execute_batch("ROLLBACK").unwrap();
+    drop(other);
+    while running.lab.deliveries().await.is_empty() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -373,6 +373,30 @@ async fn a_message_that_begins_with_the_event_of_an_earlier_one_is_settled_whole
     assert_eq!(action(&[list, push]).await, "BLOCKED");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_begins_once_and_before_its_first_gate_however_many_reports_arrive_at_once() {
+    let order = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let (started, asked) = (Arc::clone(&order), Arc::clone(&order));
+    let rule = Rule::new()
+        .session_start(move |_, _| {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            started.lock().unwrap().push("session-start");
+            Vec::<Task>::new()
+        })
+        .before_tool_call(move |_, _: &ToolCall| {
+            asked.lock().unwrap().push("before-tool-call");
+            ToolCallVerdict::Allow
+        });
+    let lab = Lab::new(rule).await;
+    let start = message("SessionStart", &json!({ "source": "startup" }));
+    let mut elsewhere = bash("PreToolUse", "2", "ls");
+    elsewhere["cwd"] = json!("/work/src");
+    let here = bash("PreToolUse", "1", "ls");
+    tokio::join!(lab.said(&start), lab.said(&start), lab.said(&here), lab.said(&elsewhere));
+    assert_eq!(lab.events("session-start").len(), 1);
+    assert_eq!(*order.lock().unwrap(), ["session-start", "before-tool-call", "before-tool-call"]);
+}
+
 #[tokio::test]
 async fn the_session_begins_once_and_lasts_across_calls_and_processes() {
     let begun = Arc::new(AtomicU32::new(0));

@@ -10,7 +10,7 @@ use crate::jsonrpc::message::{self, INTERNAL_ERROR, Id, Message, REJECTED, raw};
 use crate::resident_host::OTHER_EVENT;
 use bytes::Bytes;
 use hookhost_agents::acp_proxy::Point;
-use hookhost_agents::proxies::Settled;
+use hookhost_agents::proxies::ProxyReply;
 use hookhost_agents::reason;
 use hookhost_client::async_client::LongWaitCallback;
 use hookhost_contract::ToolResult;
@@ -53,17 +53,17 @@ impl Proxy {
             RequestDecision::Answer(message::error(Some(&request.id), REJECTED, why))
         };
         match self.ask_host(&event, on_wait).await {
-            Settled::Allowed { notices } => {
+            ProxyReply::Allowed { notices } => {
                 self.notifier.tell_all(&notices);
                 passed(request.message.bytes.clone())
             }
-            Settled::ReplacedText { text } => {
+            ProxyReply::ReplacedText { text } => {
                 self.count(|summary| summary.prompts.changed += 1);
                 let params = request.params.with("prompt", raw(&prompt::with_text(blocks, &text)));
                 passed(request.message.with_params(&params))
             }
-            Settled::Rejected { why } => no(&why),
-            Settled::Failed { why } => no(&unsettled(&why)),
+            ProxyReply::Rejected { why } => no(&why),
+            ProxyReply::Failed { why } => no(&unsettled(&why)),
             _ => no(&failed(OTHER_EVENT)),
         }
     }
@@ -94,13 +94,13 @@ impl Proxy {
         for (one, is_earlier) in earlier.iter().map(|one| (one, true)).chain([(call, false)]) {
             let event = self.event(Point::Permission, session, super::PERMISSION_METHOD, one.clone());
             match self.ask_host(&event, on_wait).await {
-                Settled::Allowed { notices } => self.notifier.tell_all(&notices),
-                Settled::Ask { questions, .. } => asks = asks.or_else(|| Some(reason::asked(&questions))),
-                Settled::Rejected { why } if is_earlier => {
+                ProxyReply::Allowed { notices } => self.notifier.tell_all(&notices),
+                ProxyReply::Ask { questions, .. } => asks = asks.or_else(|| Some(reason::asked(&questions))),
+                ProxyReply::Rejected { why } if is_earlier => {
                     return no(&format!("the agent has reported it as {} before: {why}", title(one)));
                 }
-                Settled::Rejected { why } => return no(&why),
-                Settled::Failed { why } => return no(&unsettled(&why)),
+                ProxyReply::Rejected { why } => return no(&why),
+                ProxyReply::Failed { why } => return no(&unsettled(&why)),
                 _ => return no(&failed(OTHER_EVENT)),
             }
         }
@@ -129,11 +129,11 @@ impl Proxy {
         let passed =
             |bytes, operation| RequestDecision::Forward { bytes, expected: ExpectedAnswer::OperationResult(operation) };
         match self.ask_host(&event, on_wait).await {
-            Settled::Allowed { notices } => {
+            ProxyReply::Allowed { notices } => {
                 self.notifier.tell_all(&notices);
                 passed(request.message.bytes.clone(), operation.clone())
             }
-            Settled::Changed { arguments } => {
+            ProxyReply::Changed { arguments } => {
                 let written = operation.write_back(&request.params, &arguments);
                 // The request is read again, as the editor will read it.
                 let written = written.and_then(|params| Ok((Operation::of(method, &params)?, params)));
@@ -145,8 +145,8 @@ impl Proxy {
                     Err(why) => no(&why),
                 }
             }
-            Settled::Rejected { why } => no(&why),
-            Settled::Failed { why } => no(&unsettled(&why)),
+            ProxyReply::Rejected { why } => no(&why),
+            ProxyReply::Failed { why } => no(&unsettled(&why)),
             _ => no(&failed(OTHER_EVENT)),
         }
     }
@@ -181,15 +181,15 @@ impl Proxy {
             self.event(Point::Result, &operation.session, operation.method.name(), operation.params.clone());
         event.result = Some(ToolResult::text(text));
         match self.ask_host(&event, on_wait).await {
-            Settled::Allowed { notices } => {
+            ProxyReply::Allowed { notices } => {
                 self.notifier.tell_all(&notices);
                 message.bytes.clone()
             }
-            Settled::Replaced { result: after } => {
+            ProxyReply::Replaced { result: after } => {
                 message.with_result(result.with(key, raw(&Value::from(after.text))).to_raw())
             }
-            Settled::Rejected { why } => no(&why),
-            Settled::Failed { why } => no(&unsettled(&why)),
+            ProxyReply::Rejected { why } => no(&why),
+            ProxyReply::Failed { why } => no(&unsettled(&why)),
             _ => no(&failed(OTHER_EVENT)),
         }
     }

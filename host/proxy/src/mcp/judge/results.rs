@@ -9,7 +9,7 @@ use crate::resident_host::OTHER_EVENT;
 use crate::server_name::folded;
 use bytes::Bytes;
 use hookhost_agents::mcp_proxy::{Event, Point};
-use hookhost_agents::proxies::Settled;
+use hookhost_agents::proxies::ProxyReply;
 use hookhost_agents::reason;
 use hookhost_client::async_client::LongWaitCallback;
 use hookhost_contract::ToolResult;
@@ -235,15 +235,15 @@ impl Judge {
             // Waiting for a person would delay this answer and all behind it.
             event.asks = true;
             match self.ask_host(&event, context.on_wait).await {
-                Settled::Allowed { notices } => self.notifier.tell_all(&notices),
-                Settled::Ask { questions, .. } if event.audit => self.tell(&reason::asked(&questions)),
-                Settled::Ask { .. } => return Err(NOT_ASKED.to_owned()),
-                Settled::Changed { arguments } => {
+                ProxyReply::Allowed { notices } => self.notifier.tell_all(&notices),
+                ProxyReply::Ask { questions, .. } if event.audit => self.tell(&reason::asked(&questions)),
+                ProxyReply::Ask { .. } => return Err(NOT_ASKED.to_owned()),
+                ProxyReply::Changed { arguments } => {
                     let params = operation.write_back(&params, &arguments)?;
                     requests = requests.with(&key, request.with("params", params.to_raw()).to_raw());
                 }
-                Settled::Rejected { why } => return Err(why),
-                Settled::Failed { why } => return Err(unsettled(&why)),
+                ProxyReply::Rejected { why } => return Err(why),
+                ProxyReply::Failed { why } => return Err(unsettled(&why)),
                 _ => return Err(failed("a plugin answered in the place of the client's user or model")),
             }
         }
@@ -317,13 +317,13 @@ impl Judge {
         before: ToolResult,
     ) -> Result<Option<ToolResult>, String> {
         match self.ask_host(&self.result_event(context, before), context.on_wait).await {
-            Settled::Allowed { notices } => {
+            ProxyReply::Allowed { notices } => {
                 self.notifier.tell_all(&notices);
                 Ok(None)
             }
-            Settled::Replaced { result } => Ok(Some(result)),
-            Settled::Rejected { why } => Err(why),
-            Settled::Failed { why } => Err(unsettled(&why)),
+            ProxyReply::Replaced { result } => Ok(Some(result)),
+            ProxyReply::Rejected { why } => Err(why),
+            ProxyReply::Failed { why } => Err(unsettled(&why)),
             _ => Err(failed(OTHER_EVENT)),
         }
     }
