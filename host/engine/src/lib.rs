@@ -1,9 +1,8 @@
 //! Runs policies for LLM agents as sandboxed WebAssembly components.
 //!
-//! A [`Host`] loads the plugins that an allowlist names by digest. A [`Session`] has one method per
-//! event of an agent's life; each asks the plugins that subscribe to it, in a fresh sandboxed
-//! instance under limits, and returns the outcome. The crate does not depend on any agent: it
-//! reads no terminal and calls no model.
+//! A [`Host`] loads the plugins that an allowlist names by digest. A [`Session`] has one method for each event of an agent.
+//! The method asks the plugins that subscribe to the event, each in a fresh sandboxed instance under limits, and returns
+//! the outcome. The crate does not depend on any agent: it reads no terminal and calls no model.
 //!
 //! ```
 //! use hookhost::config::Entry;
@@ -29,7 +28,7 @@
 //! # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
 //! ```
 //!
-//! [`Config`] also reads the allowlist of the command, `hookhost.toml` (`Config::discover`).
+//! `Config::discover` reads `hookhost.toml`, the allowlist of the command `hookhost`.
 //!
 //! # Programs to begin with
 //!
