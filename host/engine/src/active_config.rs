@@ -28,7 +28,7 @@ pub(crate) enum NotActive {
     Sandbox(#[from] SandboxError),
 }
 
-/// What all configurations of a host are loaded with.
+/// The parts that all configurations of a host are loaded with.
 pub(crate) struct Loading {
     pub(crate) engine: Engine,
     #[cfg(feature = "cache")]
@@ -213,8 +213,8 @@ pub struct RuleSet {
 /// Keeps a rule set up to date with its files ([`RuleSet::follow`]).
 pub trait RuleSource: Send + Sync {
     /// Looks at the files, and returns once the rules that they now contain are in force. The host calls this after a
-    /// person has said yes, and before it asks the plugins about that answer. It may wait for a load in progress. It must
-    /// not send an event of the session that asked.
+    /// person has said yes, and before it checks that yes against the rules. The method may wait for a load in progress. It
+    /// must not send an event of the session that asked.
     ///
     /// # Errors
     /// If it is unknown which rules are active: one sentence. The yes does not count then. Files that cannot be read are no
@@ -227,9 +227,9 @@ impl RuleSet {
         Self { active: Arc::new(ArcSwap::from_pointee(config)), source: Arc::default() }
     }
 
-    /// Lets `source` update the rules before plugins are asked about a person's yes. Without it, a yes is judged under what
-    /// [`Host::reload_rules`](crate::Host::reload_rules) replaced last. The caller keeps `source`: once it is dropped, no
-    /// yes counts under these rules.
+    /// Lets `source` update the rules before a person's yes is checked against them. Without a source, a yes is checked
+    /// against the rules that were loaded last, such as by [`Host::reload_rules`](crate::Host::reload_rules). The caller
+    /// keeps `source`: once it is dropped, no yes counts under these rules.
     pub fn follow(&self, source: &Arc<impl RuleSource + 'static>) {
         let source = Arc::downgrade(source);
         *self.source.lock().unwrap_or_else(PoisonError::into_inner) = Some(source);
@@ -272,7 +272,7 @@ impl RuleSet {
         self.active().plugins().iter().flat_map(|plugin| plugin.tools().to_vec()).collect()
     }
 
-    /// Whether any plugin subscribes to an event.
+    /// Returns true if a plugin subscribes to an event.
     #[must_use]
     pub fn has_subscriber(&self, event: EventKind) -> bool {
         self.active().has_subscriber(event)
@@ -298,7 +298,7 @@ impl std::fmt::Debug for RuleSet {
     }
 }
 
-/// Whether two lists of ask rules are the same apart from their positions in the files of one layer.
+/// Returns true if two lists of ask rules are the same apart from their positions in the files of one layer.
 fn same_rules(some: &[AskRule], others: &[AskRule]) -> bool {
     let said = |rules: &[AskRule]| rules.iter().map(|rule| (rule.layer(), rule.without_origin())).collect::<Vec<_>>();
     said(some) == said(others)
@@ -314,12 +314,12 @@ pub struct Changes {
     pub removed: Vec<String>,
     /// Plugins whose file or entry has changed, in chain order.
     pub changed: Vec<String>,
-    /// Whether an ask rule or a setting has changed.
+    /// True if an ask rule or a setting has changed.
     pub settings: bool,
 }
 
 impl Changes {
-    /// Whether nothing has changed.
+    /// Returns true if nothing has changed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let Self { added, removed, changed, settings } = self;

@@ -119,8 +119,8 @@ pub struct Summary {
 /// nor an approver. Each record is verified before it is replayed.
 ///
 /// # Errors
-/// If the log cannot be read, or was changed: then nothing from the record that the error names was replayed. A record of a
-/// later version counts as an event that is not replayable.
+/// If the log cannot be read or was changed. Neither the record that the error names nor a later one is replayed then. A
+/// record of a later version counts as an event that is not replayable.
 pub async fn replay(host: &Host, log: &Log, each: impl FnMut(&Compared)) -> Result<Summary, LogError> {
     replay_lines(host, log.verified_lines()?, each).await
 }
@@ -187,11 +187,11 @@ struct Known {
     handles: u64,
 }
 
-/// Whether a session has been opened for the replay.
+/// A session of the log, before and after it is opened for the replay.
 enum Replayed {
     Announced(Box<SessionOpened>),
     Open(Session),
-    /// It cannot be opened; why.
+    /// The session cannot be opened. Holds the reason.
     Closed(String),
 }
 
@@ -369,7 +369,7 @@ impl Summary {
 }
 
 impl Compared {
-    /// Whether the outcome is the same. Asking other plugins does not count as a difference.
+    /// Returns true if the outcome is the same. Asking other plugins does not count as a difference.
     #[must_use]
     pub fn is_same(&self) -> bool {
         self.again.is_some()

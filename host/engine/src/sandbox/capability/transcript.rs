@@ -48,7 +48,7 @@ const RECORDED: usize = 256 * 1024;
 /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
 /// ```
 pub trait Transcript: Send + Sync {
-    /// How many messages there are.
+    /// The number of messages.
     fn length(&self) -> u32;
     /// The message at `index`, 0 being the oldest.
     fn message(&self, index: u32) -> Option<Message>;
