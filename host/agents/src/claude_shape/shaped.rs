@@ -62,8 +62,8 @@ pub(crate) fn is_media(object: &Map<String, Value>) -> bool {
     is_of_media || BYTES.iter().any(|key| object.get(*key).is_some_and(Value::is_string))
 }
 
-/// Returns a text in place of a picture: in the `file` of the result if the agent's own tool has one, otherwise as a
-/// content block.
+/// Returns a result with a text in place of a picture. The text is in an object `file` if the original result has such an
+/// object. Otherwise it is a content block.
 fn text_in_place_of(object: &Map<String, Value>, text: &str) -> Value {
     match object.get("file") {
         Some(Value::Object(_)) => {
