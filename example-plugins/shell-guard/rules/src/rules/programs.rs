@@ -1,4 +1,4 @@
-//! Describes the options of programs: which take a value, and how they are spelt. Splits a command's words with that.
+//! Describes how programs spell their options and which options take a value, and splits the words of a command by this.
 
 use super::compact::{Compact, Input, compact_table, members};
 use super::sql::Statements;
@@ -37,18 +37,18 @@ impl Compact for Style {
 pub(crate) struct Program {
     names: Vec<String>,
     style: Style,
-    /// Options that take a value, before a subcommand and, unless `separate`, after it.
+    /// Options that take a value. They apply before a subcommand, and also after it unless `separate` is set.
     values: Words,
     /// True if the options before a subcommand have no meaning after it.
     separate: bool,
     /// True if long options may be abbreviated.
     abbreviations: bool,
-    /// All long options; `options_of` has those of each subcommand. An abbreviation is valid if only one option begins so.
+    /// All long options; `options_of` has those of each subcommand. An abbreviation is valid if it begins exactly one option.
     options: Words,
     options_of: LiteMap<Box<str>, Words>,
     /// True if a first word like `+nightly` chooses a toolchain.
     toolchain: bool,
-    /// Options of subcommands that take a value.
+    /// For each subcommand, those of its options that take a value.
     subcommands: LiteMap<Box<str>, Words>,
 }
 
@@ -114,7 +114,7 @@ impl Program {
                 return (given, false);
             }
         }
-        // `--no-f` may stand for `--no-force`, so options that can be negated count, too.
+        // `--no-f` may stand for `--no-force`, so such a word is no certain abbreviation of another option.
         let negated = given.strip_prefix("--no-").filter(|rest| !rest.is_empty());
         let may_be_negated =
             negated.is_some_and(|rest| options.iter().any(|option| option[2.min(option.len())..].starts_with(rest)));
@@ -163,7 +163,7 @@ impl<'a> Arguments<'a> {
         Self::read(program, args, windows, false)
     }
 
-    /// Like [`Arguments::new`], but takes each word before the first operand that may be the value of an option for one.
+    /// Like [`Arguments::new`], but a word before the first operand counts as a value if it may be the value of an option.
     pub(crate) fn with_values(program: Option<&'a Program>, args: &'a [Word], windows: bool) -> Self {
         Self::read(program, args, windows, true)
     }
@@ -261,7 +261,7 @@ impl<'a> Arguments<'a> {
         *self.secret.get_or_init(names)
     }
 
-    /// Returns the SQL statements that `command` may contain. These must be its arguments.
+    /// Returns the SQL statements that `command` may contain. `self` must be the arguments of `command`.
     pub(crate) fn statements(&self, command: &Command) -> &Statements {
         self.statements.get_or_init(|| Statements::of(command))
     }
