@@ -68,7 +68,7 @@ impl Subscriber for Says {
     fn exit(&self, _: &Id) {}
 }
 
-/// A message, followed by its fields as ` (plugin: p, …)`.
+/// The message of an event, and the event's other fields in the form `; name: value`.
 #[derive(Default)]
 struct Said {
     message: String,
