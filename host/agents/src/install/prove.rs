@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write as _};
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -68,6 +69,9 @@ pub struct Proof {
     pub file: PathBuf,
     /// SHA-256 of that file.
     pub file_digest: Option<String>,
+    /// The hook program; `None` if it is not found, and in proofs of earlier versions.
+    #[serde(default)]
+    pub program: Option<PathBuf>,
     /// SHA-256 of the hook program.
     pub program_digest: Option<String>,
     /// The call that has to be denied.
@@ -86,8 +90,11 @@ impl Proof {
     /// Returns the reason why the proof no longer holds, as the end of a sentence; `None` if it still does.
     #[must_use]
     pub fn outdated(&self) -> Option<String> {
-        if digest_of(&self.file, MAX_DIGESTED) != self.file_digest {
-            return Some(format!("and {} has changed since", self.file.display()));
+        let program = self.program.iter().map(|program| (program, &self.program_digest));
+        for (file, digest) in iter::once((&self.file, &self.file_digest)).chain(program) {
+            if digest_of(file, MAX_DIGESTED) != *digest {
+                return Some(format!("and {} has changed since", file.display()));
+            }
         }
         let is_own = self.hookhost_version == env!("CARGO_PKG_VERSION");
         (!is_own).then(|| format!("with hookhost {}", self.hookhost_version))
@@ -143,6 +150,7 @@ pub fn prove(
         judged(adapter, point, command, ended)
     };
     let of_file = |path: &Path| digest_of(path, MAX_DIGESTED);
+    let program = configured.program();
     Some(Proof {
         agent: agent.to_owned(),
         time: now(),
@@ -150,7 +158,8 @@ pub fn prove(
         hookhost_version: env!("CARGO_PKG_VERSION").to_owned(),
         file: configured.file.clone(),
         file_digest: of_file(&configured.file),
-        program_digest: configured.program().and_then(|program| of_file(&program)),
+        program_digest: program.as_deref().and_then(of_file),
+        program,
         denied: trial(canary::DENIED),
         passed: trial(canary::PASSED),
     })
@@ -267,6 +276,9 @@ mod tests {
         proofs.keep(&proof).unwrap();
         assert_eq!(proofs.newest("claude-code"), Some(proof.clone()));
         assert_eq!(proofs.newest("codex"), None);
+        assert_eq!(proof.outdated(), None);
+        fs::write(&program, "another program").unwrap();
+        assert_eq!(proof.outdated(), Some(format!("and {} has changed since", program.display())));
         proof
     }
 

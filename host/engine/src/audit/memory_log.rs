@@ -49,7 +49,7 @@ impl MemoryLog {
         self.lines().iter().skip(1).filter_map(|line| line.entry().ok()).collect()
     }
 
-    /// The whole log as JSON Lines, as `hookhost audit export` writes one.
+    /// The whole log as JSON Lines.
     #[must_use]
     pub fn to_json_lines(&self) -> String {
         self.lines().iter().flat_map(|line| [line.text(), "\n"]).collect()
