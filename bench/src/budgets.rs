@@ -62,15 +62,15 @@ pub(crate) fn measure(workspace: &Workspace, arguments: &[String]) -> Outcome {
     Ok(())
 }
 
-/// Measures the first event after a boot.
-pub(crate) fn first_event(workspace: &Workspace, arguments: &[String]) -> Outcome {
+/// Measures hooks that find no resident host.
+pub(crate) fn start(workspace: &Workspace, arguments: &[String]) -> Outcome {
     if let [unknown, ..] = arguments {
-        return Err(format!("`{unknown}` is unknown: `first-event` has no arguments"));
+        return Err(format!("`{unknown}` is unknown: `start` has no arguments"));
     }
     let directory = plugins::build(workspace)?;
     let programs = programs::release(workspace)?;
     let mut hook = cargo_bench(workspace, "hook", Some(&programs));
-    run("the first event after a boot", hook.arg("first-event").env(plugins::VARIABLE, directory))
+    run("hooks that find no resident host", hook.arg("start").env(plugins::VARIABLE, directory))
 }
 
 /// Returns the command that runs a benchmark, to which arguments can be added.

@@ -1,15 +1,16 @@
-//! Measures the wait of an agent at each event: the sizes of the programs, a call through a running resident host, the first event
-//! after a boot, HTTP hooks of many sessions at once, and many clients of one resident host. The processes are compared with
-//! processes that do nothing. `cargo run -p bench -- budgets --only hook` runs it. An argument measures one part alone: `sizes`,
-//! `call`, `first-event`, `http` or `clients`.
+//! Measures the wait of an agent at each event: the sizes of the programs, a call through a running resident host, hooks that find
+//! no host, HTTP hooks of many sessions at once, and many clients of one resident host. The processes are compared with processes
+//! that do nothing. `cargo run -p bench -- budgets --only hook` runs it. An argument measures one part alone: `sizes`, `call`,
+//! `start`, `http` or `clients`.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
 mod clients;
 #[path = "../home.rs"]
 mod home;
+mod start;
 
-use bench::measure::{compare, compare_batches, spoken};
+use bench::measure::{compare, spoken};
 use bench::table::{Row, Table};
 use home::Home;
 use hookhost_client::paths::HostPaths;
@@ -32,9 +33,6 @@ const MAX_PROGRAM: u64 = 1_000_000;
 
 /// Maximum size of `hookhost`, in bytes: a download of seconds.
 const MAX_HOOKHOST: u64 = 20_000_000;
-
-/// Budget of the first event after a boot, for hook and resident host together.
-const MAX_FIRST_EVENT: Duration = Duration::from_millis(30);
 
 /// Name and function of a part.
 type Part<'a> = (&'static str, &'a dyn Fn(&mut Table));
@@ -73,7 +71,7 @@ fn main() {
     let parts: [Part<'_>; 5] = [
         ("sizes", &|table| sizes(table, &hookhost, &hook)),
         ("call", &|table| call(table, &user)),
-        ("first-event", &|table| first_event(table, &user)),
+        ("start", &|table| start::rows(table, &user)),
         ("http", &|table| http(table, &user)),
         ("clients", &|table| clients::rows(table, &user)),
     ];
@@ -139,41 +137,6 @@ fn call(table: &mut Table, user: &User) {
         table.compared(&row, &compare(|| user.ask("git status"), || run_idle(words)), reference, most);
     }
     drop(resident);
-}
-
-/// Adds the rows of the first event after a boot. The plugin is compiled, and no resident host runs.
-fn first_event(table: &mut Table, user: &User) {
-    let resident = user.serve(&[]);
-    user.check();
-    drop(resident);
-    let what =
-        "the first call after a boot: the hook starts the resident host, which loads the plugin and settles the event";
-    let row = Row { what, component: "no-force-push", log: "on", why: "" };
-    let first = |runs: u32| {
-        let times = (0..runs).map(|_| {
-            let began = Instant::now();
-            user.ask("git status");
-            let took = began.elapsed();
-            user.stop();
-            took
-        });
-        times.sum()
-    };
-    for (reference, words) in installed_idle_programs() {
-        let idle = |runs: u32| {
-            let began = Instant::now();
-            (0..runs).for_each(|_| run_idle(words));
-            began.elapsed()
-        };
-        let compared = compare_batches(first, idle);
-        if words[0] == "bash" {
-            let (measured, idle) = (compared.subject.median, compared.reference.median);
-            let beside = format!("{} {reference}", spoken(idle));
-            table.beside(&row, &spoken(measured), &beside, "≤ 30 ms", measured <= MAX_FIRST_EVENT);
-        } else {
-            table.compared(&row, &compared, reference, None);
-        }
-    }
 }
 
 /// Returns the programs of [`IDLE_PROGRAMS`] that this machine has.
