@@ -113,10 +113,10 @@ fn text(content: &Value) -> String {
 const PLUGIN: &str = include_str!("plugins/pi.ts");
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let managed = Err("pi loads no extensions for a whole machine: install it for each user");
+    let managed = Err("pi loads no extensions for a whole machine: install the extension for each user");
     let directory = context.path(context.directory("PI_CODING_AGENT_DIR", ".pi/agent"), ".pi", managed)?;
     let path = directory.join("extensions/hookhost.ts");
     let content = file(&AGENT, context, Runtime::Node, "", PLUGIN);
     Ok(Plan::new(vec![FilePlan::whole(path, content)])
-        .step("Type /reload in pi, or start it again: it loads its extensions when it starts."))
+        .step("Type /reload in pi, or restart it, to load the extension."))
 }
