@@ -209,7 +209,7 @@ impl Host {
         self.shared.services.rules.has_subscriber(event)
     }
 
-    /// The settings that events that begin now are settled under.
+    /// Returns the settings under which new events are decided.
     #[must_use]
     pub fn settings(&self) -> Settings {
         self.shared.services.rules.settings()

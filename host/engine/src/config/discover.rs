@@ -76,7 +76,7 @@ impl fmt::Display for UnapprovedChange {
     }
 }
 
-/// A project's file that does not count.
+/// A project's file that is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InertFile {
@@ -84,11 +84,11 @@ pub struct InertFile {
     pub path: PathBuf,
     /// What it holds; `None` where it cannot be read.
     pub digest: Option<Digest>,
-    /// Why it does not count.
+    /// Reason why the file is not used.
     pub why: Inert,
 }
 
-/// Why a project's file does not count.
+/// Reason why a project's file is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Inert {
@@ -109,18 +109,18 @@ impl fmt::Display for InertFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path.display();
         match &self.why {
-            Inert::NeverApproved => write!(f, "{path} does not count: you have not approved it"),
+            Inert::NeverApproved => write!(f, "{path} is not used: you have not approved it"),
             Inert::Link => write!(
                 f,
-                "{path} does not count: it is a symbolic link, and a project's file counts by where it lies; put the file \
-                 itself there, and approve it there"
+                "{path} is not used: it is a symbolic link, and hookhost uses a project's file only at its own path; put the \
+                 file itself there, and approve it there"
             ),
             Inert::Lost { .. } => write!(
                 f,
-                "{path} does not count: it is not what you approved any more, and an earlier hookhost kept only the digest \
+                "{path} is not used: it is not what you approved any more, and an earlier hookhost kept only the digest \
                  of that; approve it again, put the old content back, or revoke the approval"
             ),
-            Inert::Unreadable(why) => write!(f, "{path} does not count: {why}"),
+            Inert::Unreadable(why) => write!(f, "{path} is not used: {why}"),
         }
     }
 }

@@ -224,9 +224,9 @@ impl Guest {
         }
         let grants = &self.given.grants;
         let shown = [
-            (grants.clock, "it has the real time"),
-            (grants.random, "it has real random numbers"),
-            (grants.env.iter().any(|name| std::env::var_os(name).is_some()), "it has environment variables"),
+            (grants.clock, "the plugin has the real time"),
+            (grants.random, "the plugin has real random numbers"),
+            (grants.env.iter().any(|name| std::env::var_os(name).is_some()), "the plugin has environment variables"),
         ];
         self.did.unrepeatable.extend(shown.into_iter().filter_map(|(shown, why)| shown.then_some(why)));
     }
@@ -234,7 +234,7 @@ impl Guest {
     /// Its files, for an operation on one. The content is not recorded, so the call cannot be replayed.
     pub(super) fn files(&mut self) -> WasiFilesystemCtxView<'_> {
         if !self.given.preopens.is_empty() {
-            self.did.unrepeatable.insert("it used files");
+            self.did.unrepeatable.insert("the plugin used files");
         }
         self.filesystem()
     }

@@ -84,7 +84,7 @@ impl Drop for Dispatch<'_> {
         self.record.outcome = OutcomeKind::Cancelled;
         // It may have been dropped while it was being written.
         self.void_effects();
-        self.record.not_replayable.push("it was given up before it was settled".into());
+        self.record.not_replayable.push("the agent stopped waiting before the decision".into());
         self.record_late();
     }
 }

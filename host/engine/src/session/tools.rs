@@ -150,7 +150,7 @@ struct Call<'a> {
 impl Drop for Call<'_> {
     fn drop(&mut self) {
         if !self.concluded {
-            self.record.not_replayable.push("it was given up before it had returned".into());
+            self.record.not_replayable.push("the agent stopped waiting before the call returned".into());
             self.session.record_soon(self.rules, &self.info, &self.record);
         }
     }

@@ -51,7 +51,7 @@ pub(crate) async fn run(args: &AllowArgs) -> Result<Exit, CliError> {
     if !counts {
         let file = quoted(&written.file.to_string_lossy());
         output::note(&format!(
-            "{WARNING}note:{WARNING:#} this project's file does not count yet\n  to see and approve it: hookhost trust {file}\n"
+            "{WARNING}note:{WARNING:#} this project's file is not used yet\n  to see and approve it: hookhost trust {file}\n"
         ));
     }
     Ok(Exit::Done)

@@ -304,7 +304,7 @@ fn what_cannot_be_read_is_announced_and_waited_for_by_nobody() {
     fs::remove_file(&file).unwrap();
     rustix::fs::mknodat(rustix::fs::CWD, &file, rustix::fs::FileType::Fifo, rustix::fs::Mode::from_raw_mode(0o600), 0)
         .unwrap();
-    assert!(why().to_string().ends_with("does not count: it is not a regular file"), "{}", why());
+    assert!(why().to_string().ends_with("is not used: it is not a regular file"), "{}", why());
 }
 
 #[cfg(unix)]

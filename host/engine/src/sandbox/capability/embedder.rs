@@ -311,7 +311,7 @@ impl Guest {
         let asked = CapabilityAnswer { call, answer: answer.clone() };
         self.asked_bytes = self.asked_bytes.saturating_add(size_of::<CapabilityAnswer>() + written_size(&asked));
         if self.asked_bytes > RECORDED {
-            self.did.unrepeatable.insert("it called the program's capabilities for more than the log repeats");
+            self.did.unrepeatable.insert("the plugin got more from the program's capabilities than the log stores");
             return;
         }
         self.did.inputs.capabilities.push(asked);

@@ -108,7 +108,7 @@ impl Guest {
         let asked = ModelAnswer { request, answer: reply.clone() };
         self.asked_bytes = self.asked_bytes.saturating_add(size_of::<ModelAnswer>() + written_size(&asked));
         if self.asked_bytes > RECORDED {
-            self.did.unrepeatable.insert("it asked the model for more than the log repeats");
+            self.did.unrepeatable.insert("the plugin asked the model for more than the log stores");
             return;
         }
         self.did.inputs.model.push(asked);

@@ -137,7 +137,7 @@ impl Guest {
             }
             self.recorded_bytes = self.recorded_bytes.saturating_add(written_size(message));
             if self.recorded_bytes > RECORDED {
-                self.did.unrepeatable.insert("it read more of the conversation than the log repeats");
+                self.did.unrepeatable.insert("the plugin read more of the conversation than the log stores");
                 return;
             }
             read.messages.insert(*index, message.clone());

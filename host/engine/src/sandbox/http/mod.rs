@@ -76,7 +76,7 @@ fn handle(mut store: StoreContextMut<'_, Guest>, (request, options): HandleArgum
     let guest = store.data_mut();
     guest.count_call()?;
     if !guest.given.grants.http.is_empty() {
-        guest.did.unrepeatable.insert("it sent requests over HTTP");
+        guest.did.unrepeatable.insert("the plugin sent requests over HTTP");
     }
     Ok((match guest.http().handle(request, options) {
         Ok(response) => Ok(response),

@@ -25,7 +25,7 @@ use threads::Threads;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 /// Why no call of a native rule can be replayed.
-const UNREPEATABLE: &str = "it is a native rule, which can read anything of the world";
+const UNREPEATABLE: &str = "a native rule can read anything outside of the event";
 
 /// Longest message of a panic that is passed on, in characters.
 const MAX_MESSAGE: usize = 500;
