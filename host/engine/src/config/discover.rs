@@ -1,4 +1,4 @@
-//! Which files count: the user's own, and those of the project that the user has approved.
+//! The configuration files that apply: the user's own file, and the project files that the user has approved.
 //!
 //! A project's files are the `hookhost.toml` of the working directory and of every directory above
 //! it. Each is inert until the user has approved its exact content, and an inert one is not even
