@@ -288,7 +288,7 @@ fn what_was_approved_is_enforced_until_a_change_is_approved_or_the_approval_is_r
         for _ in 0..2 {
             let (reason, said) = reason(&user);
             assert_eq!(reason, "local rule");
-            assert!(said.contains("has changed since you approved it: what you approved counts until"), "{said}");
+            assert!(said.contains("has changed since you approved it: the approved content is used until"), "{said}");
             assert!(said.contains(&format!("hookhost trust {}\n", file.display())) && said.contains(&revoke), "{said}");
         }
     }
@@ -298,7 +298,7 @@ fn what_was_approved_is_enforced_until_a_change_is_approved_or_the_approval_is_r
         still == "local rule" && said.contains("is gone since you approved it") && said.contains(&revoke),
         "{said}"
     );
-    assert!(user.run(["trust", "--list"]).stdout.contains("(is gone: what you approved counts)"));
+    assert!(user.run(["trust", "--list"]).stdout.contains("(is gone: the approved content is used)"));
     user.run(["trust"]).expect(5, &["No such file", "hookhost trust --revoke"]);
 
     project(&user, "another rule");
@@ -445,7 +445,7 @@ fn approvals_are_listed_and_taken_back() {
     let listed = format!("{}  {}\n", digest(&file), file.display());
     assert_eq!(user.run(["trust", "--list"]).stdout, listed);
     project(&user, "y");
-    assert!(user.run(["trust", "--list"]).stdout.contains("(has changed since: what you approved counts)"));
+    assert!(user.run(["trust", "--list"]).stdout.contains("(has changed since: the approved content is used)"));
     project(&user, "x");
     assert_eq!(submit(&user).0, Some(3));
     assert!(user.run(["trust", "--revoke"]).stdout.contains("is inert now"));

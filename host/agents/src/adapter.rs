@@ -116,7 +116,7 @@ impl Adapter {
         let rejected = outcomes.iter().find(|outcome| matches!(outcome.answer, Answer::Rejected(_)));
         match rejected.or(outcomes.first()) {
             Some(outcome) => self.encode(call, outcome),
-            None => self.fail(Some(&call.point), "hookhost settled nothing of this message"),
+            None => self.fail(Some(&call.point), "hookhost decided on no part of this message"),
         }
     }
 

@@ -24,7 +24,7 @@ pub(crate) async fn ask(
 
 /// Returns the text for the reader in place of an answer that could not be judged.
 pub(crate) fn failure_text(why: &str) -> String {
-    format!("hookhost could not settle this, so nothing of it happens: {}.", why.trim_end_matches('.'))
+    format!("hookhost could not decide on this request, so it is not passed on: {}.", why.trim_end_matches('.'))
 }
 
 /// Shows texts to the user.

@@ -242,7 +242,7 @@ async fn keep(shared: &Arc<HostState>, mut input: Input, output: OwnedWriteHalf)
                 }
                 let Some(gone) = pending.begin(number, request.message.len()) else {
                     let most = MAX_PENDING_BYTES / 1024 / 1024;
-                    let why = format!("{MAX_PENDING} messages, or {most} MiB, are under way, and no more are taken");
+                    let why = format!("{MAX_PENDING} messages, or {most} MiB, are pending, and no more are accepted");
                     let frame = Response::Refused(why).to_numbered_frame(number);
                     output.add(OutgoingFrame { frame, active: Some(active) });
                     continue;

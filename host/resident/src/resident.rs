@@ -272,7 +272,7 @@ async fn record_unanswered(place: HostPaths, settler: Arc<Settler>) {
     let noted = match UnansweredCalls::take(&place) {
         Ok(Some(noted)) => noted,
         Ok(None) => return,
-        Err(error) => return tracing::warn!(%error, "the calls that nobody answered cannot be read"),
+        Err(error) => return tracing::warn!(%error, "the calls without an answer cannot be read"),
     };
     noted.calls.iter().for_each(|call| settler.note_unanswered(call));
     let recorded = match settler.host().flush().await {
@@ -280,7 +280,7 @@ async fn record_unanswered(place: HostPaths, settler: Arc<Settler>) {
         Err(error) => Err(error.to_string()),
     };
     if let Err(why) = recorded {
-        tracing::warn!(why, "the calls that nobody answered are recorded once more");
+        tracing::warn!(why, "the calls without an answer are recorded once more");
     }
 }
 

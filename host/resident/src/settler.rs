@@ -189,7 +189,7 @@ impl Settler {
             _ = shutdown.wait_for(|is_shutdown| *is_shutdown) => Err("the resident host has ended".to_owned()),
         };
         match outcomes.as_deref() {
-            Ok([]) => adapter.unsettled(&call, &unsettled_reason(adapter, "nothing of it was settled")),
+            Ok([]) => adapter.unsettled(&call, &unsettled_reason(adapter, "hookhost decided on no part of it")),
             Ok([outcome]) if call.further.is_empty() => adapter.encode(&call, outcome),
             Ok(outcomes) => adapter.encode_all(&call, outcomes),
             Err(why) => self.unsettled(adapter, &call, &call.session.cwd, why),

@@ -57,7 +57,7 @@ impl ProgramWatch {
                     let program = self.program.display();
                     tracing::warn!(
                         why,
-                        "the new program {program} does not run: this one continues until another one is there"
+                        "the new program {program} does not run: this one continues until the file changes again"
                     );
                     self.broken = Some(version);
                 }

@@ -88,7 +88,7 @@ fn an_answer_that_nobody_asked_for_is_not_passed_on() {
     );
     editor.ask("ping", &json!({}));
     assert!(!editor.told().iter().any(|line| line.contains("optionId")), "{:?}", editor.told());
-    assert!(editor.end().1.contains("the editor answered \"q\", which nobody asked"));
+    assert!(editor.end().1.contains("the editor answered \"q\", which is no pending request"));
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_call_of_which_the_agent_has_said_too_much_to_be_kept_is_rejected_and_record
     let got = editor.agent_got();
     assert_eq!(got["result"]["outcome"], selected("r"), "{got}");
     let (_, said) = editor.end();
-    assert!(said.contains("the agent has said more of its calls than is kept"), "{said}");
+    assert!(said.contains("the agent has reported more about its calls than the proxy stores"), "{said}");
     assert!(said.contains("tool calls that are recorded only in part: 1"), "{said}");
     drop(user.records_once(|records| records.iter().any(|record| record["event"] == "after-tool-call")));
 }

@@ -273,7 +273,7 @@ fn an_answer_that_nobody_asked_for_is_not_passed_on() {
     assert_eq!(proxied.ask("go", &json!({}))["result"], json!({}));
     assert_eq!(proxied.ask("ping", &json!({}))["result"], json!({}));
     assert!(proxied.others.is_empty(), "{:?}", proxied.others);
-    assert!(proxied.end().1.contains("answered 777, which nobody asked"));
+    assert!(proxied.end().1.contains("answered 777, which is no pending request"));
 }
 
 #[test]

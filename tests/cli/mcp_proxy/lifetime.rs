@@ -267,7 +267,7 @@ fn without_a_resident_host_nothing_runs_and_the_model_reads_why() {
     let mut proxied = Proxied::start(&user, &json!({ "tools": [tool("say", "says")] }));
     proxied.begin(&json!({}));
     let answer = proxied.call("say", &json!({}));
-    assert!(answer["result"]["isError"] == true && text(&answer).contains("nothing of it happens"), "{answer}");
+    assert!(answer["result"]["isError"] == true && text(&answer).contains("so it is not passed on"), "{answer}");
     assert!(proxied.told_of("tools/call").is_empty());
 }
 

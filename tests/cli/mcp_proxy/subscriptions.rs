@@ -77,7 +77,7 @@ fn a_server_that_ends_a_subscription_by_a_notification_frees_its_id_at_once() {
     assert_eq!(proxied.next_line(), end);
     assert_eq!(proxied.next()["id"], 2, "a late answer is one that nobody asked for");
     assert!(!is_taken(&mut proxied));
-    assert!(proxied.end().1.contains("answered 1, which nobody asked"));
+    assert!(proxied.end().1.contains("answered 1, which is no pending request"));
 }
 
 #[test]

@@ -223,7 +223,7 @@ fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
 /// changed.
 fn encode_all(call: &HookCall, outcomes: &[Outcome]) -> Reply {
     if outcomes.len() < call.parts().len() {
-        return fail(Some(&call.point), "hookhost settled a part of this message only");
+        return fail(Some(&call.point), "hookhost decided only on a part of this message");
     }
     let decisions = call.parts().into_iter().zip(outcomes).map(|(part, outcome)| decision(&part, outcome));
     let decisions: Vec<Value> = decisions.collect();
@@ -273,7 +273,7 @@ fn decision(call: &HookCall, outcome: &Outcome) -> Value {
         },
         Answer::Replaced(text) => replaced(call, text),
         Answer::ReplacedResult(result) if is_text_kept(call, result) => {
-            deny("A plugin changed what the outputs hold beside their texts.", "modify_unsupported", &[])
+            deny("A plugin changed more than the texts of the outputs.", "modify_unsupported", &[])
         }
         Answer::ReplacedResult(result) => replaced(call, &result.text),
         // These hook points have neither ability.

@@ -163,7 +163,7 @@ pub(crate) fn prompts(tasks: &[Task]) -> String {
 
 /// Returns a reason that is not empty. Several agents treat an empty reason as a failed hook, and let the call run.
 pub(crate) fn nonempty_reason(why: &str) -> &str {
-    if why.trim().is_empty() { "hookhost could not settle this" } else { why }
+    if why.trim().is_empty() { "hookhost could not decide on this call" } else { why }
 }
 
 /// Returns a replacement text that is not empty. An empty text would count as no reason.

@@ -31,7 +31,7 @@ pub enum DeliveryKind {
     Degraded,
     /// The agent reports that a call ran with other arguments than those that were allowed.
     ChangeNotApplied,
-    /// The agent got no outcome in time. It was told no, or, where the operator chose so, nothing.
+    /// The agent got no outcome in time. The agent got a denial, or, where the operator chose so, nothing.
     Unanswered,
     /// The agent reported the event once more, and got the same outcome. No plugin was asked again.
     Repeated,

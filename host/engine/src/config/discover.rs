@@ -72,7 +72,7 @@ impl fmt::Display for UnapprovedChange {
             Found::Nothing => write!(f, "{path} is gone since you approved it"),
             Found::Unreadable(why) => write!(f, "{path} cannot be read since you approved it ({why})"),
         }?;
-        f.write_str(": what you approved counts until you approve the change or revoke the approval")
+        f.write_str(": the approved content is used until you approve the change or revoke the approval")
     }
 }
 

@@ -74,13 +74,13 @@ impl<E> PendingRequests<E> {
     #[must_use]
     pub fn objection(&self, id: &Id, bytes: usize) -> Option<String> {
         if self.has(id) {
-            return Some(format!("the id {id} is that of a request that is under way: it was not passed on"));
+            return Some(format!("a pending request has the same id {id}: the request was not passed on"));
         }
         if self.requests.len() >= MAX_REQUESTS {
-            return Some(format!("{MAX_REQUESTS} requests are under way, and no more are taken"));
+            return Some(format!("{MAX_REQUESTS} requests are pending, and no more are accepted"));
         }
         let is_too_much = self.bytes + bytes > MAX_BYTES;
-        is_too_much.then(|| format!("requests of {MAX_BYTES} bytes are under way, and no more are taken"))
+        is_too_much.then(|| format!("requests of {MAX_BYTES} bytes are pending, and no more are accepted"))
     }
 
     /// Returns true if an identifier is taken.

@@ -482,10 +482,10 @@ impl<H: Handler> Relay<H> {
     /// for another request by now.
     fn route_late_answer(&self, from: Side, id: &Id, message: Message, room: Option<QueueRoom>) {
         let Some(expected) = self.table(from.other(), |table| table.take_cancelled(id)) else {
-            self.tell_of(from, &format!(" answered {id}, which nobody asked: it was not passed on"));
+            self.tell_of(from, &format!(" answered {id}, which is no pending request: the answer was not passed on"));
             let is_second = self.table(from.other(), |table| table.was_answered(id));
             if from == Side::Server && !is_second {
-                self.lose_answer(format!("it answered {id}, which nobody asked"));
+                self.lose_answer(format!("it answered {id}, which is no pending request"));
             }
             return;
         };

@@ -148,10 +148,7 @@ async fn accept(listener: &TcpListener, shared: &Arc<ServerShared>) -> Infallibl
 
 async fn respond(shared: &Arc<ServerShared>, request: Request<Incoming>) -> Answer {
     if let Some(name) = request_headers::repeated(request.headers()) {
-        return text(
-            StatusCode::BAD_REQUEST,
-            &format!("the header {name} occurs twice: which of both counts is unclear\n"),
-        );
+        return text(StatusCode::BAD_REQUEST, &format!("the header {name} occurs twice, so its value is unclear\n"));
     }
     // A page in a browser could reach this port under a host name of its own.
     if !request_headers::is_local(request.uri(), request.headers()) {
@@ -182,7 +179,7 @@ async fn respond(shared: &Arc<ServerShared>, request: Request<Incoming>) -> Answ
             }
             Err(refused) => refused,
         },
-        _ => text(StatusCode::METHOD_NOT_ALLOWED, "the endpoint takes POST, GET and DELETE\n"),
+        _ => text(StatusCode::METHOD_NOT_ALLOWED, "the endpoint accepts POST, GET and DELETE\n"),
     }
 }
 

@@ -161,7 +161,7 @@ impl Handler for Proxy {
 
     fn route_notification(&self, from: Side, method: &str, message: &Message) -> NotificationRoute {
         if Method::of(method).is_some() || method == "tools/list" {
-            let why = format!("{method} came as a notification, which nobody answers: it was not passed on");
+            let why = format!("{method} came as a notification, which gets no answer: it was not passed on");
             return NotificationRoute::Refuse(why);
         }
         if let Some(id) = subscription::cancelled(message) {

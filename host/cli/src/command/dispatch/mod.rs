@@ -48,7 +48,7 @@ pub(crate) async fn run(args: &DispatchArgs) -> Result<Exit, CliError> {
     let ended = tokio::select! {
         ended = settle(&host, spec, turn, payload, form) => ended,
         () = cancel.cancelled() => {
-            Err(CliError::new(Exit::Interrupted, anyhow!("interrupted before {event} was settled")))
+            Err(CliError::new(Exit::Interrupted, anyhow!("interrupted before the decision about {event}")))
         }
     };
     audit_log::finish(&host, ended).await

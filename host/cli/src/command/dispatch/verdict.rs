@@ -196,7 +196,7 @@ fn asked(text: &mut String, settled: &RecordedOutcome<Value>, nothing_found: boo
     }
     let not_matched = one_line(&settled.record.not_matched.join(", "));
     if plugins.is_empty() {
-        let _ = writeln!(text, "\nNobody judged it: no plugin that is allowed here is asked about commands.");
+        let _ = writeln!(text, "\nNo plugin judged the command: none of the allowed plugins is asked about commands.");
         let _ = writeln!(text, "  {ADVICE}try:{ADVICE:#} hookhost hooks");
         let _ = writeln!(text, "  {ADVICE}try:{ADVICE:#} hookhost allow X.wasm");
     } else if nothing_found {

@@ -26,7 +26,7 @@ fn what_was_approved_counts_whatever_happens_to_the_file() {
         assert!(
             change
                 .to_string()
-                .ends_with("what you approved counts until you approve the change or revoke the approval")
+                .ends_with("the approved content is used until you approve the change or revoke the approval")
         );
     };
     for text in ["", "# harmless\n", "[[plugin]]\nname = 1\n", &entry("b")] {
