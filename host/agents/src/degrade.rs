@@ -19,7 +19,7 @@ pub enum Degradation {
     ResponseToRejection,
     /// The agent cannot ask its user dependably, and nobody else answered: the call is rejected.
     QuestionToRejection,
-    /// The agent ignores rejections here: the rejection is recorded, and the user is told if possible.
+    /// The agent ignores rejections here: the rejection is recorded, and the user gets a message if possible.
     RejectionNotPossible,
     /// The agent uses the text or the result that should be replaced or withheld.
     ReplacementNotPossible,
@@ -158,7 +158,7 @@ fn can_change(call: &HookCall, arguments: &Value, can: Abilities) -> bool {
 }
 
 /// Returns the answer for a value that should be replaced if the agent accepts no replacement: the value is rejected if
-/// possible, otherwise the user is told.
+/// possible, otherwise the user gets a message.
 fn stricter_than_replacing(call: &HookCall, can: Abilities, notices: &mut Vec<String>) -> Answer {
     if can.rejects {
         let what = match call.event {

@@ -3,7 +3,7 @@
 use hookhost_contract::{Cause, Question, Rejection, ToolResult};
 use serde_json::Value;
 
-/// Returns the text about an event that could not be settled: the first line of the reason, and the command that says
+/// Returns the text about an event without a decision: the first line of the reason, and the command that says
 /// more.
 #[must_use]
 pub fn not_settled(agent: &str, why: &str) -> String {

@@ -62,7 +62,7 @@ pub(crate) fn find(chosen: Option<&Path>, directory: &Path) -> Result<Discovered
 }
 
 /// Reads the section `[agent]`. Only the user's own file can set programs and variants of providers: with a project's file, a
-/// repository could name a program of its own.
+/// repository could name its own program.
 pub(crate) fn agent(config: &Config) -> Result<AgentSection, CliError> {
     let section: AgentSection = config.section("agent").map_err(not_loaded)?.unwrap_or_default();
     for name in section.providers.keys() {

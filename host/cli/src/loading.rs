@@ -22,7 +22,7 @@ pub(crate) fn config(args: &ConfigArgs, directory: &Path) -> Result<Config, CliE
 }
 
 /// Reads the configuration again while `loaded` is in force. Also returns a message about approved files that have changed. It fails
-/// if a file no longer counts: a program that the agent runs could have changed the file to remove the agent's rules.
+/// if a file no longer applies: a program that the agent runs could have changed the file to remove the agent's rules.
 pub(crate) fn config_again(
     args: &ConfigArgs,
     directory: &Path,

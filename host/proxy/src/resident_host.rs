@@ -10,7 +10,8 @@ use std::sync::Arc;
 /// The reason if the resident host returns an outcome that does not fit the event.
 pub(crate) const OTHER_EVENT: &str = "the outcome is of another event";
 
-/// Has an event of the proxy `agent` settled in this directory. Returns [`ProxyReply::Failed`] if the resident host cannot be asked.
+/// Sends an event of the proxy `agent` in this directory to the resident host. Returns [`ProxyReply::Failed`] if the host cannot be
+/// asked.
 pub(crate) async fn ask(
     host: &AsyncClient,
     agent: &str,

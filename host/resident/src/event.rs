@@ -19,7 +19,7 @@ use serde_json::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// An agent's event in the session in which it is settled.
+/// An agent's event, with its session.
 pub(crate) struct SessionEvent<'a> {
     pub(crate) adapter: &'static Adapter,
     pub(crate) call: &'a HookCall,

@@ -211,7 +211,7 @@ impl Connection {
     }
 }
 
-/// Serves until `stop` is ready, and returns once the requests under way are answered. `home` is the directory of messages that name
+/// Serves until `stop` is ready, and returns when all pending requests are answered. `home` is the directory of messages that name
 /// none.
 pub async fn serve(
     listener: TcpListener,

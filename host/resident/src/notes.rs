@@ -1,4 +1,4 @@
-//! Records of events that were not settled.
+//! Records of events without a decision.
 
 use hookhost::audit::DeliveryKind;
 use hookhost::{Host, SessionSpec};

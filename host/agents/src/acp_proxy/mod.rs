@@ -12,7 +12,7 @@
 //! | `ungated` | `custom-event`: the agent had not asked for permission for this call |
 //! | `answered` | `custom-event`: the answer of the editor's user to a question of the rules |
 //! | `observed` | `custom-event`: another message of a session |
-//! | `summary` | `custom-event`: the share of the agent's calls that it asked about |
+//! | `summary` | `custom-event`: the share of its calls about which the agent asked |
 //! | `session-start`, `session-end` | the events of these names |
 
 pub mod reading;
@@ -54,7 +54,7 @@ pub enum Point {
     Answered,
     /// Another message of a session.
     Observed,
-    /// The share of the agent's calls that it asked about.
+    /// The share of its calls about which the agent asked.
     Summary,
     /// A session begins.
     SessionStart,

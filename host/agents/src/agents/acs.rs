@@ -208,7 +208,7 @@ fn shell_command(point: &str, payload: &Value) -> Result<Option<FurtherEvent>, U
     Ok((!is_said).then(|| FurtherEvent::new(point, HookEvent::BeforeToolCall(call))))
 }
 
-/// Reason code of an event that could not be settled.
+/// Reason code of an event without a decision.
 const NOT_SETTLED: &str = "evaluation_failed";
 
 /// Hook points at which nothing can be refused.

@@ -8,7 +8,7 @@ use super::prelude::*;
 use crate::agents::own_plugin;
 use crate::agents::own_plugin::{PluginMessage, Runtime, TELLS, file};
 
-/// Amp runs tools without asking its user, unless a rule of its own says so. A plugin's approval skips no such rule.
+/// Amp runs tools without asking its user, unless one of Amp's own rules says so. A plugin's approval skips no such rule.
 const BEFORE_TOOL: Abilities = Abilities { rejects: true, changes: true, responds: true, ..TELLS };
 
 const AFTER_TOOL: Abilities = Abilities { rejects: true, replaces: true, adds_context: true, ..TELLS };

@@ -207,7 +207,7 @@ fn neutral(_point: Option<&str>) -> Reply {
     Reply::json(&json!({ "cancel": false }))
 }
 
-/// Refuses a call that was not settled, and also a result, although that ends the run.
+/// Refuses a call without a decision, and also a result, although that ends the run.
 fn unsettled(call: &HookCall, why: &str) -> Reply {
     match call.point.as_str() {
         "PostToolUse" | "tool_result" => cancelled(why),

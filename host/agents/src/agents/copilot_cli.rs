@@ -18,7 +18,7 @@ const CONTEXT: Abilities = Abilities { adds_context: true, ..Abilities::NONE };
 /// sees the original.
 const PROMPT: Abilities = Abilities { replaces: true, rejects: true, ..CONTEXT };
 
-/// The agent shows a question to the user. Without a user, and in the cloud agent, it counts as a denial, and the model
+/// The agent shows a question to the user. Without a user, and in the cloud agent, it means a denial, and the model
 /// reads the reason.
 const BEFORE_TOOL: Abilities = Abilities { changes: true, asks: true, approves: true, ..Abilities::REJECTS };
 

@@ -8,7 +8,7 @@ use crate::agents::gemini_cli::hook;
 use crate::claude_shape::{self, CONTEXT, Denial, MessageKeys, PROMPT, ReplyDialect, STOP, TELLS};
 
 /// Before a call, the agent ignores `updatedInput` and a text for the model, contrary to the documentation. Without a
-/// user, a question counts as a denial, and the model reads the reason. `continue: false` stops the call and not the
+/// user, a question means a denial, and the model reads the reason. `continue: false` stops the call and not the
 /// run.
 const BEFORE_TOOL: Abilities = Abilities { asks: true, approves: true, rejects: true, ..TELLS };
 

@@ -1,4 +1,4 @@
-//! `hookhost replay`: settles recorded events again, and shows the outcomes that differ.
+//! `hookhost replay`: decides again on recorded events, and shows the outcomes that differ.
 
 use crate::args::ReplayArgs;
 use crate::audit_log;

@@ -378,7 +378,7 @@ fn is_handled(method: &str) -> bool {
         || Method::of(method).is_some()
 }
 
-/// Returns the text for the reader of an answer that the resident host has not settled.
+/// Returns the text for the reader of an answer without a decision of the resident host.
 fn unsettled(why: &str) -> String {
     failed(why) + " `hookhost serve --status` says more."
 }

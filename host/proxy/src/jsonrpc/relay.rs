@@ -367,7 +367,7 @@ impl<H: Handler> Relay<H> {
         from == Side::Server && self.0.client_requests.has(id)
     }
 
-    /// Returns the identifier, unless it belongs to a request under way: an error with it would be taken for that request's answer.
+    /// Returns the identifier, unless it belongs to a pending request: an error with it would be taken for that request's answer.
     fn unless_under_way<'a>(&self, from: Side, id: Option<&'a Id>) -> Option<&'a Id> {
         id.filter(|id| !self.table(from, |table| table.has(id)) && !self.is_own(from, id))
     }
@@ -430,7 +430,7 @@ impl<H: Handler> Relay<H> {
         }
     }
 
-    /// Forwards a notification as it is judged.
+    /// Forwards a notification in its judged form.
     async fn judge_notification(&self, from: Side, message: Message, room: Option<QueueRoom>) {
         let place = QueuePlace::of_answer(self.queue(from.other()).place().await, room);
         let relay = self.clone();
@@ -460,7 +460,7 @@ impl<H: Handler> Relay<H> {
         self.forward_judged(from, id, expected, message, room).await;
     }
 
-    /// Forwards an answer as it is judged.
+    /// Forwards an answer in its judged form.
     async fn forward_judged(
         &self,
         from: Side,

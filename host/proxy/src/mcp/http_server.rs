@@ -1,7 +1,7 @@
 //! HTTP front end: serves each streamable-HTTP client on loopback as a line-based client, in front of a service.
 //!
 //! Each session of a client has its own proxy and its own session with the service. A request that names its protocol revision needs
-//! no session: it has a proxy of its own until it is answered.
+//! no session: it has its own proxy until its answer.
 
 mod response;
 mod session;

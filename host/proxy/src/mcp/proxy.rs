@@ -51,7 +51,7 @@ struct Proxy {
     client: Mutex<ClientCapabilities>,
     /// True if the server reports changes of its listing.
     tells_changes: AtomicBool,
-    /// The number of listing changes when the client last got the listing or was told of a change.
+    /// The number of listing changes when the client last got the listing or a notification of a change.
     listing_changes: AtomicU64,
     /// The client's subscriptions.
     subscriptions: Mutex<Subscriptions>,

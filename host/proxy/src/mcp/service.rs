@@ -92,7 +92,7 @@ struct ServiceInner {
     renewing: tokio::sync::Mutex<()>,
     /// Notified when the service knows that the client has begun.
     begun: Notify,
-    /// Notified when the service has opened or refused its stream for messages of its own.
+    /// Notified when the service has opened or refused its stream for its own messages.
     listens: Notify,
 }
 

@@ -1,7 +1,7 @@
 //! Finds settings that keep Codex from running a hook: settings that disable hooks, and missing trust. Codex only runs
 //! hooks that its user has reviewed, and skips others silently.
 //!
-//! This module trusts no hook on behalf of the user. The agent's own list counts more than its files, because only the
+//! This module trusts no hook on behalf of the user. The agent's own list has priority over its files, because only the
 //! agent knows how to compute the hash of a hook.
 
 use super::InstalledHook;

@@ -80,7 +80,7 @@ enum Form {
     Verdict,
 }
 
-/// Settles the event in a session of its own, and prints its outcome.
+/// Dispatches the event in its own session, and prints its outcome.
 async fn settle(host: &Host, spec: SessionSpec, turn: u32, payload: Payload, form: Form) -> Result<Exit, CliError> {
     // The payload's own description of the session can be invalid.
     let session = host.open_session(spec).map_err(|error| CliError::usage(error.to_string()))?;

@@ -115,7 +115,7 @@ fn key(variable: &str) -> Result<String, CliError> {
     Ok(key.ok_or_else(missing)?.trim().to_owned())
 }
 
-/// Returns a function that makes judges of a server, in the working directory, each with a session of its own.
+/// Returns a function that makes judges of a server, in the working directory, each with its own session.
 fn new_judge(server: &ServerName) -> Result<impl Fn() -> Result<Judge, String> + Send + Sync + use<>, CliError> {
     let places = configuration::places()?;
     let cwd = configuration::cwd()?;

@@ -1,7 +1,7 @@
 //! Loads changed rules during a run: configuration files and the plugins' own files.
 //!
 //! The operating system reports a change. Then everything is read and checked aside. Between two events, it either replaces the loaded
-//! rules or changes nothing; the user is told either way.
+//! rules or changes nothing; the user gets a message in both cases.
 
 use crate::args::ConfigArgs;
 use crate::{configuration, loading};

@@ -71,7 +71,7 @@ impl ClientSession {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the session, and waits a moment until the service has been told.
+    /// Ends the session, and waits a moment until the service knows.
     pub(super) async fn end_whole(self: Arc<Self>) {
         let ended = async {
             self.end().await;
