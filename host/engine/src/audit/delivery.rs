@@ -1,14 +1,14 @@
-//! The record of an outcome that did not come to its agent as it was settled.
+//! The record of an outcome that did not reach its agent unchanged.
 
 use super::record::Header;
 use serde::{Deserialize, Serialize};
 
-/// An outcome did not come to its agent as it was settled: the agent cannot express it, did otherwise, or got no answer.
+/// An outcome did not reach its agent unchanged: the agent cannot express it, did otherwise, or got no answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Delivery {
-    /// The identifier of the event whose outcome it is; absent if no event was settled.
+    /// The identifier of the event whose outcome it is; absent if there was no outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The session, and when this was recorded.
@@ -27,7 +27,7 @@ pub struct Delivery {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum DeliveryKind {
-    /// The agent cannot express the outcome: it was told a stricter one, or only a part.
+    /// The agent cannot express the outcome: it got a stricter one, or only a part.
     Degraded,
     /// The agent reports that a call ran with other arguments than those that were allowed.
     ChangeNotApplied,

@@ -20,7 +20,7 @@ pub enum Record {
     Log(LogBegins),
     /// A session was opened.
     Session(Box<SessionOpened>),
-    /// An event was settled.
+    /// An event has its outcome.
     Event(Box<EventRecord>),
     /// An escalated event was answered.
     Approval(ApprovalRecord),
@@ -30,7 +30,7 @@ pub enum Record {
     Observed(Observed),
     /// Observers did not get events.
     Dropped(Dropped),
-    /// An outcome did not come to its agent as it was settled.
+    /// An outcome did not reach its agent unchanged.
     Delivery(Delivery),
     /// Another configuration was taken up.
     RulesChanged(RulesChanged),
@@ -203,7 +203,7 @@ pub struct KeptAnswer {
     /// The question that it answers.
     #[serde(flatten)]
     pub question: Question,
-    /// The identifier of the event that the person was asked about.
+    /// Identifier of the event about which the person was asked.
     pub of: String,
 }
 
@@ -219,7 +219,7 @@ pub struct CallRecord {
     pub code: CodeId,
     /// SHA-256 of its configuration, as JSON.
     pub config: Digest,
-    /// Whether its answer counts.
+    /// True if the answer has an effect.
     pub mode: Mode,
     /// The round in which it was asked, from 1.
     pub round: u32,
@@ -280,7 +280,7 @@ pub enum WrittenValue {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expires: Option<u64>,
     },
-    /// Nothing is there any more.
+    /// The file does not exist any more.
     Delete {},
     /// A number was added to the one that was there.
     Add {
@@ -379,7 +379,7 @@ pub struct Dropped {
 }
 
 /// A changed configuration was taken up while sessions ran. Events that had begun by then were
-/// settled under the one before.
+/// decided under the previous one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -390,7 +390,7 @@ pub struct RulesChanged {
     pub plugins: Vec<LoadedPlugin>,
 }
 
-/// A plugin that counts.
+/// A loaded plugin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -407,7 +407,7 @@ pub struct LoadedPlugin {
 }
 
 impl EventRecord {
-    /// Of an event that nobody has been asked about yet.
+    /// Creates the record of an event before any plugin is asked.
     pub(crate) fn new(event: EventKind, original: Box<RawValue>) -> Self {
         Self {
             id: String::new(),

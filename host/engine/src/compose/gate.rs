@@ -104,7 +104,7 @@ impl<V: PartialEq, R> Gate<V, R> {
         }
     }
 
-    /// The value as it is now: what the next plugin is asked about.
+    /// The current value, about which the next plugin is asked.
     #[must_use]
     pub(crate) fn value(&self) -> &V {
         &self.value

@@ -2,7 +2,7 @@
 //!
 //! Pure functions of their input: no wasm, no clock, no I/O. The three ways of composing are [`Gate`] (one value,
 //! asked about in rounds until nobody has seen it in another form), [`Transform`] (one value, handed on) and
-//! [`merge`] (tasks, concatenated). [`Consent`] says what a person's yes to the questions of a gate counts for.
+//! [`merge`] (tasks, concatenated). [`Consent`] has the effect of a person's yes to the questions of a gate.
 //! `docs/composition.md` states the rules in prose.
 
 mod consent;

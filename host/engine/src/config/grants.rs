@@ -26,7 +26,7 @@ use super::quantity::{Count32, Size};
 #[serde(rename_all = "kebab-case", default)]
 #[non_exhaustive]
 pub struct Grants {
-    /// `state = { quota = "1MiB" }`: key-value state of its own.
+    /// `state = { quota = "1MiB" }`: the plugin's own key-value state.
     pub state: Option<StateGrant>,
     /// `read-dirs = { "/policy" = "./policy" }`: guest directory to host directory, which the guest
     /// may read. A guest directory is absolute and has no `..`; a host directory is relative to the

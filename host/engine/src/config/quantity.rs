@@ -1,4 +1,4 @@
-//! Amounts with units, as the file writes them: counts, sizes and times. Never zero, never negative, never out of range.
+//! Amounts with units, as written in the file: counts, sizes and times. Never zero, never negative, never out of range.
 
 use std::{
     fmt,

@@ -113,7 +113,7 @@ pub(crate) trait Event: Sized + Send + 'static {
         payload
     }
 
-    /// Whether plugins can be asked about it.
+    /// Returns true if plugins can be asked about the payload.
     ///
     /// # Errors
     /// One sentence on what is wrong with the payload.
@@ -151,7 +151,7 @@ pub(crate) trait GateEvent: Event<Payload: PartialEq, Return = (Self::Verdict,)>
     fn put_back(_verdict: &mut Self::Verdict, _binary: &mut Binary) {}
 
     /// # Errors
-    /// What is wrong with a verdict that cannot be taken as it is: the plugin failed.
+    /// The mistake in an invalid verdict: the plugin has failed.
     fn answer(
         verdict: Self::Verdict,
         payload: &Self::Payload,

@@ -1,6 +1,6 @@
 //! Compiled code, kept between runs: `.cwasm` files in a directory that is the user's alone.
 //!
-//! Loading such a file is as dangerous as running it, so one counts only if it and its directory
+//! Loading such a file is as dangerous as running it, so a file is used only if it and its directory
 //! belong to the user, nobody else can write them, and it carries a code that only this user's key
 //! makes. Anything else is compiled again: the cache can make a start slower, never wrong.
 

@@ -42,7 +42,7 @@ impl<'a> CallLimits<'a> {
 #[derive(Debug)]
 pub(crate) struct CallOutcome<T> {
     pub(crate) answer: Result<T, Failure>,
-    /// In a box of its own: an outcome is moved through many hands.
+    /// Boxed, because an outcome is moved many times.
     pub(crate) did: Box<CallReport>,
 }
 

@@ -50,7 +50,7 @@ pub(super) fn thread_time() -> Duration {
     BEGAN.elapsed()
 }
 
-/// Records that the guest yields the thread, to resume as soon as it is its turn again.
+/// Records that the guest yields the thread, to resume at its next turn.
 pub(super) fn note_yield() {
     YIELDED.set(true);
 }

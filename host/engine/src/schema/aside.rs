@@ -1,4 +1,4 @@
-//! Work on a thread of its own, with a stack that is large enough, waited for until a deadline.
+//! Work on a separate thread with a large stack; the caller waits until a deadline.
 //!
 //! A thread cannot be ended from outside. One that misses its deadline continues and holds its
 //! place among [`MAX_THREADS`]; the bounds see to it that it ends. While all places are taken,
@@ -52,7 +52,7 @@ impl Drop for Place {
     }
 }
 
-/// What `work` gives, if it is there in time.
+/// Returns the result of `work`, if it comes in time.
 pub(super) fn run<T: Send + 'static>(within: Duration, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Missed> {
     let until = Instant::now() + within;
     let place = Place::take(until).ok_or(Missed::Full)?;

@@ -3,7 +3,7 @@
 //! A schema is a program: it can call itself, and a few kilobytes of it can ask for 2⁶⁰ steps. So
 //! each is bounded before it is compiled (`shape`), and the work that a value means under it is
 //! counted before the value is checked (`work`). What is cheap by that count is done where it is
-//! asked for. The rest, and anything that the count may have missed, is done on a thread of its own
+//! asked for. The rest, and anything that the count may have missed, is done on a separate thread
 //! (`aside`), which is waited for no longer than `DEADLINE`.
 //!
 //! | a schema, and a value under it | at most |
@@ -14,7 +14,7 @@
 //! | its patterns, and what each takes when it is compiled | [`MAX_PATTERNS`], [`MAX_PATTERN`] bytes |
 //! | how deep the value is nested, and the steps to check it | [`MAX_NESTING`] levels, [`MAX_WORK`] |
 //! | steps on the thread that asks | [`MAX_WORK_AT_ONCE`] |
-//! | the time on a thread of its own | [`DEADLINE`] |
+//! | the time on a separate thread | [`DEADLINE`] |
 //!
 //! The rule is to fail closed: a schema that is not understood is refused, and a value that is not
 //! checked does not fit.

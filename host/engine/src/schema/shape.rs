@@ -1,7 +1,7 @@
 //! What a schema is made of: which subschemas hold for the same value, and which for a part of it.
 //! Bounds are checked here.
 //!
-//! The reading is conservative. What it does not know counts as a subschema for the same value;
+//! The reading is conservative. An unknown keyword is treated as a subschema for the same value;
 //! what would make a reference mean another place than it says (`$id` within a schema, anchors,
 //! dynamic references) is refused.
 
@@ -22,7 +22,7 @@ pub const MAX_NESTING: usize = 64;
 /// Most patterns.
 pub const MAX_PATTERNS: usize = 100;
 
-/// Steps that a pattern counts as, for each 32 bytes of a text.
+/// Steps of a pattern for each 32 bytes of a text.
 const PATTERN: u64 = 64;
 /// The same for formats.
 const FORMAT: u64 = 16;

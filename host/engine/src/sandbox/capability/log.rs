@@ -33,7 +33,7 @@ const MAX_LOG_LINES: usize = 1_000;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
     pub(crate) lines: Vec<LogLine>,
-    /// Bytes, as JSON, that may still be written: the size of a line in the record counts, not of its text.
+    /// Remaining bytes, as JSON: the size of a line in the record, not that of its text.
     pub(crate) capacity: usize,
     /// Number of lines that did not fit.
     pub(crate) dropped: u64,

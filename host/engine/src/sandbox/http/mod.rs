@@ -3,7 +3,7 @@
 //! are no servers, and each request is denied.
 //!
 //! Each request is checked by itself, so a redirect, which no host follows for a guest, is checked
-//! when the guest asks for it. It counts as a call of a capability; its body and the response's are
+//! when the guest asks for it. It is a call of a capability; its body and the response's are
 //! bounded by `limits.http-body`, and all of it ends with the call. A replay sends nothing.
 
 mod address;
@@ -131,7 +131,7 @@ impl Http {
 }
 
 impl Sending {
-    /// What the error of a stream tells of a request, if it is one of a request.
+    /// Returns the error of a request from the error of its stream, if there is one.
     fn code_of(&mut self, error: &wasmtime::Error) -> Option<ErrorCode> {
         if let Some(code) = error.downcast_ref::<ErrorCode>() {
             return Some(code.clone());

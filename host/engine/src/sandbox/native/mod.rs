@@ -1,7 +1,7 @@
 //! Calls of native rules: on threads of their own, under the deadline, with the capabilities of a guest.
 //!
 //! Code of the program cannot be interrupted. So a call that takes too long, or that nobody waits for any more, is given up:
-//! its event is settled without it, its thread is lost until the rule returns, and none of its effects is applied.
+//! the event continues without the rule, its thread is lost until the rule returns, and none of its effects is applied.
 
 #[cfg(feature = "native")]
 mod capabilities;

@@ -32,7 +32,7 @@ pub type OpenOutcome<V, R = Never> = RecordedOutcome<OpenDecision<V, R>>;
 
 /// A question to a person about a gate event. What would run is exactly what it shows.
 ///
-/// Meanwhile other events of the session are settled. After a yes the rules and the state of that moment are asked whether
+/// Meanwhile other events of the session continue. After a yes the rules and the state of that moment are asked whether
 /// they still agree. Where the host shares its questions
 /// ([`HostBuilder::share_questions`](crate::HostBuilder::share_questions)), another process with the same store may answer, by
 /// [`Host::answer`](crate::Host::answer); then the first answer counts.
