@@ -6,7 +6,7 @@ use crate::contract::Escalation;
 /// Most rounds. If plugins still disagree then, the value is rejected.
 pub(crate) const MAX_ROUNDS: u32 = 4;
 
-/// One gate event on its way through a chain.
+/// One gate event during its way through a chain.
 #[derive(Clone, Debug)]
 pub(crate) struct Gate<V, R> {
     chain: Vec<Standing>,
@@ -23,17 +23,17 @@ pub(crate) struct Gate<V, R> {
     objection: Option<Objection>,
 }
 
-/// Where a member stands.
+/// The state of a member.
 #[derive(Clone, Debug)]
 struct Standing {
     member: Member,
-    /// The version of the value that it last answered about; `None` before its first answer.
+    /// Version of the value in its last answer; `None` before its first answer.
     answered: Option<u32>,
-    /// Whether its last answer was none: a failure that does not reject, or a value it is not concerned with.
+    /// True if it gave no answer last time: a failure that does not reject, or a value that it does not match.
     is_silent: bool,
     /// Its question, until it withdraws it.
     question: Option<Escalation>,
-    /// The question in place of its last answer, where it gave none and a person decides; until it answers.
+    /// The question in place of a missing answer, if a person decides; until it answers.
     unanswered: Option<Escalation>,
     /// The version that its last answer is about, if that was `approve`.
     approved: Option<u32>,
@@ -66,7 +66,7 @@ pub(crate) enum GateResult<V, R> {
         /// that the configuration asks before one that may not: what it may waive is not asked.
         approved_by: Option<usize>,
     },
-    /// It may not.
+    /// The event is rejected.
     Rejected(Objection),
 }
 
@@ -110,13 +110,14 @@ impl<V: PartialEq, R> Gate<V, R> {
         &self.value
     }
 
-    /// How often the value has been changed so far.
+    /// Number of changes of the value so far.
     #[must_use]
     pub(crate) fn version(&self) -> u32 {
         self.version
     }
 
-    /// Whom to ask next; `None` when the asking has ended. Until [`Gate::answer`] is called it names the same one.
+    /// Returns the next member to ask; `None` when no question is left. Until [`Gate::answer`] is called, returns the
+    /// same member.
     pub(crate) fn ask(&mut self) -> Option<Ask> {
         if self.objection.is_some() {
             return None;
@@ -223,7 +224,7 @@ impl<V: PartialEq, R> Gate<V, R> {
         }
     }
 
-    /// Whether `member` neither answered about the current value nor wrote it.
+    /// Returns true if `member` neither answered about the current value nor wrote it.
     fn has_not_seen(&self, member: usize) -> bool {
         self.chain[member].answered != Some(self.version) && self.authors.last() != Some(&member)
     }
