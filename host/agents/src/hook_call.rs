@@ -265,7 +265,7 @@ impl ToolUse {
     }
 }
 
-/// True if a path begins with a drive of Windows, or with one of its shares.
+/// Returns true if a path begins with a drive of Windows, or with one of its shares.
 pub(crate) fn is_of_windows(path: &str) -> bool {
     let has_drive = path.as_bytes().get(1) == Some(&b':') && path.starts_with(|c: char| c.is_ascii_alphabetic());
     has_drive || path.starts_with(r"\\")

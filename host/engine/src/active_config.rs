@@ -19,7 +19,7 @@ use futures_util::future::BoxFuture;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Why a configuration cannot become active.
+/// A reason why a configuration cannot become active.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotActive {
     #[error(transparent)]

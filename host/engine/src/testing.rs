@@ -139,7 +139,7 @@ impl ScriptedApprover {
         Arc::new(Self { answers: Mutex::new(answers.into_iter().collect()), asked: Mutex::default() })
     }
 
-    /// What it was asked, in order.
+    /// Returns the requests, in order.
     #[must_use]
     pub fn asked(&self) -> Vec<ApprovalRequest> {
         locked(&self.asked).clone()

@@ -90,7 +90,7 @@ pub(crate) struct Stored {
     pub(crate) text: String,
     /// The number and the hash that are stored with it; an export has none.
     pub(crate) row: Option<(i64, Digest)>,
-    /// Returns true if the line ends with a line break, so that it is probably complete.
+    /// True if the line ends with a line break, so that it is probably complete.
     pub(crate) whole: bool,
 }
 

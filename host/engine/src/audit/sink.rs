@@ -1,4 +1,4 @@
-//! Where records go beside the database: to the embedding program.
+//! Sinks: the embedding program gets records in addition to the database.
 
 /// Receives each record as the log would hold it: masked and cut as the configuration says.
 ///

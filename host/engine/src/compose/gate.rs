@@ -13,7 +13,7 @@ pub(crate) struct Gate<V, R> {
     value: V,
     /// Counts the changes: equal values of different versions are not the same, since somebody objected in between.
     version: u32,
-    /// Who made each version, from version 1 on.
+    /// The author of each version, from version 1 on.
     authors: Vec<usize>,
     response: Option<(usize, R)>,
     round: u32,
@@ -55,7 +55,7 @@ pub(crate) enum GateResult<V, R> {
     Accepted {
         /// The value that every enforcing plugin has seen in exactly this form.
         value: V,
-        /// Who changed it, in the order of the changes.
+        /// The plugins that changed the value, in the order of the changes.
         changed_by: Vec<usize>,
         /// The result that a plugin gave in its place.
         response: Option<(usize, R)>,
@@ -70,7 +70,7 @@ pub(crate) enum GateResult<V, R> {
     Rejected(Objection),
 }
 
-/// Who asks a person.
+/// The origin of a question to a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum QuestionOrigin {
     /// The configuration, with its `ask` rules.

@@ -63,14 +63,14 @@ pub(crate) enum Verdict<V, R> {
 pub(crate) enum Objection {
     /// A plugin said no.
     Verdict {
-        /// Who.
+        /// The plugin.
         by: usize,
         /// The refusal.
         refusal: Refusal,
     },
     /// A plugin failed, and its `on-failure` does not let the value pass.
     Failure {
-        /// Who.
+        /// The plugin.
         by: usize,
     },
     /// After [`MAX_ROUNDS`] these had still not agreed to the value.

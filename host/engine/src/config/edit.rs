@@ -134,7 +134,7 @@ fn conflict<'a>(
     Ok(None)
 }
 
-/// Returns the new text of the file.
+/// The new text of the file.
 struct Edit {
     new: String,
     text: String,

@@ -10,7 +10,7 @@ pub(crate) struct Server {
     port: Option<NonZeroU16>,
 }
 
-/// Where a server is.
+/// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ServerHost {
     /// `localhost`: this machine, which needs no resolver.

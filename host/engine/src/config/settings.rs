@@ -108,7 +108,7 @@ struct RawAudit {
     mask: Option<Vec<KeyPattern>>,
 }
 
-/// Why a project's file cannot set something.
+/// A reason why a project's file cannot set a value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Forbidden {
     /// It would loosen this setting.

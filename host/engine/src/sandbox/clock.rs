@@ -203,7 +203,7 @@ fn poll<F: Future>(
 }
 
 impl CallTime {
-    /// Whether it is too much.
+    /// Returns true if it is too much.
     fn over(&self, deadline: Duration, patience: Duration) -> Option<CallTimeout> {
         match () {
             () if self.starved > patience.max(self.own.saturating_mul(SHARE)) => Some(CallTimeout::Overloaded),

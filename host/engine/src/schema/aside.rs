@@ -16,7 +16,7 @@ const MAX_THREADS: usize = 8;
 /// levels of a value. The system gives what of it is used.
 const STACK: usize = 256 * 1024 * 1024;
 
-/// Why there is no result.
+/// A reason why there is no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Missed {
     /// It took too long. The thread continues.

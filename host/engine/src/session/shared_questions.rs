@@ -60,7 +60,7 @@ impl Services {
         Ok(open)
     }
 
-    /// True if another process may answer the question, and it has not expired. The process that asked gives the answer to an
+    /// Returns true if another process may answer the question, and it has not expired. The process that asked gives the answer to an
     /// expired one.
     fn takes_answers(&self, question: &OpenQuestion) -> bool {
         question.answerable && question.expires > self.now()

@@ -139,7 +139,7 @@ impl SessionState {
     }
 }
 
-/// True if a reminder is still shown before the model call of this number.
+/// Returns true if a reminder is still shown before the model call of this number.
 pub(super) fn lives(born: u32, reminder: &Reminder, turn: u32) -> bool {
     reminder.ttl_turns.is_none_or(|ttl| turn < born.saturating_add(ttl))
 }
@@ -215,7 +215,7 @@ impl SessionCopy {
         self.note(&mut self.copy(), change);
     }
 
-    /// True if there are unwritten changes.
+    /// Returns true if there are unwritten changes.
     pub(super) fn is_unwritten(&self) -> bool {
         !self.copy().unwritten.is_empty()
     }
@@ -230,7 +230,7 @@ impl SessionCopy {
         self.is_stale.store(true, Ordering::Relaxed);
     }
 
-    /// True if the row has to be read.
+    /// Returns true if the row has to be read.
     pub(super) fn is_stale(&self) -> bool {
         self.is_stale.load(Ordering::Relaxed)
     }
@@ -268,7 +268,7 @@ impl SessionCopy {
         number
     }
 
-    /// True if numbers are taken that the row does not contain yet, so that another handle may take them, too.
+    /// Returns true if numbers are taken that the row does not contain yet, so that another handle may take them, too.
     pub(super) fn has_unwritten_numbers(&self) -> bool {
         self.copy().unwritten.iter().any(|change| matches!(change, Change::Numbers(_)))
     }

@@ -207,7 +207,7 @@ impl SessionInner {
         }
     }
 
-    /// True if the agent has ended the session, or has dropped its handle.
+    /// Returns true if the agent has ended the session, or has dropped its handle.
     pub(super) fn is_over(&self) -> bool {
         self.is_ended.load(Ordering::Acquire) || self.is_closed.load(Ordering::Acquire)
     }

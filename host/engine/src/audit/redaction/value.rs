@@ -39,7 +39,7 @@ pub struct Redacted {
 }
 
 impl Redacted {
-    /// Whether the value is in the log as it was.
+    /// Returns true if the value is in the log unchanged.
     #[must_use]
     pub(crate) fn is_nothing(&self) -> bool {
         self.masked.is_empty() && self.masked_unlisted == 0 && !self.cut
@@ -240,7 +240,7 @@ fn unescaped(string: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Where the string that begins there ends.
+/// Returns the end of the string that begins there.
 fn string_end(text: &str, begin: usize) -> usize {
     let bytes = text.as_bytes();
     let mut position = begin + 1;

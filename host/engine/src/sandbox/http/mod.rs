@@ -43,10 +43,10 @@ const CHUNK: usize = 64 * 1024;
 /// The interfaces of `wasi:http` that are linked.
 const INTERFACES: [&str; 2] = ["wasi:http/outgoing-handler@0.2.", "wasi:http/types@0.2."];
 
-/// How an entry grants it.
+/// The line that grants it.
 pub(crate) const GRANT: &str = r#"http = ["api.example.com"]"#;
 
-/// Whether an import is one that the grant `http` gives servers to.
+/// Returns true if an import needs the grant `http`.
 pub(crate) fn is_http(import: &str) -> bool {
     INTERFACES.iter().any(|interface| import.starts_with(interface))
 }
@@ -92,7 +92,7 @@ fn http_error_code(
     Ok((http.sending.code_of(table.get(&error)?),))
 }
 
-/// What the requests of one call have.
+/// The state of the requests of one call.
 #[derive(Debug)]
 pub(super) struct Http {
     context: WasiHttpCtx,
@@ -144,7 +144,7 @@ impl Sending {
         })
     }
 
-    /// Where a request goes, if it may.
+    /// Returns the destination of a request, if the request is allowed.
     fn destination(&self, method: &Method, uri: &Uri) -> Result<Destination, Error> {
         if self.replayed {
             return Err(Error::HttpRequestDenied);
@@ -163,7 +163,7 @@ impl Sending {
     }
 }
 
-/// What a URL names; `None` where that is unclear.
+/// Returns the target of a URL; `None` if it is unclear.
 fn destination(uri: &Uri) -> Option<Destination> {
     let (host, authority) = (uri.host()?, uri.authority()?.as_str());
     // Neither a user's name before the host nor an invalid port.
@@ -180,7 +180,7 @@ fn destination(uri: &Uri) -> Option<Destination> {
     Some(Destination { host: ServerHost::parse(host)?, port, https })
 }
 
-/// What an error of hyper came from.
+/// Returns the cause of an error of hyper.
 fn cause<T: std::error::Error + 'static>(error: &hyper::Error) -> Option<&T> {
     error.source()?.downcast_ref()
 }

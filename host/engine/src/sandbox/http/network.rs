@@ -62,14 +62,14 @@ impl Resolver for SystemResolver {
     }
 }
 
-/// What all requests of a host share.
+/// The state that all requests of a host share.
 pub(crate) struct Network {
     resolver: Arc<dyn Resolver>,
     /// Made by the first request that needs it: it reads the system's certificates.
     tls: OnceLock<Option<Arc<ClientConfig>>>,
 }
 
-/// Where a request goes.
+/// The destination of a request.
 #[derive(Debug)]
 pub(super) struct Destination {
     pub(super) host: ServerHost,

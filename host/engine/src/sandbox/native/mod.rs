@@ -24,13 +24,13 @@ use std::time::{Duration, Instant};
 use threads::Threads;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-/// Why no call of a native rule can be replayed.
+/// The reason why no call of a native rule can be replayed.
 const UNREPEATABLE: &str = "a native rule can read anything outside of the event";
 
 /// Longest message of a panic that is passed on, in characters.
 const MAX_MESSAGE: usize = 500;
 
-/// What the calls of one native rule run on.
+/// The threads for the calls of one native rule.
 pub(crate) struct NativeCalls {
     threads: Threads,
     /// A place for each call at once.
@@ -55,7 +55,7 @@ const UNDER_WAY: u8 = 0;
 const RETURNED: u8 = 1;
 const GIVEN_UP: u8 = 2;
 
-/// What unwinds a rule whose call is over.
+/// The panic payload that unwinds a rule whose call is over.
 struct Ended;
 
 impl NativeCalls {

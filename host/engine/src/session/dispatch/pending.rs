@@ -422,7 +422,7 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         }
     }
 
-    /// True if the plugins would give the same answers again. A verdict is a function of the event, the rules and the inputs
+    /// Returns true if the plugins would give the same answers again. A verdict is a function of the event, the rules and the inputs
     /// from outside, so asking again can be skipped if all of them are unchanged.
     fn would_answer_the_same(&self) -> bool {
         // A plugin that was tripped may be called by now, and its answer is unknown.
@@ -434,7 +434,7 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         is_repeatable && self.state_is_as_it_was()
     }
 
-    /// True if the values that the plugins have read of their state are unchanged.
+    /// Returns true if the values that the plugins have read of their state are unchanged.
     fn state_is_as_it_was(&self) -> bool {
         let chain = self.rules.chain(self.record.event);
         let called = |call: &CallRecord| chain.iter().find(|plugin| plugin.name() == call.plugin);
@@ -487,7 +487,7 @@ impl<E: GateEvent + Kind> PendingQuestion<E::Payload, E::Response> for EventQues
     }
 }
 
-/// True if a plugin that reads the same keys gets the same values.
+/// Returns true if a plugin that reads the same keys gets the same values.
 fn would_learn_the_same(state: &dyn Source, learnt: &StateUse) -> bool {
     let reads = learnt.read.iter().all(|read| match &read.value {
         Some(value) => state.value(read.scope, &read.key) == Ok(Found::Value(Some(value.0.clone()))),
