@@ -73,7 +73,7 @@ fn an_id_that_is_under_way_is_refused_and_each_request_keeps_its_own_answer() {
     editor.ask("ping", &json!({}));
     let answers = editor.told().into_iter().filter(|line| line.contains(r#""id":"q""#) && line.contains("of a"));
     assert_eq!(answers.count(), 1, "{:?}", editor.told());
-    let refused: Vec<String> = editor.told().into_iter().filter(|line| line.contains("under way")).collect();
+    let refused: Vec<String> = editor.told().into_iter().filter(|line| line.contains("a pending request")).collect();
     assert!(refused.len() == 1 && refused[0].contains("\"id\":null"), "{refused:?}");
     let reached = editor.others.iter().filter(|other| other["method"] == "fs/read_text_file");
     assert_eq!(reached.count(), 0, "{:?}", editor.others);
