@@ -47,7 +47,10 @@ fn subscribed(user: &User, ends: &[&str]) -> (Proxied, [String; 3]) {
 fn is_taken(proxied: &mut Proxied) -> bool {
     proxied.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }));
     let answer = proxied.next();
-    assert!(answer["id"] == 1 || answer["error"]["message"].as_str().unwrap().contains("a pending request"), "{answer}");
+    assert!(
+        answer["id"] == 1 || answer["error"]["message"].as_str().unwrap().contains("a pending request"),
+        "{answer}"
+    );
     answer["id"] != 1
 }
 
@@ -196,7 +199,10 @@ fn a_service_ends_a_subscription_on_its_own_stream_alone() {
     assert!(proxied.ask("ends-another", &json!({}))["result"].is_object());
     assert!(proxied.others.is_empty(), "{:?}", proxied.others);
     proxied.send(&listen);
-    assert!(proxied.next()["error"]["message"].as_str().unwrap().contains("a pending request"), "its id is still taken");
+    assert!(
+        proxied.next()["error"]["message"].as_str().unwrap().contains("a pending request"),
+        "its id is still taken"
+    );
 }
 
 #[test]
