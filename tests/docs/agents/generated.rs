@@ -208,13 +208,13 @@ fn proof(adapter: &Adapter) -> String {
         return "To test the hook, send a request that your rules reject.\n".to_owned();
     }
     let hook = match adapter.canary("", Path::new("/")) {
-        Some((point, _)) => format!("`--prove` runs `{point}`"),
-        None => "`--prove` only checks the files".to_owned(),
+        Some((point, _)) => format!("`doctor --prove` runs `{point}`"),
+        None => "`doctor --prove` only checks the files".to_owned(),
     };
     match adapter.headless("PROMPT") {
         Some(words) => format!("{hook}; `--run-agent` runs `{}`.\n", words.join(" ")),
         None => format!(
-            "{hook}. The agent has no known command that runs without a person: [give it the canary](../agents.md#prove-it).\n"
+            "{hook}. No known command runs the agent without a person: [give it the canary](../agents.md#prove-it).\n"
         ),
     }
 }
