@@ -200,9 +200,9 @@ fn a_new_project_file_that_allow_makes_counts_and_a_foreign_one_does_not() {
     wasm(&cloned);
     cloned.write("hookhost.toml", "# of somebody else\n");
     let ended = cloned.run(["allow", "all_events.wasm", "--yes", "--project"].into_iter().chain(MODEL));
-    ended.expect(0, &["this project's file does not count yet", "hookhost trust "]);
+    ended.expect(0, &["this project's file is not used yet", "hookhost trust "]);
     let ended = cloned.run(["hooks"]);
-    ended.expect(0, &["does not count: you have not approved it"]);
+    ended.expect(0, &["is not used: you have not approved it"]);
     assert!(ended.stdout.contains("no subscriber: session-start"), "{ended:#?}");
     assert!(text.contains("all_events.wasm"));
 }
@@ -288,7 +288,7 @@ fn what_was_approved_is_enforced_until_a_change_is_approved_or_the_approval_is_r
         for _ in 0..2 {
             let (reason, said) = reason(&user);
             assert_eq!(reason, "local rule");
-            assert!(said.contains("has changed since you approved it: what you approved counts until"), "{said}");
+            assert!(said.contains("has changed since you approved it: the approved content is used until"), "{said}");
             assert!(said.contains(&format!("hookhost trust {}\n", file.display())) && said.contains(&revoke), "{said}");
         }
     }
@@ -298,7 +298,7 @@ fn what_was_approved_is_enforced_until_a_change_is_approved_or_the_approval_is_r
         still == "local rule" && said.contains("is gone since you approved it") && said.contains(&revoke),
         "{said}"
     );
-    assert!(user.run(["trust", "--list"]).stdout.contains("(is gone: what you approved counts)"));
+    assert!(user.run(["trust", "--list"]).stdout.contains("(is gone: the approved content is used)"));
     user.run(["trust"]).expect(5, &["No such file", "hookhost trust --revoke"]);
 
     project(&user, "another rule");
@@ -334,7 +334,7 @@ fn a_new_file_in_place_of_an_approved_one_takes_none_of_its_rules_away() {
     std::fs::remove_file(&file).unwrap();
     let copy = user.write("second.wasm", std::fs::read(plugin("no-force-push")).unwrap());
     let ended = user.run(["allow", copy.to_str().unwrap(), "--yes", "--project"]);
-    ended.expect(0, &["this project's file does not count yet"]);
+    ended.expect(0, &["this project's file is not used yet"]);
     let (code, said) = submit(&user);
     assert!(code == Some(3) && said.contains("has changed since you approved it"), "{said}");
 }
@@ -354,7 +354,10 @@ fn a_link_to_an_approved_project_file_starts_nothing_in_the_directory_it_lies_in
     for target in ["../project/hookhost.toml".into(), user.project().join("hookhost.toml")] {
         std::os::unix::fs::symlink(target, &link).unwrap();
         let ended = Ended::of(user.command(["tools"]).current_dir(&evil));
-        ended.expect(0, &["does not count: it is a symbolic link, and a project's file counts by where it lies"]);
+        ended.expect(
+            0,
+            &["is not used: it is a symbolic link, and hookhost uses a project's file only at its own path"],
+        );
         assert!(!evil.join("started").exists());
         Ended::of(user.command(["trust", "--yes"]).current_dir(&evil)).expect(5, &["is a symbolic link"]);
         let allow = ["allow", "--project", "--yes", wasm.to_str().unwrap()];
@@ -442,7 +445,7 @@ fn approvals_are_listed_and_taken_back() {
     let listed = format!("{}  {}\n", digest(&file), file.display());
     assert_eq!(user.run(["trust", "--list"]).stdout, listed);
     project(&user, "y");
-    assert!(user.run(["trust", "--list"]).stdout.contains("(has changed since: what you approved counts)"));
+    assert!(user.run(["trust", "--list"]).stdout.contains("(has changed since: the approved content is used)"));
     project(&user, "x");
     assert_eq!(submit(&user).0, Some(3));
     assert!(user.run(["trust", "--revoke"]).stdout.contains("is inert now"));

@@ -245,7 +245,7 @@ fn a_tail_that_a_crash_has_cut_is_reported_as_that_and_is_not_a_flaw() {
     user.write("log.jsonl", &export[..export.len() - 40]);
     let (ended, object) = verify_export(&user);
     ended.expect(0, &[]);
-    assert!(ended.stdout.contains("line 10 ends in its middle") && ended.stdout.contains("9 records"), "{ended:#?}");
+    assert!(ended.stdout.contains("line 10 is incomplete") && ended.stdout.contains("9 records"), "{ended:#?}");
     assert_eq!((&object["cut-at-line"], &object["records"]), (&json!(10), &json!(9)));
     // Its session has no end.
     assert_eq!(object["open-sessions"], json!([{ "session": "t-1", "last": 9 }]));

@@ -42,7 +42,7 @@ fn a_kept_key_is_used_and_is_in_no_other_file_and_no_output() {
     assert_eq!(user.path("config/keys.toml").metadata().unwrap().mode() & 0o777, 0o600);
     std::fs::remove_file(user.path("input")).unwrap();
     let listed = user.run(["auth", "list"]);
-    assert!(listed.stdout.contains(&format!("far kept, for {}\n", server.url())), "{listed:?}");
+    assert!(listed.stdout.contains(&format!("far stored, for {}\n", server.url())), "{listed:?}");
     let ran = user.run(["run", "go"]);
     ran.expect(0, &[]);
     assert_eq!(ran.stdout, "Hello.\n");
@@ -53,7 +53,7 @@ fn a_kept_key_is_used_and_is_in_no_other_file_and_no_output() {
     everything(&user.path("."), &mut found);
     assert!(!found.windows(KEY.len()).any(|text| text == KEY.as_bytes()), "the key was written somewhere");
     user.run(["auth", "rm", "far"]).expect(0, &[]);
-    user.run(["auth", "rm", "far"]).expect(2, &["no key of far is kept"]);
+    user.run(["auth", "rm", "far"]).expect(2, &["no key of far is stored"]);
     user.run(["run", "go"]).expect(1, &["needs an API key"]);
 }
 
@@ -110,7 +110,7 @@ fn keys_that_are_set_at_the_same_time_are_all_kept() {
         }
     });
     let listed = user.run(["auth", "list"]).stdout;
-    assert!(names.iter().all(|name| listed.contains(&format!("{name} kept, for https://h.example"))), "{listed}");
+    assert!(names.iter().all(|name| listed.contains(&format!("{name} stored, for https://h.example"))), "{listed}");
 }
 
 #[test]

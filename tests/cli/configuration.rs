@@ -127,10 +127,10 @@ fn a_projects_file_is_not_even_parsed_before_it_is_approved() {
     let file = user.write("hookhost.toml", "this is no toml");
     let ended = user.run(["hooks"]);
     let command = format!("hookhost trust {}", file.display());
-    ended.expect(0, &["does not count: you have not approved it", &command]);
+    ended.expect(0, &["is not used: you have not approved it", &command]);
     // Nor can it be approved as it is.
     user.run(["trust", "--yes"]).expect(NOT_LOADED, &[&format!("{}:1:", file.display())]);
-    user.run(["hooks"]).expect(0, &["does not count"]);
+    user.run(["hooks"]).expect(0, &["is not used"]);
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_projects_file_that_loosens_a_setting_cannot_even_be_approved() {
     let user = User::new();
     user.write("hookhost.toml", "[settings]\nstream-unfinalised = true\n");
     user.run(["trust", "--yes"]).expect(NOT_LOADED, &[":2:22: a project's file cannot loosen a setting"]);
-    user.run(["hooks"]).expect(0, &["does not count"]);
+    user.run(["hooks"]).expect(0, &["is not used"]);
 }
 
 #[test]

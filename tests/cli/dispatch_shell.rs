@@ -84,7 +84,7 @@ fn if_no_plugin_subscribes_to_commands_it_says_what_to_do() {
     ended.expect(0, &[]);
     assert_eq!(
         ended.stdout,
-        "allowed\n\nNobody judged it: no plugin that is allowed here is asked about commands.\n  \
+        "allowed\n\nNo plugin judged the command: none of the allowed plugins is asked about commands.\n  \
          try: hookhost hooks\n  try: hookhost allow X.wasm\n"
     );
     // One that gets only other actions.
@@ -92,7 +92,7 @@ fn if_no_plugin_subscribes_to_commands_it_says_what_to_do() {
     user.configure(&entry.to_toml());
     let ended = judge(&user, "rm -rf /");
     ended.expect(0, &[]);
-    assert!(ended.stdout.contains("Nobody judged it") && ended.stdout.contains("not asked: guard"), "{ended:#?}");
+    assert!(ended.stdout.contains("No plugin judged") && ended.stdout.contains("not asked: guard"), "{ended:#?}");
 }
 
 #[test]

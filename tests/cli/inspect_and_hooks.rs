@@ -136,7 +136,7 @@ fn a_priority_that_a_plugin_proposes_is_shown_and_written_unless_another_is_give
         let user = User::new();
         user.write("asks.wasm", std::fs::read(plugin("asks-server")).unwrap());
         let text = user.run(["inspect", "asks.wasm"]).stdout;
-        assert!(text.contains("  priority  40, which it proposes: only its entry counts\n"), "{text}");
+        assert!(text.contains("  priority  40, as a proposal: the entry decides\n"), "{text}");
         assert_eq!(inspect(&user, "asks.wasm")["metadata"]["priority"], 40);
         let ended = user.run(["allow", "asks.wasm"].iter().chain(flags));
         ended.expect(0, &[asked]);
@@ -151,7 +151,7 @@ fn a_plugin_can_propose_that_a_person_decides_where_it_fails_and_not_that_its_fa
     let user = User::new();
     user.write("asks.wasm", proposing(b"ask"));
     let text = user.run(["inspect", "asks.wasm"]).stdout;
-    assert!(text.contains("  failure   ask, which it proposes as `on-failure`: only its entry counts\n"), "{text}");
+    assert!(text.contains("  failure   ask, as a proposal for `on-failure`: the entry decides\n"), "{text}");
     assert_eq!(inspect(&user, "asks.wasm")["metadata"]["on-failure"], "ask");
     user.run(["allow", "asks.wasm", "--yes"]).expect(0, &["on-failure = \"ask\", as the plugin proposes"]);
     let file = || std::fs::read_to_string(user.config_file()).unwrap();

@@ -71,7 +71,7 @@ fn a_changed_configuration_counts_from_the_next_event_on() {
     user.configure(&rule("guard", false));
     let mut run = Running::start(&user);
     user.configure(&(rule("guard", true) + "[settings]\napproval-deadline = '1m'\n"));
-    run.until("other rules count from now on: changed guard; settings changed");
+    run.until("other rules apply from now on: changed guard; settings changed");
     let said = run.finish(&user);
     assert!(said.contains("not that"), "{said}");
     assert!(!ran_the_second_call(&user));
@@ -121,12 +121,12 @@ fn a_projects_file_that_a_tool_changes_changes_no_rule_until_the_change_is_appro
     user.run(["trust", "--yes"]).expect(0, &[]);
     let mut run = Running::start(&user);
     user.write("hookhost.toml", "");
-    run.until("has changed since you approved it: what you approved counts until");
+    run.until("has changed since you approved it: the approved content is used until");
     std::fs::remove_file(user.project().join("hookhost.toml")).unwrap();
-    run.until("is gone since you approved it: what you approved counts until");
+    run.until("is gone since you approved it: the approved content is used until");
     user.write("hookhost.toml", rule("other", true));
     user.run(["trust", "--yes"]).expect(0, &[]);
-    run.until("other rules count from now on: added other; removed guard");
+    run.until("other rules apply from now on: added other; removed guard");
     let said = run.finish(&user);
     assert!(said.contains("by other"), "{said}");
     assert!(!ran_the_second_call(&user));
@@ -144,8 +144,8 @@ fn a_projects_file_that_a_tool_changes_or_removes_counts_in_the_next_run_as_it_w
         }
         let run = Running::start(&user);
         let said = run.finish(&user);
-        assert!(said.contains("by guard") && said.contains("what you approved counts"), "{said}");
-        assert_eq!(said.matches("what you approved counts").count(), 1, "it is reported once: {said}");
+        assert!(said.contains("by guard") && said.contains("the approved content is used"), "{said}");
+        assert_eq!(said.matches("the approved content is used").count(), 1, "it is reported once: {said}");
         assert!(!ran_the_second_call(&user));
     }
 }
@@ -164,7 +164,7 @@ fn a_file_that_keeps_changing_does_not_postpone_a_reload_for_ever() {
             }
         });
         user.configure(&rule("other", true));
-        run.until("other rules count from now on: added other; removed guard");
+        run.until("other rules apply from now on: added other; removed guard");
         over.store(true, Ordering::Relaxed);
     });
     assert!(run.finish(&user).contains("by other"));

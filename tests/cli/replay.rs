@@ -185,14 +185,16 @@ fn what_cannot_be_replayed_is_counted_with_its_reason_and_is_not_a_difference() 
     let (ended, differences, summary) = replayed(&user, &[]);
     ended.expect(0, &[]);
     assert_eq!((&summary["not-replayable"], &summary["different"]), (&json!(2), &json!(0)));
-    assert_eq!(summary["reasons"], json!({ "real: it has the real time": 2 }));
-    assert!(differences.iter().all(|line| line["not-replayable"][0] == "real: it has the real time"));
+    assert_eq!(summary["reasons"], json!({ "real: the plugin has the real time": 2 }));
+    assert!(differences.iter().all(|line| line["not-replayable"][0] == "real: the plugin has the real time"));
     let text = user.run(["replay"]).stdout;
     assert!(
-        text.ends_with("2 events: 0 the same, 0 different, 2 not replayable\n  2 × real: it has the real time\n"),
+        text.ends_with(
+            "2 events: 0 the same, 0 different, 2 not replayable\n  2 × real: the plugin has the real time\n"
+        ),
         "{text}"
     );
-    assert!(text.contains("    does not count: real: it has the real time\n"), "{text}");
+    assert!(text.contains("    not compared: real: the plugin has the real time\n"), "{text}");
 }
 
 #[test]

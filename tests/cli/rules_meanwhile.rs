@@ -57,7 +57,7 @@ fn a_yes_to_what_new_rules_reject_runs_nothing_and_that_is_reported() {
     assert_eq!(code, Some(0), "the model continues with the refusal: {screen}");
     assert!(!user.project().join("made").exists(), "{screen}");
     let place = |text: &str| screen.find(text).unwrap_or_else(|| panic!("{text:?} is not in {screen}"));
-    let changed = place("note: other rules count from now on: changed guard\n");
+    let changed = place("note: other rules apply from now on: changed guard\n");
     let refused = place("rejected bash command=\"touch made\" by guard: not any more\n");
     let why = place(
         "note: your yes to before-tool-call did not count: the rules had changed by then, and it was rejected: \

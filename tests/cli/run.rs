@@ -151,7 +151,7 @@ fn the_workspace_is_where_the_agent_works_and_the_project_that_counts() {
     let reject = json!({ "prompt-submit": { "verdict": "reject", "reason": "not in this project" } });
     user.write("other/hookhost.toml", Entry::all_events("local", reject).to_toml());
     let arguments = RUN.into_iter().chain(["--workspace", "other"]);
-    user.run(arguments.clone()).expect(0, &["other/hookhost.toml does not count", "hookhost trust "]);
+    user.run(arguments.clone()).expect(0, &["other/hookhost.toml is not used", "hookhost trust "]);
     let other = user.project().join("other");
     let here = std::fs::read_to_string(other.join("here.txt")).unwrap();
     assert_eq!(here.trim(), other.to_str().unwrap());

@@ -350,7 +350,7 @@ fn a_key_is_typed_at_a_terminal_that_does_not_show_it() {
     session.sees("The key of openai (it is not shown; Ctrl-C to leave): ");
     // What was pressed by mistake is taken back, as anywhere else.
     session.types(&format!("{key}x\u{7f}\n"));
-    session.sees("kept a key of openai for https://api.openai.com in ");
+    session.sees("stored a key of openai for https://api.openai.com in ");
     session.child.wait().unwrap();
     assert_eq!(session.modes(), session.modes_before, "the terminal stays silent");
     let (code, screen) = session.end();

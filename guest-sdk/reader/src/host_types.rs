@@ -5,7 +5,7 @@ use heck::{ToSnakeCase, ToUpperCamelCase};
 use std::fmt::Write as _;
 use wit_parser::{Docs, Function, Interface, Resolve, Type, TypeDefKind, TypeId};
 
-/// Fields that JSON may omit, because the contract gained them when payloads without them already existed.
+/// Fields that JSON may omit. The contract got them later; older payloads do not have them.
 const OPTIONAL_IN_JSON: [(&str, &str); 8] = [
     ("inference", "used"),
     ("totals", "session-input-tokens"),
@@ -36,7 +36,7 @@ pub fn host_types() -> Result<String, String> {
     let contract = Contract::read()?;
     let resolve = &contract.resolve;
     let mut text = HEAD.to_owned();
-    let _ = write!(text, "\n/// The version of `{}` that these types are of.\n", contract.package);
+    let _ = write!(text, "\n/// The version of `{}` from which these types are generated.\n", contract.package);
     let _ = writeln!(text, "pub const VERSION: &str = \"{}\";", contract.version);
     let types = resolve.interfaces.iter().find(|(_, interface)| interface.name.as_deref() == Some("types"));
     let (_, types) = types.ok_or("the contract has no interface `types`")?;
@@ -212,8 +212,11 @@ fn summary(interface: &Interface) -> Option<String> {
     Some(rest.split_once(". ").map_or_else(|| rest.trim().to_owned(), |(first, _)| format!("{first}.")))
 }
 
-/// Derives the shape of an event from its verdict: none means observe, a case `keep` means a transform, a list or a case `finish` means a
-/// collection, and any other verdict a gate.
+/// Derives the shape of an event from its verdict:
+/// - no verdict: observe
+/// - a case `keep`: transform
+/// - a list, or a case `finish`: collect
+/// - any other verdict: gate
 fn shape(resolve: &Resolve, handler: &Function) -> &'static str {
     let Some(Type::Id(mut id)) = handler.result else { return "Observe" };
     while let TypeDefKind::Type(Type::Id(aliased)) = &resolve.types[id].kind {

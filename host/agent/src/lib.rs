@@ -13,7 +13,7 @@
 //! |---|---|
 //! | `plural` | counts with the right plural |
 //! | [`tool`] | the tools of the agent, and the checks of their arguments |
-//! | [`context`] | instructions and skills: what the model is told beside the system prompt |
+//! | [`context`] | instructions and skills: the model's texts besides the system prompt |
 //! | [`mcp`] | the tools of MCP servers |
 //! | [`session_store`] | sessions on disk |
 //! | [`agent`] | the loop: requests, answers, calls, tasks, sub-agents |

@@ -16,7 +16,7 @@ use std::path::Path;
 /// Placeholder for the prompt in a headless command line.
 pub(crate) const PROMPT_WORD: &str = "PROMPT";
 
-/// The adapter of one agent. Each agent has a file of its own below `agents/`, and a line in the list of all agents. The
+/// The adapter of one agent. Each agent has its own file below `agents/`, and a line in the list of all agents. The
 /// contract's table (`hookhost_contract::action`) maps the agent's tools to actions.
 #[derive(Clone, Copy, Debug)]
 pub struct Adapter {
@@ -32,7 +32,7 @@ pub struct Adapter {
     pub(crate) install: fn(&Context<'_>) -> Result<Plan, NotInstallable>,
     /// Encodes the neutral reply.
     pub(crate) neutral: fn(Option<&str>) -> Reply,
-    /// Encodes the reply to a call that was read but not settled; `None`: the reply of `fail`.
+    /// Encodes the reply to a readable call without a decision; `None`: the reply of `fail`.
     pub(crate) unsettled: Option<fn(&HookCall, &str) -> Reply>,
     /// Encodes the reply to a message with several events; `None`: the first denial, otherwise the first reply.
     pub(crate) encode_all: Option<fn(&HookCall, &[Outcome]) -> Reply>,
@@ -116,11 +116,11 @@ impl Adapter {
         let rejected = outcomes.iter().find(|outcome| matches!(outcome.answer, Answer::Rejected(_)));
         match rejected.or(outcomes.first()) {
             Some(outcome) => self.encode(call, outcome),
-            None => self.fail(Some(&call.point), "hookhost settled nothing of this message"),
+            None => self.fail(Some(&call.point), "hookhost decided on no part of this message"),
         }
     }
 
-    /// Encodes the reply to a call that could not be settled in time. Like [`fail`](Self::fail), but in the format of
+    /// Encodes the reply to a call without a decision in time. Like [`fail`](Self::fail), but in the format of
     /// this call's hook point, for agents that accept a denial only there.
     #[must_use]
     pub fn unsettled(&self, call: &HookCall, why: &str) -> Reply {

@@ -19,7 +19,7 @@ pub enum Degradation {
     ResponseToRejection,
     /// The agent cannot ask its user dependably, and nobody else answered: the call is rejected.
     QuestionToRejection,
-    /// The agent ignores rejections here: the rejection is recorded, and the user is told if possible.
+    /// The agent ignores rejections here: the rejection is recorded, and the user gets a message if possible.
     RejectionNotPossible,
     /// The agent uses the text or the result that should be replaced or withheld.
     ReplacementNotPossible,
@@ -41,20 +41,20 @@ impl Degradation {
     pub const fn sentence(self) -> &'static str {
         match self {
             Self::ChangeToRejection => {
-                "the agent takes no changed call: it was rejected, and the reason has the changed call"
+                "the agent accepts no changed call: it was rejected, and the reason contains the changed call"
             }
             Self::ResponseToRejection => {
-                "the agent takes no result of a plugin: the call was rejected, and the reason has it"
+                "the agent accepts no result of a plugin: the call was rejected, and the reason contains the result"
             }
             Self::QuestionToRejection => "the agent cannot ask its user dependably: the call was rejected",
             Self::RejectionNotPossible => {
                 "the agent cannot be hindered at this hook point: the rejection had no effect"
             }
-            Self::ReplacementNotPossible => "the agent takes no other text or result here: it used the one that it had",
+            Self::ReplacementNotPossible => "the agent accepts no other text or result here: it used its own",
             Self::ApprovalNotPossible => "the agent asks its user nevertheless",
             Self::ContextNotPossible => "the agent's model does not read reminders here",
-            Self::NoticeNotPossible => "the agent's user cannot be told anything here",
-            Self::TasksNotPossible => "the agent takes no tasks here",
+            Self::NoticeNotPossible => "the agent's user cannot get a message here",
+            Self::TasksNotPossible => "the agent accepts no tasks here",
             Self::StopNotPossible => "the agent cannot be ended here",
         }
     }
@@ -158,7 +158,7 @@ fn can_change(call: &HookCall, arguments: &Value, can: Abilities) -> bool {
 }
 
 /// Returns the answer for a value that should be replaced if the agent accepts no replacement: the value is rejected if
-/// possible, otherwise the user is told.
+/// possible, otherwise the user gets a message.
 fn stricter_than_replacing(call: &HookCall, can: Abilities, notices: &mut Vec<String>) -> Answer {
     if can.rejects {
         let what = match call.event {

@@ -55,7 +55,7 @@ impl HookCall {
         Self { point: point.into(), session, event, raw, once: None, further: Vec::new(), unclear: None }
     }
 
-    /// Splits the message into one call per event, in order; each is settled and degraded separately. The first has the
+    /// Splits the message into one call per event, in order; each gets its own decision and is degraded separately. The first has the
     /// whole message as `raw`, each later one its part number.
     #[must_use]
     pub fn parts(&self) -> Vec<Self> {
@@ -155,7 +155,7 @@ pub enum HookEvent {
     SubagentStart {
         /// The agent's identifier of the sub-agent.
         id: String,
-        /// Task of the sub-agent, or its kind if the agent says no more.
+        /// Task of the sub-agent, or its kind if the agent reports only that.
         prompt: String,
     },
     /// A sub-agent is about to end.
@@ -265,7 +265,7 @@ impl ToolUse {
     }
 }
 
-/// True if a path begins with a drive of Windows, or with one of its shares.
+/// Returns true if a path begins with a drive of Windows, or with one of its shares.
 pub(crate) fn is_of_windows(path: &str) -> bool {
     let has_drive = path.as_bytes().get(1) == Some(&b':') && path.starts_with(|c: char| c.is_ascii_alphabetic());
     has_drive || path.starts_with(r"\\")

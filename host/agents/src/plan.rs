@@ -266,7 +266,7 @@ impl JsonEntry {
 #[error("{0}")]
 pub struct NotInstallable(pub String);
 
-/// Returns one of these paths, by the system. A system without a path of its own has that of Linux.
+/// Returns one of these paths, by the system. A system without its own path has that of Linux.
 pub(crate) fn machine_path(linux: &str, macos: Option<&str>, windows: Option<&str>) -> PathBuf {
     let own = match () {
         () if cfg!(target_os = "macos") => macos,

@@ -57,7 +57,7 @@ pub enum ProxyReply {
         #[serde(default)]
         rules: String,
     },
-    /// The event could not be settled, so the action must not happen.
+    /// There was no decision, so the action must not happen.
     Failed {
         /// Reason.
         why: String,
@@ -96,7 +96,7 @@ pub fn settled(outcome: &Outcome) -> ProxyReply {
     }
 }
 
-/// Encodes the reply to an event that could not be settled, at any hook point.
+/// Encodes the reply to an event without a decision, at any hook point.
 #[must_use]
 pub fn fail(_: Option<&str>, why: &str) -> Reply {
     reply(&ProxyReply::Failed { why: why.to_owned() })

@@ -3,12 +3,12 @@
 use hookhost_contract::{Cause, Question, Rejection, ToolResult};
 use serde_json::Value;
 
-/// Returns the text about an event that could not be settled: the first line of the reason, and the command that says
+/// Returns the text about an event without a decision: the first line of the reason, and the command that says
 /// more.
 #[must_use]
 pub fn not_settled(agent: &str, why: &str) -> String {
     let why = sentence(why.lines().next().unwrap_or_default());
-    format!("hookhost could not settle this event: {why}`hookhost doctor {agent}` says more.")
+    format!("hookhost could not decide on this event: {why}`hookhost doctor {agent}` says more.")
 }
 
 /// Returns the model's text about a rejection. A model that only reads "denied" tries the same in another way.
@@ -96,7 +96,7 @@ mod tests {
     fn what_was_not_settled_is_said_in_one_line() {
         let said = not_settled("codex", "a.toml:1:1: unknown key `nmae`.\n  |\n1 | nmae = 1\n");
         let line = "a.toml:1:1: unknown key `nmae`. `hookhost doctor codex` says more.";
-        assert_eq!(said, format!("hookhost could not settle this event: {line}"));
+        assert_eq!(said, format!("hookhost could not decide on this event: {line}"));
         let said = not_settled("codex", "did you mean `plugin`?");
         assert!(said.contains("`plugin`? `hookhost doctor codex`"), "{said}");
     }

@@ -1,6 +1,6 @@
 //! Finds the configuration: the file of `--config`, or the user's own file and the approved ones of the project.
 //!
-//! A project's file that does not count is announced, with the command that approves it. An approved file that has changed is
+//! A project's file that is not used is announced, with the command that approves it. An approved file that has changed is
 //! announced too.
 
 use crate::agents_section::AgentsSection;
@@ -62,7 +62,7 @@ pub(crate) fn find(chosen: Option<&Path>, directory: &Path) -> Result<Discovered
 }
 
 /// Reads the section `[agent]`. Only the user's own file can set programs and variants of providers: with a project's file, a
-/// repository could name a program of its own.
+/// repository could name its own program.
 pub(crate) fn agent(config: &Config) -> Result<AgentSection, CliError> {
     let section: AgentSection = config.section("agent").map_err(not_loaded)?.unwrap_or_default();
     for name in section.providers.keys() {
@@ -142,7 +142,7 @@ fn note(text: &str) {
     output::note(&format!("{WARNING}note:{WARNING:#} {text}\n"));
 }
 
-/// Describes a file that does not count, and the next step.
+/// Describes a file that is not used, and the next step.
 pub(crate) fn inert(file: &InertFile) -> String {
     let text = output::printable(&file.to_string());
     let path = quoted(&file.path.to_string_lossy());

@@ -13,10 +13,10 @@ Exit codes:
   1    the agent, its provider or the system failed
   2    the command line, or an event's payload, is wrong
   3    rejected, by a plugin or by a person
-  4    a plugin failed or timed out, and its `on-failure` decided
+  4    rejected, because a plugin failed or timed out
   5    not loaded: the allowlist, a plugin's file or its digest is wrong, or the
        audit log cannot be used; nothing ran
-  6    the audit log is not as it was written, or a replay came out otherwise
+  6    the audit log is not as it was written, or a replay had another outcome
   130  interrupted (Ctrl-C, or a request to terminate)";
 
 /// The end of a command.
@@ -26,11 +26,11 @@ pub(crate) enum Exit {
     Done = 0,
     /// The agent, its provider or the system failed.
     Failed = 1,
-    /// The command line, or something that it names, is wrong.
+    /// The command line, or a file or payload that it names, is wrong.
     Usage = 2,
-    /// A plugin or a person rejected it.
+    /// Rejected by a plugin or a person.
     Rejected = 3,
-    /// A plugin failed or timed out, and its `on-failure` decided.
+    /// Rejected, because a plugin failed or timed out.
     PluginFailed = 4,
     /// The allowlist or a plugin cannot be loaded, or the audit log cannot be used: nothing ran.
     NotLoaded = 5,

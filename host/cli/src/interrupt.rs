@@ -1,5 +1,5 @@
 //! Handles Ctrl-C. The first one cancels the work, which then ends in order; a second one ends the process at once. A request to
-//! terminate and the loss of the terminal count as the first; Ctrl-\ counts as the second, even without a first.
+//! terminate and the loss of the terminal count as the first; Ctrl-\ acts as the second, even without a first.
 
 use crate::exit::{CliError, Exit};
 use crate::output::{self, keyboard, screen};

@@ -22,7 +22,7 @@ pub(crate) fn config(args: &ConfigArgs, directory: &Path) -> Result<Config, CliE
 }
 
 /// Reads the configuration again while `loaded` is in force. Also returns a message about approved files that have changed. It fails
-/// if a file no longer counts: a program that the agent runs could have changed the file to remove the agent's rules.
+/// if a file no longer applies: a program that the agent runs could have changed the file to remove the agent's rules.
 pub(crate) fn config_again(
     args: &ConfigArgs,
     directory: &Path,
@@ -67,7 +67,7 @@ fn not_on_the_allowlist(wasm: &Path, config: &Config, args: &ConfigArgs) -> CliE
     }
     let files: Vec<_> = config.files().iter().map(|file| file.display().to_string()).collect();
     let allowlist = match files.as_slice() {
-        [] => "there is no hookhost.toml that counts here".to_owned(),
+        [] => "no hookhost.toml applies here".to_owned(),
         files => format!("it has no entry in {}", files.join(" or ")),
     };
     CliError::not_loaded(anyhow!("{shown} is not on the allowlist: {allowlist}")).advise(allow_command(

@@ -97,18 +97,18 @@ impl Approver for Terminal {
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Approval> {
         Box::pin(async move {
             if !self.asks.load(Ordering::Relaxed) {
-                return Approval::no().because("nobody is asked: the answer is set to no");
+                return Approval::no().because("no question is shown: the answer is set to no");
             }
             let _one = self.one.lock().await;
             let key = match YesKey::random() {
                 Ok(key) => key,
                 Err(error) => {
                     return Approval::no()
-                        .because(format!("nobody is asked: the system gives no random number, {error}"));
+                        .because(format!("no question is shown: the system gives no random number, {error}"));
                 }
             };
             let Some(_modes) = keyboard::take_keys() else {
-                return Approval::no().because("nobody is asked: the terminal gives no single keys");
+                return Approval::no().because("no question is shown: the terminal cannot read single keys");
             };
             // Keys that were pressed before the question was shown are no answer to it.
             output::forget_typed();

@@ -16,8 +16,7 @@ use tracing::{Event, Level, Metadata, Subscriber};
 /// elsewhere nobody waits for them, and a program may read the output.
 struct Says {
     tells_progress: bool,
-    /// Plugins that were reported. Each is reported once, although a plugin is compiled twice if its configuration becomes
-    /// part of the code.
+    /// Plugins that were reported. Each is reported once, even if it is compiled a second time with its configuration.
     compiling: Mutex<BTreeSet<String>>,
 }
 

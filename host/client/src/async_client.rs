@@ -1,4 +1,4 @@
-//! A proxy's connection to the resident host, which settles the events of all proxies. One kept connection carries all events of a
+//! A proxy's connection to the resident host, which decides on the events of all proxies. One kept connection carries all events of a
 //! proxy concurrently. If no resident host runs, the proxy starts one.
 
 use crate::connection::{
@@ -44,10 +44,10 @@ impl AsyncClient {
         Self { paths, program, numbers: AtomicU64::new(0), connection: tokio::sync::Mutex::default() }
     }
 
-    /// Has an event of the proxy `agent` settled in this directory. `S` is the reply of the proxy's adapter.
+    /// Sends an event of the proxy `agent` in this directory, and returns the reply. `S` is the reply of the proxy's adapter.
     ///
     /// # Errors
-    /// One sentence, if the event could not be settled.
+    /// One sentence, if there is no decision.
     pub async fn ask<S: DeserializeOwned>(
         &self,
         agent: &str,
@@ -220,7 +220,7 @@ impl SharedConnection {
     }
 }
 
-/// A wait for the response to an event. If it is dropped before the response, the resident host is told that nobody waits.
+/// A wait for the response to an event. If it is dropped before the response, the resident host learns that nobody waits.
 struct ResponseWait<'a> {
     connection: &'a SharedConnection,
     number: u64,

@@ -26,7 +26,7 @@ pub const DELIVERY_TIMEOUT: Duration = Duration::from_secs(5);
 /// socket. A caller with an async runtime blocks its thread for this long.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// Time without a frame after which the other side counts as dead. A resident host that works on an event sends one each second.
+/// Time without a frame after which the other side is treated as dead. A resident host that works on an event sends one each second.
 pub const SILENCE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Further time for a frame after [`SILENCE_TIMEOUT`]: if both processes were stopped, the other side continues a moment later.
@@ -370,7 +370,7 @@ pub fn short(directory: &std::fs::File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}/host.sock", directory.as_raw_fd()))
 }
 
-/// Returns true if processes of `user` may settle our events or send us events: our own user, and root, which can do anything.
+/// Returns true if processes of `user` may decide on our events or send us events: our own user, and root, which can do anything.
 #[must_use]
 pub fn is_trusted(user: u32) -> bool {
     user == nix::unistd::geteuid().as_raw() || user == 0

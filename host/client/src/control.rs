@@ -24,7 +24,7 @@ pub fn status(paths: &HostPaths, directory: &Path, within: Duration) -> Result<S
     }
 }
 
-/// Tells the resident host to end once the events under way are settled. Waits until it has ended, even if it was already ending.
+/// Tells the resident host to end when it has decided on all pending events. Waits until it has ended, even if it was already ending.
 ///
 /// # Errors
 /// If no resident host runs, or it does not end in time.

@@ -21,7 +21,7 @@ pub enum Request {
         /// The directory.
         directory: PathBuf,
     },
-    /// End, once the events under way are settled.
+    /// End after the decisions on all pending events.
     Stop,
     /// Keep the connection. From here on each frame to the resident host is a [`NumberedRequest`]. Each frame from it is a response, preceded
     /// by the number of its message, eight bytes in little-endian order.
@@ -31,7 +31,7 @@ pub enum Request {
 /// A frame to the resident host on a kept connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NumberedRequest {
-    /// Settle a message. Its number differs from those of all messages under way on the connection.
+    /// Decide on a message. Its number differs from those of all pending messages on the connection.
     Hook {
         /// The number.
         number: u64,
@@ -65,7 +65,7 @@ pub struct HookRequest {
 pub enum Response {
     /// The host works on the event. It sends this each second until the reply.
     Waiting {
-        /// Maximum time until the reply, in seconds, while a person or a model is asked. 0 keeps the deadline as it is.
+        /// Maximum time until the reply, in seconds, while a person or a model is asked. 0 leaves the deadline unchanged.
         seconds: u32,
     },
     /// The hook's reply to the agent.
@@ -77,7 +77,7 @@ pub enum Response {
         /// Standard error.
         stderr: Vec<u8>,
     },
-    /// The host does not settle the message, for this reason.
+    /// The host makes no decision, for this reason.
     Refused(String),
     /// The host's status, a JSON object.
     Status(String),

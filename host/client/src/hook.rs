@@ -143,8 +143,8 @@ impl Hook<'_> {
         timeout - MAX_REPLY_TIME.min(timeout / 4) / 2
     }
 
-    /// Has the resident host settle the message, and starts a host if none runs. If the host dies meanwhile, the next one gets the
-    /// same message. The store knows the calls that are already settled.
+    /// Sends the message to the resident host, and starts a host if none runs. If the host dies meanwhile, the next one gets the
+    /// same message. The store has the outcomes of earlier calls.
     fn ask(&self, request: &HookRequest, mut deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
         let began = Instant::now();
         let Some(paths) = self.paths() else {
@@ -230,7 +230,7 @@ enum Attempt {
     },
 }
 
-/// Has the resident host settle a message, over the open connection or a new one.
+/// Sends a message to the resident host, over the open connection or a new one.
 fn send_event(
     paths: &HostPaths,
     connection: Option<Connection>,

@@ -104,7 +104,7 @@ fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout();
     // A closed standard output also leads here: Rust opens `/dev/null` for each program that starts without one.
     if is_null_device(stdout.as_fd())? {
-        return Err(io::Error::other("nobody reads the standard output"));
+        return Err(io::Error::other("no program reads the standard output"));
     }
     stdout.write_all(text.as_bytes())?;
     stdout.flush()

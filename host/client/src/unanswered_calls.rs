@@ -59,7 +59,7 @@ impl UnansweredCall {
     /// Appends the call to the file, as one line.
     ///
     /// # Errors
-    /// If the file cannot be written. Only the agent can then be told.
+    /// If the file cannot be written. Then only the agent can get the error.
     pub fn note(&self, paths: &HostPaths) -> io::Result<()> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(paths.directory())?;
         let mut file = open_for_appending(&paths.unanswered())?;

@@ -3,7 +3,7 @@
 use crate::Json;
 use serde::{Deserialize, Serialize};
 
-/// The version of `hookhost:hooks` that these types are of.
+/// The version of `hookhost:hooks` from which these types are generated.
 pub const VERSION: &str = "0.1.0";
 
 /// The agent session in which the event happens.

@@ -19,7 +19,7 @@ use futures_util::future::BoxFuture;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Why a configuration cannot become active.
+/// A reason why a configuration cannot become active.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotActive {
     #[error(transparent)]
@@ -229,7 +229,7 @@ impl RuleSet {
 
     /// Lets `source` update the rules before a person's yes is checked against them. Without a source, a yes is checked
     /// against the rules that were loaded last, such as by [`Host::reload_rules`](crate::Host::reload_rules). The caller
-    /// keeps `source`: once it is dropped, no yes counts under these rules.
+    /// keeps `source`: once it is dropped, no yes is accepted under these rules.
     pub fn follow(&self, source: &Arc<impl RuleSource + 'static>) {
         let source = Arc::downgrade(source);
         *self.source.lock().unwrap_or_else(PoisonError::into_inner) = Some(source);
@@ -285,7 +285,7 @@ impl RuleSet {
     }
 
     /// The configuration from which these rules were loaded, with the program's own entries. An entry names its code by
-    /// digest; [`Self::plugins`] has what was loaded. A reload that changes no rule leaves it as it is.
+    /// digest; [`Self::plugins`] has what was loaded. A reload that changes no rule leaves it unchanged.
     #[must_use]
     pub fn config(&self) -> Config {
         self.active().config.clone()

@@ -1,4 +1,4 @@
-//! What all rules of a process run on: pools of instances with their clocks, and compiled code.
+//! The shared resources of all rules of a process: pools of instances with their clocks, and compiled code.
 
 use crate::config::{CodeId, Digest, Entry};
 use crate::plugin::{ConfiguredPlugin, Plugin};
@@ -33,7 +33,7 @@ pub struct Engine {
     known: Arc<Mutex<Known>>,
 }
 
-/// Why a component cannot be compiled ahead.
+/// A reason why a component cannot be compiled ahead.
 #[cfg(feature = "compile")]
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -46,7 +46,7 @@ pub enum CompileError {
     Sandbox(#[from] SandboxError),
 }
 
-/// What is in use.
+/// The resources in use.
 #[derive(Default)]
 struct Known {
     sandboxes: Vec<Weak<Sandbox>>,

@@ -107,7 +107,7 @@ pub struct HostBuilder {
     sink: Option<Arc<dyn AuditSink>>,
 }
 
-/// Why there is no host.
+/// A reason why there is no host.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -203,28 +203,28 @@ impl Host {
         self.shared.services.rules.tools()
     }
 
-    /// Whether any plugin subscribes to an event.
+    /// Returns true if any plugin subscribes to an event.
     #[must_use]
     pub fn has_subscriber(&self, event: EventKind) -> bool {
         self.shared.services.rules.has_subscriber(event)
     }
 
-    /// The settings that events that begin now are settled under.
+    /// Returns the settings under which new events are decided.
     #[must_use]
     pub fn settings(&self) -> Settings {
         self.shared.services.rules.settings()
     }
 
     /// The configuration under which the host runs, with the program's own entries. An entry names its code by digest;
-    /// [`Self::plugins`] has what was loaded. A reload that changes no rule leaves it as it is.
+    /// [`Self::plugins`] has what was loaded. A reload that changes no rule leaves it unchanged.
     #[must_use]
     pub fn config(&self) -> Config {
         self.shared.services.rules.config()
     }
 
     /// Activates another configuration while sessions run. Its plugins are loaded and checked separately, and replace the old
-    /// ones between two events. An event under way is settled, recorded and dispatched to observers under the plugins that
-    /// it began with: no event is lost, asked about twice, or settled by some of both. Unchanged plugins are not compiled
+    /// ones between two events. A pending event is decided, recorded and dispatched to observers under the plugins that
+    /// it began with: no event is lost, dispatched twice, or decided by some of both. Unchanged plugins are not compiled
     /// again. The log records the change.
     ///
     /// A new plugin takes part in a session from its next event on: it gets no `session-start`. Failures in a row count
@@ -302,8 +302,8 @@ impl Host {
         self.shared.services.open_questions().await
     }
 
-    /// Answers a question, of this process or another one with the same store. The first answer counts. The process
-    /// that asked settles and records the event.
+    /// Answers a question, of this process or another one with the same store. The first answer decides. The process
+    /// that asked decides on the event and records it.
     ///
     /// # Errors
     /// If the question waits for no answer any more, or the answer cannot be written.
@@ -404,14 +404,14 @@ impl HostBuilder {
         self
     }
 
-    /// Runs the plugins on this engine, which other hosts share; without it, the host has one of its own.
+    /// Runs the plugins on this engine, which other hosts share; without it, the host has its own engine.
     #[must_use]
     pub fn engine(mut self, engine: &Engine) -> Self {
         self.engine = engine.clone();
         self
     }
 
-    /// What the embedder's own tools do: rows beside the tables of [`ActionMap`].
+    /// Sets the actions of the embedder's own tools: rows in addition to the tables of [`ActionMap`].
     #[must_use]
     pub fn actions(mut self, actions: ActionMap) -> Self {
         self.actions = actions;

@@ -98,7 +98,7 @@
         feature = "replay",
         feature = "store"
     )),
-    allow(dead_code, unused_imports, reason = "what a feature leaves out leaves others without a caller")
+    allow(dead_code, unused_imports, reason = "without a feature, code that only it calls is unused")
 )]
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot continue fails"))]
 

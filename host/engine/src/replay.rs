@@ -236,16 +236,18 @@ async fn compare(host: &Host, sessions: &mut HashMap<String, Known>, seq: u64, r
     };
     let recorded = &compared.recorded;
     if sessions.get(&recorded.header.session).is_some_and(|known| known.lacks_schemas) {
-        compared.not_replayable.push("the log does not hold the schemas of all tools of its session".into());
+        compared.not_replayable.push("the log does not contain the schemas of all tools of the session".into());
     }
     if !recorded.redacted.is_empty() {
-        compared.not_replayable.push("the configuration kept a part of it out of the log".into());
+        compared
+            .not_replayable
+            .push("part of the event is not in the log, because the configuration redacts it".into());
     }
     if recorded.redacted.contains_key("original") {
         return compared;
     }
     let again = match sessions.get_mut(&recorded.header.session).map(|known| known.session.session(host)) {
-        None => Err("the log does not have the opening of its session".to_owned()),
+        None => Err("the log does not contain the beginning of the session".to_owned()),
         Some(Err(why)) => Err(why),
         Some(Ok(session)) => again(session, recorded).await,
     };
@@ -262,7 +264,7 @@ async fn compare(host: &Host, sessions: &mut HashMap<String, Known>, seq: u64, r
             } else {
                 compared
                     .not_replayable
-                    .push("this command prepares the event in another way than the agent did".into());
+                    .push("the replay builds another input for this event than the recorded agent did".into());
             }
         }
         Err(why) => compared.not_replayable.push(why),
@@ -294,7 +296,9 @@ async fn again(session: &Session, recorded: &EventRecord) -> Result<EventRecord,
         _ => value,
     };
     let settled = session.dispatch_again(recorded.event, payload, options, inputs).await;
-    settled.map(|settled| *settled.record).map_err(|error| format!("it is not of its event's type: {error}"))
+    settled
+        .map(|settled| *settled.record)
+        .map_err(|error| format!("the recorded value does not have the type of the event: {error}"))
 }
 
 fn differences(recorded: &EventRecord, again: &EventRecord) -> Vec<Difference> {

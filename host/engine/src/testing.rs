@@ -66,7 +66,7 @@ pub struct TestHost {
     records: Mutex<Vec<EventRecord>>,
 }
 
-/// A host of one rule, which is called `rule` and is asked about each tool call.
+/// Returns a host with one rule, named `rule`, which is asked about each tool call.
 ///
 /// # Panics
 /// Outside of a tokio runtime.
@@ -100,7 +100,7 @@ impl TestHost {
         settled.outcome
     }
 
-    /// The records of the calls that [`Self::check`] has asked about, in order.
+    /// Returns the records of the calls of [`Self::check`], in order.
     #[must_use]
     pub fn records(&self) -> Vec<EventRecord> {
         locked(&self.records).clone()
@@ -139,7 +139,7 @@ impl ScriptedApprover {
         Arc::new(Self { answers: Mutex::new(answers.into_iter().collect()), asked: Mutex::default() })
     }
 
-    /// What it was asked, in order.
+    /// Returns the requests, in order.
     #[must_use]
     pub fn asked(&self) -> Vec<ApprovalRequest> {
         locked(&self.asked).clone()

@@ -10,7 +10,8 @@ use std::sync::Arc;
 /// The reason if the resident host returns an outcome that does not fit the event.
 pub(crate) const OTHER_EVENT: &str = "the outcome is of another event";
 
-/// Has an event of the proxy `agent` settled in this directory. Returns [`ProxyReply::Failed`] if the resident host cannot be asked.
+/// Sends an event of the proxy `agent` in this directory to the resident host. Returns [`ProxyReply::Failed`] if the host cannot be
+/// asked.
 pub(crate) async fn ask(
     host: &AsyncClient,
     agent: &str,
@@ -24,7 +25,7 @@ pub(crate) async fn ask(
 
 /// Returns the text for the reader in place of an answer that could not be judged.
 pub(crate) fn failure_text(why: &str) -> String {
-    format!("hookhost could not settle this, so nothing of it happens: {}.", why.trim_end_matches('.'))
+    format!("hookhost could not decide on this request, so it is not passed on: {}.", why.trim_end_matches('.'))
 }
 
 /// Shows texts to the user.

@@ -1,4 +1,4 @@
-//! The key of an agent's call: two reports with the same key are one call, which is settled once and has one outcome.
+//! The key of an agent's call: two reports with the same key are one call, which has one decision and one outcome.
 //!
 //! A key is valid until the call has run ([`CallKey::of_call_that_ran`]), and only under the rules that it names: no outcome outlives
 //! either.
@@ -21,7 +21,7 @@ pub(crate) type CallId = [u8; 32];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CallKey {
     pub(crate) call: CallId,
-    /// Digest of the content, the directory and the rules. If an agent gives two calls one number, both are settled.
+    /// Digest of the content, the directory and the rules. If an agent gives two calls one number, each gets its own decision.
     pub(crate) terms: [u8; 32],
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn is_canary(call: &HookCall) -> bool {
     })
 }
 
-/// Returns a call in the session in which it is settled. The canary has its own session: a session has one set of rules, and an agent's
+/// Returns a call with its session. The canary has its own session: a session has one set of rules, and an agent's
 /// session must not get the canary's.
 pub(crate) fn in_own_session(call: &HookCall) -> Cow<'_, HookCall> {
     if !is_canary(call) {

@@ -177,7 +177,7 @@ fn waiting_interval() -> Interval {
     interval
 }
 
-/// A message that is being settled: its response, unless the sender no longer waits, and the channel to the other side.
+/// A pending message: its response, unless the sender no longer waits, and the channel to the other side.
 type MessageFuture =
     Pin<Box<dyn Future<Output = (Option<OutgoingFrame>, mpsc::UnboundedSender<OutgoingFrame>)> + Send>>;
 
@@ -242,7 +242,7 @@ async fn keep(shared: &Arc<HostState>, mut input: Input, output: OwnedWriteHalf)
                 }
                 let Some(gone) = pending.begin(number, request.message.len()) else {
                     let most = MAX_PENDING_BYTES / 1024 / 1024;
-                    let why = format!("{MAX_PENDING} messages, or {most} MiB, are under way, and no more are taken");
+                    let why = format!("{MAX_PENDING} messages, or {most} MiB, are pending, and no more are accepted");
                     let frame = Response::Refused(why).to_numbered_frame(number);
                     output.add(OutgoingFrame { frame, active: Some(active) });
                     continue;
@@ -281,7 +281,7 @@ async fn keep(shared: &Arc<HostState>, mut input: Input, output: OwnedWriteHalf)
     }
 }
 
-/// Returns the response of the message that the connection's own task settles. If settling panics, there is no response, as on a
+/// Returns the response of the message on which the connection's own task decides. If the task panics, there is no response, as on a
 /// separate task, and other messages continue.
 async fn poll_inline(message: &mut Option<MessageFuture>) -> Option<OutgoingFrame> {
     let Some(message) = message else { return std::future::pending().await };
@@ -348,7 +348,7 @@ impl PendingMessages {
 /// A frame to the other side.
 struct OutgoingFrame {
     frame: Vec<u8>,
-    /// The message that this frame answers. It counts as active until the frame is written.
+    /// The message that this frame answers. It stays active until the frame is written.
     active: Option<ActiveGuard>,
 }
 
@@ -454,7 +454,7 @@ async fn respond(
     Some(Response::Reply { exit, stdout, stderr })
 }
 
-/// Returns true if a hook's environment leads to other directories than this process's own. This process then settles under other
+/// Returns true if a hook's environment leads to other directories than this process's own. This process would then use other
 /// settings.
 fn is_elsewhere(variables: &[(String, String)], own: &[(String, String)]) -> bool {
     let as_paths = |(name, value): &(String, String)| (name.clone(), PathBuf::from(value));

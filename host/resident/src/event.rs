@@ -19,7 +19,7 @@ use serde_json::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// An agent's event in the session in which it is settled.
+/// An agent's event, with its session.
 pub(crate) struct SessionEvent<'a> {
     pub(crate) adapter: &'static Adapter,
     pub(crate) call: &'a HookCall,
@@ -353,7 +353,7 @@ impl SessionEvent<'_> {
     /// Lets the agent stop if plugins have kept it going too often in a row.
     fn limit_continuations(&self, answer: Answer) -> Answer {
         if matches!(answer, Answer::GoOn(_)) && !self.handle.may_continue() {
-            let note = format!("plugins kept the agent going {MAX_CONTINUATIONS} times in a row: it may stop now");
+            let note = format!("plugins made the agent continue {MAX_CONTINUATIONS} times in a row: it may stop now");
             self.handle.session.note_delivery(None, &self.call.point, DeliveryKind::Degraded, &note);
             return Answer::Neutral;
         }

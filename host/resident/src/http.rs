@@ -211,7 +211,7 @@ impl Connection {
     }
 }
 
-/// Serves until `stop` is ready, and returns once the requests under way are answered. `home` is the directory of messages that name
+/// Serves until `stop` is ready, and returns when all pending requests are answered. `home` is the directory of messages that name
 /// none.
 pub async fn serve(
     listener: TcpListener,
@@ -307,7 +307,7 @@ async fn respond(service: &HttpService, connection: &Connection, request: Reques
         return text(StatusCode::NOT_FOUND, "there is nothing at this path\n");
     };
     if request.method() != Method::POST {
-        return last(text(StatusCode::METHOD_NOT_ALLOWED, "this path takes POST\n"));
+        return last(text(StatusCode::METHOD_NOT_ALLOWED, "this path accepts POST\n"));
     }
     let timeout = timeout(&request);
     let most = if has_token { MAX_BYTES } else { MAX_BYTES_WITHOUT_TOKEN };

@@ -1,4 +1,4 @@
-//! The resident host: settles the events of people's own agents, for all of a user's sessions and projects at once.
+//! The resident host: decides on the events of people's own agents, for all of a user's sessions and projects at once.
 //!
 //! Each module uses those above it in this table, and no other:
 //!
@@ -6,17 +6,17 @@
 //! |---|---|
 //! | [`rules`] | the rules of each directory, loaded again when their files change |
 //! | [`users_file`] | checks that the user's own file is still there |
-//! | `call_key` | the key of a call, under which it is settled once |
+//! | `call_key` | the key of a call, under which it has one decision |
 //! | [`sessions`] | the agents' sessions, kept across calls |
 //! | `proxies` | hookhost's own proxies, which send events like agents |
 //! | `outcome_cache` | the outcomes of calls, for repeated reports |
 //! | [`deadlines`] | time limits of a reply |
 //! | `canary_rules` | the call by which `hookhost doctor` proves a hook, and its rules |
 //! | `reply_body` | replies for transports without exit codes |
-//! | `notes` | records of events that were not settled |
+//! | `notes` | records of events without a decision |
 //! | `payloads` | the engine's payloads of a hook's event |
 //! | `event` | dispatches one event to the engine, and returns the outcome for the agent |
-//! | [`settler`] | settles a message: decodes it, asks about its events, encodes the reply |
+//! | [`settler`] | processes a message: decodes it, asks about its events, encodes the reply |
 //! | `status` | the status of the host |
 //! | `mcp` | the tool by which agents send events without starting a process |
 //! | [`http`] | hooks, gateways and the MCP endpoint over HTTP |

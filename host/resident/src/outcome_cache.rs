@@ -1,4 +1,4 @@
-//! The outcomes of calls. Each call is settled once, even if two hook files or two programs of an agent report it, or a hook reports it
+//! The outcomes of calls. Each call has one decision, even if two hook files or two programs of an agent report it, or a hook reports it
 //! again after a host was killed. All reports get the same outcome. Only a host that dies within 20 ms of its reply takes its outcome along.
 
 use crate::call_key::{CallId, CallKey, OUTCOME_LIFETIME};
@@ -17,7 +17,7 @@ const MAX_OUTCOMES: usize = 4096;
 /// Maximum size of the cached outcomes together, in bytes.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// Size that each outcome counts in addition to its texts and values, in bytes.
+/// Size of each outcome in addition to its texts and values, in bytes.
 const BASE_SIZE: usize = 512;
 
 /// Maximum size of an outcome that the store keeps for later hosts, in bytes.
@@ -80,7 +80,7 @@ impl CacheState {
 pub(crate) struct CacheEntry {
     call: CallId,
     terms: [u8; 32],
-    /// The revision of the rules under which the call is settled: rules of a program can change without a new digest. `None` for an
+    /// The revision of the rules that apply to the call: rules of a program can change without a new digest. `None` for an
     /// outcome of an earlier host.
     rules: Option<u64>,
     outcome: OnceCell<(CachedOutcome, Instant)>,
@@ -104,7 +104,7 @@ impl OutcomeCache {
         entry
     }
 
-    /// Loads the outcomes that earlier hosts have kept. Skips rows that cannot be read: their calls are settled again.
+    /// Loads the outcomes that earlier hosts have stored. Skips unreadable rows; their calls are decided again.
     pub(crate) fn load(&self, rows: Vec<KeptOutcome>) {
         let (now, time) = (Instant::now(), milliseconds());
         let mut state = self.state();
@@ -128,7 +128,7 @@ impl OutcomeCache {
         Some(KeptOutcome { call: entry.call, terms: entry.terms, event: event.clone(), settled, expires, outcome })
     }
 
-    /// Returns the outcome of a call, and true if this report settled it. Awaits `dispatch` if there is no outcome yet.
+    /// Returns the outcome of a call, and true if this report led to it. Awaits `dispatch` if there is no outcome yet.
     pub(crate) async fn get_or_dispatch(
         &self,
         entry: &CacheEntry,
@@ -173,13 +173,13 @@ impl CacheEntry {
         self.outcome.get().is_none_or(|(settled, since)| since.elapsed() < settled.lifetime)
     }
 
-    /// Returns the size that the outcome counts, in bytes; 0 before there is one.
+    /// Returns the size of the outcome, in bytes; 0 before there is one.
     fn size(&self) -> usize {
         self.outcome.get().map_or(0, |(settled, _)| outcome_size(&settled.outcome))
     }
 }
 
-/// Returns the size that an outcome counts, in bytes.
+/// Returns the size of an outcome, in bytes.
 fn outcome_size(outcome: &Outcome) -> usize {
     let answer = match &outcome.answer {
         Answer::Changed { arguments, .. } => json_size(arguments),

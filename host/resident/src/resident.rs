@@ -1,8 +1,8 @@
 //! The socket, and the life of the resident host's process.
 //!
 //! One resident host serves a user's state directory. It holds a lock of the kernel's, which is free once the process has ended, for whatever reason.
-//! The host ends if nobody has used it for a while, if it is told to, if another version replaces its program, or if its socket is
-//! gone. Before it ends, it settles the events under way and those that arrive meanwhile.
+//! The host ends if nobody has used it for a while, if it is asked to, if another version replaces its program, or if its socket is
+//! gone. Before it ends, it decides on pending events and on those that arrive meanwhile.
 
 use crate::connection::{HostState, serve};
 use crate::http::{self, Endpoints, Token};
@@ -25,13 +25,13 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::Instant;
 
-/// Time for which the host, at its end, waits for the events under way.
+/// Time for which the host, at its end, waits for pending events.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(28);
 
-/// Time that the events still under way then have to get their rejection.
+/// Time in which the events that are then still pending must get their rejection.
 const REJECTION_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Poll interval for events under way while the host ends.
+/// Poll interval for pending events while the host ends.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Poll interval for reasons to end.
@@ -65,7 +65,7 @@ pub enum ResidentError {
 pub enum EndReason {
     /// Nobody has used it for a while.
     Idle,
-    /// It was told to end.
+    /// It was asked to end.
     Stopped,
     /// Another version has replaced its program, and is to take its place.
     Replaced,
@@ -272,7 +272,7 @@ async fn record_unanswered(place: HostPaths, settler: Arc<Settler>) {
     let noted = match UnansweredCalls::take(&place) {
         Ok(Some(noted)) => noted,
         Ok(None) => return,
-        Err(error) => return tracing::warn!(%error, "the calls that nobody answered cannot be read"),
+        Err(error) => return tracing::warn!(%error, "the calls without an answer cannot be read"),
     };
     noted.calls.iter().for_each(|call| settler.note_unanswered(call));
     let recorded = match settler.host().flush().await {
@@ -280,7 +280,7 @@ async fn record_unanswered(place: HostPaths, settler: Arc<Settler>) {
         Err(error) => Err(error.to_string()),
     };
     if let Err(why) = recorded {
-        tracing::warn!(why, "the calls that nobody answered are recorded once more");
+        tracing::warn!(why, "the calls without an answer are recorded once more");
     }
 }
 

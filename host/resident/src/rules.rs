@@ -1,4 +1,4 @@
-//! The rules of each directory. Their files are checked at each event, so that no event is settled under rules that were replaced
+//! The rules of each directory. Their files are checked at each event, so that no event is decided under rules that were replaced
 //! before it.
 
 use hookhost::config::Config;

@@ -52,7 +52,7 @@ type HandleKey = (String, PathBuf, PathBuf, u64);
 pub struct SessionHandle {
     /// The engine's handle.
     pub session: Session,
-    /// Set once `session-start` was settled, in this process or an earlier one. Shared by all handles of the session: no gate is asked
+    /// Set after the decision on `session-start`, in this process or an earlier one. Shared by all handles of the session: no gate is asked
     /// before.
     pub(crate) started: Arc<OnceCell<()>>,
     used: Mutex<Instant>,
@@ -151,7 +151,7 @@ fn drop_unused(handles: &mut HashMap<HandleKey, Arc<SessionHandle>>) {
     }
 }
 
-/// Returns the identifiers of an agent's session and of the session in which its events are settled: the same, or the sub-agent's.
+/// Returns the identifiers of an agent's session and of the session to which its events belong: the same, or the sub-agent's.
 pub(crate) fn identifiers(agent: &str, named: &AgentSession) -> (String, String) {
     // An agent that does not name its sessions has one per project.
     let unnamed = || format!("unnamed in {}", workspace(named).display());
@@ -326,7 +326,7 @@ impl SessionHandle {
         std::mem::take(&mut self.memory().deferred_tasks)
     }
 
-    /// Defers a notice until the user can be told something.
+    /// Defers a notice until the user can get a message.
     pub(crate) fn defer_notice(&self, text: String) {
         let notices = &mut self.memory().deferred_notices;
         let bytes: usize = notices.iter().map(String::len).sum();

@@ -49,9 +49,9 @@ struct MessageContext<'a> {
 /// Counters of the settler's use.
 #[derive(Debug)]
 struct SettlerUsage {
-    /// Number of messages that are being settled.
+    /// Number of pending messages.
     active: usize,
-    /// The time at which the last message was settled.
+    /// Time of the last decision on a message.
     last: Instant,
 }
 
@@ -115,7 +115,7 @@ impl Settler {
         &self.rules
     }
 
-    /// Returns the time since the last message; zero while one is being settled.
+    /// Returns the time since the last message; zero while one is pending.
     #[must_use]
     pub fn idle(&self) -> Duration {
         let usage = self.usage();
@@ -135,7 +135,7 @@ impl Settler {
         Ok(())
     }
 
-    /// Rejects all events under way, and all that arrive from now on.
+    /// Rejects all pending events, and all that arrive from now on.
     pub(crate) fn shut_down(&self) {
         self.shutdown.send_replace(true);
     }
@@ -189,7 +189,7 @@ impl Settler {
             _ = shutdown.wait_for(|is_shutdown| *is_shutdown) => Err("the resident host has ended".to_owned()),
         };
         match outcomes.as_deref() {
-            Ok([]) => adapter.unsettled(&call, &unsettled_reason(adapter, "nothing of it was settled")),
+            Ok([]) => adapter.unsettled(&call, &unsettled_reason(adapter, "hookhost decided on no part of it")),
             Ok([outcome]) if call.further.is_empty() => adapter.encode(&call, outcome),
             Ok(outcomes) => adapter.encode_all(&call, outcomes),
             Err(why) => self.unsettled(adapter, &call, &call.session.cwd, why),
@@ -203,7 +203,7 @@ impl Settler {
         adapter.fail(point, &unsettled_reason(adapter, why))
     }
 
-    /// Returns the reply to a call that was read, but not settled.
+    /// Returns the reply to a readable call without a decision.
     fn unsettled(&self, adapter: &Adapter, call: &HookCall, directory: &Path, why: &str) -> Reply {
         self.note_unsettled(adapter, &call.point, directory, why);
         adapter.unsettled(call, &unsettled_reason(adapter, why))
@@ -267,7 +267,7 @@ impl Settler {
         Ok(handle)
     }
 
-    /// Settles an event, unless an earlier report of the same call has settled it.
+    /// Decides on an event, unless an earlier report of the same call has a decision.
     async fn dispatch_once(
         &self,
         context: MessageContext<'_>,
@@ -354,7 +354,7 @@ fn check_lengths(session: &AgentSession) -> Option<String> {
     (is_long(&session.cwd) || is_long(&session.workspace)).then(why)
 }
 
-/// Returns the text for the model or the user about an event that could not be settled.
+/// Returns the text for the model or the user about an event without a decision.
 fn unsettled_reason(adapter: &Adapter, why: &str) -> String {
     reason::not_settled(adapter.agent().name, why)
 }

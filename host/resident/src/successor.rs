@@ -46,7 +46,7 @@ impl ProgramWatch {
         Some(Self { program, own, last: own, broken: None, trial: None })
     }
 
-    /// Returns true if another version is there and runs. Call it periodically: a file is tried once two polls find it unchanged.
+    /// Returns true if another version is installed and runs. Call it periodically: a file is tried once two polls find it unchanged.
     pub(crate) async fn poll(&mut self) -> bool {
         let Some(now) = version_of(&self.program) else { return false };
         let is_settled = std::mem::replace(&mut self.last, now) == now;
@@ -57,7 +57,7 @@ impl ProgramWatch {
                     let program = self.program.display();
                     tracing::warn!(
                         why,
-                        "the new program {program} does not run: this one continues until another one is there"
+                        "the new program {program} does not run: this one continues until the file changes again"
                     );
                     self.broken = Some(version);
                 }

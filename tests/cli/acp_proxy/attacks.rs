@@ -73,7 +73,7 @@ fn an_id_that_is_under_way_is_refused_and_each_request_keeps_its_own_answer() {
     editor.ask("ping", &json!({}));
     let answers = editor.told().into_iter().filter(|line| line.contains(r#""id":"q""#) && line.contains("of a"));
     assert_eq!(answers.count(), 1, "{:?}", editor.told());
-    let refused: Vec<String> = editor.told().into_iter().filter(|line| line.contains("under way")).collect();
+    let refused: Vec<String> = editor.told().into_iter().filter(|line| line.contains("a pending request")).collect();
     assert!(refused.len() == 1 && refused[0].contains("\"id\":null"), "{refused:?}");
     let reached = editor.others.iter().filter(|other| other["method"] == "fs/read_text_file");
     assert_eq!(reached.count(), 0, "{:?}", editor.others);
@@ -88,7 +88,7 @@ fn an_answer_that_nobody_asked_for_is_not_passed_on() {
     );
     editor.ask("ping", &json!({}));
     assert!(!editor.told().iter().any(|line| line.contains("optionId")), "{:?}", editor.told());
-    assert!(editor.end().1.contains("the editor answered \"q\", which nobody asked"));
+    assert!(editor.end().1.contains("the editor answered \"q\", which is no pending request"));
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_call_of_which_the_agent_has_said_too_much_to_be_kept_is_rejected_and_record
     let got = editor.agent_got();
     assert_eq!(got["result"]["outcome"], selected("r"), "{got}");
     let (_, said) = editor.end();
-    assert!(said.contains("the agent has said more of its calls than is kept"), "{said}");
+    assert!(said.contains("the agent has reported more about its calls than the proxy stores"), "{said}");
     assert!(said.contains("tool calls that are recorded only in part: 1"), "{said}");
     drop(user.records_once(|records| records.iter().any(|record| record["event"] == "after-tool-call")));
 }

@@ -161,7 +161,7 @@ fn where_no_rule_can_be_asked_the_answer_is_no() {
     let mut editor = Proxied::editor(&user);
     let prompt = json!({ "sessionId": "s1", "prompt": [{ "type": "text", "text": "hi" }] });
     let refused = editor.ask("session/prompt", &prompt);
-    assert!(refused["error"]["message"].as_str().unwrap().contains("nothing of it happens"), "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains("so it is not passed on"), "{refused}");
     // The agent asks by itself.
     let question = json!({ "sessionId": "s1", "toolCall": shell("ls"), "options": options() });
     let question = line(Some("q"), "session/request_permission", &question);

@@ -34,7 +34,7 @@ fn what_is_not_installed_is_a_problem_with_the_next_step() {
             "  problem entry    the hook is in no file of Claude Code\n          try: hookhost install claude-code\n",
             "  unknown event    no event of Claude Code is in the log yet\n",
             "hookhost\n",
-            "  problem rules    no plugin is allowed here (no hookhost.toml counts here): every call passes\n",
+            "  problem rules    no plugin is allowed here (no hookhost.toml applies here): every call passes\n",
         ],
     );
     let ended = Person::without_agent().run(&["doctor"]);
@@ -52,7 +52,7 @@ fn what_is_installed_is_found_with_the_rules_in_force() {
             "  ok      entry    the user files of Claude Code have the hook at ",
             "  ok      reached  ",
             "  ok      program  ",
-            "  unknown proof    it was never proven that the hook says no\n          try: hookhost doctor claude-code --prove\n",
+            "  unknown proof    no proof yet shows that the hook denies a call\n          try: hookhost doctor claude-code --prove\n",
             "  ok      host     no resident host runs: the next call of an agent starts it\n",
             "  ok      log      the audit log can be written\n",
             "  ok      rules    1 plugin from ",
@@ -169,7 +169,7 @@ fn the_agent_itself_is_run_and_the_log_says_what_happened_to_its_call() {
     printed(
         ended.expect(0, &[]),
         &[
-            "  ok      agent-run Claude Code asked about the canary call, it was rejected, and left no trace in the empty directory",
+            "  ok      agent-run Claude Code reported the canary call; it was rejected, and left no trace in the empty directory",
         ],
     );
     // Its own event in the log is seen as well.
@@ -185,12 +185,14 @@ fn the_agent_itself_is_run_and_the_log_says_what_happened_to_its_call() {
     let ended = person.run(&["doctor", "claude-code", "--prove", "--run-agent"]);
     printed(
         ended.expect(1, &[]),
-        &["  problem agent-run Claude Code ended with exit code 0 and asked about no canary call; it said: I will not"],
+        &[
+            "  problem agent-run Claude Code ended with exit code 0 and did not report the canary call; its output: I will not",
+        ],
     );
     person.user.configure("[[ask]]\ntools = [\"nothing\"]\n");
     agent_that_asks(&person, "claude-code");
     let ended = person.run(&["doctor", "claude-code", "--prove", "--run-agent"]);
-    printed(ended.expect(1, &[]), &["asked about the canary call, and it was allowed"]);
+    printed(ended.expect(1, &[]), &["reported the canary call, and it was allowed"]);
 }
 
 #[test]

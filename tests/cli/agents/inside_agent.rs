@@ -11,7 +11,7 @@ const COMMANDS: &[(&[&str], &str)] = &[
     (&["trust", "--yes"], "changes which files are trusted"),
     (&["trust", "--revoke"], "changes which files are trusted"),
     (&["install", "claude-code"], "changes the settings of agents"),
-    (&["uninstall", "claude-code"], "takes the hook out of the settings of agents"),
+    (&["uninstall", "claude-code"], "removes the hook from the settings of agents"),
     (&["approvals", "yes", "claude-code:1.2"], "answers a question of an agent"),
 ];
 

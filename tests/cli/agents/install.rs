@@ -23,7 +23,7 @@ fn the_hook_is_written_beside_what_is_there_and_the_effect_is_told() {
             "  can stop  UserPromptSubmit, ",
             "  gated     shell commands; ",
             "  blind     files named in a prompt with @ (the agent reads them without a tool)\n",
-            "  failure   a call is denied if nobody answers the hook\n",
+            "  failure   a call is denied if the hook gets no answer\n",
             "  next      hookhost doctor claude-code --prove\n",
         ],
     );
@@ -152,7 +152,7 @@ fn what_the_hook_does_where_nobody_answers_is_the_operators_choice() {
     let ended = person.run(&["install", "claude-code"]);
     printed(
         &ended,
-        &["the agent continues if nobody answers the hook: your hookhost.toml says `on-failure = \"allow\"`"],
+        &["the agent continues if the hook gets no answer: your hookhost.toml says `on-failure = \"allow\"`"],
     );
     let hook = &person.json()["hooks"]["Stop"][0]["hooks"][0];
     let words: Vec<&str> = hook["args"].as_array().unwrap().iter().filter_map(|word| word.as_str()).collect();
@@ -199,7 +199,7 @@ fn an_older_or_newer_version_is_reported() {
     for (version, says) in [
         ("2.0.1", "  version   2.0.1 is older than 2.1.295, the oldest that is known: update it\n"),
         ("9.0.0", "  version   9.0.0 is newer than 2.1.330, the newest that was tried\n"),
-        ("none", "  version   `--version` says no version\n"),
+        ("none", "  version   `--version` prints no version\n"),
     ] {
         printed(Person::new(version).run(&["install", "claude-code"]).expect(0, &[]), &[says]);
     }

@@ -39,7 +39,7 @@ fn of_a_file_that_somebody_changed_our_entries_are_taken_out() {
     let ended = person.run(&["uninstall", "claude-code"]);
     printed(
         ended.expect(0, &[]),
-        &["  changed    ", "somebody has changed it since, so only the entries of hookhost are taken out"],
+        &["  changed    ", "somebody has changed the file since, so only the entries of hookhost are removed"],
     );
     assert_eq!(person.json(), serde_json::json!({ "model": "small" }));
 }

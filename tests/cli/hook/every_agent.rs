@@ -117,7 +117,7 @@ fn one_component_gives_each_call_the_same_verdict_under_every_agent() {
         for (agent, hook) in hooks {
             let reply = Reply::of(hook);
             let said = format!("{}{}", reply.stdout, reply.stderr);
-            let fits = said.contains(has) && !said.contains(lacks) && !said.contains("could not settle");
+            let fits = said.contains(has) && !said.contains(lacks) && !said.contains("could not decide");
             assert!(fits, "{agent}: {command}: {reply:?}");
         }
     }

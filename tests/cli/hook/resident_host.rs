@@ -227,9 +227,9 @@ fn without_hookhost_beside_it_the_hook_says_no_or_what_the_operator_chose_and_th
     home.asked("s", "3", "touch denied.txt").is_denied_by_policy();
     let deliveries = home.deliveries(2);
     let notes: Vec<_> = deliveries.iter().map(|delivery| delivery["note"].as_str().unwrap()).collect();
-    assert!(notes[0].contains(&says) && notes[0].ends_with("it was told no"), "{notes:?}");
+    assert!(notes[0].contains(&says) && notes[0].ends_with("the agent got a denial"), "{notes:?}");
     assert!(
-        notes[1].contains(&says) && notes[1].ends_with("it could continue, since the operator chose so"),
+        notes[1].contains(&says) && notes[1].ends_with("the agent could continue, because the operator chose so"),
         "{notes:?}"
     );
     home.verify_log();

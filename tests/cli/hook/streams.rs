@@ -98,7 +98,10 @@ fn a_closed_standard_input_is_a_no_and_a_closed_standard_output_exits_with_the_c
     let message = home.call("s", "1", "touch denied.txt").to_string();
     let reply = Reply::of(started(&mut in_shell(&home, ">&-"), message.as_bytes()));
     assert_eq!((reply.code, reply.stdout.as_str()), (Some(2), ""));
-    assert!(reply.stderr.contains("hookhost could not print its reply: nobody reads the standard output"), "{reply:?}");
+    assert!(
+        reply.stderr.contains("hookhost could not print its reply: no program reads the standard output"),
+        "{reply:?}"
+    );
     // A pipe that nobody reads.
     for (id, mut command) in [("2", home.hook(&HOOK)), ("3", hookhost_hook(&home))] {
         let message = home.call("s", id, "touch denied.txt").to_string();

@@ -96,7 +96,7 @@ fn an_id_that_is_under_way_is_refused_and_the_first_request_keeps_its_answer() {
     proxied.send_line(r#"{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"say"}}"#);
     let refused = proxied.next();
     assert_eq!(refused["id"], json!(null), "an answer of that id would be taken for the first request's");
-    assert!(refused["error"]["message"].as_str().unwrap().contains("under way"), "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains("a pending request"), "{refused}");
     proxied.request("go", &json!({}));
     assert_eq!(proxied.answer_to(&json!("x"))["result"], "first");
     assert!(proxied.told_of("tools/call").is_empty());
@@ -273,7 +273,7 @@ fn an_answer_that_nobody_asked_for_is_not_passed_on() {
     assert_eq!(proxied.ask("go", &json!({}))["result"], json!({}));
     assert_eq!(proxied.ask("ping", &json!({}))["result"], json!({}));
     assert!(proxied.others.is_empty(), "{:?}", proxied.others);
-    assert!(proxied.end().1.contains("answered 777, which nobody asked"));
+    assert!(proxied.end().1.contains("answered 777, which is no pending request"));
 }
 
 #[test]

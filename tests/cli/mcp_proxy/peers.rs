@@ -48,7 +48,7 @@ fn an_answer_that_names_no_request_fails_the_one_that_waits() {
     let mut proxied = answering(&user, &[r#"{"jsonrpc":"2.0","id":0,"result":{"content":[]}}"#]);
     let (why, after) = why_it_fails(&mut proxied);
     assert!(
-        why.contains("the answer of the MCP server cannot be passed on: it answered 0, which nobody asked"),
+        why.contains("the answer of the MCP server cannot be passed on: it answered 0, which is no pending request"),
         "{why}"
     );
     assert!(after < Duration::from_secs(20), "{after:?}");
@@ -57,7 +57,7 @@ fn an_answer_that_names_no_request_fails_the_one_that_waits() {
     let mut proxied = answering(&user, &[line]);
     proxied.send_line(r#"{"jsonrpc":"2.0","id":"9","method":"ping"}"#);
     proxied.answer_to(&json!("9"));
-    assert!(why_it_fails(&mut proxied).0.contains("which nobody asked"));
+    assert!(why_it_fails(&mut proxied).0.contains("which is no pending request"));
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn a_large_definition_is_approved_and_a_change_of_it_is_held_back() {
     let mut proxied = Proxied::start(&user, &json!({ "tools": [large("a"), large("a")] }));
     assert_eq!(proxied.begin(&json!({})), [""; 0]);
     let shown = user.run(["mcp", "approve", "files", "--yes"]);
-    shown.expect(0, &["count by their digests", "\"description\": \"says\"", "sha256:"]);
+    shown.expect(0, &["are compared by their digests", "\"description\": \"says\"", "sha256:"]);
     assert!(shown.stdout.len() + shown.stderr.len() < 8 * 1024);
     assert_eq!(proxied.next()["method"], "notifications/tools/list_changed");
     assert_eq!(proxied.listed(), ["say"], "a twin says nothing new");

@@ -47,7 +47,10 @@ fn subscribed(user: &User, ends: &[&str]) -> (Proxied, [String; 3]) {
 fn is_taken(proxied: &mut Proxied) -> bool {
     proxied.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }));
     let answer = proxied.next();
-    assert!(answer["id"] == 1 || answer["error"]["message"].as_str().unwrap().contains("under way"), "{answer}");
+    assert!(
+        answer["id"] == 1 || answer["error"]["message"].as_str().unwrap().contains("a pending request"),
+        "{answer}"
+    );
     answer["id"] != 1
 }
 
@@ -77,7 +80,7 @@ fn a_server_that_ends_a_subscription_by_a_notification_frees_its_id_at_once() {
     assert_eq!(proxied.next_line(), end);
     assert_eq!(proxied.next()["id"], 2, "a late answer is one that nobody asked for");
     assert!(!is_taken(&mut proxied));
-    assert!(proxied.end().1.contains("answered 1, which nobody asked"));
+    assert!(proxied.end().1.contains("answered 1, which is no pending request"));
 }
 
 #[test]
@@ -176,7 +179,7 @@ fn a_service_whose_stream_was_closed_frees_the_id_at_once() {
                 break;
             }
             // The stream that was cancelled is still being closed.
-            assert!(told["error"]["message"].as_str().unwrap().contains("under way"), "{told}");
+            assert!(told["error"]["message"].as_str().unwrap().contains("a pending request"), "{told}");
             assert!(since.elapsed() < LONG, "the id is taken for ever");
         }
         assert_eq!(proxied.next()["params"]["uri"], "file:///a");
@@ -196,7 +199,10 @@ fn a_service_ends_a_subscription_on_its_own_stream_alone() {
     assert!(proxied.ask("ends-another", &json!({}))["result"].is_object());
     assert!(proxied.others.is_empty(), "{:?}", proxied.others);
     proxied.send(&listen);
-    assert!(proxied.next()["error"]["message"].as_str().unwrap().contains("under way"), "its id is still taken");
+    assert!(
+        proxied.next()["error"]["message"].as_str().unwrap().contains("a pending request"),
+        "its id is still taken"
+    );
 }
 
 #[test]
@@ -262,7 +268,7 @@ fn a_subscription_at_a_service_is_a_stream_that_ends_as_the_service_says() {
         (headers["mcp-method"].as_str(), headers["mcp-protocol-version"].as_str()),
         ("subscriptions/listen", "2026-07-28")
     );
-    assert!(!proxied.end().1.contains("nobody asked"));
+    assert!(!proxied.end().1.contains("no pending request"));
 }
 
 /// Waits until a client of the service has closed so many streams.

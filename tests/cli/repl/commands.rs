@@ -161,7 +161,7 @@ fn whether_questions_are_asked_is_shown_and_changed() {
     session.sees("Yes.");
     session.says("/quit");
     let (_, screen) = session.end();
-    assert!(screen.contains("nobody is asked: the answer is set to no"), "{screen}");
+    assert!(screen.contains("no question is shown: the answer is set to no"), "{screen}");
     assert!(user.project().join("made").exists());
 }
 

@@ -168,7 +168,7 @@ fn a_note_comes_above_the_line_that_is_typed() {
     session.types("half a li");
     session.looks_like("> half a li");
     user.configure("[[ask]]\nactions = [\"fetch\"]\n");
-    session.looks_like("other rules count from now on: ");
+    session.looks_like("other rules apply from now on: ");
     session.looks_like("\n> half a li");
     session.types("ne\r");
     session.sees("One.");

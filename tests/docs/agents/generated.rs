@@ -72,7 +72,7 @@ fn install(adapter: &Adapter) -> String {
     let user = user.unwrap_or_default();
     let mut text = String::new();
     if user.files.is_empty() {
-        text += "hookhost edits no file of this agent. Do these steps, and undo them to take hookhost out:\n\n";
+        text += "hookhost edits no file of this agent. Do these steps; to remove hookhost, undo them:\n\n";
     } else {
         for (option, scope) in [("user", Scope::User), ("project", Scope::Project), ("managed", Scope::Managed)] {
             let (plan, variables) = plan(adapter, scope);
@@ -205,16 +205,16 @@ fn points(adapter: &Adapter) -> String {
 
 fn proof(adapter: &Adapter) -> String {
     if plan(adapter, Scope::User).0.is_ok_and(|plan| plan.files.is_empty()) {
-        return "To prove it, send a request that your rules reject.\n".to_owned();
+        return "To test the hook, send a request that your rules reject.\n".to_owned();
     }
     let hook = match adapter.canary("", Path::new("/")) {
-        Some((point, _)) => format!("`--prove` runs `{point}`"),
-        None => "`--prove` looks at the files alone".to_owned(),
+        Some((point, _)) => format!("`doctor --prove` runs `{point}`"),
+        None => "`doctor --prove` only checks the files".to_owned(),
     };
     match adapter.headless("PROMPT") {
         Some(words) => format!("{hook}; `--run-agent` runs `{}`.\n", words.join(" ")),
         None => format!(
-            "{hook}. The agent has no known command that runs without a person: [give it the canary](../agents.md#prove-it).\n"
+            "{hook}. No known command runs the agent without a person: [give it the canary](../agents.md#prove-it).\n"
         ),
     }
 }

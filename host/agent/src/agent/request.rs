@@ -96,7 +96,7 @@ pub(super) struct Completion {
     pub(super) cut: Option<Interruption>,
 }
 
-/// Reasons why an answer with calls under way is incomplete.
+/// Reasons why an answer with pending calls is incomplete.
 pub(super) enum Interruption {
     /// The stream broke off. The model is asked again, with the results of the calls.
     Broken(ProviderError),

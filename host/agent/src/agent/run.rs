@@ -60,7 +60,7 @@ pub(super) struct TaskProgress {
     pub(super) revisions: u32,
     /// True if a plugin has refused the usage of the last model call.
     pub(super) usage_refused: bool,
-    /// True if the user was told that a request exceeds the context window.
+    /// True if the user got a notice that a request exceeds the context window.
     pub(super) told_too_large: bool,
     /// Number of answers in a row that broke off after some of their calls had been handed on.
     pub(super) broken: u32,

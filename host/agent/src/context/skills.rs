@@ -36,7 +36,7 @@ pub struct Skill {
     pub files: Vec<String>,
 }
 
-/// Gathers skills, sorted by name. The first skill of a name counts: the user's own come before a project's, and inner
+/// Gathers skills, sorted by name. The first skill of a name is used: the user's own come before a project's, and inner
 /// ones of a project before outer ones. A repository therefore cannot replace a skill of the user.
 pub(super) fn gather(sources: &Sources, project: &Project, notices: &mut Vec<String>) -> Vec<Skill> {
     let mut gathered = SkillCollection { skills: Vec::new(), files: HashSet::new(), notices, left_out: 0 };

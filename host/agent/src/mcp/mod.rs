@@ -2,10 +2,16 @@
 //!
 //! Each server of the section `[mcp]` starts and ends with the run. A server that cannot be started or does not answer is
 //! left out with a notice; no server can end the run. The tools of a server are offered as `mcp__SERVER__TOOL`. Their calls
-//! are events like those of any tool, with the action `mcp`. Everything that a server sends is limited: 16 MiB and 100 000
-//! values per message, counted while it is read; 64 MiB of pending messages of all servers together; 64 MiB per event
-//! stream that answers a request; 1 000 blocks per result; [`MAX_TOOLS`] tools; [`MAX_UNANSWERED`] unanswered requests of
-//! its own; and a time limit for each answer.
+//! are events like those of any tool, with the action `mcp`.
+//!
+//! Limits on what a server sends:
+//! - 16 MiB and 100 000 values per message, counted during reading
+//! - 64 MiB of pending messages, for all servers together
+//! - 64 MiB per event stream that answers a request
+//! - 1 000 blocks per result
+//! - [`MAX_TOOLS`] tools
+//! - [`MAX_UNANSWERED`] of the server's requests that are not answered yet
+//! - a time limit for each answer
 
 mod answer;
 mod bounded;

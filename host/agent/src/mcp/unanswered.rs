@@ -14,7 +14,7 @@ use tokio::time::timeout;
 /// Maximum number of one server's requests whose answer is missing or not yet written.
 pub const MAX_UNANSWERED: usize = 1_000;
 
-/// An answer repeats its request's id, and perhaps the method. A request counts once more for every 1024 bytes of
+/// An answer repeats its request's id, and perhaps the method. A request adds one more for every 1024 bytes of
 /// them.
 const REPEATED: usize = 1024;
 

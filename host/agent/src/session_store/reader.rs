@@ -193,7 +193,7 @@ struct SessionFacts {
     created: Option<u64>,
     /// The end, if nothing follows it.
     ending: Option<Ending>,
-    /// An earlier end, whose counts still hold.
+    /// An earlier end, whose counts are still valid.
     earlier_ending: Option<Ending>,
 }
 

@@ -39,7 +39,7 @@ pub(super) struct StoredReminder {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Header {
-    /// Identifier of the session, and name of its file. When a session is read, the name of the file counts.
+    /// Identifier of the session, and name of its file. When a session is read, the name of the file is used.
     #[serde(skip)]
     pub id: String,
     /// Name of the provider in the configuration.

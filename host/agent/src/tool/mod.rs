@@ -173,7 +173,7 @@ pub enum ToolError {
         reason: String,
     },
     /// The tool panicked.
-    #[error("the tool `{tool}` failed inside: try something else")]
+    #[error("the tool `{tool}` had an internal error: try something else")]
     Panicked {
         /// Name of the tool.
         tool: String,

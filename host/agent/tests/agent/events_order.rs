@@ -47,7 +47,7 @@ async fn ran(events: &[&str], answers: Vec<Prepared>) -> Vec<String> {
 async fn a_prompt_that_takes_one_tool_call_fires_its_events_in_the_order_of_the_page() {
     let answers = vec![says_and_calls("Look.", [("bash", json!({ "command": "true" }))]), says("Done.")];
     let fired = ran(&["before-tool-call"], answers).await;
-    assert_eq!(fired, written("A prompt that takes one tool call"));
+    assert_eq!(fired, written("A prompt that needs one tool call"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -64,7 +64,7 @@ async fn a_plugin_that_exports_all_gets_three_more_events_and_calls_wait_for_the
     let fired = ran(&HELD, answers).await;
     assert_eq!(
         fired,
-        written("The same, where a plugin exports `request-send`, `response-receive` and `before-tools`")
+        written("The same, with a plugin that exports `request-send`, `response-receive` and `before-tools`")
     );
 }
 
@@ -73,7 +73,7 @@ async fn a_sub_agent_fires_its_events_between_its_start_and_its_end() {
     let answers = vec![calls([("agent", json!({ "prompt": "look" }))]), says("Found."), says("Done.")];
     assert_eq!(
         ran(&HELD, answers).await,
-        written("With such a plugin, a prompt that takes a sub-agent, whose own events are in brackets")
+        written("With such a plugin, a prompt that needs a sub-agent, whose events are in brackets")
     );
 }
 

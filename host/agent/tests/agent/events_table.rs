@@ -148,7 +148,7 @@ impl Row {
         match self.answer {
             "tasks" => {}
             // It repeats what it gets.
-            "told" => behaviour["do"] = json!([{ "model": [self.session(), "{value}"] }]),
+            "none" => behaviour["do"] = json!([{ "model": [self.session(), "{value}"] }]),
             answer => behaviour["verdict"] = json!(answer),
         }
         if matches!(self.answer, "reject" | "approve") {
@@ -306,8 +306,8 @@ fn rows() -> Vec<Row> {
         row("before-tool-call", "respond", value(json!("instead")), touches, |ran| {
             !ran.exists("made") && ran.result() == ("instead", false)
         }),
-        row("stream-end", "told", none(), done, |ran| ran.is(Status::Success)),
-        row("after-inference", "told", none(), touches, |ran| ran.exists("made")),
+        row("stream-end", "none", none(), done, |ran| ran.is(Status::Success)),
+        row("after-inference", "none", none(), touches, |ran| ran.exists("made")),
         row("token-usage", "allow", none(), touches, |ran| ran.exists("made") && ran.is(Status::Success)),
         row(
             "token-usage",
@@ -338,7 +338,7 @@ fn rows() -> Vec<Row> {
         row("subagent-start", "reject", none(), spawns, |ran| {
             !ran.sub_agent() && ran.is_result("Rejected by guard: no", true) && ran.is(Status::Success)
         }),
-        row("subagent-end", "told", none(), spawns, |ran| ran.result() == ("Found.", false)),
+        row("subagent-end", "none", none(), spawns, |ran| ran.result() == ("Found.", false)),
         row("plan-submit", "allow", none(), plans, |ran| ran.prompts() == ["do it", "first", "second"]),
         row(
             "plan-submit",
@@ -353,7 +353,7 @@ fn rows() -> Vec<Row> {
         row("plan-submit", "reject", none(), plans, |ran| {
             ran.prompts() == ["do it"] && ran.is_result("Rejected by guard: no", true) && ran.is(Status::Success)
         }),
-        row("turn-end", "told", none(), touches, succeeds),
+        row("turn-end", "none", none(), touches, succeeds),
         row("finalize-content", "keep", none(), done, |ran| ran.outcome.text == "Done."),
         row("finalize-content", "replace", value(json!("masked")), done, |ran| {
             ran.harness.shown() == "masked" && ran.messages[1].text() == "masked"
@@ -373,7 +373,7 @@ fn rows() -> Vec<Row> {
             || vec![says("One.")],
             |ran| ran.prompts() == ["do it", "more"],
         ),
-        row("plan-complete", "told", none(), plans, |ran| ran.prompts().len() == 3),
+        row("plan-complete", "none", none(), plans, |ran| ran.prompts().len() == 3),
         row("queue-empty", "finish", none(), done, |ran| ran.prompts() == ["do it"]),
         row(
             "queue-empty",
@@ -382,8 +382,8 @@ fn rows() -> Vec<Row> {
             || vec![says("One."), says("Two.")],
             |ran| ran.prompts() == ["do it", "more"],
         ),
-        row("session-end", "told", none(), done, |ran| ran.outcome.usage == USED),
-        row("audit-record", "told", none(), done, succeeds),
+        row("session-end", "none", none(), done, |ran| ran.outcome.usage == USED),
+        row("audit-record", "none", none(), done, succeeds),
     ]
 }
 
@@ -492,10 +492,10 @@ async fn failing(rows: Vec<Row>, person: Option<Approval>) -> Vec<String> {
             if !(row.holds)(&ran) {
                 wrong.push(format!("{}: {outcome:?}\n  {:?}\n  {:?}", row.session(), ran.messages, harness.events()));
             }
-            if row.answer != "told" {
+            if row.answer != "none" {
                 asked.push((row.session(), row.event, row.answer.to_owned()));
             } else if !received.of(&row.session()).await {
-                wrong.push(format!("{}: nobody was told", row.session()));
+                wrong.push(format!("{}: no plugin was informed", row.session()));
             }
         }
         // An outcome is known when its record is written, except what happens as a session ends.
@@ -548,7 +548,7 @@ fn the_page_has_every_answer_of_every_event_and_each_has_its_run() {
         .iter()
         .flat_map(|event| {
             let answers = match event.shape() {
-                Shape::Observe => vec!["told".to_owned()],
+                Shape::Observe => vec!["none".to_owned()],
                 _ if event.name() == "session-start" => vec!["tasks".to_owned()],
                 _ => permitted[event.name()].clone(),
             };

@@ -139,5 +139,5 @@ async fn a_tool_that_panics_fails_alone() {
     let harness = Harness::bare([calls([("buggy", json!({}))]), says("Done.")]).await.with_tool(Buggy);
     let outcome = harness.run().await;
     assert_eq!(outcome.status, Status::Success);
-    assert_eq!(results(&stored(&outcome)), [("the tool `buggy` failed inside: try something else", true)]);
+    assert_eq!(results(&stored(&outcome)), [("the tool `buggy` had an internal error: try something else", true)]);
 }

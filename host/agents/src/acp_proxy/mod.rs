@@ -12,7 +12,7 @@
 //! | `ungated` | `custom-event`: the agent had not asked for permission for this call |
 //! | `answered` | `custom-event`: the answer of the editor's user to a question of the rules |
 //! | `observed` | `custom-event`: another message of a session |
-//! | `summary` | `custom-event`: the share of the agent's calls that it asked about |
+//! | `summary` | `custom-event`: the share of its calls about which the agent asked |
 //! | `session-start`, `session-end` | the events of these names |
 
 pub mod reading;
@@ -54,7 +54,7 @@ pub enum Point {
     Answered,
     /// Another message of a session.
     Observed,
-    /// The share of the agent's calls that it asked about.
+    /// The share of its calls about which the agent asked.
     Summary,
     /// A session begins.
     SessionStart,
@@ -156,7 +156,7 @@ static AGENT: Agent = Agent {
         Coverage::gated("prompts", ""),
         Coverage::observed("calls about which the agent does not ask", "as far as it reports them"),
     ],
-    gaps: &["an agent that asks nobody is not stopped"],
+    gaps: &["the proxy cannot stop calls about which the agent does not ask"],
 };
 
 /// The adapter of the proxy.
@@ -225,7 +225,7 @@ fn decode(_message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadabl
         }
         Point::Request => {
             let readings = Readings::of_request(&event.method, &event.arguments);
-            let readings = readings.ok_or_else(|| unreadable("it is no request that is asked about"))?;
+            let readings = readings.ok_or_else(|| unreadable("this request raises no event"))?;
             if readings.all.len() > 1 {
                 point = AMBIGUOUS;
             }
@@ -235,7 +235,7 @@ fn decode(_message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadabl
         }
         Point::Result => {
             let readings = Readings::of_request(&event.method, &event.arguments);
-            let readings = readings.ok_or_else(|| unreadable("it is no request that is asked about"))?;
+            let readings = readings.ok_or_else(|| unreadable("this request raises no event"))?;
             has_run(&event, readings).map_err(|unreadable| unreadable.at(point))?
         }
         Point::Update => {

@@ -90,7 +90,7 @@ impl Readings {
         readings
     }
 
-    /// Returns the readings of a request to the editor; `None` for a method that rules are not asked about.
+    /// Returns the readings of a request to the editor; `None` for a method without an event.
     #[must_use]
     pub fn of_request(method: &str, params: &Value) -> Option<Self> {
         let fields = params.as_object()?;

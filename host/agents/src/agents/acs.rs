@@ -54,19 +54,19 @@ static AGENT: Agent = Agent {
         point("steps/sessionEnd", EventKind::SessionEnd, TOLD),
     ],
     coverage: &[
-        Coverage::gated("tool calls", "and the shell command that a call names as `raw_command`"),
+        Coverage::gated("tool calls", "also the shell command in `raw_command` of a call"),
         Coverage::gated("results of tools", ""),
         Coverage::gated("prompts, and texts of the agent", ""),
         Coverage::gated("sub-agents, compaction, skills", ""),
         Coverage::gated(
             "knowledge and memory",
-            "as the custom events `acs/steps/…`: rules for prompts and results are not asked about them",
+            "as the custom events `acs/steps/…`, which rules for prompts and results do not see",
         ),
         Coverage::blind("wrapped MCP messages, and the inventory", "`protocols/*` and `agbom/*`"),
     ],
     gaps: &[
-        "the standard's default is to proceed where a Guardian does not answer: hookhost says `deny` in the handshake, and the agent has to follow it",
-        "an agent that starts while nobody answers applies its own startup posture, by default `proceed`",
+        "by default an agent continues if its Guardian does not answer; hookhost asks for `deny` in the handshake, and the agent must obey",
+        "an agent that starts while no Guardian answers uses its own startup posture, by default `proceed`",
     ],
 };
 
@@ -208,7 +208,7 @@ fn shell_command(point: &str, payload: &Value) -> Result<Option<FurtherEvent>, U
     Ok((!is_said).then(|| FurtherEvent::new(point, HookEvent::BeforeToolCall(call))))
 }
 
-/// Reason code of an event that could not be settled.
+/// Reason code of an event without a decision.
 const NOT_SETTLED: &str = "evaluation_failed";
 
 /// Hook points at which nothing can be refused.
@@ -223,7 +223,7 @@ fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
 /// changed.
 fn encode_all(call: &HookCall, outcomes: &[Outcome]) -> Reply {
     if outcomes.len() < call.parts().len() {
-        return fail(Some(&call.point), "hookhost settled a part of this message only");
+        return fail(Some(&call.point), "hookhost decided only on a part of this message");
     }
     let decisions = call.parts().into_iter().zip(outcomes).map(|(part, outcome)| decision(&part, outcome));
     let decisions: Vec<Value> = decisions.collect();
@@ -273,7 +273,7 @@ fn decision(call: &HookCall, outcome: &Outcome) -> Value {
         },
         Answer::Replaced(text) => replaced(call, text),
         Answer::ReplacedResult(result) if is_text_kept(call, result) => {
-            deny("A plugin changed what the outputs hold beside their texts.", "modify_unsupported", &[])
+            deny("A plugin changed more than the texts of the outputs.", "modify_unsupported", &[])
         }
         Answer::ReplacedResult(result) => replaced(call, &result.text),
         // These hook points have neither ability.
@@ -355,8 +355,8 @@ fn replaced(call: &HookCall, text: &str) -> Value {
 #[expect(clippy::unnecessary_wraps, reason = "the other agents' plans can fail")]
 fn install(_context: &Context<'_>) -> Result<Plan, NotInstallable> {
     Ok(Plan::default()
-        .step("Put a secret of at least 32 characters into a file that only you can read; the agent needs the same one.")
-        .step("Run `hookhost serve --http ADDRESS --acs-key FILE` where the agent reaches it.")
+        .step("Put a secret of at least 32 characters into a file that only you can read. Give the agent the same secret.")
+        .step("Run `hookhost serve --http ADDRESS --acs-key FILE` at an address that the agent can reach.")
         .step("Give the agent the Guardian's address: `http://ADDRESS/acs`.")
-        .step("Have the agent refuse where no decision comes, at its start as well: the standard's default is to proceed."))
+        .step("Set the agent to refuse if it gets no decision, also at its start. By default it continues."))
 }

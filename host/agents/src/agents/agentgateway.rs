@@ -19,16 +19,16 @@ static AGENT: Agent = Agent {
     points: POINTS,
     coverage: &[
         Coverage::gated("prompts", ""),
-        Coverage::gated("results of tools", "told without the name of their tool"),
-        Coverage::blind("tool calls", "the webhook gets the texts of a response, and not its calls"),
+        Coverage::gated("results of tools", "without the name of the tool"),
+        Coverage::blind("tool calls", "the webhook gets only the texts of a response"),
         Coverage::gated("texts of the model", ""),
-        Coverage::blind("calls that a client makes without its model", "no gateway sees them"),
+        Coverage::blind("calls that a client makes without a model", "no gateway sees them"),
     ],
     gaps: &[
-        "a client that does not use the gateway is not seen",
-        "messages name no session: plugins see all clients of the gateway in one",
-        "with `failureMode: failOpen` the gateway continues without an answer",
-        "with `messageFormat: raw` a reply cannot refuse anything: use the guardrail format",
+        "the gateway does not see clients that do not use it",
+        "messages name no session, so all clients of the gateway share one",
+        "with `failureMode: failOpen`, the gateway continues if it gets no answer",
+        "with `messageFormat: raw`, a reply cannot refuse; use the guardrail format",
     ],
 };
 
@@ -123,7 +123,7 @@ fn neutral(_point: Option<&str>) -> Reply {
 #[expect(clippy::unnecessary_wraps, reason = "the other agents' plans can fail")]
 fn install(_context: &Context<'_>) -> Result<Plan, NotInstallable> {
     Ok(Plan::default()
-        .step("Run `hookhost serve --http ADDRESS` where the gateway reaches it, and note its token.")
+        .step("Run `hookhost serve --http ADDRESS` at an address that the gateway can reach, and note the token.")
         .step(
             "Add to `policies.ai.promptGuard` of the route, under `request` and under `response`, a `webhook` whose `target` is the \
              address, with `failureMode: failClosed`, the paths `/agentgateway/request` and `/agentgateway/response`, and a header \

@@ -8,7 +8,7 @@ use super::prelude::*;
 use crate::agents::own_plugin;
 use crate::agents::own_plugin::{PluginMessage, Runtime, TELLS, file};
 
-/// Amp runs tools without asking its user, unless a rule of its own says so. A plugin's approval skips no such rule.
+/// Amp runs tools without asking its user, unless one of Amp's own rules says so. A plugin's approval skips no such rule.
 const BEFORE_TOOL: Abilities = Abilities { rejects: true, changes: true, responds: true, ..TELLS };
 
 const AFTER_TOOL: Abilities = Abilities { rejects: true, replaces: true, adds_context: true, ..TELLS };
@@ -35,13 +35,13 @@ static AGENT: Agent = Agent {
         Coverage::gated("web pages", ""),
         Coverage::gated("MCP tools", ""),
         Coverage::gated("sub-agents", "the call that starts one, and the calls in its thread"),
-        Coverage::blind("texts of the agent", "no event tells them before the user sees them"),
+        Coverage::blind("texts of the agent", "Amp reports no text before the user sees it"),
         Coverage::blind("the end of a session, and summaries", "the agent has no event for them"),
     ],
     gaps: &[
-        "`amp -x` may begin before its plugins are loaded: start it with `--plugin-ready-timeout`, or its first calls are not asked about",
+        "without `--plugin-ready-timeout`, `amp -x` may make its first calls before its plugins are loaded",
         "the extension for editors loads no plugins",
-        "with several plugins the order in which they are asked is not defined: another one may change a call afterwards",
+        "Amp defines no order of plugins, so another plugin may change a call after the hook has checked it",
     ],
 };
 
@@ -110,10 +110,10 @@ const ACKNOWLEDGEMENT: &str = "// @i-know-the-amp-plugin-api-is-wip-and-very-exp
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let user = context.directory("XDG_CONFIG_HOME", ".config").join("amp");
-    let managed = Err("Amp loads no plugins for a whole machine: install it for each user");
+    let managed = Err("Amp loads no plugins for a whole machine: install the plugin for each user");
     let path = context.path(user, ".amp", managed)?.join("plugins/hookhost.ts");
     let content = file(&AGENT, context, Runtime::Node, ACKNOWLEDGEMENT, PLUGIN);
     Ok(Plan::new(vec![FilePlan::whole(path, content)])
-        .step("Run \"plugins: reload\" in Amp's command palette, or start it again.")
-        .step("Start `amp -x` with `--plugin-ready-timeout 30`: otherwise it may begin before the plugin is loaded."))
+        .step("Run \"plugins: reload\" in Amp's command palette, or restart Amp.")
+        .step("Start `amp -x` with `--plugin-ready-timeout 30`. Otherwise it may begin before the plugin is loaded."))
 }

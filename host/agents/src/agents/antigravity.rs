@@ -34,14 +34,14 @@ static AGENT: Agent = Agent {
         Coverage::gated("web pages", ""),
         Coverage::gated("MCP tools", "as calls of `call_mcp_tool`"),
         Coverage::gated("sub-agents", "the call that starts one"),
-        Coverage::observed("results of tools", "only whether the tool failed is told"),
+        Coverage::observed("results of tools", "the message says only whether the tool failed"),
         Coverage::blind("prompts", "there is no hook point"),
     ],
     gaps: &[
-        "there is no reply that says nothing: where no rule objects, the hook says `allow`, which 1.1.2 does not take as a \
-         permission; a version that does would not ask its user any more",
-        "one invalid hook of anybody makes the agent ignore the whole file, without a word",
-        "some versions read `.agents/hooks.json` of a project only from installed plugins",
+        "there is no neutral reply, so the hook replies `allow` if no rule objects; 1.1.2 still asks its user, but another \
+         version may take `allow` as the user's permission",
+        "one invalid hook in the file makes the agent ignore the whole file, without a message",
+        "some versions ignore a project's `.agents/hooks.json`, and read such a file only in installed plugins",
     ],
 };
 
@@ -154,11 +154,11 @@ fn decide(decision: &str, reason: &str) -> Reply {
 }
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let managed = Err("Antigravity has no hooks of the machine: install for each user");
+    let managed = Err("Antigravity has no hooks for a whole machine: install them for each user");
     let path = context.path(".gemini/config/hooks.json", ".agents/hooks.json", managed)?;
     let entries = groups(&AGENT, &["hookhost"], Some("*"), |point| context.command_hook(&AGENT, point));
     let plan = Plan::new(vec![FilePlan::Json { path, entries }]);
-    Ok(plan.step("Start Antigravity again: it says nothing about a file of hooks that it does not load"))
+    Ok(plan.step("Restart Antigravity, then check the hook: Antigravity does not report a file that it cannot load"))
 }
 
 fn canary(command: &str, directory: &Path) -> (&'static str, Value) {

@@ -72,16 +72,16 @@ static AGENT: Agent = Agent {
         Coverage::gated("shell commands", ""),
         Coverage::gated("files read and written by tools", ""),
         Coverage::blind("files named in a prompt with @", "the agent reads them without a tool"),
-        Coverage::gated("web pages", "searches that the vendor's servers make are told as `WebSearch` calls"),
+        Coverage::gated("web pages", "searches on the vendor's servers are reported as `WebSearch` calls"),
         Coverage::gated("MCP tools", ""),
-        Coverage::gated("sub-agents", "their calls are told with `agent_id`"),
+        Coverage::gated("sub-agents", "their calls are reported with `agent_id`"),
     ],
     gaps: &[
-        "`onFailure: \"block\"` closes the gate when the hook crashes or is missing, from 2.1.295 on; an older version lets the call run",
-        "where it is installed, `MessageDisplay` shows each chunk of a text alone: a rule sees no text that spans two chunks",
-        "the result of a tool that failed cannot be replaced: the model gets it as it is",
-        "a settings file that is not strict JSON, or has a key of its own with a value of another type, is not read at all",
-        "a mod can answer `tool.check` after the hook; only hooks of the managed settings come before mods",
+        "from 2.1.295 on, `onFailure: \"block\"` stops the call if the hook crashes or is missing; older versions run the call",
+        "if `MessageDisplay` is installed, a rule gets each chunk of a text alone, and cannot match across chunks",
+        "the result of a failed tool cannot be replaced; the model gets it unchanged",
+        "Claude Code ignores a settings file that is not strict JSON, or in which a known key has a wrong type",
+        "a mod can answer `tool.check` after the hook; only managed hooks have priority over mods",
     ],
 };
 

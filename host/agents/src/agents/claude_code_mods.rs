@@ -41,13 +41,13 @@ static AGENT: Agent = Agent {
         Coverage::gated("files read and written by tools", ""),
         Coverage::blind("files named in a prompt with @", "the agent reads them without a tool"),
         Coverage::gated("web pages", ""),
-        Coverage::gated("MCP tools", "but not what another mod calls with `$.mcp.call`"),
-        Coverage::gated("sub-agents", "their calls are told with `agentId`"),
-        Coverage::observed("texts of the agent", "told when the turn is over"),
+        Coverage::gated("MCP tools", "but not calls of another mod with `$.mcp.call`"),
+        Coverage::gated("sub-agents", "their calls are reported with `agentId`"),
+        Coverage::observed("texts of the agent", "reported at the end of the turn"),
     ],
     gaps: &[
-        "a mod of higher standing, or one that is loaded outside of it, may answer before it is asked",
-        "a mod that does not load is not missed by the agent: use the settings hooks beside it",
+        "a mod with a higher priority, or one loaded outside, may answer before this mod is asked",
+        "the agent does not notice if the mod fails to load: also use the settings hooks",
     ],
 };
 
@@ -141,5 +141,5 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
         FilePlan::Json { path: directory.join(settings), entries },
     ];
     Ok(Plan::new(files)
-        .step("Start Claude Code again, and see with /plugin that hookhost@hookhost is enabled and its mod is loaded."))
+        .step("Restart Claude Code, and check with /plugin that hookhost@hookhost is enabled and its mod is loaded."))
 }

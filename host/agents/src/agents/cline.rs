@@ -62,9 +62,9 @@ static AGENT: Agent = Agent {
         ),
     ],
     gaps: &[
-        "if a hook crashes, takes too long or prints no valid reply, the call runs: Cline has no setting against this",
+        "if a hook crashes, takes too long or prints no valid reply, the call runs; Cline has no setting against this",
         "a rejection ends the run; the user gets the reason, and the model does not",
-        "if several hooks of the user run at once, the extension may lose a rejection",
+        "if several hooks of the user run at the same time, the extension may lose a rejection",
         "the extension asks its user to approve a call before it runs the hook",
     ],
 };
@@ -207,7 +207,7 @@ fn neutral(_point: Option<&str>) -> Reply {
     Reply::json(&json!({ "cancel": false }))
 }
 
-/// Refuses a call that was not settled, and also a result, although that ends the run.
+/// Refuses a call without a decision, and also a result, although that ends the run.
 fn unsettled(call: &HookCall, why: &str) -> Reply {
     match call.point.as_str() {
         "PostToolUse" | "tool_result" => cancelled(why),

@@ -53,7 +53,7 @@ static AGENT: Agent = Agent {
         Coverage::gated("sub-agents", "their start is a call of `spawn_agent`"),
     ],
     gaps: &[
-        "a hook that crashes, is missing, or takes too long lets the call run: the agent has no setting against it",
+        "if a hook crashes, is missing or takes too long, the call runs; the agent has no setting against this",
         "Codex skips a hook that nobody has trusted, and `codex exec` shows no message about it",
         "in some versions, Codex did not report the calls that a program in its code mode made",
     ],
@@ -114,9 +114,9 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let user = context.directory("CODEX_HOME", ".codex").join("hooks.json");
     let path = context.path(user, ".codex/hooks.json", managed)?;
     let entries = groups(&AGENT, &["hooks"], None, |point| context.command_hook(&AGENT, point));
-    let trust = "Trust the project in Codex: it reads no hooks of a project that is not trusted";
+    let trust = "Trust the project in Codex, which reads no hooks of untrusted projects";
     Ok(Plan::new(vec![FilePlan::Json { path, entries }])
-        .step("Start Codex, type /hooks and trust the hooks of hookhost: until then Codex skips them")
+        .step("Start Codex, type /hooks and trust the hooks of hookhost; until then Codex skips them")
         .step_in(context, Scope::Project, trust))
 }
 

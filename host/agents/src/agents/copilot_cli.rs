@@ -18,7 +18,7 @@ const CONTEXT: Abilities = Abilities { adds_context: true, ..Abilities::NONE };
 /// sees the original.
 const PROMPT: Abilities = Abilities { replaces: true, rejects: true, ..CONTEXT };
 
-/// The agent shows a question to the user. Without a user, and in the cloud agent, it counts as a denial, and the model
+/// The agent shows a question to the user. Without a user, and in the cloud agent, it means a denial, and the model
 /// reads the reason.
 const BEFORE_TOOL: Abilities = Abilities { changes: true, asks: true, approves: true, ..Abilities::REJECTS };
 
@@ -66,21 +66,21 @@ static AGENT: Agent = Agent {
         HookPoint::new("Notification", EventKind::CustomEvent, Abilities::NONE).not_installed(),
     ],
     coverage: &[
-        Coverage::gated("shell commands", "what is typed into a running command is a call of its own"),
+        Coverage::gated("shell commands", "text typed into a running command is a separate call"),
         Coverage::gated("files read and written by tools", ""),
-        Coverage::gated("prompts", "the turn begins; the model reads the refusal in place of the prompt"),
+        Coverage::gated("prompts", "the turn begins, and the model reads the refusal in place of the prompt"),
         Coverage::gated("web pages", ""),
-        Coverage::gated("MCP tools", "told as calls of the server's tool"),
+        Coverage::gated("MCP tools", "reported as calls of the server's tool"),
         Coverage::gated(
             "sub-agents",
-            "the call that starts one; the built-in `general-purpose` does not tell when it starts and ends",
+            "the call that starts one; start and end of the built-in `general-purpose` are not reported",
         ),
     ],
     gaps: &[
-        "a hook that takes longer than its `timeoutSec` lets the call run, and so does an HTTP hook that is not reached",
-        "an HTTP hook before a call is skipped, with a line in the agent's log alone, unless its address is https or \
-         `COPILOT_HOOK_ALLOW_LOCALHOST=1` is set for one on this machine",
-        "a hook in a trusted project's settings with `disableAllHooks` turns off all hooks but those of the machine",
+        "if a hook takes longer than its `timeoutSec`, or an HTTP hook cannot be reached, the call runs",
+        "Copilot skips an HTTP hook before a call, and notes it only in its log, unless the address is https, or local with \
+         `COPILOT_HOOK_ALLOW_LOCALHOST=1`",
+        "`disableAllHooks` in a trusted project's settings turns off all hooks except those of the machine",
     ],
 };
 
@@ -372,7 +372,7 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
         (point.name.to_owned(), json!([hook]))
     });
     let content = json!({ "version": 1, "hooks": hooks.collect::<Map<_, _>>() });
-    let owner = "Let the file belong to root, and let nobody else write to it: Copilot ignores it otherwise.";
+    let owner = "Make root the owner of the file, and let nobody else write to it; otherwise Copilot ignores the file.";
     Ok(Plan::new(vec![FilePlan::whole_json(path, &content)]).step_in(context, Scope::Managed, owner))
 }
 

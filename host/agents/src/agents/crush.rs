@@ -42,14 +42,14 @@ static AGENT: Agent = Agent {
         Coverage::gated("shell commands", ""),
         Coverage::gated("files read and written by tools", ""),
         Coverage::gated("web pages", ""),
-        Coverage::gated("MCP tools", "the name does not tell the server from the tool"),
-        Coverage::blind("calls of sub-agents", "only the call that starts one is told"),
+        Coverage::gated("MCP tools", "the name does not separate server and tool"),
+        Coverage::blind("calls of sub-agents", "only the call that starts one is reported"),
         Coverage::blind("prompts and results of tools", "older versions have no hook point for them"),
     ],
     gaps: &[
-        "a hook that crashes, is missing, or takes too long lets the call run: the agent has no setting against it",
-        "the calls of sub-agents are not told: reject the tools `agent` and `agentic_fetch` where that counts",
-        "a plugin cannot take an argument out of a call: the call is rejected, and the reason has the changed one",
+        "if a hook crashes, is missing or takes too long, the call runs; the agent has no setting against this",
+        "Crush does not report calls of sub-agents: if this matters, reject the tools `agent` and `agentic_fetch`",
+        "a plugin cannot remove an argument: hookhost rejects the call, and the reason contains the changed call",
     ],
 };
 
@@ -118,7 +118,7 @@ fn denies(point: &str, reply: &Reply) -> bool {
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let user = (context.variable)("CRUSH_GLOBAL_CONFIG");
     let user = user.unwrap_or_else(|| context.directory("XDG_CONFIG_HOME", ".config").join("crush"));
-    let managed = Err("Crush has no hooks of the machine: install for each user or project");
+    let managed = Err("Crush has no hooks for a whole machine: install them for each user or project");
     let path = context.path(user.join("crush.json"), "crush.json", managed)?;
     let entries = elements(
         &AGENT,

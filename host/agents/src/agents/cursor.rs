@@ -60,18 +60,18 @@ static AGENT: Agent = Agent {
     ],
     coverage: &[
         Coverage::gated("shell commands", ""),
-        Coverage::gated("files read and written by tools", "writes are told at `preToolUse` alone"),
+        Coverage::gated("files read and written by tools", "writes are reported only at `preToolUse`"),
         Coverage::gated("files that Tab completion reads", ""),
-        Coverage::observed("files that Tab completion writes", "told when they are written"),
-        Coverage::gated("web pages", "told at `preToolUse` alone"),
+        Coverage::observed("files that Tab completion writes", "reported after the write"),
+        Coverage::gated("web pages", "reported only at `preToolUse`"),
         Coverage::gated("MCP tools", "the message does not name the server, only its command or address"),
-        Coverage::gated("sub-agents", "refused when they start"),
+        Coverage::gated("sub-agents", "a rule can refuse the start"),
     ],
     gaps: &[
-        "a hook that fails or is missing stops the call only where its entry has `failClosed`; entries of other people may lack it",
-        "some versions were reported not to load `hooks.json` at all: prove the hook after each update",
-        "cloud agents run the hooks of the project alone, and not all of them",
-        "a text of the agent is told after the user has seen it",
+        "a hook that fails or is missing stops the call only if its entry has `failClosed`; other entries may lack this key",
+        "users reported versions that do not load `hooks.json` at all: test the hook after each update",
+        "cloud agents run only some of the hooks of the project",
+        "texts of the agent are reported after the user has seen them",
     ],
 };
 
@@ -385,7 +385,7 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
         }
         hook
     }));
-    let trust = "Trust the workspace in Cursor: it runs a project's hooks in trusted workspaces alone.";
+    let trust = "Trust the workspace in Cursor, which runs a project's hooks only in trusted workspaces.";
     Ok(Plan::new(vec![FilePlan::Json { path, entries }]).step_in(context, Scope::Project, trust))
 }
 

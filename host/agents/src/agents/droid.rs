@@ -31,12 +31,12 @@ static AGENT: Agent = Agent {
         Coverage::gated("files read and written by tools", ""),
         Coverage::gated("web pages", ""),
         Coverage::gated("MCP tools", ""),
-        Coverage::gated("sub-agents", "the call that starts one; whether their own calls are told is not known"),
-        Coverage::observed("results of tools", "the model gets them as they are"),
+        Coverage::gated("sub-agents", "the call that starts one; it is unknown if their own calls are reported"),
+        Coverage::observed("results of tools", "the model gets them unchanged"),
     ],
     gaps: &[
-        "a hook that crashes, is missing, or takes too long lets the call run: the agent has no setting against it",
-        "a call cannot be changed without waiving the question to the user: it is rejected, and the reason has the changed call",
+        "if a hook crashes, is missing or takes too long, the call runs; the agent has no setting against this",
+        "hookhost cannot change a call without waiving the question to the user: it rejects the call, and the reason contains the changed call",
     ],
 };
 
@@ -83,8 +83,8 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
                        Policy): add `hookhost-hook droid` there, or install for a user");
     let path = context.path(".factory/hooks.json", ".factory/hooks.json", managed)?;
     let entries = groups(&AGENT, &[], Some("*"), |point| context.command_hook(&AGENT, point));
-    let step = "If the file `settings.json` beside it has hooks of yours, move them to `hooks.json`: Droid reads only one \
-                of both. Then start Droid again";
+    let step = "If `settings.json` in the same directory has hooks, move them to `hooks.json`, because Droid reads only one \
+                of the two files. Then restart Droid";
     Ok(Plan::new(vec![FilePlan::Json { path, entries }]).step(step))
 }
 

@@ -72,7 +72,7 @@ impl<'a> ConversationMessage<'a> {
     }
 
     /// Returns the event of the message at `position` of a request; `None` if rules are not asked about it. A message
-    /// with an unknown role counts as the user's.
+    /// with an unknown role is treated as the user's.
     pub(super) fn part(&self, position: usize, calls: &CallsById, positions: Vec<usize>) -> Option<MessagePart> {
         let text = self.texts.join("\n");
         if self.texts.is_empty() || matches!(self.role, "system" | "developer" | "assistant") {
@@ -142,7 +142,7 @@ pub(super) enum MessageDecision {
     Replaced(Vec<(usize, String)>),
 }
 
-/// Combines the outcomes: one refusal refuses the message. A part without an outcome was not settled, and is refused
+/// Combines the outcomes: one refusal refuses the message. A part without an outcome has no decision, and is refused
 /// as well.
 pub(super) fn decide(parts: &[MessagePart], outcomes: &[Outcome]) -> MessageDecision {
     let mut refused = Vec::new();

@@ -46,14 +46,14 @@ static AGENT: Agent = Agent {
         Coverage::gated("shell commands", ""),
         Coverage::gated("files read and written by tools", ""),
         Coverage::blind("files named in a prompt with @", "the agent reads them without a tool"),
-        Coverage::gated("web pages", "`web_fetch` has the address within a text"),
+        Coverage::gated("web pages", "`web_fetch` contains the address within a text"),
         Coverage::gated("MCP tools", "with the name of the server"),
         Coverage::gated("requests to the model", "a rule can refuse one, or answer it"),
-        Coverage::gated("sub-agents", "the call that starts one; whether their own calls are told is not known"),
+        Coverage::gated("sub-agents", "the call that starts one; it is unknown if their own calls are reported"),
     ],
     gaps: &[
-        "a hook that exits with 1, prints no JSON, or takes too long lets the call run: the agent has no setting against it",
-        "a plugin cannot take an argument out of a call: the call is rejected, and the reason has the changed one",
+        "if a hook exits with 1, prints no JSON or takes too long, the call runs; the agent has no setting against this",
+        "a plugin cannot remove an argument: hookhost rejects the call, and the reason contains the changed call",
     ],
 };
 
@@ -245,7 +245,7 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let path = context.path(".gemini/settings.json", ".gemini/settings.json", Ok(managed))?;
     let mut entries = groups(&AGENT, &["hooks"], None, |point| hook(context, &AGENT, point));
     entries.push(JsonEntry::default(&["hooksConfig", "enabled"], json!(true)));
-    let trust = "Start Gemini CLI in the project and trust its hooks: it asks, and runs none of them before";
+    let trust = "Start Gemini CLI in the project and trust its hooks when it asks; until then it runs none of them";
     Ok(Plan::new(vec![FilePlan::Json { path, entries }]).step_in(context, Scope::Project, trust))
 }
 

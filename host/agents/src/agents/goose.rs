@@ -33,14 +33,14 @@ static AGENT: Agent = Agent {
         Coverage::gated("shell commands", ""),
         Coverage::gated("files read and written by tools", ""),
         Coverage::gated("web pages", ""),
-        Coverage::gated("MCP tools", "all tools of an extension are told as `extension__tool`"),
+        Coverage::gated("MCP tools", "all tools of an extension are reported as `extension__tool`"),
         Coverage::gated("sub-agents", "the call that starts one"),
         Coverage::observed("prompts", ""),
     ],
     gaps: &[
-        "`on_failure: \"block\"` closes the gate when the hook crashes or is missing; versions up to 1.47.0 do not know it and continue",
-        "other programs that read the directory of Open Plugins run the same hooks with messages of their own",
-        "hooks are run by `sh`, which Windows does not have",
+        "`on_failure: \"block\"` stops the call if the hook crashes or is missing; versions up to 1.47.0 ignore this setting",
+        "other programs that read the directory of Open Plugins run the same hooks with their own messages",
+        "goose runs hooks with `sh`, which Windows does not have",
     ],
 };
 
@@ -157,7 +157,7 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
         FilePlan::whole_json(root.join("plugin.json"), &about),
         FilePlan::whole_json(root.join("hooks/hooks.json"), &hooks),
     ];
-    Ok(Plan::new(files).step("Start goose again: it reads its plugins when it starts."))
+    Ok(Plan::new(files).step("Restart goose to load the plugin."))
 }
 
 fn canary(command: &str, directory: &Path) -> (&'static str, Value) {

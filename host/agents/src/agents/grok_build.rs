@@ -35,14 +35,14 @@ static AGENT: Agent = Agent {
         Coverage::gated("files read and written by tools", ""),
         Coverage::gated("web pages", ""),
         Coverage::gated("MCP tools", ""),
-        Coverage::gated("sub-agents", "the call that starts one; whether their own calls are told is not known"),
+        Coverage::gated("sub-agents", "the call that starts one; it is unknown if their own calls are reported"),
         Coverage::observed("prompts", "a prompt cannot be refused"),
-        Coverage::observed("results of tools", "the model gets them as they are"),
+        Coverage::observed("results of tools", "the model gets them unchanged"),
     ],
     gaps: &[
-        "a hook that crashes, is missing, or takes too long lets the call run: the agent has no setting against it",
+        "if a hook crashes, is missing or takes too long, the call runs; the agent has no setting against this",
         "versions before 1.0.0 did not call hooks in every mode",
-        "the agent also runs the hooks of Claude Code and Cursor, in its own language: a call that two of them report is settled once",
+        "the agent also runs the hooks of Claude Code and Cursor, with its own messages: if two hooks report a call, hookhost decides on it once",
     ],
 };
 
@@ -96,13 +96,13 @@ fn denies(point: &str, reply: &Reply) -> bool {
 }
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let managed = Err("Grok Build has no hooks of the machine: install for each user or project");
+    let managed = Err("Grok Build has no hooks for a whole machine: install them for each user or project");
     let path = context.path(".grok/hooks/hookhost.json", ".grok/hooks/hookhost.json", managed)?;
     let hooks = AGENT
         .installed()
         .map(|point| (point.name.to_owned(), json!([{ "hooks": [context.command_hook(&AGENT, point)] }])));
     let content = json!({ "hooks": hooks.collect::<Map<_, _>>() });
-    let trust = "Type /hooks-trust in Grok Build: it runs no hooks of a project that is not trusted";
+    let trust = "Type /hooks-trust in Grok Build, which runs no hooks of untrusted projects";
     Ok(Plan::new(vec![FilePlan::whole_json(path, &content)]).step_in(context, Scope::Project, trust))
 }
 

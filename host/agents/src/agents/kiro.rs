@@ -36,12 +36,12 @@ static AGENT: Agent = Agent {
         Coverage::gated("files read and written by tools", ""),
         Coverage::gated("web pages", ""),
         Coverage::gated("MCP tools", "the tool is called `@server/tool`"),
-        Coverage::gated("sub-agents", "the call that starts one; whether their own calls are told is not known"),
-        Coverage::observed("results of tools", "the model gets them as they are"),
+        Coverage::gated("sub-agents", "the call that starts one; it is unknown if their own calls are reported"),
+        Coverage::observed("results of tools", "the model gets them unchanged"),
     ],
     gaps: &[
-        "a hook that crashes, is missing, or takes too long lets the call run; one version waited for ten seconds only",
-        "versions before 3.0 do not take a no to a prompt, and read hooks from the file of each agent only",
+        "if a hook crashes, is missing or takes too long, the call runs; one version waited only ten seconds",
+        "versions before 3.0 cannot refuse a prompt, and read hooks only from the file of each agent",
     ],
 };
 
@@ -80,7 +80,7 @@ fn denies(point: &str, reply: &Reply) -> bool {
 }
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let managed = Err("Kiro has no hooks of the machine: install for each user or project");
+    let managed = Err("Kiro has no hooks for a whole machine: install them for each user or project");
     let path = context.path(".kiro/hooks/hookhost.json", ".kiro/hooks/hookhost.json", managed)?;
     let hooks = AGENT.installed().map(|point| {
         json!({
@@ -91,7 +91,7 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     });
     let content = json!({ "version": "v1", "hooks": hooks.collect::<Vec<_>>() });
     Ok(Plan::new(vec![FilePlan::whole_json(path, &content)]).step(
-        "Start Kiro 3.0 (`kiro-cli --v3`, or the editor 1.0): older ones read hooks from the file of each agent only",
+        "Use Kiro 3.0 (`kiro-cli --v3`, or the editor 1.0): older versions read hooks only from the file of each agent",
     ))
 }
 

@@ -20,16 +20,16 @@ static AGENT: Agent = Agent {
     coverage: &[
         Coverage::gated("prompts", ""),
         Coverage::gated("results of tools", "when the client sends them to the model"),
-        Coverage::gated("tool calls", "the response that has one is refused as a whole, and the client gets an error"),
+        Coverage::gated("tool calls", "if a call is refused, so is the whole response; the client gets an error"),
         Coverage::gated("texts of the model", ""),
-        Coverage::blind("images, and system prompts", "they are not asked about"),
-        Coverage::blind("calls that a client makes without its model", "no gateway sees them"),
+        Coverage::blind("images, and system prompts", "the guardrail does not get them"),
+        Coverage::blind("calls that a client makes without a model", "no gateway sees them"),
     ],
     gaps: &[
-        "a client that does not use the proxy is not seen",
-        "with `unreachable_fallback: fail_open` or `fail_on_error: false` in its configuration, the proxy continues without an answer",
-        "mode `logging_only` and a guardrail without `default_on` ask about nothing, or only where a request names the guardrail",
-        "a response that streams is checked as the proxy's own settings for streams say",
+        "the proxy does not see clients that do not use it",
+        "with `unreachable_fallback: fail_open` or `fail_on_error: false` in its configuration, the proxy continues if it gets no answer",
+        "in mode `logging_only` the guardrail gets no request; without `default_on` it gets only requests that name the guardrail",
+        "the proxy's settings for streams decide how a streamed response is checked",
     ],
 };
 
@@ -163,11 +163,11 @@ fn neutral(_point: Option<&str>) -> Reply {
 #[expect(clippy::unnecessary_wraps, reason = "the other agents' plans can fail")]
 fn install(_context: &Context<'_>) -> Result<Plan, NotInstallable> {
     Ok(Plan::default()
-        .step("Run `hookhost serve --http ADDRESS` where the proxy reaches it, and note its token.")
+        .step("Run `hookhost serve --http ADDRESS` at an address that the proxy can reach, and note the token.")
         .step(
             "Add to `guardrails` in the proxy's config.yaml an entry with `guardrail_name: hookhost` and the `litellm_params` \
              `guardrail: generic_guardrail_api`, `mode: [pre_call, post_call]`, `default_on: true`, \
              `unreachable_fallback: fail_closed`, `api_base` (the address and `/litellm`) and `api_key` (the token).",
         )
-        .step("Start the proxy again."))
+        .step("Restart the proxy."))
 }

@@ -1,7 +1,8 @@
 //! OpenCode. Sources: the types of its package `@opencode-ai/plugin` 1.18.33, and messages recorded with 1.18.33.
 //!
-//! OpenCode has no hooks, and runs each file in its plugin directories in its own process: `plugins/opencode.js` asks
-//! the hook program and follows its reply. An event is the `input` and the `output` that OpenCode passes to a plugin.
+//! OpenCode has no hooks. It loads the files of its plugin directories into its own process. `plugins/opencode.js` is such
+//! a file: it calls the hook program and obeys the reply. An event is the `input` and the `output` that OpenCode passes to
+//! a plugin.
 
 use super::prelude::*;
 use crate::agents::own_plugin;
@@ -41,16 +42,16 @@ static AGENT: Agent = Agent {
         Coverage::gated("shell commands", ""),
         Coverage::gated("files read and written by tools", ""),
         Coverage::gated("web pages", ""),
-        Coverage::gated("MCP tools", "the name does not tell the server and the tool apart"),
+        Coverage::gated("MCP tools", "the name does not separate server and tool"),
         Coverage::gated("sub-agents", "the call that starts one, and the calls in its session"),
-        Coverage::blind("calls within a call of the tool `batch`", "no plugin is asked about them"),
-        Coverage::gated("texts of the agent", "the user sees a text while it streams in"),
+        Coverage::blind("calls within a call of the tool `batch`", "OpenCode does not report them"),
+        Coverage::gated("texts of the agent", "a text streams in, so the user sees it before the hook checks it"),
     ],
     gaps: &[
-        "`opencode --pure` and a plugin that was removed from its directory run the agent without any hook",
-        "plugins load when the agent's own installation of packages has ended: a machine without a registry waits for it",
-        "a refused prompt is an error of the server for the user of `opencode run`, without the reason",
-        "the second version of the plugin interface is another one",
+        "with `opencode --pure`, or without the plugin in its directory, the agent runs without any hook",
+        "plugins load after the agent has installed its packages; without access to a registry, they wait for that",
+        "if a prompt is refused, `opencode run` shows a server error without the reason",
+        "the plugin does not support version 2 of the plugin interface",
     ],
 };
 
@@ -134,11 +135,10 @@ const PLUGIN: &str = include_str!("plugins/opencode.js");
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let user = (context.variable)("OPENCODE_CONFIG_DIR");
     let user = user.unwrap_or_else(|| context.directory("XDG_CONFIG_HOME", ".config").join("opencode"));
-    let managed = Err("OpenCode loads no plugins for a whole machine: install it for each user");
+    let managed = Err("OpenCode loads no plugins for a whole machine: install the plugin for each user");
     let path = context.path(user, ".opencode", managed)?.join("plugins/hookhost.js");
     let content = file(&AGENT, context, Runtime::Node, "", PLUGIN);
-    Ok(Plan::new(vec![FilePlan::whole(path, content)])
-        .step("Start OpenCode again: it loads its plugins when it starts."))
+    Ok(Plan::new(vec![FilePlan::whole(path, content)]).step("Restart OpenCode to load the plugin."))
 }
 
 fn mcp_servers(context: &Context<'_>) -> Option<ServersFile> {

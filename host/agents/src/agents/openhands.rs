@@ -31,13 +31,13 @@ static AGENT: Agent = Agent {
         Coverage::gated("files read and written by tools", "both by `file_editor`"),
         Coverage::gated("web pages", "as calls of the browser's tools"),
         Coverage::gated("MCP tools", ""),
-        Coverage::gated("sub-agents", "the call that starts one; whether their own calls are told is not known"),
-        Coverage::observed("results of tools", "the model gets them as they are"),
+        Coverage::gated("sub-agents", "the call that starts one; it is unknown if their own calls are reported"),
+        Coverage::observed("results of tools", "the model gets them unchanged"),
     ],
     gaps: &[
-        "a hook that crashes, is missing, or takes too long lets the call run: the agent has no setting against it",
-        "only the first file that is found counts, that of the project before that of the user",
-        "a file with the outermost key `hooks` loses all other keys: move what is below it to the top",
+        "if a hook crashes, is missing or takes too long, the call runs; the agent has no setting against this",
+        "OpenHands reads only the first file that it finds: the project's, then the user's",
+        "if a file has the outermost key `hooks`, OpenHands ignores all other keys: move the content of `hooks` to the top",
     ],
 };
 
@@ -86,18 +86,18 @@ fn denies(point: &str, reply: &Reply) -> bool {
 }
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let managed = Err("OpenHands has no hooks of the machine: install for each user or project");
+    let managed = Err("OpenHands has no hooks for a whole machine: install them for each user or project");
     let path = context.path(".openhands/hooks.json", ".openhands/hooks.json", managed)?;
     let entry = |point: &HookPoint| {
         let group = json!({ "matcher": "*", "hooks": [context.command_hook(&AGENT, point)] });
         JsonEntry::element(&[&snake_case(point.name)], group)
     };
     let entries = AGENT.installed().map(entry).collect();
-    let elsewhere = "A project that has its own `.openhands/hooks.json` needs the hook there: only one counts";
+    let elsewhere = "If a project has its own `.openhands/hooks.json`, it needs the hook there, because OpenHands reads only one file";
     Ok(Plan::new(vec![FilePlan::Json { path, entries }])
         .step(
             "If `hooks.json` has the outermost key `hooks`, or names such as `PreToolUse`, write them as `pre_tool_use` at the \
-             top: OpenHands reads one spelling only",
+             top; OpenHands reads only one spelling",
         )
         .step_in(context, Scope::User, elsewhere))
 }

@@ -143,7 +143,7 @@ pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
     Reply::json(&Value::Object(reply))
 }
 
-/// Encodes the reply to a message that was not settled: a denial if the agent accepts one, otherwise a notice for the
+/// Encodes the reply to a message without a decision: a denial if the agent accepts one, otherwise a notice for the
 /// user.
 pub(super) fn fail(agent: &Agent, point: Option<&str>, why: &str) -> Reply {
     let known = point.and_then(|name| agent.point(name));

@@ -1,14 +1,14 @@
 //! pi. Sources: the types of its package `@earendil-works/pi-coding-agent` 0.87.1, its page on extensions, and messages
 //! recorded with 0.87.1.
 //!
-//! pi has no hooks, and runs each file in its extension directories in its own process: `plugins/pi.ts` asks the hook
-//! program and follows its reply. An event is one object with `type`.
+//! pi has no hooks. It loads the files of its extension directories into its own process. `plugins/pi.ts` is such a file:
+//! it calls the hook program and obeys the reply. An event is one object with `type`.
 
 use super::prelude::*;
 use crate::agents::own_plugin;
 use crate::agents::own_plugin::{PROMPT, PluginMessage, Runtime, TELLS, file};
 
-/// pi has no permissions, and asks nobody if no user is present. So hookhost never leaves a question to it.
+/// pi has no permissions, and asks nobody if no user is present. So hookhost never replies that pi has to ask the user.
 const BEFORE_TOOL: Abilities = Abilities { rejects: true, changes: true, stops: true, ..TELLS };
 
 static AGENT: Agent = Agent {
@@ -113,10 +113,10 @@ fn text(content: &Value) -> String {
 const PLUGIN: &str = include_str!("plugins/pi.ts");
 
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
-    let managed = Err("pi loads no extensions for a whole machine: install it for each user");
+    let managed = Err("pi loads no extensions for a whole machine: install the extension for each user");
     let directory = context.path(context.directory("PI_CODING_AGENT_DIR", ".pi/agent"), ".pi", managed)?;
     let path = directory.join("extensions/hookhost.ts");
     let content = file(&AGENT, context, Runtime::Node, "", PLUGIN);
     Ok(Plan::new(vec![FilePlan::whole(path, content)])
-        .step("Type /reload in pi, or start it again: it loads its extensions when it starts."))
+        .step("Type /reload in pi, or restart it, to load the extension."))
 }

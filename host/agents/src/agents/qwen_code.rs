@@ -8,7 +8,7 @@ use crate::agents::gemini_cli::hook;
 use crate::claude_shape::{self, CONTEXT, Denial, MessageKeys, PROMPT, ReplyDialect, STOP, TELLS};
 
 /// Before a call, the agent ignores `updatedInput` and a text for the model, contrary to the documentation. Without a
-/// user, a question counts as a denial, and the model reads the reason. `continue: false` stops the call and not the
+/// user, a question means a denial, and the model reads the reason. `continue: false` stops the call and not the
 /// run.
 const BEFORE_TOOL: Abilities = Abilities { asks: true, approves: true, rejects: true, ..TELLS };
 
@@ -48,13 +48,13 @@ static AGENT: Agent = Agent {
         Coverage::gated("files read and written by tools", ""),
         Coverage::gated("web pages", ""),
         Coverage::gated("MCP tools", ""),
-        Coverage::gated("sub-agents", "their calls are told with `agent_id`"),
-        Coverage::observed("results of tools", "the model gets them as they are"),
+        Coverage::gated("sub-agents", "their calls are reported with `agent_id`"),
+        Coverage::observed("results of tools", "the model gets them unchanged"),
     ],
     gaps: &[
-        "a hook that crashes, is missing, or takes too long lets the call run: the agent has no setting against it",
-        "a call cannot be changed: it is rejected, and the reason has the changed call",
-        "`disableAllHooks` in a settings file switches all hooks off",
+        "if a hook crashes, is missing or takes too long, the call runs; the agent has no setting against this",
+        "a call cannot be changed: hookhost rejects it, and the reason contains the changed call",
+        "`disableAllHooks` in a settings file turns off all hooks",
     ],
 };
 
@@ -121,7 +121,7 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
         machine_path("/etc/qwen-code/settings.json", Some("/Library/Application Support/QwenCode/settings.json"), None);
     let path = context.path(".qwen/settings.json", ".qwen/settings.json", Ok(managed))?;
     let entries = groups(&AGENT, &["hooks"], None, |point| hook(context, &AGENT, point));
-    let trust = "Trust the directory in Qwen Code: it runs no hooks of a project that is not trusted";
+    let trust = "Trust the directory in Qwen Code, which runs no hooks of untrusted projects";
     Ok(Plan::new(vec![FilePlan::Json { path, entries }]).step_in(context, Scope::Project, trust))
 }
 

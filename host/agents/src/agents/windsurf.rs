@@ -35,11 +35,11 @@ static AGENT: Agent = Agent {
         Coverage::blind("web pages", "no hook is called for them"),
         Coverage::gated("MCP tools", ""),
         Coverage::gated("prompts", ""),
-        Coverage::observed("texts of the agent", "told after the user has seen them"),
+        Coverage::observed("texts of the agent", "reported after the user has seen them"),
     ],
     gaps: &[
-        "a hook that crashes, is missing or takes too long lets the call run: nothing in Windsurf closes this",
-        "the results of tools are told without their text, but those of MCP tools",
+        "if a hook crashes, is missing or takes too long, the call runs; Windsurf has no setting against this",
+        "messages about results contain no text, except for MCP tools",
     ],
 };
 

@@ -89,7 +89,7 @@ pub(crate) fn encode(agent: &Agent, dialect: &ReplyDialect, call: &HookCall, out
     draft.finish()
 }
 
-/// Encodes the reply to a call that could not be settled.
+/// Encodes the reply to a call without a decision.
 pub(crate) fn unsettled(agent: &'static Agent, dialect: &ReplyDialect, call: &HookCall, why: &str) -> Reply {
     refuse(agent, dialect, Some(&call.point), Some(call), why)
 }
@@ -136,7 +136,7 @@ pub(crate) fn deny_if_possible(agent: &'static Agent, point: Option<&str>, denia
 }
 
 /// Returns true if an agent treats the reply as a denial. With exit code 2 the agent reads only the standard error. The
-/// part for a hook point counts only with that hook point's name.
+/// part for a hook point is used only with that hook point's name.
 pub(crate) fn denies(agent: &Agent, dialect: &ReplyDialect, point: &str, reply: &Reply) -> bool {
     let has_reason = |reason: &str| !dialect.needs_reason || !reason.trim().is_empty();
     if reply.exit == 2 {
@@ -163,7 +163,7 @@ pub(crate) fn prompts(tasks: &[Task]) -> String {
 
 /// Returns a reason that is not empty. Several agents treat an empty reason as a failed hook, and let the call run.
 pub(crate) fn nonempty_reason(why: &str) -> &str {
-    if why.trim().is_empty() { "hookhost could not settle this" } else { why }
+    if why.trim().is_empty() { "hookhost could not decide on this call" } else { why }
 }
 
 /// Returns a replacement text that is not empty. An empty text would count as no reason.
@@ -316,7 +316,7 @@ fn response(call: &HookCall) -> Option<Value> {
 pub(crate) enum StrictestReply {
     /// The agent accepts a denial.
     Deny(&'static HookPoint),
-    /// The agent's user can be told.
+    /// The agent's user can get a message.
     Notify(&'static HookPoint),
     /// Neither. This also holds at a stop, known or not, because an agent that could not stop would run for ever.
     Nothing,

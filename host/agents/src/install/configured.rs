@@ -162,7 +162,7 @@ fn of_plan(plan: &FilePlan) -> Vec<ConfiguredHook> {
 }
 
 /// Returns the hook if the file, a program, mentions the hook program. The file's text is the command, so that the text
-/// that was read is the text that counts.
+/// that was read is the text in use.
 fn of_program(path: &Path, content: String) -> Option<ConfiguredHook> {
     let run = HookCommand::Shell { shell: SHELL, command: content.clone() };
     let hook = Value::String(content);

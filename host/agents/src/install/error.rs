@@ -50,7 +50,7 @@ impl FileRefusal {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                 "check the permissions of it and of its directory, and try again"
             }
-            _ => "see what is there, and try again",
+            _ => "check the file, and try again",
         };
         Self::new(path, format!("cannot be {does} ({error})"), next)
     }

@@ -125,7 +125,7 @@ fn check_ours(
         Some(line) if is_program => format!("add the line `{line}` to it, or move it away and try again"),
         _ => "see what is in it, move it away, and try again".to_owned(),
     };
-    Err(FileRefusal::new(&file.named, "is there, and hookhost has not written it", next))
+    Err(FileRefusal::new(&file.named, "exists, and hookhost has not written it", next))
 }
 
 /// Writes a receipt with the old contents, and then the files. If a file cannot be written, the files written before

@@ -100,7 +100,7 @@ pub fn converse<T>(
     found
 }
 
-/// Starts a program in a process group of its own.
+/// Starts a program in its own process group.
 fn start(words: &[OsString], directory: &Path, variables: &[(&str, &OsStr)], stderr: Stdio) -> io::Result<Child> {
     let (program, arguments) = words.split_first().ok_or_else(|| io::Error::other("no program is named"))?;
     let mut command = Command::new(program);

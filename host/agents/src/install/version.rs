@@ -36,7 +36,7 @@ pub fn ask(program: &Path, path: &OsStr) -> Result<String, String> {
         .map_err(|error| format!("`--version` {error}"))?;
     let text = String::from_utf8_lossy(&ended.stdout);
     let errors = String::from_utf8_lossy(&ended.stderr);
-    number_in(&text).or_else(|| number_in(&errors)).ok_or_else(|| "`--version` says no version".to_owned())
+    number_in(&text).or_else(|| number_in(&errors)).ok_or_else(|| "`--version` prints no version".to_owned())
 }
 
 /// Returns the first number with a dot in a text, such as `2.1.330` in `2.1.330 (Claude Code)`.

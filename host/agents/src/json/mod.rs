@@ -16,7 +16,7 @@ use std::fmt;
 /// Maximum size of a message, in bytes: 16 MiB.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// Keys with which the JSON library marks values of its own. A reader that knows these keys takes the object for
+/// Keys with which the JSON library marks its own values. A reader that knows these keys takes the object for
 /// another value.
 const RESERVED_KEYS: &[&str] = &["$serde_json::private::RawValue", "$serde_json::private::Number"];
 
@@ -24,7 +24,7 @@ const RESERVED_KEYS: &[&str] = &["$serde_json::private::RawValue", "$serde_json:
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Objects within a message whose keys describe the message. A key that occurs twice in them is an error, because
-/// nobody can tell which value counts.
+/// it is unclear which value a reader uses.
 const ENVELOPE_KEYS: &[&str] = &["hookhost", "metadata"];
 
 /// Reads a message: one JSON object in UTF-8, nested at most 128 levels deep, without duplicate keys in an object. A
@@ -170,7 +170,7 @@ impl<'de> Visitor<'de> for KeysVisitor {
 struct BorrowedKey<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Reads any value. An object with a duplicate key is refused, because an agent and a plugin could read different
-/// values. With `ambiguities`, the duplicate is noted and the last value counts, except in an envelope.
+/// values. With `ambiguities`, the duplicate is noted and the last value is used, except in an envelope.
 struct ValueReader<'a, 'b> {
     ambiguities: &'a mut Option<&'b mut Ambiguities>,
     is_envelope: bool,
@@ -401,7 +401,7 @@ impl Fields {
     }
 
     /// Returns the arguments of a call: an object, or a string with a JSON object in it. A missing value or `null` is
-    /// returned as `null`, another string as it is. The caller checks if the tool accepts them.
+    /// returned as `null`, another string unchanged. The caller checks if the tool accepts them.
     ///
     /// # Errors
     /// If the value has another type, or is a string with JSON that cannot be read.

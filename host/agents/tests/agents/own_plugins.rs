@@ -128,7 +128,7 @@ fn calls_are_settled(found: &Value) {
     is_blocked(&found["W-deny"], "not here");
     assert_eq!(found["W-change"], json!({ "ran": { "command": "changed" } }));
     for word in BROKEN {
-        is_blocked(&found[word], "hookhost could not settle this");
+        is_blocked(&found[word], "hookhost could not decide on this call");
     }
     is_blocked(&found["W-slow"], "took too long");
 }
@@ -191,7 +191,7 @@ process.exit(0)
     assert!(found["ticks"].as_u64().unwrap() > 5, "the event loop was held up: {}", found["ticks"]);
     assert_eq!(found["prompt W-none"], json!({ "ran": ["hidden", "W-none"] }));
     is_blocked(&found["prompt W-deny"], "not here");
-    is_blocked(&found["prompt W-half"], "could not settle");
+    is_blocked(&found["prompt W-half"], "could not decide");
     assert_eq!(found["prompt W-replace"], json!({ "ran": ["hidden", "[masked]"] }));
     assert_eq!(found["prompt W-context"], json!({ "ran": ["hidden", "W-context\n\nuse pnpm"] }));
     assert_eq!(
@@ -428,7 +428,7 @@ process.exit(0)
     assert_eq!(found["prompt W-deny"], json!({ "drop": "not here" }));
     assert_eq!(found["prompt W-replace"], json!({ "entered": "[masked]" }));
     assert_eq!(found["prompt W-context"], json!({ "entered": "W-context", "context": ["use pnpm"] }));
-    assert!(found["prompt W-half"]["drop"].as_str().unwrap().contains("could not settle"));
+    assert!(found["prompt W-half"]["drop"].as_str().unwrap().contains("could not decide"));
     assert_eq!(found["after W-none"]["ref"], 1, "an unchanged result is the agent's own");
     assert_eq!(found["after W-deny"], json!({ "deny": "not here" }));
     assert_eq!(
@@ -468,7 +468,7 @@ fn a_plugin_blocks_where_the_hook_program_is_missing_unless_the_operator_chose_o
         let driver = format!("{driver}\nconsole.log(JSON.stringify(await before('ls')))\nprocess.exit(0)\n");
         let missing = bench.root.path().join("no such program").join(PROGRAM);
         let closed = bench.run(&missing, OnFailure::Deny, &driver);
-        is_blocked(&closed, "hookhost could not settle this");
+        is_blocked(&closed, "hookhost could not decide on this call");
         let open = bench.run(&missing, OnFailure::Allow, &driver);
         assert_eq!(open, json!({ "ran": { "command": "ls", "keep": 1 } }), "{agent}");
     }

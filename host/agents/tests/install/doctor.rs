@@ -79,7 +79,7 @@ fn an_agent_that_is_missing_or_of_another_version_is_reported() {
         "{newer}"
     );
     let home = installed("none");
-    assert!(said(&read_text(&home), "agent", CheckState::Unknown).contains("`--version` says no version"));
+    assert!(said(&read_text(&home), "agent", CheckState::Unknown).contains("`--version` prints no version"));
 }
 
 #[test]

@@ -10,11 +10,11 @@ Examples:
 
 Put this command into the editor's settings in place of the agent's own.";
 
-/// Proxy an agent that an editor talks to over the Agent Client Protocol; rules answer its requests for permission
+/// Run an agent behind a proxy for an editor that speaks the Agent Client Protocol; rules answer the agent's requests for permission
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct AcpArgs {
-    /// The agent's name in the log and in messages [default: made of the command]
+    /// The agent's name in the log and in messages [default: derived from the command]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
 

@@ -13,7 +13,7 @@ fn agent() -> PossibleValuesParser {
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("scope").args(["user", "project", "managed"]))]
 pub(crate) struct ScopeArgs {
-    /// Your own files, for all that you do with the agent [the default]
+    /// Your own files, which apply to all your sessions of the agent [the default]
     #[arg(long)]
     user: bool,
 
@@ -44,7 +44,7 @@ Examples:
   hookhost install claude-code --mcp
   sudo hookhost install claude-code --managed";
 
-/// Put the hook into the settings of an agent, so that your plugins count there; changes nothing else in them
+/// Put the hook into the settings of an agent, so that your plugins apply there; changes nothing else in the settings
 #[derive(Debug, Args)]
 #[command(after_help = INSTALL_EXAMPLES)]
 pub(crate) struct InstallArgs {
@@ -74,7 +74,7 @@ Examples:
   hookhost uninstall claude-code
   hookhost uninstall --all --project";
 
-/// Take the hook out of the settings of an agent; restores a file that nobody has changed since, byte for byte
+/// Remove the hook from the settings of an agent; restores a file that nobody has changed since, byte for byte
 #[derive(Debug, Args)]
 #[command(after_help = UNINSTALL_EXAMPLES)]
 pub(crate) struct UninstallArgs {
@@ -89,7 +89,7 @@ pub(crate) struct UninstallArgs {
     #[command(flatten)]
     pub(crate) scope: ScopeArgs,
 
-    /// Take the proxy away from the MCP servers in the agent's file, and leave the hook as it is
+    /// Remove the proxy from the MCP servers in the agent's file, and leave the hook as it is
     #[arg(long)]
     pub(crate) mcp: bool,
 
@@ -104,7 +104,7 @@ Examples:
   hookhost doctor claude-code --prove
   hookhost doctor --json | jq -r '.agents[].checks[] | select(.state != \"ok\") | .says'";
 
-/// Check whether the hook of an agent is installed and reached and, with --prove, denies a call
+/// Check that the hook of an agent is installed and that no file disables it; with --prove, also that it denies a call
 #[derive(Debug, Args)]
 #[command(after_help = DOCTOR_EXAMPLES)]
 pub(crate) struct DoctorArgs {
@@ -132,7 +132,7 @@ Examples:
   hookhost agents claude-code
   hookhost agents --json | jq -r '.agents[] | select(.installed == []) | .agent'";
 
-/// List the agents on this machine: state of the hook, last event, and the steps that stay blind
+/// List the agents on this machine: state of the hook, last event, and the steps that no hook sees
 #[derive(Debug, Args)]
 #[command(after_help = AGENTS_EXAMPLES)]
 pub(crate) struct AgentsArgs {

@@ -120,7 +120,7 @@ pub(crate) struct VerifyArgs {
     #[command(flatten)]
     pub(crate) log: LogArgs,
 
-    /// A head that you noted elsewhere, which must be in the log; only this shows that the log's end is missing
+    /// A head that you noted elsewhere. It must be in the log; only this shows that the end of the log is missing
     #[arg(long, value_name = "HASH")]
     pub(crate) head: Option<Digest>,
 
@@ -145,7 +145,7 @@ pub(crate) struct ReplayArgs {
     #[command(flatten)]
     pub(crate) configuration: ConfigArgs,
 
-    /// Replay also a part of a log, or a log that somebody has changed
+    /// Also replay a part of a log, or a log that somebody has changed
     #[arg(long)]
     pub(crate) unverified: bool,
 

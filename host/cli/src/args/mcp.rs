@@ -25,7 +25,7 @@ pub(crate) struct McpArgs {
     #[command(subcommand)]
     pub(crate) command: Option<McpCommand>,
 
-    /// The server's name in the names of its tools, in the configuration and in the lock file [default: made of the
+    /// The server's name in the names of its tools, in the configuration and in the lock file [default: derived from the
     /// command]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
@@ -46,7 +46,7 @@ pub(crate) struct McpArgs {
     #[arg(long, value_name = "ADDRESS", requires = "http", value_parser = address)]
     pub(crate) listen: Option<SocketAddr>,
 
-    /// The environment variable with a key that each client has to bring as `Authorization: Bearer …`
+    /// The environment variable with the key that each client must send as `Authorization: Bearer …`
     #[arg(long, value_name = "VARIABLE", requires = "listen")]
     pub(crate) client_key_variable: Option<String>,
 
@@ -58,12 +58,12 @@ pub(crate) struct McpArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
     Approve(ApproveToolsArgs),
-    /// Print rules to start with: only the tools that the server lists now, and a question about each that may do more than read
+    /// Print first rules: allow only the tools that the server lists now, and ask about each that may do more than read
     Init {
         /// The server
         server: String,
     },
-    /// Report rules that fit no tool of their server, or name an argument that none of its tools has
+    /// Report rules that match no tool of their server, or name an argument that none of its tools has
     Check,
     Interceptor(InterceptorArgs),
     /// List the servers, and the tools of each that are approved or held back
@@ -90,13 +90,13 @@ pub(crate) struct ApproveToolsArgs {
     pub(crate) yes: bool,
 }
 
-/// Answer other MCP programs that ask about their messages, on standard input and output, by the draft of MCP's interceptors
+/// Answer other MCP programs that ask about their messages, on standard input and output (draft of MCP's interceptors)
 #[derive(Debug, Args)]
 pub(crate) struct InterceptorArgs {
     #[command(flatten)]
     pub(crate) configuration: ConfigArgs,
 
-    /// The name of the server whose messages they are, in rules
+    /// The server's name in rules
     #[arg(long, value_name = "NAME")]
     pub(crate) name: String,
 }

@@ -102,7 +102,7 @@ pub(crate) struct ConfigArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Also load this plugin, an entry of the allowlist with `enabled = false`; can be repeated
+    /// Also load this plugin, whose entry of the allowlist has `enabled = false`; can be repeated
     #[arg(long = "plugin", value_name = "X.wasm")]
     pub(crate) plugins: Vec<PathBuf>,
 }
@@ -110,7 +110,7 @@ pub(crate) struct ConfigArgs {
 /// How to answer a question that a plugin asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Approve {
-    /// You are asked; without a terminal, the answer is no.
+    /// hookhost asks you. Without a terminal, the answer is no.
     #[default]
     Ask,
     /// The answer is no.
@@ -133,7 +133,7 @@ Examples:
   hookhost run --session 01a201dc-d77f-70b2-8af5-ff0ebe8cbd93 \"And now the tests\"
   hookhost run --continue \"And the docs\"";
 
-/// Run an agent on a directory; plugins subscribe to every step of it
+/// Run an agent on a directory; plugins are asked at every step
 #[derive(Debug, Args)]
 #[command(after_help = RUN_EXAMPLES)]
 pub(crate) struct RunArgs {
@@ -174,7 +174,7 @@ pub(crate) struct AgentOptions {
     #[arg(long, value_name = "NAME")]
     pub(crate) provider: Option<String>,
 
-    /// The model, by the provider's name for it
+    /// The model, as the provider calls it
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
 
@@ -206,7 +206,7 @@ pub(crate) struct AllowArgs {
     #[arg(value_name = "X.wasm")]
     pub(crate) wasm: Option<PathBuf>,
 
-    /// Its name in the allowlist [default: the file's name, with `-` for `_`]
+    /// The plugin's name in the allowlist [default: the file's name, with `-` for `_`]
     #[arg(long)]
     pub(crate) name: Option<String>,
 
@@ -218,7 +218,7 @@ pub(crate) struct AllowArgs {
     #[arg(long)]
     pub(crate) project: bool,
 
-    /// Its place in the order: lower is earlier [default: the plugin's proposal, or 100]
+    /// The plugin's place in the order; lower numbers come first [default: the plugin's proposal, or 100]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) priority: Option<i32>,
 
@@ -226,16 +226,16 @@ pub(crate) struct AllowArgs {
     #[arg(long = "entry", value_name = "LINE")]
     pub(crate) entry: Vec<String>,
 
-    /// A grant, as a line of [plugin.grants]; can be repeated. All imports are granted without it, except `model` and `http`
+    /// A grant, as a line of [plugin.grants]; can be repeated. Without this flag, the plugin gets all its imports except `model`
+    /// and `http`
     #[arg(long = "grant", value_name = "LINE")]
     pub(crate) grants: Vec<String>,
 
-    /// A key of [plugin.config]; can be repeated. The value is TOML, or else a text; a dot in the key goes
-    /// into a table
+    /// A key of [plugin.config]; can be repeated. A value that is not TOML is a text. A dot in the key leads into a table
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
 
-    /// The whole [plugin.config], as a JSON object; `--set` adds to it
+    /// The whole [plugin.config], as a JSON object; `--set` adds keys to it
     #[arg(long, value_name = "JSON")]
     pub(crate) config_json: Option<String>,
 
@@ -255,7 +255,7 @@ Examples:
   hookhost trust --list
   hookhost trust --revoke ~/src/app";
 
-/// Approve the content of a project's hookhost.toml, which counts until you approve a change
+/// Approve the content of a project's hookhost.toml; it applies until you approve a change
 #[derive(Debug, Args)]
 #[command(after_help = TRUST_EXAMPLES)]
 pub(crate) struct TrustArgs {
@@ -266,7 +266,7 @@ pub(crate) struct TrustArgs {
     #[arg(long, conflicts_with_all = ["revoke", "path", "yes"])]
     pub(crate) list: bool,
 
-    /// Take an approval back
+    /// Revoke an approval
     #[arg(long, conflicts_with = "yes")]
     pub(crate) revoke: bool,
 
@@ -281,7 +281,7 @@ Examples:
   hookhost inspect --allowed plugins/path_guard.wasm
   hookhost inspect --json plugins/path_guard.wasm | jq .events";
 
-/// Show a plugin's events, imports and make; runs nothing of it
+/// Show a plugin's events, imports and build tools, without running it
 #[derive(Debug, Args)]
 #[command(after_help = INSPECT_EXAMPLES)]
 pub(crate) struct InspectArgs {
@@ -289,11 +289,11 @@ pub(crate) struct InspectArgs {
     #[arg(value_name = "X.wasm")]
     pub(crate) wasm: PathBuf,
 
-    /// Show the limits and grants of its entry instead, with the defaults
+    /// Show the entry with its limits, grants and defaults
     #[arg(long)]
     pub(crate) allowed: bool,
 
-    /// The configuration file with its entry [default: those that count here]
+    /// The configuration file with the entry [default: the files that apply here]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
@@ -331,7 +331,7 @@ Examples:
   hookhost auth list
   hookhost auth rm groq";
 
-/// Keep keys of providers in a file that only you can read, for providers without a key in the environment
+/// Store keys of providers in a file that only you can read, for providers without a key in the environment
 #[derive(Debug, Args)]
 #[command(after_help = AUTH_EXAMPLES)]
 pub(crate) struct AuthArgs {
@@ -341,9 +341,9 @@ pub(crate) struct AuthArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuthCommand {
-    /// Keep a key, read from standard input; a terminal does not show it
+    /// Store a key, read from standard input; a terminal does not show it
     Set {
-        /// The provider, by its name for `--provider`
+        /// The provider's name, as for `--provider`
         provider: String,
     },
     /// List the providers with a key; shows no key
@@ -352,7 +352,7 @@ pub(crate) enum AuthCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Forget a key
+    /// Remove a key
     Rm {
         /// The provider
         provider: String,
@@ -381,7 +381,7 @@ Examples:
   hookhost cache
   hookhost cache --clear";
 
-/// Show the size of the compiled code that is kept, or remove it; plugins are then compiled again
+/// Show the size of the stored compiled code, or remove it; plugins are then compiled again
 #[derive(Debug, Args)]
 #[command(after_help = CACHE_EXAMPLES)]
 pub(crate) struct CacheArgs {

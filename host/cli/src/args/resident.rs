@@ -14,7 +14,7 @@ Examples:
 Agents call the small program hookhost-hook, which does the same and starts faster.
 `hookhost install` writes it into the agent's files.";
 
-/// Settle the event that an agent reports on standard input, and print the reply in the agent's own format
+/// Send an agent's event from standard input to the resident host, and print the reply in the agent's own format
 #[derive(Debug, Args)]
 #[command(after_help = HOOK_EXAMPLES)]
 pub(crate) struct HookArgs {
@@ -24,18 +24,18 @@ pub(crate) struct HookArgs {
     /// The hook point, if the message does not name it
     pub(crate) point: Option<String>,
 
-    /// The reply if nobody answers
+    /// The reply if the resident host does not answer
     #[arg(long, value_name = "HOW", default_value = "deny")]
     pub(crate) on_failure: FailureArg,
 }
 
-/// The reply if nobody answers.
+/// The reply if the resident host does not answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailureArg {
-    /// No.
+    /// A denial.
     #[default]
     Deny,
-    /// None: the agent continues.
+    /// No decision: the agent continues.
     Allow,
 }
 
@@ -55,7 +55,7 @@ Examples:
   hookhost serve --status | jq .rules
   hookhost serve --stop";
 
-/// Run the resident host, which settles the events of all your agents; hooks start one by themselves
+/// Run the resident host, which decides on the events of all your agents; hooks start it when none runs
 #[derive(Debug, Args)]
 #[command(after_help = SERVE_EXAMPLES)]
 pub(crate) struct ServeArgs {
@@ -63,23 +63,23 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) idle: Option<Duration>,
 
-    /// Also serve HTTP hooks, gateways and MCP clients at this address; they need the token in the file that is printed
+    /// Also serve HTTP hooks, gateways and MCP clients at this address. They need a token; the command prints the token's file
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) http: Option<SocketAddr>,
 
-    /// Accept requests of the Agent Control Standard at /acs that are signed with the secret in this file, without the token
+    /// Accept requests of the Agent Control Standard at /acs without the token, if they are signed with the secret in this file
     #[arg(long, value_name = "FILE", requires = "http")]
     pub(crate) acs_key: Option<PathBuf>,
 
-    /// End the resident host when the events under way are settled
+    /// End the resident host when it has decided on all pending events
     #[arg(long, conflicts_with_all = ["idle", "http", "status"])]
     pub(crate) stop: bool,
 
-    /// Print the state of the resident host, and the rules that count here, as JSON
+    /// Print the state of the resident host, and the rules that apply here, as JSON
     #[arg(long, conflicts_with_all = ["idle", "http"])]
     pub(crate) status: bool,
 
-    /// Started by a hook: prints nothing, and ends if another resident host runs
+    /// For hooks: print nothing, and end if another resident host runs
     #[arg(long, hide = true)]
     pub(crate) on_demand: bool,
 }
@@ -104,7 +104,7 @@ Examples:
   hookhost approvals yes 1f3a9c07
   hookhost approvals no 1f3a9c07 --because 'not on a Friday'";
 
-/// List the questions that no agent can show, and answer them; without an answer in time, the answer is no
+/// List the questions that an agent could not show, and answer them; without an answer in time, the answer is no
 #[derive(Debug, Args)]
 #[command(after_help = APPROVALS_EXAMPLES)]
 pub(crate) struct ApprovalsArgs {
@@ -123,12 +123,12 @@ pub(crate) enum ApprovalsCommand {
         /// The question's code, as `hookhost approvals` shows it
         code: String,
     },
-    /// Let exactly this run, once
+    /// Let exactly this call run, once
     Yes {
         /// The question's code, as `hookhost approvals` shows it
         code: String,
     },
-    /// Do not let it run
+    /// Reject the call
     No {
         /// The question's code, as `hookhost approvals` shows it
         code: String,

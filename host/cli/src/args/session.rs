@@ -32,7 +32,7 @@ Examples:
   hookhost session list 5
   hookhost session list --all --json";
 
-/// List the sessions, the last used first
+/// List the sessions, the most recently used first
 #[derive(Debug, Args)]
 #[command(after_help = LIST_EXAMPLES)]
 pub(crate) struct ListArgs {

@@ -45,7 +45,7 @@ pub(crate) fn run(args: &AgentsArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// The agent's tools that plugins are not told about.
+/// The agent's tools that plugins do not see.
 fn blind(agent: &Agent) -> Vec<&'static str> {
     let blind = agent.coverage.iter().filter(|coverage| coverage.covered == Covered::Blind);
     blind.map(|coverage| coverage.tools).collect()

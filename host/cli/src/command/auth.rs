@@ -62,14 +62,19 @@ fn set(section: &AgentSection, provider: &str) -> Result<Exit, CliError> {
     let key = typed(provider)?;
     change(|keys| keys.set(provider, &origin, &key))?;
     let origin = origin.to_string();
-    output::print(&format!("kept a key of {} for {} in {}\n", one_line(provider), one_line(&origin), file.display()))?;
+    output::print(&format!(
+        "stored a key of {} for {} in {}\n",
+        one_line(provider),
+        one_line(&origin),
+        file.display()
+    ))?;
     Ok(Exit::Done)
 }
 
 fn remove(provider: &str) -> Result<Exit, CliError> {
     configuration::keys()?;
     if !change(|keys| Ok(keys.remove(provider)))? {
-        return Err(CliError::usage(format!("no key of {provider} is kept")).advise("hookhost auth list"));
+        return Err(CliError::usage(format!("no key of {provider} is stored")).advise("hookhost auth list"));
     }
     output::print(&format!("removed the key of {}\n", one_line(provider)))?;
     Ok(Exit::Done)
@@ -98,13 +103,13 @@ fn list(section: &AgentSection, as_json: bool) -> Result<Exit, CliError> {
     }
     let mut text = String::new();
     for (provider, origin) in keys.iter() {
-        let _ = writeln!(text, "{NAME}{}{NAME:#} {DIM}kept, for {}{DIM:#}", one_line(provider), one_line(&origin));
+        let _ = writeln!(text, "{NAME}{}{NAME:#} {DIM}stored, for {}{DIM:#}", one_line(provider), one_line(&origin));
     }
     for variable in &variables {
         let _ = writeln!(text, "{NAME}{}{NAME:#} {DIM}is set in the environment{DIM:#}", one_line(variable));
     }
     if text.is_empty() {
-        text.push_str("No key is kept, and none is in the environment. To keep one: hookhost auth set PROVIDER\n");
+        text.push_str("No key is stored, and none is in the environment. To store one: hookhost auth set PROVIDER\n");
     }
     output::print(&text)?;
     Ok(Exit::Done)
@@ -125,7 +130,7 @@ fn typed(provider: &str) -> Result<String, CliError> {
         output::note("\n");
         key = line.map_err(unreadable)?;
         if key.ends_with(char::from(CTRL_C)) {
-            return Err(CliError::new(Exit::Interrupted, anyhow!("no key was kept")));
+            return Err(CliError::new(Exit::Interrupted, anyhow!("no key was stored")));
         }
     } else {
         input.take(MAX_KEY_BYTES).read_to_string(&mut key).map_err(unreadable)?;

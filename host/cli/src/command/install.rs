@@ -159,9 +159,9 @@ fn about_effect(text: &mut String, adapter: &Adapter, on_failure: OnFailure) {
     }
     agent.gaps.iter().for_each(|gap| row("gap", gap));
     let failure = match on_failure {
-        OnFailure::Deny => "a call is denied if nobody answers the hook",
+        OnFailure::Deny => "a call is denied if the hook gets no answer",
         OnFailure::Allow => {
-            "the agent continues if nobody answers the hook: your hookhost.toml says `on-failure = \"allow\"`"
+            "the agent continues if the hook gets no answer: your hookhost.toml says `on-failure = \"allow\"`"
         }
     };
     row("failure", failure);

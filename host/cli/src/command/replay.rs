@@ -1,4 +1,4 @@
-//! `hookhost replay`: settles recorded events again, and shows the outcomes that differ.
+//! `hookhost replay`: decides again on recorded events, and shows the outcomes that differ.
 
 use crate::args::ReplayArgs;
 use crate::audit_log;
@@ -111,7 +111,7 @@ fn describe(compared: &Compared) -> String {
         describe_difference(&mut text, difference, recorded, again);
     }
     for why in not_replayable {
-        let _ = writeln!(text, "    {WARNING}does not count:{WARNING:#} {}", cut(&one_line(why), SHOWN));
+        let _ = writeln!(text, "    {WARNING}not compared:{WARNING:#} {}", cut(&one_line(why), SHOWN));
     }
     text
 }

@@ -1,4 +1,4 @@
-//! `hookhost serve`: runs the resident host of this user, which settles the events of all agents.
+//! `hookhost serve`: runs the resident host of this user, which decides on the events of all agents.
 
 use crate::args::ServeArgs;
 use crate::directory_rules::UserConfigurations;

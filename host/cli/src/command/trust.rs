@@ -119,7 +119,11 @@ fn approve(store: &TrustStore, places: &UserDirectories, file: &ProjectFile, yes
         match output::confirm("Approve it?") {
             Some(true) => {}
             Some(false) => {
-                let stays = if before.is_some() { "what you approved before counts" } else { "it stays inert" };
+                let stays = if before.is_some() {
+                    "the content that you approved before stays in use"
+                } else {
+                    "it stays inert"
+                };
                 return Err(CliError::new(Exit::Rejected, anyhow!("{shown} is not approved: {stays}")));
             }
             None => {
@@ -131,7 +135,7 @@ fn approve(store: &TrustStore, places: &UserDirectories, file: &ProjectFile, yes
     store.approve(file).map_err(not_loaded)?;
     let digest = file.digest;
     output::print(&format!(
-        "{GOOD}approved{GOOD:#} {shown}\n  sha256 {digest}: it counts so until you approve a change or revoke the approval\n"
+        "{GOOD}approved{GOOD:#} {shown}\n  sha256 {digest}: this content is used until you approve a change or revoke the approval\n"
     ))?;
     Ok(Exit::Done)
 }
@@ -142,7 +146,7 @@ fn describe(file: &ProjectFile, config: &Config, sent: &[SentVariable], before: 
         let _ = writeln!(text, "  {WARNING}it has changed since you approved it{WARNING:#}");
         match &before.content {
             Some(content) => text.push_str(&difference::of_texts(content, &file.text, MAX_LINE)),
-            None => text.push_str("    (of what you approved only the digest was kept)\n"),
+            None => text.push_str("    (only the digest of the approved content was stored)\n"),
         }
         text.push_str("  as it is now:\n");
     }
@@ -207,7 +211,7 @@ fn revoke(store: &TrustStore, path: &Path) -> Result<Exit, CliError> {
 fn list(store: &TrustStore) -> Result<Exit, CliError> {
     let mut text = String::new();
     for approved in store.approved().map_err(not_loaded)? {
-        let becomes = if approved.content.is_some() { "what you approved counts" } else { "inert" };
+        let becomes = if approved.content.is_some() { "the approved content is used" } else { "inert" };
         let state = match ProjectFile::read(&approved.path) {
             Ok(file) if file.digest == approved.digest => String::new(),
             Ok(_) => format!(" (has changed since: {becomes})"),

@@ -1,4 +1,4 @@
-//! `hookhost uninstall`: takes the hook out of the settings of agents.
+//! `hookhost uninstall`: removes the hook from the settings of agents.
 
 use super::install::failed;
 use super::mcp;
@@ -20,7 +20,7 @@ use std::fmt::Write as _;
 
 pub(crate) fn run(args: &UninstallArgs) -> Result<Exit, CliError> {
     if !args.dry_run {
-        inside_agent::refuse("takes the hook out of the settings of agents")?;
+        inside_agent::refuse("removes the hook from the settings of agents")?;
     }
     if args.agents.is_empty() && !args.all {
         let stop = CliError::usage(format!("no agent is named; there are {}", names()));
@@ -103,9 +103,9 @@ fn about_file(text: &mut String, undoing: &FileUndo, is_dry: bool) {
         UndoAction::Restore(_) => ("restored", "to restore", "it is what it was before, byte for byte"),
         UndoAction::Remove => ("removed", "to remove", "it was not there before"),
         UndoAction::RemoveEntries(_) => {
-            ("changed", "to change", "somebody has changed it since, so only the entries of hookhost are taken out")
+            ("changed", "to change", "somebody has changed the file since, so only the entries of hookhost are removed")
         }
-        _ => ("left", "to leave", "somebody has changed it since: see what is in it, and remove it yourself"),
+        _ => ("left", "to leave", "somebody has changed the file since: check its content, and remove it yourself"),
     };
     let does = if is_dry { would } else { does };
     let style = if undoing.undo == UndoAction::Leave { WARNING } else { GOOD };

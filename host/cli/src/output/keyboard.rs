@@ -20,7 +20,7 @@ pub(crate) fn hide_typing() -> Option<ModeChange> {
     change(LocalModes::ECHO | LocalModes::ECHONL)
 }
 
-/// Makes each key available as it is pressed, without echo.
+/// Makes each key available at once, without echo.
 pub(crate) fn take_keys() -> Option<ModeChange> {
     change(LocalModes::ECHO | LocalModes::ICANON)
 }

@@ -78,7 +78,7 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), CliError> {
     print_exactly(&(text.map_err(anyhow::Error::new)? + "\n")).map(drop)
 }
 
-/// Writes one of several results as JSON, on a line of its own.
+/// Writes one of several results as JSON, on its own line.
 pub(crate) fn print_json_line(value: &impl Serialize) -> Result<Reader, CliError> {
     print_exactly(&(serde_json::to_string(value).map_err(anyhow::Error::new)? + "\n"))
 }

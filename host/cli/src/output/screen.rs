@@ -67,7 +67,7 @@ pub(super) fn note(text: &str) -> io::Result<()> {
     screen.write(Stream::Err, text)
 }
 
-/// Writes a question on a line of its own, and holds all output until it is [answered].
+/// Writes a question on its own line, and holds all output until it is [answered].
 pub(crate) fn ask(text: &str) {
     let mut screen = screen();
     if screen.mid_line {

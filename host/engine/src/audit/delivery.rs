@@ -1,37 +1,37 @@
-//! The record of an outcome that did not come to its agent as it was settled.
+//! The record of an outcome that did not reach its agent unchanged.
 
 use super::record::Header;
 use serde::{Deserialize, Serialize};
 
-/// An outcome did not come to its agent as it was settled: the agent cannot express it, did otherwise, or got no answer.
+/// An outcome did not reach its agent unchanged: the agent cannot express it, did otherwise, or got no answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Delivery {
-    /// The identifier of the event whose outcome it is; absent if no event was settled.
+    /// The identifier of the event whose outcome it is; absent if there was no outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The session, and when this was recorded.
     #[serde(flatten)]
     pub header: Header,
-    /// Where in the agent, by the agent's own name: `PreToolUse`.
+    /// The hook point, by the agent's own name: `PreToolUse`.
     pub point: String,
-    /// What happened.
+    /// The kind of delivery.
     pub what: DeliveryKind,
     /// The same in one sentence, without values of the event.
     pub note: String,
 }
 
-/// What happened to an outcome on its way to the agent.
+/// The fate of an outcome on its way to the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum DeliveryKind {
-    /// The agent cannot express the outcome: it was told a stricter one, or only a part.
+    /// The agent cannot express the outcome: it got a stricter one, or only a part.
     Degraded,
     /// The agent reports that a call ran with other arguments than those that were allowed.
     ChangeNotApplied,
-    /// The agent got no outcome in time. It was told no, or, where the operator chose so, nothing.
+    /// The agent got no outcome in time. The agent got a denial, or, where the operator chose so, nothing.
     Unanswered,
     /// The agent reported the event once more, and got the same outcome. No plugin was asked again.
     Repeated,

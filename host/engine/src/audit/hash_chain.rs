@@ -10,7 +10,7 @@ pub const FORMAT: u32 = 2;
 /// The value in place of a hash in the first line.
 pub(crate) const BEFORE_THE_FIRST: Digest = Digest::zero();
 
-/// One line of the log, as it is stored and exported: a JSON object without a line break, which begins with
+/// One line of the log, as stored and exported: a JSON object without a line break, which begins with
 /// `{"seq":N,"previous":"…","kind":"…"`. The hash of a line is the SHA-256 of its bytes; `previous` is that of the
 /// line before, and 64 zeros in the first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Line {
         Ok(Self { text: text.to_owned(), seq, previous })
     }
 
-    /// The line as it is stored, without its line break.
+    /// The stored line without its line break.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
@@ -82,7 +82,7 @@ impl Line {
     }
 }
 
-/// A line as it is stored.
+/// A stored line.
 #[derive(Clone, Debug)]
 pub(crate) struct Stored {
     /// The line's number, from 1, in the order of the file.
@@ -90,7 +90,7 @@ pub(crate) struct Stored {
     pub(crate) text: String,
     /// The number and the hash that are stored with it; an export has none.
     pub(crate) row: Option<(i64, Digest)>,
-    /// Whether nothing of it is missing, as far as one can see: its line break is there.
+    /// True if the line ends with a line break, so that it is probably complete.
     pub(crate) whole: bool,
 }
 

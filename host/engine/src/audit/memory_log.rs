@@ -55,7 +55,7 @@ impl MemoryLog {
         self.lines().iter().flat_map(|line| [line.text(), "\n"]).collect()
     }
 
-    /// Whether it is as it was written.
+    /// Returns the result of a verification of the log.
     #[must_use]
     pub fn verify(&self) -> Report {
         let lines: Vec<_> = self.lines().iter().enumerate().map(|(index, line)| stored(index, line)).collect();

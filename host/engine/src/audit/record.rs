@@ -1,4 +1,4 @@
-//! The records: of an event, who was asked, what each plugin answered and the outcome; and what came later.
+//! The records of the log: events with their calls and outcomes, and everything that followed.
 
 use super::delivery::Delivery;
 use super::redaction::Redacted;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
-/// One record of the log: in JSON an object in kebab-case, whose `kind` says which.
+/// One record of the log. In JSON it is an object in kebab-case, with its kind in `kind`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Record {
@@ -20,21 +20,21 @@ pub enum Record {
     Log(LogBegins),
     /// A session was opened.
     Session(Box<SessionOpened>),
-    /// An event was settled.
+    /// An event has its outcome.
     Event(Box<EventRecord>),
     /// An escalated event was answered.
     Approval(ApprovalRecord),
     /// A tool of a plugin has run.
     ToolRun(Box<ToolRun>),
-    /// Observers were given an event.
+    /// Observers got an event.
     Observed(Observed),
     /// Observers did not get events.
     Dropped(Dropped),
-    /// An outcome did not come to its agent as it was settled.
+    /// An outcome did not reach its agent unchanged.
     Delivery(Delivery),
-    /// Another configuration was taken up.
+    /// A changed configuration was loaded.
     RulesChanged(RulesChanged),
-    /// A session was closed by its agent. Without this record the agent is at work, or was cut off.
+    /// The agent closed a session. Without this record the agent still works, or was killed.
     SessionEnded(SessionEnded),
 }
 
@@ -43,39 +43,39 @@ pub enum Record {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct LogBegins {
-    /// Of the format of the records: [`super::FORMAT`].
+    /// Format of the records: [`super::FORMAT`].
     pub version: u32,
-    /// When, in milliseconds since the Unix epoch.
+    /// Time, in milliseconds since the Unix epoch.
     pub time: u64,
 }
 
-/// What each record of a session has. In JSON its keys are the record's own.
+/// The members that each record of a session has. In JSON they are members of the record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Header {
     /// The session's identifier.
     pub session: String,
-    /// When, in milliseconds since the Unix epoch. An observation has the time of its end.
+    /// Time, in milliseconds since the Unix epoch. For an observation, the time of its end.
     pub time: u64,
 }
 
 impl Header {
-    /// The header of a record of this session, made at this time.
+    /// Returns the header of a record of this session at this time.
     pub(crate) fn new(session: impl Into<String>, time: u64) -> Self {
         Self { session: session.into(), time }
     }
 }
 
-/// Most bytes of the tools of a session with their schemas, as JSON, in its opening.
+/// Maximum size of a session's tools with their schemas in its opening, as JSON, in bytes.
 pub(crate) const MAX_TOOLS_WRITTEN: usize = 1024 * 1024;
 
-/// A session, and what its events are checked against.
+/// The opening of a session, with the data against which its events are checked.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct SessionOpened {
-    /// The session, and when this was recorded.
+    /// Session and time of the record.
     #[serde(flatten)]
     pub header: Header,
     /// The agent program.
@@ -86,21 +86,21 @@ pub struct SessionOpened {
     pub workspace: String,
     /// 0 for the agent that the user talks to.
     pub depth: u32,
-    /// Whether a person was there to be asked.
+    /// True if a person could be asked.
     pub interactive: bool,
-    /// The session that started this one.
+    /// The session that started this session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// The session at the root of the tree that it is in; absent where it is the root itself.
+    /// The session at the root of the tree; absent if this session is the root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
-    /// The tools whose arguments are known.
+    /// Tools with known arguments.
     pub tools: Vec<ToolSpec>,
-    /// Those whose schemas are left out here, `{}` in their place: with them all would be larger than
-    /// 1 MiB. Events of the session are then not replayable.
+    /// Tools whose schemas are replaced by `{}`, because all schemas together would be larger than 1 MiB. Then events
+    /// of the session cannot be replayed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub without_schema: Vec<String>,
-    /// The models that a plugin may move a request to.
+    /// Models to which a plugin may move a request.
     pub models: Vec<ModelRef>,
 }
 
@@ -109,7 +109,7 @@ pub struct SessionOpened {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct SessionEnded {
-    /// The session, and when this was recorded.
+    /// Session and time of the record.
     #[serde(flatten)]
     pub header: Header,
 }
@@ -121,18 +121,18 @@ pub struct SessionEnded {
 pub struct EventRecord {
     /// The event's identifier, unique among all sessions.
     pub id: String,
-    /// The session, and when this was recorded.
+    /// Session and time of the record.
     #[serde(flatten)]
     pub header: Header,
-    /// Model calls of the session before it.
+    /// Number of model calls of the session before the event.
     pub turn: u32,
-    /// Which event.
+    /// The event.
     pub event: EventKind,
-    /// The outcome. If it is `escalated`, an [`ApprovalRecord`] follows, and says whether
-    /// the effects of the calls hold.
+    /// The outcome. If it is `escalated`, an [`ApprovalRecord`] follows, which says whether the effects of the calls
+    /// are kept.
     pub outcome: OutcomeKind,
-    /// The plugins that decided it: those that rejected, responded or asked, or failed with `on-failure = "reject"`;
-    /// `the configuration` where an `[[ask]]` rule asked.
+    /// The plugins that decided: those that rejected, responded or asked, or failed with `on-failure = "reject"`; `the
+    /// configuration` if an `[[ask]]` rule asked.
     pub by: Vec<String>,
     /// The kind of rejection, if the event was rejected or withheld.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -142,68 +142,67 @@ pub struct EventRecord {
     pub reason: Option<String>,
     /// The plugins whose changes are part of the final value, in the order of the changes.
     pub changed_by: Vec<String>,
-    /// The value as it came.
+    /// The original value.
     pub original: Box<RawValue>,
     /// The final value, if it differs from the original.
     #[serde(rename = "final", default, skip_serializing_if = "Option::is_none")]
     pub last: Option<Box<RawValue>>,
-    /// The result that a plugin gave in its place.
+    /// The result of a plugin in place of the tool's or the model's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Box<RawValue>>,
-    /// The agent's own message, where the event came from outside.
+    /// The agent's own message, if the event came from outside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<String>,
-    /// What a person is asked, and by whom.
+    /// The questions to a person, each with the plugin or layer that asks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Question>,
-    /// Where a person said yes and the plugins were asked about the value again: to which questions.
+    /// The questions to which a person said yes before the plugins were asked about the value again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_again: Option<AskedAgain>,
-    /// Questions of the configuration that nobody was asked, since a person answered them before
-    /// for the rest of the session.
+    /// Questions of the configuration that an earlier answer for the rest of the session has answered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<KeptAnswer>,
-    /// The plugin that approved the final value and so waived what the configuration would ask.
+    /// The plugin that approved the final value, and so waived questions of the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<String>,
     /// Every call of a plugin, in order.
     pub calls: Vec<CallRecord>,
-    /// Plugins that subscribe to this event and were not asked about any form of this value, since
-    /// their entry narrows them.
+    /// Plugins that subscribe to this event but were not asked about any form of the value, because their entries
+    /// exclude it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_matched: Vec<String>,
-    /// Why the verdicts cannot be reproduced from this record, a sentence each; none: they can.
+    /// Reasons why the verdicts cannot be reproduced from this record, one sentence each. Empty if they can be
+    /// reproduced.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_replayable: Vec<String>,
-    /// What the configuration keeps out of the log, by the path to the record's part:
-    /// `calls/0/verdict`. A text that was cut is the JSON that says so, as a text.
+    /// Redacted parts, by their path in the record, such as `calls/0/verdict`. A cut text is replaced by JSON that says
+    /// so, as a text.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub redacted: BTreeMap<String, Redacted>,
 }
 
-/// Why the plugins were asked about an event again: a person said yes, and rules or state had
-/// changed since the question.
+/// A second dispatch of an event: a person said yes, and rules or state had changed since the question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct AskedAgain {
     /// The identifier of the event's first record.
     pub of: String,
-    /// Rounds of questions that were answered with yes before, from 1.
+    /// Number of earlier rounds of questions that were answered with yes.
     pub round: u32,
-    /// The questions of this asking that these answers answer.
+    /// The questions of this dispatch that those answers answer.
     pub answered: Vec<Question>,
 }
 
-/// A yes that a person gave earlier in the session, about the same call and for the rest of the session.
+/// A person's earlier yes in the session, for the same call and for the rest of the session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct KeptAnswer {
-    /// The question that it answers.
+    /// The answered question.
     #[serde(flatten)]
     pub question: Question,
-    /// The identifier of the event that the person was asked about.
+    /// Identifier of the event about which the person was asked.
     pub of: String,
 }
 
@@ -212,43 +211,43 @@ pub struct KeptAnswer {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct CallRecord {
-    /// The plugin's name.
+    /// Name of the plugin.
     pub plugin: String,
-    /// What ran: the digest of a component, or the version of a native rule.
+    /// Identity of the code: the digest of a component, or the version of a native rule.
     #[serde(rename = "digest")]
     pub code: CodeId,
-    /// SHA-256 of its configuration, as JSON.
+    /// SHA-256 of the plugin's configuration, as JSON.
     pub config: Digest,
-    /// Whether its answer counts.
+    /// True if the answer has an effect.
     pub mode: Mode,
-    /// The round in which it was asked, from 1.
+    /// Round of the call, from 1.
     pub round: u32,
-    /// What it answered.
+    /// The plugin's answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Box<RawValue>>,
-    /// Why it did not.
+    /// Reason why there is no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
     /// Units of fuel used.
     pub fuel: u64,
-    /// Wall time, waiting included, in microseconds.
+    /// Wall time, including waiting, in microseconds.
     pub micros: u64,
-    /// What it learnt from outside the event.
+    /// Data that the plugin got from outside the event.
     #[serde(default, skip_serializing_if = "Inputs::is_empty")]
     pub inputs: Inputs,
-    /// The state that it wrote, where the call's writes hold.
+    /// State that the plugin wrote, if the writes of the call are kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wrote: Vec<StateWrite>,
     /// Number of writes that the record has no room for; they take effect like the others.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub wrote_dropped: u64,
-    /// What it logged.
+    /// Log lines of the plugin.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<LogLine>,
     /// Number of log lines that the record has no room for.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub log_dropped: u64,
-    /// What it found, where the call's effects hold.
+    /// Findings of the plugin, if the effects of the call are kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
 }
@@ -258,156 +257,158 @@ pub struct CallRecord {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct StateWrite {
-    /// Whose key it is.
+    /// The scope of the key.
     pub scope: Scope,
     /// The key.
     pub key: String,
-    /// What was written.
+    /// The written value.
     #[serde(flatten)]
     pub write: WrittenValue,
 }
 
-/// What was written.
+/// A written value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum WrittenValue {
-    /// A value, in place of what was there.
+    /// A value that replaces the previous one.
     Set {
         /// The value.
         value: Bytes,
-        /// When it expires, in milliseconds since the Unix epoch.
+        /// Expiry of the value, in milliseconds since the Unix epoch.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expires: Option<u64>,
     },
-    /// Nothing is there any more.
+    /// The key was deleted.
     Delete {},
-    /// A number was added to the one that was there.
+    /// A number that was added to the previous one.
     Add {
         /// The number.
         by: i64,
     },
 }
 
-/// What the approver answered about an escalated event.
+/// The approver's answer about an escalated event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct ApprovalRecord {
     /// The event's identifier.
     pub id: String,
-    /// The session, and when this was recorded.
+    /// Session and time of the record.
     #[serde(flatten)]
     pub header: Header,
-    /// Which event.
+    /// The event.
     pub event: EventKind,
-    /// The outcome of the event. `escalated` if the answer is yes and the plugins are asked again:
-    /// a further record of the event, whose `asked-again` names this one's, has the final outcome.
+    /// Outcome of the event. `escalated` if the answer is yes and the plugins are asked again; then a further record of
+    /// the event, whose `asked-again` names this record's event, has the final outcome.
     pub outcome: OutcomeKind,
-    /// What it was.
+    /// The answer.
     pub answer: Answered,
-    /// Whether the effects that the event's record lists hold from here on: state, reminders and findings.
+    /// True if the effects that the event's record lists are kept: state, reminders and findings.
     #[serde(default)]
     pub effects_hold: bool,
-    /// What the configuration keeps out of the log, as in [`EventRecord::redacted`].
+    /// Redacted parts, as in [`EventRecord::redacted`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub redacted: BTreeMap<String, Redacted>,
 }
 
 impl ApprovalRecord {
-    /// Of an answer under which no effects hold.
+    /// Creates the record of an answer under which no effects are kept.
     pub(crate) fn new(id: &str, header: Header, event: EventKind, outcome: OutcomeKind, answer: Answered) -> Self {
         Self { id: id.to_owned(), header, event, outcome, answer, effects_hold: false, redacted: BTreeMap::new() }
     }
 }
 
-/// A call of a tool that a plugin brings. The events about it have records of their own.
+/// A call of a plugin's tool. The events about it have separate records.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct ToolRun {
     /// Identifier of the call, unique among events and such calls of all sessions.
     pub id: String,
-    /// The session, and when this was recorded.
+    /// Session and time of the record.
     #[serde(flatten)]
     pub header: Header,
-    /// Model calls of the session before it.
+    /// Number of model calls of the session before the call.
     pub turn: u32,
     /// The plugin's own name for the tool.
     pub tool: String,
-    /// The arguments that it ran with.
+    /// Arguments of the call.
     pub arguments: Box<RawValue>,
-    /// What the plugin did; its `verdict` is the tool's result. With neither a verdict nor a failure it was given up.
+    /// The plugin's call; its `verdict` is the tool's result. Without a verdict and a failure, the agent stopped
+    /// waiting for it.
     pub call: CallRecord,
-    /// Why it could not be run again from this record, a sentence each; none: it could.
+    /// Reasons why the call cannot be repeated from this record, one sentence each. Empty if it can be repeated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_replayable: Vec<String>,
-    /// What the configuration keeps out of the log, as in [`EventRecord::redacted`].
+    /// Redacted parts, as in [`EventRecord::redacted`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub redacted: BTreeMap<String, Redacted>,
 }
 
-/// What observers did with an event. The event's own record was written before.
+/// The calls of observers about an event. The event's own record was written before.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Observed {
     /// The event's identifier.
     pub id: String,
-    /// The session, and when this was recorded.
+    /// Session and time of the record.
     #[serde(flatten)]
     pub header: Header,
-    /// Which event.
+    /// The event.
     pub event: EventKind,
     /// Each call, in order.
     pub calls: Vec<CallRecord>,
-    /// What the configuration keeps out of the log, as in [`EventRecord::redacted`].
+    /// Redacted parts, as in [`EventRecord::redacted`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub redacted: BTreeMap<String, Redacted>,
 }
 
-/// Events that observers did not get, since they came faster than the observers could follow, or the process ended.
+/// Events that observers did not get, because they came faster than the observers could follow, or because the process
+/// ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Dropped {
-    /// The session, and when this was recorded.
+    /// Session and time of the record.
     #[serde(flatten)]
     pub header: Header,
-    /// How many, by the event's name.
+    /// Number of events, by the event's name.
     pub events: BTreeMap<String, u64>,
 }
 
-/// A changed configuration was taken up while sessions ran. Events that had begun by then were
-/// settled under the one before.
+/// A changed configuration was loaded while sessions ran. Events that had begun before were decided under the previous
+/// one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct RulesChanged {
-    /// When, in milliseconds since the Unix epoch.
+    /// Time, in milliseconds since the Unix epoch.
     pub time: u64,
-    /// The plugins that count from then on, in chain order.
+    /// The loaded plugins from then on, in chain order.
     pub plugins: Vec<LoadedPlugin>,
 }
 
-/// A plugin that counts.
+/// A loaded plugin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct LoadedPlugin {
-    /// The plugin's name.
+    /// Name of the plugin.
     pub plugin: String,
-    /// What ran: the digest of a component, or the version of a native rule.
+    /// Identity of the code: the digest of a component, or the version of a native rule.
     #[serde(rename = "digest")]
     pub code: CodeId,
-    /// SHA-256 of its configuration, as JSON.
+    /// SHA-256 of the plugin's configuration, as JSON.
     pub config: Digest,
-    /// Whether its answers count.
+    /// Effect of the plugin's answers.
     pub mode: Mode,
 }
 
 impl EventRecord {
-    /// Of an event that nobody has been asked about yet.
+    /// Creates the record of an event before any plugin is asked.
     pub(crate) fn new(event: EventKind, original: Box<RawValue>) -> Self {
         Self {
             id: String::new(),
@@ -436,7 +437,7 @@ impl EventRecord {
 }
 
 impl Record {
-    /// The word for its kind, as in JSON.
+    /// Returns the record's kind, as in JSON.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -453,7 +454,7 @@ impl Record {
         }
     }
 
-    /// The header, if it is a record of a session.
+    /// Returns the header of a record of a session.
     #[must_use]
     pub fn header(&self) -> Option<&Header> {
         match self {
@@ -469,13 +470,13 @@ impl Record {
         }
     }
 
-    /// The session that it is of.
+    /// Returns the session of the record.
     #[must_use]
     pub fn session(&self) -> Option<&str> {
         self.header().map(|header| header.session.as_str())
     }
 
-    /// When it was made, in milliseconds since the Unix epoch.
+    /// Returns the time of the record, in milliseconds since the Unix epoch.
     #[must_use]
     pub fn time(&self) -> u64 {
         match self {
@@ -485,7 +486,7 @@ impl Record {
         }
     }
 
-    /// The event that it is about.
+    /// Returns the event of the record.
     #[must_use]
     pub fn event(&self) -> Option<EventKind> {
         match self {
@@ -502,7 +503,7 @@ impl Record {
         }
     }
 
-    /// The outcome of the event, if the record has one.
+    /// Returns the outcome of the event, if the record has one.
     #[must_use]
     pub fn outcome(&self) -> Option<OutcomeKind> {
         match self {
@@ -512,7 +513,7 @@ impl Record {
         }
     }
 
-    /// The calls of plugins in it.
+    /// Returns the calls of plugins in the record.
     #[must_use]
     pub fn calls(&self) -> &[CallRecord] {
         match self {
@@ -523,10 +524,10 @@ impl Record {
         }
     }
 
-    /// Reads a record back; what a later version of the same format has added is ignored.
+    /// Reads a record. Members that a later version of the same format has added are ignored.
     ///
     /// # Errors
-    /// If it is not a record.
+    /// If the text is not a record.
     pub fn from_json(json: &str) -> Result<Self, serde_json::Error> {
         #[derive(Deserialize)]
         struct Kind<'a> {
@@ -551,7 +552,7 @@ impl Record {
     }
 }
 
-/// JSON for a record. Contract types always have one.
+/// Serialises a part of a record. Contract types always have a JSON form.
 pub(crate) fn raw<T: Serialize + ?Sized>(value: &T) -> Box<RawValue> {
     serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }

@@ -1,4 +1,4 @@
-//! What the configuration keeps out of a record: each of its values is masked and cut on its own.
+//! Redaction of records by the configuration: each value is masked and cut separately.
 
 mod value;
 

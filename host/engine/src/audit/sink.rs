@@ -1,4 +1,4 @@
-//! Where records go beside the database: to the embedding program.
+//! Sinks: the embedding program gets records in addition to the database.
 
 /// Receives each record as the log would hold it: masked and cut as the configuration says.
 ///
@@ -31,7 +31,7 @@
 /// ```
 pub trait AuditSink: Send + Sync {
     /// Takes a record, a JSON object in one line without a line break; [`Record::from_json`](super::Record::from_json) reads it. It is called by the task
-    /// that settles the event, which waits for it: a sink that sends records over a network hands them to a task of its own.
+    /// that dispatches the event, which waits for it: a sink that sends records over a network hands them to a task of its own.
     ///
     /// # Errors
     /// One sentence on why the record cannot be taken.

@@ -1,4 +1,4 @@
-//! What becomes a line of the log.
+//! The types that become a line of the log.
 
 use super::delivery::Delivery;
 use super::record::{

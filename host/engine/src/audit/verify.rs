@@ -1,8 +1,8 @@
-//! Whether a log is as it was written.
+//! Verification: checks that nobody has changed, removed or moved a record.
 //!
-//! Each line has the hash of the one before, so a line that was changed no longer fits the next one; a number that is
-//! missing was removed, one in the wrong place was moved. What a log alone cannot show is that its end is missing: for
-//! that its head (the hash of its last line) has to be noted elsewhere.
+//! Each line contains the hash of the line before it, so a changed line does not match the next line. A missing number
+//! means a removed line, a number in the wrong place a moved line. A log alone cannot show that its end is missing; for
+//! that, its head (the hash of the last line) has to be noted elsewhere.
 
 mod order;
 
@@ -12,37 +12,37 @@ use order::Order;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Most flaws that are named one by one.
+/// Maximum number of flaws in a report.
 const MAX_FLAWS: usize = 1000;
 
-/// What verifying a log found.
+/// The result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
-    /// Lines that are there.
+    /// Number of lines.
     pub lines: u64,
-    /// The hash of the last line.
+    /// Hash of the last line.
     pub head: Option<Digest>,
-    /// What is wrong: first with the database, then with single lines, then with their order, then with the head.
+    /// The flaws: first of the database, then of single lines, then of their order, then of the head.
     pub flaws: Vec<Flaw>,
-    /// Flaws that are not named, since there are more than 1000.
+    /// Number of flaws beyond the first 1000.
     pub more_flaws: u64,
-    /// The number of the line whose hash is the head that was asked for.
+    /// Number of the line whose hash is the requested head.
     pub head_at: Option<u64>,
-    /// Whether something vouches for the content of the last line: the hash that a database has beside it, or the head
-    /// that was asked for. Beside the last line of an export there is none.
+    /// True if a hash confirms the content of the last line: the hash in the database, or the requested head. The last
+    /// line of an export has no such hash.
     pub last_is_vouched_for: bool,
-    /// The file ends in the middle of this line: its writer was cut off. The lines before are as they were.
+    /// The file ends in the middle of this line, because its writer was interrupted. The lines before are valid.
     pub cut_at: Option<u64>,
-    /// Sessions without an end, with the number of their last record: their agent is at work, or was cut off.
+    /// Sessions without an end, with the number of their last record. Their agent still works, or was killed.
     pub open_sessions: BTreeMap<String, u64>,
 }
 
-/// Something that is not as it was written.
+/// A difference from the log as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Flaw {
-    /// A record is not the one that was written.
+    /// A record was changed.
     Changed(u64),
     /// Records are missing, from the first to the last of these numbers.
     Removed(u64, u64),
@@ -50,18 +50,18 @@ pub enum Flaw {
     Moved(u64),
     /// A number occurs twice.
     Twice(u64),
-    /// The log does not begin with the record that every log begins with.
+    /// The log does not begin with the first record of every log.
     NoBeginning,
     /// This line is not a valid record.
     Unreadable {
-        /// Which line, from 1.
+        /// Number of the line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The mistake.
         problem: String,
     },
-    /// The database holds, or lacks, this beside the records; hookhost did not make it so.
+    /// The database has, or lacks, this object in addition to the records; hookhost did not make this change.
     Foreign(String),
-    /// No record has the head that was asked for: the end of the log is missing, or it was rewritten.
+    /// No record has the requested head: the end of the log is missing, or the log was rewritten.
     HeadMissing(Digest),
 }
 
@@ -86,7 +86,7 @@ impl fmt::Display for Flaw {
 }
 
 impl Report {
-    /// Whether every record is as it was written, and in its place.
+    /// Returns true if every record is unchanged and in its place.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.flaws.is_empty()
@@ -100,8 +100,8 @@ impl Report {
     }
 }
 
-/// Checks every line of a log; `foreign` is what its database holds beside, and `head` the hash of
-/// a record that must be there. In place of a report: the version of a log that is not of ours.
+/// Checks every line of a log. `foreign` lists other objects in the database; `head` is the hash of a record that must
+/// exist. Returns the version instead if the log has another format.
 ///
 /// # Errors
 /// If the lines cannot be read.

@@ -6,14 +6,14 @@ use crate::contract::Escalation;
 /// Most rounds. If plugins still disagree then, the value is rejected.
 pub(crate) const MAX_ROUNDS: u32 = 4;
 
-/// One gate event on its way through a chain.
+/// One gate event during its way through a chain.
 #[derive(Clone, Debug)]
 pub(crate) struct Gate<V, R> {
     chain: Vec<Standing>,
     value: V,
     /// Counts the changes: equal values of different versions are not the same, since somebody objected in between.
     version: u32,
-    /// Who made each version, from version 1 on.
+    /// The author of each version, from version 1 on.
     authors: Vec<usize>,
     response: Option<(usize, R)>,
     round: u32,
@@ -23,17 +23,17 @@ pub(crate) struct Gate<V, R> {
     objection: Option<Objection>,
 }
 
-/// Where a member stands.
+/// The state of a member.
 #[derive(Clone, Debug)]
 struct Standing {
     member: Member,
-    /// The version of the value that it last answered about; `None` before its first answer.
+    /// Version of the value in its last answer; `None` before its first answer.
     answered: Option<u32>,
-    /// Whether its last answer was none: a failure that does not reject, or a value it is not concerned with.
+    /// True if it gave no answer last time: a failure that does not reject, or a value that it does not match.
     is_silent: bool,
     /// Its question, until it withdraws it.
     question: Option<Escalation>,
-    /// The question in place of its last answer, where it gave none and a person decides; until it answers.
+    /// The question in place of a missing answer, if a person decides; until it answers.
     unanswered: Option<Escalation>,
     /// The version that its last answer is about, if that was `approve`.
     approved: Option<u32>,
@@ -55,7 +55,7 @@ pub(crate) enum GateResult<V, R> {
     Accepted {
         /// The value that every enforcing plugin has seen in exactly this form.
         value: V,
-        /// Who changed it, in the order of the changes.
+        /// The plugins that changed the value, in the order of the changes.
         changed_by: Vec<usize>,
         /// The result that a plugin gave in its place.
         response: Option<(usize, R)>,
@@ -66,11 +66,11 @@ pub(crate) enum GateResult<V, R> {
         /// that the configuration asks before one that may not: what it may waive is not asked.
         approved_by: Option<usize>,
     },
-    /// It may not.
+    /// The event is rejected.
     Rejected(Objection),
 }
 
-/// Who asks a person.
+/// The origin of a question to a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum QuestionOrigin {
     /// The configuration, with its `ask` rules.
@@ -104,19 +104,20 @@ impl<V: PartialEq, R> Gate<V, R> {
         }
     }
 
-    /// The value as it is now: what the next plugin is asked about.
+    /// The current value, about which the next plugin is asked.
     #[must_use]
     pub(crate) fn value(&self) -> &V {
         &self.value
     }
 
-    /// How often the value has been changed so far.
+    /// Number of changes of the value so far.
     #[must_use]
     pub(crate) fn version(&self) -> u32 {
         self.version
     }
 
-    /// Whom to ask next; `None` when the asking has ended. Until [`Gate::answer`] is called it names the same one.
+    /// Returns the next member to ask; `None` when no question is left. Until [`Gate::answer`] is called, returns the
+    /// same member.
     pub(crate) fn ask(&mut self) -> Option<Ask> {
         if self.objection.is_some() {
             return None;
@@ -223,7 +224,7 @@ impl<V: PartialEq, R> Gate<V, R> {
         }
     }
 
-    /// Whether `member` neither answered about the current value nor wrote it.
+    /// Returns true if `member` neither answered about the current value nor wrote it.
     fn has_not_seen(&self, member: usize) -> bool {
         self.chain[member].answered != Some(self.version) && self.authors.last() != Some(&member)
     }

@@ -24,12 +24,12 @@ pub(super) fn layer() -> impl Strategy<Value = Layer> {
     prop_oneof![Just(Layer::User), Just(Layer::Project), Just(Layer::Chosen)]
 }
 
-/// A refusal that can be told from others by its number.
+/// A refusal with a number that distinguishes it from others.
 pub(super) fn refusal(number: u8) -> Refusal {
     Refusal { reason: number.to_string(), code: None, retryable: false, stop: false }
 }
 
-/// A question that can be told from others by its number.
+/// A question with a number that distinguishes it from others.
 pub(super) fn question(number: u8) -> Escalation {
     Escalation { question: number.to_string(), code: None }
 }

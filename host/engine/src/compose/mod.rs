@@ -2,7 +2,7 @@
 //!
 //! Pure functions of their input: no wasm, no clock, no I/O. The three ways of composing are [`Gate`] (one value,
 //! asked about in rounds until nobody has seen it in another form), [`Transform`] (one value, handed on) and
-//! [`merge`] (tasks, concatenated). [`Consent`] says what a person's yes to the questions of a gate counts for.
+//! [`merge`] (tasks, concatenated). [`Consent`] has the effect of a person's yes to the questions of a gate.
 //! `docs/composition.md` states the rules in prose.
 
 mod consent;
@@ -27,14 +27,14 @@ use crate::contract::{Escalation, Refusal};
 /// The role of a plugin in a chain; its place in the chain is its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
-    /// `false` in audit mode: it is asked and recorded, and changes nothing.
+    /// `false` in audit mode: its answers are recorded and change nothing.
     pub(crate) enforcing: bool,
     /// In whose file its entry is, where it holds the grant `approve`: [`Layer::may_waive`] says which questions of the
     /// configuration that waives.
     pub(crate) may_approve: Option<Layer>,
 }
 
-/// What one plugin answered to a gate event, checked: a change fits the schema and the limits.
+/// One plugin's checked answer to a gate event: a change matches the schema and the limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict<V, R> {
     /// No objection.
@@ -58,19 +58,19 @@ pub(crate) enum Verdict<V, R> {
     Unanswered(Escalation),
 }
 
-/// Why an event was rejected; members are named by their index.
+/// The cause of a rejection; members are named by their index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Objection {
     /// A plugin said no.
     Verdict {
-        /// Who.
+        /// The plugin.
         by: usize,
-        /// What it said.
+        /// The refusal.
         refusal: Refusal,
     },
     /// A plugin failed, and its `on-failure` does not let the value pass.
     Failure {
-        /// Who.
+        /// The plugin.
         by: usize,
     },
     /// After [`MAX_ROUNDS`] these had still not agreed to the value.

@@ -3,10 +3,10 @@
 use super::{Member, Objection, OnFailure};
 use crate::contract::Refusal;
 
-/// What one plugin answered to a transform event.
+/// One plugin's answer to a transform event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Passage<V> {
-    /// It passes as it is.
+    /// The value passes unchanged.
     Keep,
     /// This value replaces it.
     Replace(V),
@@ -34,7 +34,7 @@ impl<V: PartialEq> Transform<V> {
         Self { members, value, changed_by: Vec::new(), next: 0, objection: None }
     }
 
-    /// The value as it is now.
+    /// The current value.
     #[must_use]
     pub(crate) fn value(&self) -> &V {
         &self.value

@@ -1,4 +1,4 @@
-//! `[[ask]]`: the tool calls that a person is asked about, even if the plugins allow them.
+//! `[[ask]]`: rules that ask a person about tool calls, even if the plugins allow them.
 
 use std::collections::BTreeSet;
 
@@ -7,62 +7,61 @@ use serde::Deserialize;
 use super::{ActionKind, Layer, Origin, ToolPattern, narrowing::Narrowing};
 use crate::contract::{Escalation, ToolCall};
 
-/// A rule that asks a person about each tool call that it matches. Rules add up: where several match, each asks, and a
-/// project's file can add some and take none away. A plugin's `approve`, with the grant of that name, waives what rules
-/// ask, of a project's plugin what rules of projects ask; it waives no question of another plugin.
+/// A rule that asks a person about each tool call that it matches. If several rules match, each asks. A project's file
+/// can add rules and cannot remove any. A plugin with the grant `approve` can waive the questions of these rules, with
+/// an entry in a project's file only those of project files; it waives no question of another plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AskRule {
-    /// `actions`: it asks about calls that do one of these; default all. An empty list is an error.
+    /// `actions`: actions of the calls; default all. An empty list is an error.
     pub actions: Option<BTreeSet<ActionKind>>,
-    /// `tools`: it asks about calls of tools that fit one of these; default all. Narrows `actions`
-    /// further. An empty list is an error, and so is a rule with neither `actions` nor `tools`:
-    /// `["*"]` is every tool.
+    /// `tools`: patterns of the tools' names; default all. With `actions`, a call must match both. An empty list is an
+    /// error, and so is a rule with neither `actions` nor `tools`: `["*"]` is every tool.
     pub tools: Option<Vec<ToolPattern>>,
-    /// `question`: what the person is asked. Default: one sentence that names the tool. An empty text is an error.
+    /// `question`: the question to the person. Default: one sentence that names the tool. An empty text is an error.
     pub question: Option<String>,
-    /// Where it is written; `None` where a program made it.
+    /// Place in the file; `None` for a rule that a program made.
     pub origin: Option<Origin>,
 }
 
 impl AskRule {
-    /// Asks about calls that do one of `actions`.
+    /// Creates a rule about calls with one of these actions.
     #[must_use]
     pub fn about_actions(actions: impl IntoIterator<Item = ActionKind>) -> Self {
         Self { actions: Some(actions.into_iter().collect()), ..Self::default() }
     }
 
-    /// Asks about calls of tools that fit one of `tools`.
+    /// Creates a rule about calls of tools that match one of these patterns.
     #[must_use]
     pub fn about_tools(tools: impl IntoIterator<Item = ToolPattern>) -> Self {
         Self { tools: Some(tools.into_iter().collect()), ..Self::default() }
     }
 
-    /// The same rule, wherever it is written.
+    /// Returns the rule without its place.
     pub(crate) fn without_origin(&self) -> Self {
         Self { origin: None, ..self.clone() }
     }
 
-    /// Whether a person is asked about this call. Also about one of a known tool whose arguments
-    /// cannot be read, where the rule asks about what such a tool does.
+    /// Returns true if the rule asks about this call. If the arguments of a known tool cannot be read, the call matches
+    /// the action of the tool.
     #[must_use]
     pub fn matches(&self, call: &ToolCall) -> bool {
         Narrowing { actions: self.actions.as_ref(), tools: self.tools.as_deref() }.admits(call)
     }
 
-    /// Whose rule it is.
+    /// Returns the layer of the rule.
     pub(crate) fn layer(&self) -> Layer {
         Layer::of(self.origin.as_ref())
     }
 
-    /// What the person is asked about this call.
+    /// Returns the question about this call.
     #[must_use]
     pub(crate) fn question_about(&self, call: &ToolCall) -> Escalation {
         let question = self.question.clone().unwrap_or_else(|| format!("May the tool {} run?", call.name));
         Escalation { question, code: None }
     }
 
-    /// The rules of the file that it breaks: each with the key that it is about, where it is about one, and why.
+    /// Returns the mistakes of the rule, each with its key if there is one, and the reason.
     pub(super) fn broken(&self) -> impl Iterator<Item = (Option<&'static str>, &'static str)> {
         const EMPTY: &str = "an empty list asks about nothing: leave the key out, or the whole rule";
         let broken = [
@@ -92,7 +91,7 @@ pub(super) struct RawAsk {
 }
 
 impl RawAsk {
-    /// The rule that these keys make, not checked.
+    /// Returns the rule with these keys, unchecked.
     pub(super) fn rule(self, origin: Origin) -> AskRule {
         AskRule { actions: self.actions, tools: self.tools, question: self.question, origin: Some(origin) }
     }

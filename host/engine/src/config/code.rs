@@ -1,4 +1,4 @@
-//! What an entry loads: a file, bytes of the program, or a rule of the program itself.
+//! The code of an entry: a file, bytes of the program, or a rule of the program itself.
 
 use super::Digest;
 use crate::native::Rule;
@@ -93,7 +93,7 @@ impl Code {
     }
 }
 
-/// Where it is from: a path, or a word for what a program holds.
+/// Shows the origin: a path, or a word for code that the program holds.
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -126,7 +126,7 @@ impl ComponentBytes {
     }
 }
 
-/// What the bytes of a compiled component begin with; the digest of the component comes next.
+/// The first bytes of a compiled component; the digest of the component follows.
 const COMPILED: &[u8; 18] = b"hookhost compiled\n";
 
 /// Bytes before the code.

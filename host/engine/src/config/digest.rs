@@ -27,7 +27,7 @@ impl Digest {
     /// The digest of a file's content, read in pieces.
     ///
     /// # Errors
-    /// Where the file cannot be opened or read, or is not a regular one.
+    /// If the file cannot be opened or read, or is not a regular file.
     pub fn of_file(path: &Path) -> io::Result<Self> {
         let mut hasher = Sha256::new();
         let mut file = files::open(path, Guard::Anybodys, Links::Followed)?;

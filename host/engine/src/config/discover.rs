@@ -1,10 +1,9 @@
-//! Which files count: the user's own, and those of the project that the user has approved.
+//! The configuration files that apply: the user's own file, and the project files that the user has approved.
 //!
-//! A project's files are the `hookhost.toml` of the working directory and of every directory above
-//! it. Each is inert until the user has approved its exact content, and an inert one is not even
-//! parsed; all that are approved count, outermost first, so that neither an inert nor an approved
-//! file further down takes away a rule from further up. What was approved counts as it was
-//! approved, even if the file changes. A file counts by where it lies: a link counts for nothing.
+//! A project's files are the `hookhost.toml` of the working directory and of every directory above it. hookhost does
+//! not even parse a file before the user has approved its exact content. All approved files apply, outermost first, so
+//! no file further down removes a rule from further up. The approved content stays in use, even if the file changes. A
+//! file is used only at its own path; a symbolic link is ignored.
 
 use std::{
     collections::BTreeMap,
@@ -17,50 +16,50 @@ use super::trust::{Approved, TrustStore};
 use super::{Config, ConfigError, Digest, Entry, Layer, file, paths::canonical};
 use crate::files::Guard;
 
-/// What [`Config::discover`] finds.
+/// The result of [`Config::discover`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Discovered {
-    /// What counts.
+    /// The configuration that applies.
     pub config: Config,
-    /// Project files that do not, nearest first: to be announced, with `hookhost trust`.
+    /// Project files that are not used, nearest first. The caller should announce them, with `hookhost trust`.
     pub inert: Vec<InertFile>,
-    /// Project files that are not what the user approved, nearest first: what was approved counts in their place. To be
-    /// announced, with `hookhost trust`.
+    /// Project files that differ from their approved content, nearest first. The approved content applies. The caller
+    /// should announce these files, with `hookhost trust`.
     pub changes: Vec<UnapprovedChange>,
 }
 
 impl From<Config> for Discovered {
-    /// This configuration, beside which nothing was looked for.
+    /// Returns only this configuration, without a search for files.
     fn from(config: Config) -> Self {
         Self { config, inert: Vec::new(), changes: Vec::new() }
     }
 }
 
-/// A project's file whose approved content counts, since the file itself has another one or is not there.
+/// A project's file whose approved content applies, because the file has other content or does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnapprovedChange {
-    /// Where the file was when it was approved.
+    /// Path of the file when it was approved.
     pub path: PathBuf,
-    /// The digest of the content that counts.
+    /// Digest of the content that applies.
     pub approved: Digest,
-    /// What is there now.
+    /// State of the file now.
     pub found: Found,
 }
 
-/// What is in the place of an approved file.
+/// State of an approved file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Found {
-    /// A file with another content.
+    /// The file has other content.
     Changed {
-        /// Its digest.
+        /// Digest of that content.
         digest: Digest,
     },
-    /// Nothing.
+    /// There is no file.
     Nothing,
-    /// Something that cannot be read; the text says why.
+    /// The file cannot be read, for this reason.
     Unreadable(String),
 }
 
@@ -72,36 +71,36 @@ impl fmt::Display for UnapprovedChange {
             Found::Nothing => write!(f, "{path} is gone since you approved it"),
             Found::Unreadable(why) => write!(f, "{path} cannot be read since you approved it ({why})"),
         }?;
-        f.write_str(": what you approved counts until you approve the change or revoke the approval")
+        f.write_str(": the approved content is used until you approve the change or revoke the approval")
     }
 }
 
-/// A project's file that does not count.
+/// A project's file that is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InertFile {
-    /// The file, symbolic links resolved where that is possible.
+    /// Path of the file, with symbolic links resolved if possible.
     pub path: PathBuf,
-    /// What it holds; `None` where it cannot be read.
+    /// Content of the file; `None` if it cannot be read.
     pub digest: Option<Digest>,
-    /// Why it does not count.
+    /// Reason why the file is not used.
     pub why: Inert,
 }
 
-/// Why a project's file does not count.
+/// Reason why a project's file is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Inert {
     /// The user has approved no content of this file.
     NeverApproved,
-    /// It is a symbolic link, and a project's file counts by where it lies.
+    /// The file is a symbolic link.
     Link,
-    /// It is not what the user approved, or is gone, and an earlier version kept only the digest of that.
+    /// The file differs from the approved content or does not exist, and an earlier version stored only the digest.
     Lost {
-        /// The digest of what the user approved.
+        /// Digest of the approved content.
         approved: Digest,
     },
-    /// It cannot be read; the text says why.
+    /// The file cannot be read, for this reason.
     Unreadable(String),
 }
 
@@ -109,44 +108,43 @@ impl fmt::Display for InertFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path.display();
         match &self.why {
-            Inert::NeverApproved => write!(f, "{path} does not count: you have not approved it"),
+            Inert::NeverApproved => write!(f, "{path} is not used: you have not approved it"),
             Inert::Link => write!(
                 f,
-                "{path} does not count: it is a symbolic link, and a project's file counts by where it lies; put the file \
-                 itself there, and approve it there"
+                "{path} is not used: it is a symbolic link, and hookhost uses a project's file only at its own path; put the \
+                 file itself there, and approve it there"
             ),
             Inert::Lost { .. } => write!(
                 f,
-                "{path} does not count: it is not what you approved any more, and an earlier hookhost kept only the digest \
+                "{path} is not used: it is not what you approved any more, and an earlier hookhost kept only the digest \
                  of that; approve it again, put the old content back, or revoke the approval"
             ),
-            Inert::Unreadable(why) => write!(f, "{path} does not count: {why}"),
+            Inert::Unreadable(why) => write!(f, "{path} is not used: {why}"),
         }
     }
 }
 
 impl Config {
-    /// Reads the one file that the user named; it counts alone.
+    /// Reads only the file that the user named.
     ///
     /// # Errors
-    /// [`ConfigError::Io`], [`ConfigError::Refused`] or [`ConfigError::Unreadable`] where it cannot be read or others
-    /// than the user and root can have written it, and as [`Config::parse`].
+    /// [`ConfigError::Io`], [`ConfigError::Refused`] or [`ConfigError::Unreadable`] if the file cannot be read, or if
+    /// anyone except the user and root can have written it; and the errors of [`Config::parse`].
     pub fn open(path: &Path, places: &UserDirectories, sections: &[&str]) -> Result<Self, ConfigError> {
         let file = ProjectFile::read_through_links(path, Guard::OnlyMineToWrite)?;
         let parsed = file::parse(&file.text, &places.source(file.path, Layer::Chosen), sections);
         Self::add_up(vec![parsed], canonical)
     }
 
-    /// Reads the user's own file, if there is one, and what the user has approved of the files of
-    /// the project that `cwd` is in, and adds them up. A project's file can add entries and keys;
-    /// it cannot loosen a setting, reuse a name, name a file that has an entry, or give a key that
-    /// is given already.
+    /// Reads the user's own file, if there is one, and the approved content of the project files above `cwd`, and
+    /// combines them. A project's file can add entries and keys. It cannot loosen a setting, reuse a name, name a file
+    /// that already has an entry, or repeat a key.
     ///
     /// # Errors
-    /// [`ConfigError::Invalid`] with all that is wrong in the files that count; [`ConfigError::Io`],
-    /// [`ConfigError::Refused`] or [`ConfigError::Unreadable`] where the user's own cannot be read or others
-    /// can have written it; [`ConfigError::TrustStore`] where it is not known what is approved;
-    /// [`ConfigError::Entry`] where a directory that a project grants is a link out of the project.
+    /// [`ConfigError::Invalid`] with all mistakes in the files that apply; [`ConfigError::Io`],
+    /// [`ConfigError::Refused`] or [`ConfigError::Unreadable`] if the user's own file cannot be read or others can have
+    /// written it; [`ConfigError::TrustStore`] if the approvals cannot be read; [`ConfigError::Entry`] if a directory
+    /// that a project grants is a link out of the project.
     pub fn discover(cwd: &Path, places: &UserDirectories, sections: &[&str]) -> Result<Discovered, ConfigError> {
         let mut counting = Vec::new();
         let user_file = places.user_file();
@@ -167,11 +165,11 @@ impl Config {
 /// The files of a project.
 #[derive(Default)]
 struct Project {
-    /// What counts, outermost first.
+    /// Files that apply, outermost first.
     approved: Vec<ProjectFile>,
-    /// Those that do not count, nearest first.
+    /// Files that are not used, nearest first.
     inert: Vec<InertFile>,
-    /// Those that are not what counts in their place, nearest first.
+    /// Files that differ from their approved content, nearest first.
     changes: Vec<UnapprovedChange>,
 }
 
@@ -223,7 +221,7 @@ impl Project {
     }
 }
 
-/// Why a file cannot be read, without its path.
+/// Returns the reason why a file cannot be read, without its path.
 fn why(error: &ConfigError) -> String {
     match error {
         ConfigError::Io { source, .. } => source.to_string(),
@@ -234,9 +232,8 @@ fn why(error: &ConfigError) -> String {
     }
 }
 
-/// A directory that a project's file grants by a path inside of the project lies inside of it: what
-/// was approved is the path, and a link that comes into its place with the next change of the
-/// project must not lead elsewhere.
+/// Checks that a directory that a project's file grants by a path inside the project is inside the project. The user
+/// approved the path, so a link that a later change of the project puts there must not lead elsewhere.
 fn directories_stay_in_the_project(entry: &Entry) -> Result<(), ConfigError> {
     let Some(origin) = entry.origin.as_ref().filter(|origin| origin.layer == Layer::Project) else { return Ok(()) };
     let Some(project) = origin.file.parent() else { return Ok(()) };

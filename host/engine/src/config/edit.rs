@@ -1,8 +1,7 @@
 //! Writing an entry into a configuration file.
 //!
-//! Everything else in the file stays byte for byte as it is: a new entry is appended, a new digest
-//! takes the place of the old one's text. What would be written is checked like any configuration
-//! first, and the file is replaced whole.
+//! All other bytes of the file stay unchanged: a new entry is appended, and a new digest replaces the old one. The new
+//! text is checked like any configuration first; then the whole file is replaced.
 
 use std::{
     fs,
@@ -20,48 +19,47 @@ use super::{
 };
 use crate::files::{self, Guard, Lock, NewFile};
 
-/// What [`allow`] did.
+/// The result of [`allow`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Edited {
-    /// The configuration file, symbolic links resolved.
+    /// Path of the configuration file, with symbolic links resolved.
     pub file: PathBuf,
-    /// The line of the entry's `[[plugin]]`, from 1.
+    /// Line of the entry's `[[plugin]]`, from 1.
     pub line: usize,
-    /// The entry's text: what was appended, or the new digest's line.
+    /// Text of the entry: the appended text, or the line with the new digest.
     pub text: String,
-    /// What was done.
+    /// The change.
     pub change: Change,
-    /// The digest of the configuration file before; `None` where there was none.
+    /// Digest of the configuration file before; `None` if there was no file.
     pub before: Option<Digest>,
-    /// The digest of the configuration file now. A project's file is inert with it, until it is approved: see
+    /// Digest of the configuration file now. A project's file with this content is not used until it is approved: see
     /// [`TrustStore::renew`](super::trust::TrustStore::renew).
     pub after: Digest,
 }
 
-/// What happened to the configuration file.
+/// The change of a configuration file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change {
     /// A new entry, at the end of the file.
     Added,
-    /// An entry of the same name and path has the new digest, and is otherwise as it was.
+    /// The entry with the same name and path has the new digest, and is otherwise unchanged.
     DigestUpdated {
-        /// The digest that it had.
+        /// The previous digest.
         from: Digest,
     },
-    /// The entry was there already, with that digest.
+    /// The entry with this digest existed already.
     Unchanged,
 }
 
-/// Writes `entry` into the configuration file `file`, which is made if it does not exist. Where an
-/// entry of the same name and path is there, only its digest is changed, and its limits, grants and
-/// configuration stay what they are. `sections` as in [`Config::parse`].
+/// Writes `entry` into the configuration file `file`, and creates the file if it does not exist. If an entry with the
+/// same name and path exists, changes only its digest. `sections` as in [`Config::parse`].
 ///
 /// # Errors
-/// [`ConfigError::Invalid`] where the file is wrong as it is; [`ConfigError::Entry`] where another entry has
-/// the name or the path, or the entry breaks a rule; [`ConfigError::Io`] where the file cannot be read or
-/// written. In all of them the file is as it was.
+/// [`ConfigError::Invalid`] if the file already has mistakes; [`ConfigError::Entry`] if another entry has the name or
+/// the path, or the entry breaks a rule; [`ConfigError::Io`] if the file cannot be read or written. After any error the
+/// file is unchanged.
 pub fn allow(file: &Path, entry: &Entry, places: &UserDirectories, sections: &[&str]) -> Result<Edited, ConfigError> {
     let refused =
         || ConfigError::Entry { name: entry.name.clone(), why: "a configuration file can name files only".to_owned() };
@@ -96,14 +94,15 @@ pub fn allow(file: &Path, entry: &Entry, places: &UserDirectories, sections: &[&
     Ok(Edited { file: path, line, text: edit.text, change: edit.change, before, after })
 }
 
-/// The full path of a file that does not exist yet, its directory being made.
+/// Returns the full path of a file that does not exist yet, and creates its directory.
 fn new_file(file: &Path) -> Result<PathBuf, ConfigError> {
     let file = std::path::absolute(file).map_err(ConfigError::io("write", file))?;
     fs::create_dir_all(directory_of(&file)).map_err(ConfigError::io("make", directory_of(&file)))?;
     without_links(&file)
 }
 
-/// The absolute path, its directory without symbolic links: so it is seen whether it lies in a given directory.
+/// Returns the absolute path, with symbolic links of the directory resolved, so that callers can check if it is inside
+/// a given directory.
 fn without_links(file: &Path) -> Result<PathBuf, ConfigError> {
     let file = std::path::absolute(file).map_err(ConfigError::io("find", file))?;
     Ok(match file.file_name() {
@@ -112,7 +111,8 @@ fn without_links(file: &Path) -> Result<PathBuf, ConfigError> {
     })
 }
 
-/// The entry of the same name and path, with its digest, if there is one; one that shares only one of them is in the way.
+/// Returns the entry with the same name and path, with its digest, if there is one. An entry that shares only one of
+/// both is an error.
 fn conflict<'a>(
     entries: &'a [PlacedEntry],
     name: &str,
@@ -134,7 +134,7 @@ fn conflict<'a>(
     Ok(None)
 }
 
-/// The file's new text.
+/// The new text of the file.
 struct Edit {
     new: String,
     text: String,
@@ -170,7 +170,7 @@ impl Edit {
     }
 }
 
-/// The line around that byte.
+/// Returns the line that contains this byte.
 fn line_of(text: &str, at: usize) -> String {
     let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
     text[start..].lines().next().unwrap_or("").to_owned()

@@ -1,4 +1,4 @@
-//! One plugin of the allowlist, checked.
+//! One checked plugin of the allowlist.
 
 use std::{
     borrow::Cow,
@@ -16,7 +16,7 @@ use crate::contract::{EventKind, Stop};
 use crate::failure_policy::OnFailure;
 use crate::native::Rule;
 
-/// One plugin that may load, and all that the operator says about it.
+/// One plugin that may load, with all its settings.
 ///
 /// ```
 /// use hookhost::config::{Entry, OnFailure};
@@ -33,43 +33,42 @@ use crate::native::Rule;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Entry {
-    /// `name`: unique in the allowlist; 1 to 64 of `A–Z a–z 0–9 . _ -`, the first a letter or digit. It is what people
-    /// see, and the second key of the chain's order.
+    /// `name`: unique in the allowlist; 1 to 64 of `A–Z a–z 0–9 . _ -`, the first a letter or digit. Messages show it,
+    /// and it is the second key of the chain's order.
     pub name: String,
-    /// `path` and `sha256`, or what the program holds.
+    /// `path` and `sha256`, or the code that the program holds.
     pub code: Code,
-    /// `priority`: lower is asked first; any 32-bit number, default 100.
+    /// `priority`: the plugin with the lower number is asked first; any 32-bit number, default 100.
     pub priority: i32,
-    /// `enabled`: whether it loads without being named on the command line; default `true`.
+    /// `enabled`: `false` loads the plugin only if the command line names it; default `true`.
     pub enabled: bool,
-    /// `events`: of those that the component exports, the ones it subscribes to; default all. An
-    /// empty list is an error.
+    /// `events`: the exported events to which the plugin subscribes; default all. An empty list is an error.
     pub events: Option<BTreeSet<EventKind>>,
-    /// `actions`: of tool calls, it gets only those that do one of these; default all. An empty list is an error.
+    /// `actions`: the plugin gets only tool calls with one of these actions; default all. An empty list is an error.
     pub actions: Option<BTreeSet<ActionKind>>,
-    /// `tools`: of tool calls, it gets only those of tools that fit one of these; default all.
-    /// Narrows `actions` further. An empty list is an error.
+    /// `tools`: the plugin gets only calls of tools that match one of these patterns; default all. With `actions`, a
+    /// call must match both. An empty list is an error.
     pub tools: Option<Vec<ToolPattern>>,
-    /// `mode`: whether its verdicts count; default [`Mode::Enforce`].
+    /// `mode`: effect of the verdicts; default [`Mode::Enforce`].
     pub mode: Mode,
-    /// `on-failure`: what replaces a verdict that it failed to give. `None`: reject on gates and transforms, skip on
-    /// all others.
+    /// `on-failure`: the decision in place of a missing verdict. `None`: reject on gates and transforms, skip on all
+    /// other events.
     pub on_failure: Option<OnFailure>,
-    /// `stop`: what a refusal of its with `stop` ends; default [`Stop::Run`].
+    /// `stop`: the scope of the plugin's refusals with `stop`; default [`Stop::Run`].
     pub stop: Stop,
-    /// `[plugin.limits]`: what one call may use up.
+    /// `[plugin.limits]`: the limits of one call.
     pub limits: Limits,
-    /// `[plugin.grants]`: the capabilities it gets; default none.
+    /// `[plugin.grants]`: the granted capabilities; default none.
     pub grants: Grants,
-    /// `[plugin.config]`: handed to `setup.configure` as JSON. Dates and times become strings; a number that JSON does
+    /// `[plugin.config]`: passed to `setup.configure` as JSON. Dates and times become strings; a number that JSON does
     /// not have (`nan`, `inf`) is an error.
     pub config: serde_json::Map<String, serde_json::Value>,
-    /// Where it is written; `None` where a program made it.
+    /// Place in the file; `None` for an entry that a program made.
     pub origin: Option<Origin>,
 }
 
 impl Entry {
-    /// An entry with every default for the component in a file, of which only the content with this digest may load.
+    /// Returns an entry with default values for the component in a file. Only the content with this digest may load.
     #[must_use]
     pub fn new(name: impl Into<String>, path: impl Into<PathBuf>, digest: Digest) -> Self {
         Self::of(name, Code::File { path: path.into(), digest })
@@ -94,7 +93,7 @@ impl Entry {
         }
     }
 
-    /// An entry with every default for the component in a file. What the file contains now is what may load.
+    /// Returns an entry with default values for the component in a file. Only the file's present content may load.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -104,57 +103,58 @@ impl Entry {
         Ok(Self::new(name, path, digest))
     }
 
-    /// An entry with every default for a component that the program holds:
+    /// Returns an entry with default values for a component that the program holds:
     /// `Entry::from_bytes("guard", include_bytes!("guard.wasm"))`.
     #[must_use]
     pub fn from_bytes(name: impl Into<String>, component: impl Into<Cow<'static, [u8]>>) -> Self {
         Self::of(name, Code::Bytes(ComponentBytes::new(component)))
     }
 
-    /// An entry with every default for a component that was compiled ahead. No configuration file can name one.
+    /// Returns an entry with default values for a component that was compiled ahead. No configuration file can name
+    /// such a component.
     #[must_use]
     pub fn from_compiled(name: impl Into<String>, component: CompiledComponent) -> Self {
         Self::of(name, Code::Compiled(component))
     }
 
-    /// An entry with every default for a rule of the program itself. Of the limits, `input`, `deadline`, `log` and
-    /// `capability-calls` hold for it; of the grants, it can have `state`, `transcript`, `approve` and `audit`.
+    /// Returns an entry with default values for a rule of the program itself. Of the limits, `input`, `deadline`, `log`
+    /// and `capability-calls` apply to it; of the grants, it can have `state`, `transcript`, `approve` and `audit`.
     #[must_use]
     pub fn from_rule(name: impl Into<String>, rule: Rule) -> Self {
         Self::of(name, Code::Native(rule))
     }
 
-    /// The same with a value of its configuration: `entry.with("protected", ["infra/**"])`.
+    /// Sets a value of the configuration: `entry.with("protected", ["infra/**"])`.
     #[must_use]
     pub fn with(mut self, key: impl Into<String>, value: impl Into<serde_json::Value>) -> Self {
         self.config.insert(key.into(), value.into());
         self
     }
 
-    /// The priority of an entry that gives none.
+    /// Priority of an entry without one.
     pub(super) const DEFAULT_PRIORITY: i32 = 100;
 
-    /// Whether two entries differ in nothing but where in the files of one layer they are written.
+    /// Returns true if two entries differ at most in their place within the files of one layer.
     pub(crate) fn says_the_same(&self, other: &Self) -> bool {
         let layer = |entry: &Self| Layer::of(entry.origin.as_ref());
         layer(self) == layer(other) && Self { origin: None, ..self.clone() } == Self { origin: None, ..other.clone() }
     }
 
-    /// The tool calls that it gets.
+    /// Returns the selection of tool calls that the plugin gets.
     pub(crate) fn narrowing(&self) -> Narrowing<'_> {
         Narrowing { actions: self.actions.as_ref(), tools: self.tools.as_deref() }
     }
 }
 
-/// Where an entry is written.
+/// The place of an entry in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Origin {
     /// The file.
     pub file: PathBuf,
-    /// The line of its `[[plugin]]`, from 1.
+    /// Line of the entry's `[[plugin]]`, from 1.
     pub line: usize,
-    /// Whose file that is.
+    /// Layer of the file.
     pub layer: Layer,
 }
 
@@ -172,47 +172,47 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Whose file an entry or a setting is written in.
+/// The origin of a configuration file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Layer {
-    /// The user's own, for all projects.
+    /// The user's own file, for all projects.
     User,
-    /// A project's, which the user has approved.
+    /// A project's file, which the user has approved.
     Project,
-    /// Named by the user, with `--config`; it counts alone.
+    /// The file that the user named with `--config`, which is used alone.
     Chosen,
 }
 
 impl Layer {
-    /// Whether an `approve` of a plugin whose entry is in this layer's file waives what an
-    /// `[[ask]]` of `asking` asks: a project's waives what projects ask, and nothing that the user
-    /// wrote. What the file that `--config` names says, and what a program made, is the user's.
+    /// Returns true if an `approve` of a plugin with an entry in this layer waives the question of an `[[ask]]` in the
+    /// layer `asking`. A project's plugin waives only questions of projects. The file of `--config`, and everything
+    /// that a program made, has the rights of the user's file.
     pub(crate) fn may_waive(self, asking: Self) -> bool {
         self != Self::Project || asking == Self::Project
     }
 
-    /// The layer of what is written there; of what a program made, [`Chosen`](Self::Chosen).
+    /// Returns the layer of a place; [`Chosen`](Self::Chosen) for everything that a program made.
     pub(crate) fn of(origin: Option<&Origin>) -> Self {
         origin.map_or(Self::Chosen, |origin| origin.layer)
     }
 }
 
-/// Whether a plugin's verdicts count.
+/// The effect of a plugin's verdicts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Mode {
-    /// They count.
+    /// Verdicts have their effect.
     #[default]
     Enforce,
-    /// They are recorded and change nothing.
+    /// Verdicts are recorded and change nothing.
     Audit,
 }
 
 impl Mode {
-    /// The word in the file.
+    /// Returns the word in the file.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -222,7 +222,7 @@ impl Mode {
     }
 }
 
-/// The directory that relative paths of this file are relative to.
+/// Returns the directory of the file, to which its relative paths are relative.
 pub(super) fn directory_of(file: &Path) -> &Path {
     file.parent().unwrap_or(Path::new(""))
 }

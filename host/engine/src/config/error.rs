@@ -1,36 +1,36 @@
-//! Why a configuration cannot be used.
+//! The errors of a configuration.
 
 use std::{io, path::PathBuf};
 
 use super::Problems;
 use crate::files::{FileError, Refused};
 
-/// Why a configuration cannot be read, trusted or changed.
+/// A reason why a configuration cannot be read, approved or changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// Something in a file is wrong; nothing of it counts.
+    /// A file has mistakes, so no part of it is used.
     #[error(transparent)]
     Invalid(#[from] Problems),
     /// A file or directory could not be used.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried: "read", "write", …
+        /// The attempted action: "read", "write", …
         action: &'static str,
-        /// On what.
+        /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The reason from the system.
         source: io::Error,
     },
-    /// Another user may have written a file that would count, or it is not a file.
+    /// Another user may have written a file that hookhost would use, or it is not a file.
     #[error(transparent)]
     Refused(#[from] Refused),
-    /// It is not text.
+    /// The file is not text.
     #[error("{} cannot be a configuration: {why}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// The user has no home directory, so there is no user-wide configuration.
@@ -38,33 +38,33 @@ pub enum ConfigError {
         "the user's home directory is not known: set HOME, or name the directories with HOOKHOST_CONFIG_DIR and HOOKHOST_STATE_DIR"
     )]
     NoHome,
-    /// An environment variable names one of the user's directories from the working directory on, which is another one in each
+    /// An environment variable names one of the user's directories by a relative path, which differs from process to
     /// process.
     #[error("{variable} is {}, which does not begin at the root: give the whole path", path.display())]
     Relative {
         /// The variable.
         variable: &'static str,
-        /// What it names.
+        /// Value of the variable.
         path: PathBuf,
     },
-    /// An entry that a program made, or asks to write, breaks a rule of the allowlist.
+    /// An entry that a program made, or wants to write, breaks a rule of the allowlist.
     #[error("the entry `{}` cannot be used: {why}", name.escape_debug())]
     Entry {
-        /// Its name.
+        /// Name of the entry.
         name: String,
-        /// Which rule.
+        /// The broken rule.
         why: String,
     },
     /// An ask rule that a program made breaks a rule of the file.
     #[error("an ask rule cannot be used: {why}")]
     Ask {
-        /// Which rule.
+        /// The broken rule.
         why: String,
     },
-    /// Settings that a program made are out of the range of the file's.
+    /// Settings that a program made are out of range.
     #[error("the settings cannot be used: {why}")]
     Settings {
-        /// Which setting, and its range.
+        /// The setting, and its range.
         why: String,
     },
     /// A project's file is reached through a symbolic link.
@@ -76,7 +76,7 @@ pub enum ConfigError {
         /// The link.
         path: PathBuf,
     },
-    /// The record of approved project files has no room for another one.
+    /// The record of approved project files is full.
     #[error(
         "{} cannot hold more than 16 MiB: take approvals that you no longer need back with `hookhost trust --revoke PATH`",
         path.display()
@@ -85,12 +85,12 @@ pub enum ConfigError {
         /// The store.
         path: PathBuf,
     },
-    /// The record of approved project files is not as the host wrote it.
+    /// The host has not written the record of approved project files.
     #[error("{} is damaged ({why}): delete it, and approve your projects again with `hookhost trust`", path.display())]
     TrustStore {
         /// The store.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The mistake.
         why: String,
     },
 }
@@ -101,7 +101,7 @@ impl ConfigError {
         move |source| Self::Io { action, path, source }
     }
 
-    /// A file that cannot be had.
+    /// Creates the error of a file that cannot be used.
     pub(super) fn file(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(FileError) -> Self {
         let path = path.into();
         move |error| match error {

@@ -14,7 +14,7 @@ use super::{
     tree::{Key, Node, Table, Value, join},
 };
 
-/// Where a text comes from, and what its paths are relative to.
+/// The origin of a text, and the directory to which its paths are relative.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Source {

@@ -1,4 +1,4 @@
-//! What one call of a plugin may use up.
+//! The limits of one call of a plugin.
 
 use std::{
     num::{NonZeroU32, NonZeroU64, NonZeroUsize},
@@ -89,7 +89,7 @@ impl Limits {
         self.deadline.unwrap_or(if grants.waits_for_others() { Self::WAITING_CALL } else { Self::CALL })
     }
 
-    /// How long a call of a plugin with these grants may compute.
+    /// Returns the time for which a call of a plugin with these grants may compute.
     #[must_use]
     pub fn compute(&self, grants: &Grants) -> Duration {
         self.compute.unwrap_or_else(|| Self::CALL.min(self.deadline(grants)))

@@ -1,4 +1,4 @@
-//! The configuration that counts: one file, or the user's and the approved ones of a project, added up.
+//! The configuration that applies: one file, or the user's file combined with the approved files of a project.
 
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use super::{
     tree::{Node, Table, Value, join},
 };
 
-/// What may load, and under which settings. Every part of it has been checked.
+/// The plugins that may load, and their settings. Every part has been checked.
 ///
 /// [`open`](Self::open) reads the one file that the user named, [`discover`](Self::discover) finds the user's own and a
 /// project's; [`parse`](Self::parse) does no I/O.
@@ -47,39 +47,40 @@ pub struct Config {
 }
 
 impl Config {
-    /// A configuration under which nothing loads.
+    /// Returns a configuration that loads nothing.
     #[must_use]
     pub fn empty() -> Self {
         Self::default()
     }
 
-    /// Checks one file's text. Nothing is read from disk, so two paths are the same file only where their text says so.
+    /// Checks the text of one file. Reads nothing from disk, so two paths are the same file only if their texts are
+    /// equal.
     ///
-    /// `sections` are the top-level tables that the caller reads for itself, with
-    /// [`section`](Self::section); another one is an unknown key.
+    /// `sections` are the top-level tables that the caller reads with [`section`](Self::section); any other table is an
+    /// unknown key.
     ///
     /// # Errors
-    /// [`ConfigError::Invalid`] with all that is wrong.
+    /// [`ConfigError::Invalid`] with all mistakes.
     #[cfg(feature = "config-file")]
     pub fn parse(text: &str, source: &Source, sections: &[&str]) -> Result<Self, ConfigError> {
         let parsed = file::parse(text, source, sections);
         Self::add_up(vec![parsed], lexical)
     }
 
-    /// A configuration made by a program rather than read from a file.
+    /// Creates a configuration from a program's own entries.
     ///
     /// # Errors
-    /// [`ConfigError::Entry`] where an entry breaks a rule that a written one must keep, or where two have the same name or
-    /// file; [`ConfigError::Settings`] where a setting is out of the range of a written one.
+    /// [`ConfigError::Entry`] if an entry breaks a rule for entries in files, or if two entries have the same name or
+    /// file; [`ConfigError::Settings`] if a setting is out of range.
     pub fn from_entries(entries: Vec<Entry>, settings: Settings) -> Result<Self, ConfigError> {
         settings.check_ranges().map_err(|why| ConfigError::Settings { why })?;
         Self { settings, ..Self::default() }.with_entries(entries)
     }
 
-    /// Adds entries that a program made; those that are there stay.
+    /// Adds entries that a program made; existing entries stay.
     ///
     /// # Errors
-    /// As [`Self::from_entries`].
+    /// The errors of [`Self::from_entries`].
     pub(crate) fn with_entries(mut self, entries: Vec<Entry>) -> Result<Self, ConfigError> {
         for entry in entries {
             let refused = |why: String| ConfigError::Entry { name: entry.name.clone(), why };
@@ -100,10 +101,10 @@ impl Config {
         Ok(self)
     }
 
-    /// Adds rules that a program made; those that are there stay.
+    /// Adds ask rules that a program made; existing rules stay.
     ///
     /// # Errors
-    /// [`ConfigError::Ask`] where a rule breaks one that a written one must keep.
+    /// [`ConfigError::Ask`] if a rule breaks a rule for ask rules in files.
     ///
     /// ```
     /// # use hookhost::config::{AskRule, Config, ConfigError};
@@ -124,37 +125,38 @@ impl Config {
         Ok(self)
     }
 
-    /// All entries, also those that are not enabled, the user's before a project's, each file's in its own order.
+    /// Returns all entries, including disabled ones, the user's before a project's, in the order of each file.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// The entries that load.
+    /// Returns the entries that load.
     pub fn enabled(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter().filter(|entry| entry.enabled)
     }
 
-    /// The rules about which calls a person is asked, the user's before a project's, each file's in its own order.
+    /// Returns the ask rules, the user's before a project's, in the order of each file.
     #[must_use]
     pub fn asks(&self) -> &[AskRule] {
         &self.asks
     }
 
-    /// The entry of that name.
+    /// Returns the entry with this name.
     #[must_use]
     pub fn entry(&self, name: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.name == name)
     }
 
-    /// The entry of that file, whichever way the path is spelt, symbolic links included.
+    /// Returns the entry of this file, for any spelling of the path, including symbolic links.
     #[must_use]
     pub fn entry_at(&self, wasm: &Path) -> Option<&Entry> {
         let wasm = canonical(&std::path::absolute(wasm).unwrap_or_else(|_| wasm.to_owned()));
         self.entries.iter().find(|entry| entry.code.path().is_some_and(|path| canonical(path) == wasm))
     }
 
-    /// Enables an entry, as `--plugin` does; `false` where no entry has that name. Nothing can be disabled this way.
+    /// Enables an entry, as `--plugin` does; returns `false` if no entry has this name. No entry can be disabled in
+    /// this way.
     pub fn enable(&mut self, name: &str) -> bool {
         let found = self.entries.iter_mut().find(|entry| entry.name == name);
         found.is_some_and(|entry| {
@@ -163,33 +165,33 @@ impl Config {
         })
     }
 
-    /// Lowers the number of plugin calls at once to at most this many, even if the settings allow
-    /// more: what is made for each of them costs a process that asks about one event more than the
-    /// event does.
+    /// Lowers the number of concurrent plugin calls to at most this number, even if the settings allow more. In a
+    /// process that asks about one event, the resources for each call cost more than the event.
     pub fn limit_concurrent_calls(&mut self, most: NonZeroU32) {
         self.settings.concurrent_calls = self.settings.concurrent_calls.min(most);
     }
 
-    /// The engine's settings.
+    /// Returns the engine's settings.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// The files that count, the user's before a project's.
+    /// Returns the files that apply, the user's before a project's.
     #[must_use]
     pub fn files(&self) -> &[PathBuf] {
         &self.files
     }
 
-    /// Those of [`Self::files`] that count because the user has approved them.
+    /// Returns the files of [`Self::files`] that apply because the user has approved them.
     #[must_use]
     pub fn project_files(&self) -> &[PathBuf] {
         &self.project_files
     }
 
-    /// Returns the directory that relative paths in rules are meant from: the outermost one above `workspace` whose project file counts,
-    /// or `workspace` itself. The user's home, and what contains it, is no project: rules would take all of it for the agent's.
+    /// Returns the directory to which relative paths in rules are relative: that of the outermost project file above
+    /// `workspace` that applies, or `workspace`. The user's home, and any directory that contains it, is no project;
+    /// rules would otherwise treat all of it as the agent's.
     pub(crate) fn root_of<'a>(&'a self, workspace: &'a Path) -> &'a Path {
         let home = std::env::home_dir();
         let holds_home = |directory: &Path| home.as_deref().is_some_and(|home| home.starts_with(directory));
@@ -198,13 +200,12 @@ impl Config {
         above.min_by_key(|directory| directory.as_os_str().len()).unwrap_or(workspace)
     }
 
-    /// The caller's own section, read into the caller's own type; `None` where no file has it. A
-    /// key that the type does not have is an error, as in the engine's own sections. What the
-    /// user's file and a project's say is added up; a key that both give was refused when the files
-    /// were read.
+    /// Reads the caller's own section into the caller's own type; `None` if no file has the section. As in the engine's
+    /// sections, a key that the type does not have is an error. The values of the user's file and of project files are
+    /// combined; a key in both was refused when the files were read.
     ///
     /// # Errors
-    /// [`ConfigError::Invalid`] with what is wrong in the section.
+    /// [`ConfigError::Invalid`] with the mistakes in the section.
     ///
     /// ```
     /// # use hookhost::config::{Config, ConfigError, Layer, Source};
@@ -225,8 +226,8 @@ impl Config {
         Ok(Problems::none_or(problems, value)?)
     }
 
-    /// Where something in the caller's own sections is written, by the keys that lead to it; `None`
-    /// where no file says it. A table that several files have is where the first of them has it.
+    /// Returns the place of a value in the caller's own sections, by the keys that lead to it; `None` if no file has
+    /// it. The place of a table in several files is that in the first of them.
     ///
     /// ```
     /// # use hookhost::config::{Config, ConfigError, Layer, Source};
@@ -248,7 +249,7 @@ impl Config {
         Some(Origin::new(&file.path, node.place.line(), file.layer))
     }
 
-    /// Adds the files up, in order; `same` gives paths of one file one spelling.
+    /// Combines the files, in order; `same` gives all paths of one file the same spelling.
     pub(super) fn add_up(
         files: Vec<Result<ParsedFile, Vec<Problem>>>,
         same: impl Fn(&Path) -> PathBuf,
@@ -272,19 +273,19 @@ impl Config {
     }
 }
 
-/// Lists of the sections that others read to which each file adds.
+/// Lists in the callers' sections to which each file adds.
 const ADDED_UP: &[&str] = &["agent.hidden-variables"];
 
-/// Sections, and keys of sections, that only the user's own file may have: they loosen what protects the user.
+/// Sections, and keys of sections, that only the user's own file may have, because they loosen the user's protection.
 const USERS_ALONE: &[&str] = &["agent.passed-variables", "agents", "mcp-proxy"];
 
-/// The files added so far.
+/// The files combined so far.
 #[derive(Default)]
 struct Sum {
     entries: Vec<PlacedEntry>,
     asks: Vec<AskRule>,
     settings: Settings,
-    /// The `[settings]` of the files so far, to be named where they are contradicted.
+    /// The `[settings]` of the files so far, for messages about a contradiction.
     settings_at: Vec<Node>,
     sections: Table,
     files: Vec<PathBuf>,
@@ -350,7 +351,7 @@ impl Sum {
         self.settings_at.push(node);
     }
 
-    /// The problem that a project's `[settings]`, which is `node`, says what it may not.
+    /// Returns the problem that a project's `[settings]` (`node`) has a key or value that it may not have.
     fn forbidden(&self, forbidden: Forbidden, node: &Node) -> Problem {
         match forbidden {
             Forbidden::Looser(key) => {
@@ -371,7 +372,7 @@ impl Sum {
     }
 }
 
-/// `file:line` of a place.
+/// Returns `file:line` of a place.
 fn place(place: &Place) -> String {
     format!("{}:{}", place.file.path.display(), place.line())
 }

@@ -1,29 +1,28 @@
-//! What may load: `hookhost.toml`, from text to checked types, its layers, the trust in a project's file, and edits.
+//! The configuration `hookhost.toml`: parsing into checked types, layers, approvals of a project's file, and edits.
 //!
-//! Promises: nothing of a file counts unless all of it is right, an unknown key is an error with
-//! its place, a project's file is not even parsed before the user has approved exactly that text,
-//! what was approved counts until a change is approved or the approval is revoked, and nothing is
-//! granted by default.
+//! Promises: a file is used only if all of it is valid; an unknown key is an error with its place; a project's file is
+//! not even parsed before the user has approved exactly its text; approved content stays in use until a change is
+//! approved or the approval is revoked; and nothing is granted by default.
 //!
-//! Each module uses those above it in this table, and no other; a test checks it.
+//! Each module uses only modules above it in this table; a test checks this.
 //!
 //! | module | contents |
 //! |---|---|
 //! | `digest` | SHA-256 digests |
 //! | `names` | the nearest known name of a misspelt one |
-//! | `paths` | paths as they are written and as they are |
+//! | `paths` | paths as written, and resolved |
 //! | `quantity` | sizes, counts and times with their ranges |
 //! | `pattern` | patterns of names |
-//! | `server` | servers that a plugin may send requests to |
+//! | `server` | servers to which a plugin may send requests |
 //! | `code` | the component or rule of an entry |
 //! | `grants` | the capabilities of a plugin |
 //! | `limits` | the limits of one call |
 //! | `narrowing` | the tool calls that concern a plugin or a question |
 //! | `settings` | `[settings]` |
 //! | `entry` | `[[plugin]]` |
-//! | `entry_rules` | the rules of an entry that its types do not hold |
+//! | `entry_rules` | the rules of an entry that the types do not express |
 //! | `ask` | `[[ask]]` |
-//! | `raw` | `[[plugin]]` as it is written |
+//! | `raw` | `[[plugin]]` as written |
 //! | `place` | places in the text of a file |
 //! | `problem` | mistakes in a file, shown as a compiler shows them |
 //! | `error` | the reasons why there is no configuration |
@@ -35,7 +34,7 @@
 //! | `rules_digest` | the digest of all rules of a configuration |
 //! | `project_file` | files on the disk |
 //! | `trust` | the approvals of the user |
-//! | `discover` | the files that count in a directory |
+//! | `discover` | the files that apply in a directory |
 //! | `edit` | changes of a file by the program |
 //!
 //! ```

@@ -1,4 +1,4 @@
-//! Which known word somebody may have meant.
+//! The known word that is most similar to an unknown one.
 
 /// The nearest of the known words, if any is near: Jaro–Winkler similarity above 0.8, which catches swapped, missing and
 /// doubled letters and `_` for `-`, and little else.
@@ -12,7 +12,7 @@ pub(crate) fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>)
         .map(|(_, word)| word)
 }
 
-/// What to say after "unknown …": the nearest word, or all that there are.
+/// Returns the advice after "unknown …": the most similar word, or all known words.
 pub(super) fn advice(nearest: Option<&str>, known: &[&str], what: &str) -> String {
     match (nearest, known) {
         (Some(near), _) => format!("did you mean `{near}`?"),

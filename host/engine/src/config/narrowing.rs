@@ -1,4 +1,4 @@
-//! Which tool calls are meant: the keys `actions` and `tools`, which an entry and an ask rule share.
+//! The keys `actions` and `tools`, by which entries and ask rules select tool calls.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -8,7 +8,7 @@ use super::ToolPattern;
 use crate::contract::action::supposed_commands;
 use crate::contract::{Action, ToolCall};
 
-/// What a tool call does: the cases of the contract's `action`.
+/// The kind of a tool call's action: the cases of the contract's `action`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -25,16 +25,16 @@ pub enum ActionKind {
     Mcp,
     /// Starts a sub-agent.
     SpawnAgent,
-    /// None of the others.
+    /// Anything else.
     Other,
 }
 
 impl ActionKind {
-    /// All of them, in the contract's order.
+    /// All kinds, in the contract's order.
     pub const ALL: &[Self] =
         &[Self::Shell, Self::ReadFile, Self::WriteFiles, Self::Fetch, Self::Mcp, Self::SpawnAgent, Self::Other];
 
-    /// The kind of an action.
+    /// Returns the kind of an action.
     #[must_use]
     pub fn of(action: &Action) -> Self {
         match action {
@@ -48,7 +48,7 @@ impl ActionKind {
         }
     }
 
-    /// Its name in the contract and in the allowlist.
+    /// Returns the name in the contract and in the allowlist.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -62,14 +62,14 @@ impl ActionKind {
         }
     }
 
-    /// The action of that name.
+    /// Returns the kind with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.name() == name)
     }
 
-    /// Whether the action is of this kind, or may be: a call of a known tool whose arguments cannot be read may do what
-    /// such a tool does.
+    /// Returns true if the action is, or may be, of this kind. If the arguments of a known tool cannot be read, the
+    /// call may do anything that the tool can do.
     fn may_be_of(self, action: &Action) -> bool {
         self == Self::of(action) || matches!(action, Action::Other(word) if word == self.name())
     }
@@ -81,7 +81,7 @@ impl fmt::Display for ActionKind {
     }
 }
 
-/// The calls that do one of `actions` and are of one of `tools`; `None` means all.
+/// A selection of calls by action and by tool. `None` selects all.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Narrowing<'a> {
     pub(crate) actions: Option<&'a BTreeSet<ActionKind>>,
@@ -89,14 +89,14 @@ pub(crate) struct Narrowing<'a> {
 }
 
 impl Narrowing<'_> {
-    /// Whether it means this call.
+    /// Returns true if the selection contains this call.
     pub(crate) fn admits(self, call: &ToolCall) -> bool {
         self.actions.is_none_or(|actions| actions.iter().any(|kind| kind.may_be_of(&call.action)))
             && self.tools.is_none_or(|tools| tools.iter().any(|tool| tool.matches(&call.name)))
     }
 
-    /// Whether a plugin for these calls is asked about this one: also where nobody knows what the tool does, and its arguments may hold
-    /// a command.
+    /// Returns true if a plugin with this selection is asked about the call. This includes calls of an unknown tool
+    /// whose arguments may contain a command.
     pub(crate) fn concerns(self, call: &ToolCall) -> bool {
         let is_for_shells = || self.actions.is_some_and(|actions| actions.contains(&ActionKind::Shell));
         let may_run_a_shell = || {

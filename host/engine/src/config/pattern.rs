@@ -1,26 +1,28 @@
-//! Patterns of names, in which `*` matches any text, also the empty one.
+//! Patterns of names, in which `*` matches any text, including the empty text.
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// A tool's name, in which `*` matches any text, also the empty one. Neither empty nor with spaces or control characters.
+/// A pattern of a tool's name, in which `*` matches any text, including the empty text. It is not empty and has no
+/// spaces or control characters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ToolPattern(String);
 
-/// A key of a JSON object, in which `*` matches any text, also the empty one. Neither empty nor with control characters.
+/// A pattern of a key of a JSON object, in which `*` matches any text, including the empty text. It is not empty and
+/// has no control characters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct KeyPattern(String);
 
-/// The text is no such pattern.
+/// The text is not a valid pattern.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidPattern(&'static str);
 
 impl ToolPattern {
-    /// Whether a tool of that name is meant. Case does not count, as it does not where a call's action is worked out.
+    /// Returns true if the tool's name matches. Upper and lower case are the same, as in the action map.
     #[must_use]
     pub fn matches(&self, tool: &str) -> bool {
         fits(&self.0.to_lowercase(), &tool.to_lowercase())
@@ -38,7 +40,7 @@ impl ToolPattern {
 }
 
 impl KeyPattern {
-    /// Whether a key of that name is meant. The case of ASCII letters does not count: `*password*` also means
+    /// Returns true if the key matches. Upper and lower case of ASCII letters are the same: `*password*` also matches
     /// `dbPassword`.
     #[must_use]
     pub fn matches(&self, key: &str) -> bool {
@@ -69,7 +71,7 @@ fn fits(pattern: &str, text: &str) -> bool {
 macro_rules! texts {
     ($($pattern:ident)*) => {$(
         impl $pattern {
-            /// The pattern as it is written.
+            /// Returns the pattern as written.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0

@@ -1,4 +1,4 @@
-//! What is wrong in a configuration file, and where: shown as a compiler would.
+//! The mistakes in a configuration file with their places, shown as a compiler shows them.
 
 use std::{fmt, path::PathBuf};
 
@@ -20,7 +20,7 @@ pub struct Problem {
     pub key: Option<String>,
     /// The known key or word that may have been meant.
     pub nearest: Option<String>,
-    /// What is wrong, in a sentence, and what would be right.
+    /// The mistake and the correction, in one sentence.
     pub message: String,
     snippet: MarkedLine,
 }
@@ -63,7 +63,7 @@ fn floor(text: &str, at: usize) -> usize {
     text.floor_char_boundary(at.min(text.len()))
 }
 
-/// What is not seen, escaped: what a file says must not steer the terminal it is shown on.
+/// Escapes invisible characters, because the text of a file must not control the terminal.
 fn printable(text: &str) -> String {
     text.chars().flat_map(|c| if crate::is_unseen(c) { c.escape_default().collect() } else { vec![c] }).collect()
 }

@@ -1,4 +1,4 @@
-//! Configuration files as they lie on the disk: the directories of the user, and the files of a project.
+//! Configuration files on the disk: the directories of the user, and the files of a project.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use crate::files::{self, FileError, Guard, Links};
 /// The name of a configuration file.
 pub const FILE_NAME: &str = "hookhost.toml";
 
-/// The largest configuration file, in bytes: 4 MiB.
+/// Maximum size of a configuration file, in bytes: 4 MiB.
 const MAX_SIZE: u64 = 4 << 20;
 
 /// The directories of the user's own files.
@@ -22,27 +22,27 @@ const MAX_SIZE: u64 = 4 << 20;
 pub struct UserDirectories {
     /// The directory of the user-wide `hookhost.toml`.
     pub config: PathBuf,
-    /// The directory of what the host remembers: which project files are approved.
+    /// Directory of the approvals of project files.
     pub state: PathBuf,
     /// The directory for `~/`.
     pub home: Option<PathBuf>,
 }
 
 impl UserDirectories {
-    /// Two directories of a program's choice, and none for `~/`.
+    /// Returns two directories that a program chooses, and none for `~/`.
     #[must_use]
     pub fn new(config: impl Into<PathBuf>, state: impl Into<PathBuf>) -> Self {
         Self { config: config.into(), state: state.into(), home: None }
     }
 
-    /// The platform's directories: `$XDG_CONFIG_HOME/hookhost` (`~/.config/hookhost`) and `$XDG_STATE_HOME/hookhost`
-    /// (`~/.local/state/hookhost`), also on macOS, where command-line programs keep theirs; on Windows
-    /// `%APPDATA%\hookhost` and `%LOCALAPPDATA%\hookhost`. The environment variables `HOOKHOST_CONFIG_DIR` and
-    /// `HOOKHOST_STATE_DIR` name other directories; an empty one counts as unset.
+    /// Returns the platform's directories: `$XDG_CONFIG_HOME/hookhost` (`~/.config/hookhost`) and
+    /// `$XDG_STATE_HOME/hookhost` (`~/.local/state/hookhost`), also on macOS, like other command-line programs; on
+    /// Windows `%APPDATA%\hookhost` and `%LOCALAPPDATA%\hookhost`. The environment variables `HOOKHOST_CONFIG_DIR` and
+    /// `HOOKHOST_STATE_DIR` name other directories; an empty variable is treated as unset.
     ///
     /// # Errors
-    /// [`ConfigError::NoHome`] where a directory is neither named nor can be found; [`ConfigError::Relative`] where it is named by a
-    /// path that does not begin at the root.
+    /// [`ConfigError::NoHome`] if a directory is neither named nor found; [`ConfigError::Relative`] if a variable has a
+    /// relative path.
     pub fn of_user() -> Result<Self, ConfigError> {
         let base = etcetera::choose_base_strategy().ok();
         let named = |variable| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -66,7 +66,7 @@ impl UserDirectories {
         })
     }
 
-    /// The user-wide configuration file, whether or not it exists.
+    /// Returns the path of the user-wide configuration file, which need not exist.
     #[must_use]
     pub fn user_file(&self) -> PathBuf {
         self.config.join(FILE_NAME)
@@ -77,7 +77,7 @@ impl UserDirectories {
     }
 }
 
-/// A project's configuration file as it was at one moment: what is shown to the user is what is approved.
+/// A project's configuration file as read once, so that the user approves exactly the text that was shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProjectFile {
@@ -90,12 +90,12 @@ pub struct ProjectFile {
 }
 
 impl ProjectFile {
-    /// Reads a project's file, once. A symbolic link is not followed: a project's file counts by where it lies.
+    /// Reads a project's file once. A symbolic link is an error, because a project's file is used only at its own path.
     ///
     /// # Errors
-    /// [`ConfigError::Io`] where it cannot be read; [`ConfigError::Link`] where it is a symbolic link;
-    /// [`ConfigError::Refused`] where it is not a regular file, or larger than 4 MiB;
-    /// [`ConfigError::Unreadable`] where it is not UTF-8.
+    /// [`ConfigError::Io`] if the file cannot be read; [`ConfigError::Link`] if it is a symbolic link;
+    /// [`ConfigError::Refused`] if it is not a regular file, or larger than 4 MiB; [`ConfigError::Unreadable`] if it is
+    /// not UTF-8.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let path = place(path);
         match files::read(&path, Guard::Anybodys, Links::Refused, MAX_SIZE) {
@@ -104,7 +104,7 @@ impl ProjectFile {
         }
     }
 
-    /// Reads a file that the user has named, also through a symbolic link: it is the file that the link leads to.
+    /// Reads a file that the user has named, following a symbolic link.
     pub(super) fn read_through_links(path: &Path, guard: Guard) -> Result<Self, ConfigError> {
         let path = &std::path::absolute(path).map_err(ConfigError::io("find", path))?;
         let read = files::read(path, guard, Links::Followed, MAX_SIZE);
@@ -121,14 +121,15 @@ impl ProjectFile {
         }
     }
 
-    /// The `hookhost.toml` of this directory and of those above it, nearest first, whether or not they can be read.
+    /// Returns the paths of the `hookhost.toml` of this directory and of those above it, nearest first, readable or
+    /// not.
     #[must_use]
     pub fn find(cwd: &Path) -> Vec<PathBuf> {
         Self::places(cwd).into_iter().filter(|file| fs::symlink_metadata(file).is_ok()).collect()
     }
 
-    /// The possible paths of a `hookhost.toml` of the project that `cwd` is in, nearest first: in this
-    /// directory and those above it.
+    /// Returns the possible paths of a `hookhost.toml` of the project of `cwd`, nearest first: in `cwd` and the
+    /// directories above it.
     #[must_use]
     pub fn places(cwd: &Path) -> Vec<PathBuf> {
         let cwd = canonical(&std::path::absolute(cwd).unwrap_or_else(|_| cwd.to_owned()));
@@ -136,7 +137,7 @@ impl ProjectFile {
     }
 }
 
-/// The absolute path of a file, with its directory without symbolic links. The file itself may be one.
+/// Returns the absolute path of a file, with symbolic links of its directory resolved. The file itself may be a link.
 pub(super) fn place(file: &Path) -> PathBuf {
     let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     match (file.parent(), file.file_name()) {
@@ -145,11 +146,11 @@ pub(super) fn place(file: &Path) -> PathBuf {
     }
 }
 
-/// True if the user's own file is there. A directory that cannot be looked into, or a link that leads nowhere, may hide one: rules
-/// that nobody can read are not no rules.
+/// Returns true if the user's own file exists. A directory that cannot be read, or a broken link, may hide the file, so
+/// both are errors: unreadable rules are not "no rules".
 ///
 /// # Errors
-/// [`ConfigError::Io`] where that cannot be told.
+/// [`ConfigError::Io`] if this cannot be determined.
 pub(super) fn is_there(file: &Path) -> Result<bool, ConfigError> {
     let is_missing = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
     match fs::symlink_metadata(file) {

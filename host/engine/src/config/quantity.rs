@@ -1,4 +1,4 @@
-//! Amounts with units, as the file writes them: counts, sizes and times. Never zero, never negative, never out of range.
+//! Amounts with units, as written in the file: counts, sizes and times. Never zero, never negative, never out of range.
 
 use std::{
     fmt,
@@ -15,12 +15,12 @@ use serde::{
 /// A unit's name and its size in the smallest unit of its kind, the largest unit first.
 type Units = &'static [(&'static str, u64)];
 
-/// What is measured, and how that is written.
+/// The quantity and its notation.
 pub(super) trait Kind {
-    /// What belongs there, with an example.
+    /// The expected value, with an example.
     const EXPECTED: &str;
     const UNITS: Units;
-    /// Whether a number without a unit is one.
+    /// True if a number without a unit is valid.
     const PLAIN: bool;
 }
 

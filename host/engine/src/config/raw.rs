@@ -1,5 +1,5 @@
-//! An entry as it is written in the file: the keys, and nothing worked out. Read and written by serde; `check` makes an
-//! [`Entry`](super::Entry) of it, [`RawEntry::of`] the reverse, leaving out what is default.
+//! An entry as written in the file: the keys, without derived values. serde reads and writes it. `check` makes an
+//! [`Entry`](super::Entry) of it; [`RawEntry::of`] does the reverse, and leaves out default values.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -40,14 +40,14 @@ pub(super) struct RawEntry {
     pub(super) stop: Option<Stop>,
     #[serde(default, skip_serializing_if = "is_default", serialize_with = "unlike_default")]
     pub(super) limits: Limits,
-    /// Directories are as the file writes them.
+    /// Directories as written in the file.
     #[serde(default, skip_serializing_if = "is_default", serialize_with = "unlike_default")]
     pub(super) grants: Grants,
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub(super) config: serde_json::Map<String, Value>,
 }
 
-/// An event by its name in the contract.
+/// Reads an event by its name in the contract.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct EventName(pub(super) EventKind);
 
@@ -92,7 +92,7 @@ fn is_default<T: Default + PartialEq>(table: &T) -> bool {
 }
 
 impl RawEntry {
-    /// How a file in `directory` writes that entry.
+    /// Returns the entry as a file in `directory` writes it.
     pub(super) fn of(entry: &Entry, directory: &Path) -> Result<Self, String> {
         let Code::File { path, digest } = &entry.code else {
             return Err("a configuration file can name files only".to_owned());
@@ -124,7 +124,7 @@ impl RawEntry {
         })
     }
 
-    /// Its text, from `[[plugin]]` to the end.
+    /// Returns the text, from `[[plugin]]` to the end.
     #[cfg(feature = "config-file")]
     pub(super) fn to_toml(&self) -> Result<String, String> {
         #[derive(Serialize)]

@@ -1,12 +1,13 @@
-//! A digest of what decides: two configurations that have the same one answer each event alike.
+//! A digest of all rules: two configurations with the same digest answer each event alike.
 
 use super::{AskRule, AuditSettings, Config, Digest, Entry, Layer, Settings};
 use serde_json::{Value, json};
 
 impl Config {
-    /// A digest of all that decides about events: the entries that load, with the digests of their code, the ask rules and the
-    /// settings, and whose file each is in. Where in the file it is written does not count, nor do the comments and the caller's
-    /// own sections. A rule of the program itself counts by its name and its settings: its code is that of the program.
+    /// Computes the digest of everything that decides about events: the loaded entries, with the digests of their code,
+    /// the ask rules, the settings, and the layer of each. The digest does not depend on the place within a file, on
+    /// comments and on the caller's own sections. A rule of the program contributes its name and settings, because its
+    /// code is that of the program.
     #[must_use]
     pub fn digest(&self) -> Digest {
         let rules = json!({

@@ -10,10 +10,10 @@ pub(crate) struct Server {
     port: Option<NonZeroU16>,
 }
 
-/// Where a server is.
+/// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ServerHost {
-    /// `localhost`: this machine, which no resolver is asked about.
+    /// `localhost`: this machine, which needs no resolver.
     Localhost,
     /// A literal address.
     Address(IpAddr),
@@ -58,7 +58,7 @@ impl Server {
 }
 
 impl ServerHost {
-    /// Reads a host as it is written in a URL; `None` where it is not a host.
+    /// Reads a host as written in a URL; `None` if it is not a host.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         if let Some(address) = text.strip_prefix('[') {
             let address: Ipv6Addr = address.strip_suffix(']')?.parse().ok()?;

@@ -30,7 +30,7 @@ pub struct Settings {
     /// time, not the plugin's: beyond it the call fails as `overloaded`, `on-failure` decides, and
     /// the event can be sent again. 1 µs to 24 h, default 2 s; the longer is the looser.
     pub overload_deadline: Duration,
-    /// `concurrent-calls`: calls of plugins that may be under way at once, in all sessions
+    /// `concurrent-calls`: maximum number of concurrent calls of plugins, in all sessions
     /// together; more wait, for `overload-deadline` at most. Plugins that may wait for a model, a
     /// server or a disk have as many again, so that they hold up no other plugin. Each reserves
     /// some 8 GiB of address space, from 32 on some 1 TiB altogether, though no memory: a process
@@ -108,7 +108,7 @@ struct RawAudit {
     mask: Option<Vec<KeyPattern>>,
 }
 
-/// Why a project's file cannot set something.
+/// A reason why a project's file cannot set a value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Forbidden {
     /// It would loosen this setting.

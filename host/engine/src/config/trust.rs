@@ -1,9 +1,9 @@
-//! Which content of which project file the user has approved.
+//! The approvals of project files.
 //!
-//! A JSON file in the user's state directory, with the approved text itself: that text counts until
-//! another one is approved or the approval is revoked, even if the file changes. Directory and file
-//! are the user's alone (0700, 0600); a file that others can write is refused, as is one that is
-//! not as the host writes it. Each change replaces the file whole, under the lock.
+//! The approvals are a JSON file in the user's state directory. It contains the approved text, which stays in use until
+//! another text is approved or the approval is revoked, even if the file changes. Only the user can read and write
+//! directory and file (0700, 0600). A file that others can write, or that the host has not written, is refused. Each
+//! change replaces the whole file, under the lock.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +16,7 @@ use super::project_file::{ProjectFile, place};
 use super::{ConfigError, Digest, UserDirectories};
 use crate::files::{self, Guard, Links, Lock, NewFile};
 
-/// The largest record, in bytes: 16 MiB.
+/// Maximum size of the record, in bytes: 16 MiB.
 const MAX_RECORD: u64 = 16 << 20;
 
 /// The record of approved project files.
@@ -31,10 +31,10 @@ pub struct TrustStore {
 pub struct Approved {
     /// The file, its directory without symbolic links.
     pub path: PathBuf,
-    /// The digest of the content that counts.
+    /// Digest of the content that applies.
     pub digest: Digest,
-    /// That content. `None` where an earlier version has kept only the digest: then the file's own
-    /// content counts as long as it has that digest.
+    /// The content that applies. `None` if an earlier version stored only the digest; then the file's own content
+    /// applies while it has that digest.
     pub content: Option<String>,
 }
 
@@ -45,11 +45,11 @@ struct Record {
     approved: BTreeMap<String, Approval>,
 }
 
-/// One approval, as it is stored.
+/// One approval, as stored.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Approval {
-    /// As earlier versions wrote it.
+    /// The form in which earlier versions wrote it.
     Digest(Digest),
     Whole(Whole),
 }
@@ -75,37 +75,37 @@ impl Approval {
 }
 
 impl TrustStore {
-    /// The user's store; it need not exist yet.
+    /// Returns the user's store, which need not exist yet.
     #[must_use]
     pub fn of(places: &UserDirectories) -> Self {
         Self { directory: places.state.clone() }
     }
 
-    /// Where it is kept; the file need not exist.
+    /// Returns the path of the store; the file need not exist.
     #[must_use]
     pub fn file(&self) -> PathBuf {
         self.directory.join("trust.json")
     }
 
-    /// What is approved of the file at this path, whether or not there is one.
+    /// Returns the approval of the file at this path; the file need not exist.
     ///
     /// # Errors
-    /// As [`approved`](Self::approved).
+    /// The errors of [`approved`](Self::approved).
     pub fn approval(&self, path: &Path) -> Result<Option<Approved>, ConfigError> {
         let key = key(&place(path))?;
         Ok(self.read()?.approved.remove(&key).map(|kept| approved(key, kept)))
     }
 
-    /// Whether the user has approved exactly this content of the file.
+    /// Returns true if the user has approved exactly this content of the file.
     ///
     /// # Errors
-    /// As [`approved`](Self::approved).
+    /// The errors of [`approved`](Self::approved).
     pub fn is_approved(&self, file: &ProjectFile) -> Result<bool, ConfigError> {
         Ok(self.approval(&file.path)?.is_some_and(|approved| approved.digest == file.digest))
     }
 
-    /// Whether the user's record of approvals is there and has none of this file. A record that was removed tells nothing of what
-    /// the user wants.
+    /// Returns true if the store exists and has no approval of this file. A missing store says nothing about the user's
+    /// decisions.
     #[must_use]
     pub fn is_revoked(&self, path: &Path) -> bool {
         // By the path as it was approved: a link may have come into the place of a directory in it.
@@ -113,18 +113,19 @@ impl TrustStore {
         self.file().exists() && self.read().is_ok_and(|record| !is_kept(record))
     }
 
-    /// All that is approved, by path.
+    /// Returns all approvals, by path.
     ///
     /// # Errors
-    /// [`ConfigError::Io`], [`ConfigError::Refused`] or [`ConfigError::TrustStore`] where the store cannot be read.
+    /// [`ConfigError::Io`], [`ConfigError::Refused`] or [`ConfigError::TrustStore`] if the store cannot be read.
     pub fn approved(&self) -> Result<Vec<Approved>, ConfigError> {
         Ok(self.read()?.approved.into_iter().map(|(path, kept)| approved(path, kept)).collect())
     }
 
-    /// Approves the content that was read, and no other, in place of any that was approved before.
+    /// Approves exactly the content that was read, in place of any earlier approval.
     ///
     /// # Errors
-    /// As [`approved`](Self::approved), where the store cannot be written, and [`ConfigError::TrustStoreFull`].
+    /// The errors of [`approved`](Self::approved), an error if the store cannot be written, and
+    /// [`ConfigError::TrustStoreFull`].
     pub fn approve(&self, file: &ProjectFile) -> Result<(), ConfigError> {
         let key = key(&file.path)?;
         self.change(|approved| {
@@ -132,8 +133,8 @@ impl TrustStore {
         })
     }
 
-    /// Approves new content of a file whose content before was approved; `false` where that was not so, and nothing has
-    /// changed. For programs that edit an approved file at the user's command.
+    /// Approves new content of a file if its previous content was approved. Otherwise changes nothing and returns
+    /// `false`. For programs that edit an approved file at the user's command.
     ///
     /// # Errors
     /// As [`approve`](Self::approve).
@@ -148,8 +149,8 @@ impl TrustStore {
         })
     }
 
-    /// Takes an approval back; `false` where there was none. The file need not exist any more, and its directory may be a link by
-    /// now.
+    /// Revokes an approval; returns `false` if there was none. The file need not exist any more, and its directory may
+    /// now be a link.
     ///
     /// # Errors
     /// As [`approve`](Self::approve).
@@ -192,7 +193,7 @@ impl TrustStore {
     }
 }
 
-/// Adds the content where only a digest is kept, as far as the file still has it.
+/// Adds the content to an approval that has only a digest, if the file still has that digest.
 fn keep_contents(approved: &mut BTreeMap<String, Approval>) {
     for (path, kept) in approved {
         if let Approval::Digest(digest) = kept

@@ -14,7 +14,7 @@ use std::ops::Range;
 /// Characters of base64 from which on it is left out. A short text is not hidden from the rules by being called an image.
 pub(crate) const MIN_LENGTH: usize = 4 * 1024;
 
-/// The ends of a marker, of characters that no writer of JSON escapes. A value that has one from elsewhere is passed as it is, so that
+/// The ends of a marker, of characters that no writer of JSON escapes. A value that has one from elsewhere is passed unchanged, so that
 /// a marker is always the host's.
 const MARKER: &str = "[hookhost:binary ";
 const END: char = ']';

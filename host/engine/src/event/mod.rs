@@ -1,8 +1,9 @@
 //! The typed events: one file each, one row each in the table below.
 //!
-//! An event says what its interface's `handle` takes and returns, and what the returned verdict
-//! means. Everything else (subscription, the call, composition, the record, `hookhost dispatch`) is
-//! the same for all of them. Adding an event is: its interface in `wit/events.wit`, its file and
+//! An event defines the parameters and result of its interface's `handle`, and the meaning of the verdict. Everything
+//! else (subscription, the call, composition, the record, `hookhost dispatch`) is the same for all events. To add an
+//! event, add its interface in `wit/events.wit`, its file and row here, its row in `session/typed.rs`, its method in
+//! `session/events.rs`, and its method in the guest SDK.
 //! row here, its row in `session/typed.rs`, its method in `session/events.rs`, its method in the guest SDK.
 
 mod binary;
@@ -37,7 +38,7 @@ use crate::wire::{Answer, Answered};
 use serde::{Serialize, de::DeserializeOwned};
 use wasmtime::component::{ComponentNamedList, Lower};
 
-/// Hands every event to a macro: how its answers compose, and its name.
+/// Passes every event to a macro: its shape and its name.
 macro_rules! every_event {
     ($then:ident) => {
         $then! {
@@ -95,9 +96,9 @@ macro_rules! kinds {
 
 every_event!(kinds);
 
-/// What `handle` of one event takes and returns.
+/// The parameters and the result of one event's `handle`.
 pub(crate) trait Event: Sized + Send + 'static {
-    /// What the event carries beside the session.
+    /// The payload, without the session.
     type Payload: Clone + Serialize + DeserializeOwned + Send + Sync;
     /// `handle`'s parameters.
     type Params<'a>: ComponentNamedList + Lower + Send + Sync;
@@ -108,50 +109,53 @@ pub(crate) trait Event: Sized + Send + 'static {
 
     fn params<'a>(session: &'a Session, payload: &'a Self::Payload) -> Self::Params<'a>;
 
-    /// The payload as it is asked about and as it may run: what the host can work out itself it does not take on trust.
+    /// Returns the payload in the form in which plugins are asked and the step may run. The host derives all parts that
+    /// it can derive itself.
     fn prepared(payload: Self::Payload, _validator: &CallValidator<'_>) -> Self::Payload {
         payload
     }
 
-    /// Whether plugins can be asked about it.
+    /// Returns true if plugins can be asked about the payload.
     ///
     /// # Errors
-    /// One sentence on what is wrong with the payload.
+    /// One sentence about the mistake in the payload.
     fn check(_payload: &Self::Payload, _actions: &ActionMap) -> Result<(), String> {
         Ok(())
     }
 
-    /// What the configuration asks a person about it, and in which layer, unless a plugin that may approves.
+    /// Returns the configuration's questions about the payload, with their layers, unless a plugin with that grant
+    /// approves.
     fn asks(_payload: &Self::Payload, _validator: &CallValidator<'_>) -> Vec<(Layer, Escalation)> {
         Vec::new()
     }
 
-    /// The payload without binary data, and that data; nothing where it has none. The arguments of a tool call keep theirs.
+    /// Returns the payload without binary data, and that data; `None` if there is none. The arguments of a tool call
+    /// keep their data.
     fn without_binary(_payload: &Self::Payload) -> Option<(Self::Payload, Binary)> {
         None
     }
 
-    /// The tool calls that it is about, which an entry's `actions` and `tools` narrow.
+    /// Returns the tool calls in the payload, which an entry's `actions` and `tools` select.
     fn calls(_payload: &Self::Payload) -> Option<&[ToolCall]> {
         None
     }
 }
 
-/// Which event it is; implemented by the table.
+/// The kind of the event; implemented by the table.
 pub(crate) trait Kind: Event {
     const KIND: EventKind;
 }
 
-/// What its verdict means for a gate.
+/// The meaning of a verdict at a gate.
 pub(crate) trait GateEvent: Event<Payload: PartialEq, Return = (Self::Verdict,)> {
     type Verdict: Answered + Serialize + Send + Sync + 'static;
     type Response: Clone + Serialize + Send + Sync;
 
-    /// Puts binary data back into what the verdict has in place of the payload.
+    /// Restores binary data in the verdict's new value.
     fn put_back(_verdict: &mut Self::Verdict, _binary: &mut Binary) {}
 
     /// # Errors
-    /// What is wrong with a verdict that cannot be taken as it is: the plugin failed.
+    /// The mistake in an invalid verdict: the plugin has failed.
     fn answer(
         verdict: Self::Verdict,
         payload: &Self::Payload,
@@ -159,7 +163,7 @@ pub(crate) trait GateEvent: Event<Payload: PartialEq, Return = (Self::Verdict,)>
     ) -> Result<Verdict<Self::Payload, Self::Response>, String>;
 }
 
-/// What its verdict means for a value on its way.
+/// The meaning of a verdict at a transform.
 pub(crate) trait TransformEvent: Event<Return = (Self::Verdict,)> {
     type Verdict: Answered + Serialize + Send + Sync + 'static;
     /// The part of the payload that plugins replace.
@@ -167,14 +171,14 @@ pub(crate) trait TransformEvent: Event<Return = (Self::Verdict,)> {
 
     fn value(payload: &Self::Payload) -> &Self::Value;
     fn replace(payload: &mut Self::Payload, value: Self::Value);
-    /// As [`GateEvent::put_back`].
+    /// Like [`GateEvent::put_back`].
     fn put_back(_verdict: &mut Self::Verdict, _binary: &mut Binary) {}
     /// # Errors
-    /// As [`GateEvent::answer`].
+    /// Like [`GateEvent::answer`].
     fn passage(verdict: Self::Verdict, payload: &Self::Payload) -> Result<Passage<Self::Value>, String>;
 }
 
-/// Which tasks its verdict adds.
+/// The tasks in a verdict.
 pub(crate) trait CollectEvent: Event<Return = (Self::Verdict,)> {
     type Verdict: Answered + Serialize + Send + Sync + 'static;
     fn tasks(verdict: Self::Verdict) -> Vec<Task>;

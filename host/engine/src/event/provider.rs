@@ -9,7 +9,7 @@ use crate::contract::{
 use serde_json::Value;
 
 event! {
-    /// It is settled which model a session uses.
+    /// A session has chosen its model.
     ProviderResolve("resolution": Resolution) -> (ResolutionVerdict,)
 }
 

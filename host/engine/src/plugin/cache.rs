@@ -1,6 +1,6 @@
 //! Compiled code, kept between runs: `.cwasm` files in a directory that is the user's alone.
 //!
-//! Loading such a file is as dangerous as running it, so one counts only if it and its directory
+//! Loading such a file is as dangerous as running it, so a file is used only if it and its directory
 //! belong to the user, nobody else can write them, and it carries a code that only this user's key
 //! makes. Anything else is compiled again: the cache can make a start slower, never wrong.
 
@@ -47,10 +47,10 @@ const PIECE: usize = 64 * 1024;
 /// Bytes of the key's file.
 const KEY: usize = 64;
 
-/// What the key of the authentication codes is derived for, so that no other use of the file makes the same codes.
+/// Context for deriving the key of the authentication codes, so that no other use of the file makes the same codes.
 const PURPOSE: &str = "hookhost 2026-11-26 authentication codes of compiled code";
 
-/// What the names of files of compiled code end in, those of outcomes and those of stamps.
+/// Extensions of the files of compiled code, outcomes and stamps.
 const CODE: &str = "cwasm";
 const OUTCOMES: &str = "outcome";
 const STAMPS: &str = "stamp";
@@ -525,7 +525,7 @@ fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Where the system does not say who can write a file, nothing is cached.
+/// On a system that does not say who can write a file, nothing is cached.
 fn can_tell_owners() -> io::Result<()> {
     if cfg!(unix) {
         return Ok(());

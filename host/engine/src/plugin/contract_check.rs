@@ -1,4 +1,4 @@
-//! Whether a file is a component of the contract: by its bytes, its imports, and the types of its exports.
+//! Checks that a file is a component of the contract: by its bytes, its imports, and the types of its exports.
 
 use super::tools::{ToolDeclaration, ToolFunctions};
 use crate::contract::{EventKind, Session, ToolResult, VERSION};
@@ -15,20 +15,20 @@ use wasmtime::component::types::{ComponentFunc, ComponentInstance, ComponentItem
 /// The package of the contract.
 pub(super) const PACKAGE: &str = "hookhost:hooks/";
 
-/// Why a file is not a plugin.
+/// A reason why a file is not a plugin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ContractError {
-    /// Not WebAssembly.
+    /// The file is not WebAssembly.
     #[error("is not WebAssembly: a plugin is a component, built with `cargo build --target wasm32-wasip2`")]
     NotWasm,
-    /// A core module.
+    /// The file is a core module.
     #[error("is a core WebAssembly module, not a component: build it with `cargo build --target wasm32-wasip2`")]
     CoreModule,
-    /// Begins like a component, and is not a valid one.
+    /// The file begins like a component, but is not valid.
     #[error("is not a valid component (truncated, or damaged): {0}; build it again, or copy it again")]
     Invalid(String),
-    /// Of another version of the component format.
+    /// The file has another version of the component format.
     #[error(
         "is a component in version {found} of the binary format, and this host reads version 13: {advice}",
         advice = if *found < 13 { "build it again with current tools" } else { "build it with tools of this host's time" }
@@ -37,62 +37,62 @@ pub enum ContractError {
         /// The version.
         found: u16,
     },
-    /// Valid, with a part of WebAssembly that plugins cannot use.
+    /// The component is valid, but uses a part of WebAssembly that plugins cannot use.
     #[error(
         "uses a part of WebAssembly that this host does not give plugins: {0}; build it without that, such as with \
          `cargo build --target wasm32-wasip2` and functions that are not async"
     )]
     Unsupported(String),
-    /// Valid, and still not compiled.
+    /// The component is valid, but cannot be compiled.
     #[error("is a valid component, and is not compiled: {0}")]
     NotCompiled(String),
-    /// More than the host takes of any plugin, or of this one.
+    /// The component exceeds the bounds of any plugin, or of this one.
     #[error("is not loaded, since it {0}")]
     TooLarge(String),
-    /// Takes too much processor time to compile.
+    /// Compiling takes too much processor time.
     #[error(
         "is not loaded, since it takes more than {0:?} of processor time to compile (settings.compile-time){why}",
         why = unoptimised()
     )]
     TooSlow(std::time::Duration),
-    /// Is not compiled after so much time, most of which the machine was busy with other things.
+    /// Compiling did not end in this time, during most of which the machine was busy.
     #[error(
         "is not loaded, since it is not compiled after {0:?}: the machine is busy with other things, or \
          settings.compile-time is too short{why}",
         why = unoptimised()
     )]
     StillCompiling(std::time::Duration),
-    /// Exports none of the contract's interfaces.
+    /// The component exports no interface of the contract.
     #[error("exports no event of {PACKAGE}*@{VERSION}: it would never be asked (it exports {found})")]
     NoEvent {
-        /// What it exports.
+        /// The exports.
         found: String,
     },
-    /// Exports an interface of the contract that this host does not know.
+    /// The component exports an interface of the contract that this host does not know.
     #[error("exports `{export}`, which this host does not know: {hint}")]
     UnknownExport {
         /// The export.
         export: String,
-        /// The nearest known name, or which versions there are.
+        /// The most similar known name, or the existing versions.
         hint: String,
     },
-    /// Exports an interface of the contract with another type.
+    /// The component exports an interface of the contract with another type.
     #[error("exports `{export}` with another type than the contract {VERSION}: {difference}")]
     OtherType {
         /// The export and its function.
         export: String,
-        /// What was expected and what was found.
+        /// The expected and the found type.
         difference: String,
     },
-    /// Imports what no host of this contract has: each import, with what to do about it.
+    /// The component imports interfaces that no host of this contract has: each import, with a remedy.
     #[error("imports {}", in_words(.0))]
     UnknownImports(Vec<(String, String)>),
-    /// Imports an interface of the contract or of WASI with another type.
+    /// The component imports an interface of the contract or of WASI with another type.
     #[error("imports an interface with another type than this host's: {0}")]
     ImportType(String),
 }
 
-/// The imports that no plugin is given. Those that have the same cause stand together.
+/// The unavailable imports, grouped by cause.
 fn in_words(imports: &[(String, String)]) -> String {
     const SHOWN: usize = 12;
     let mut groups: Vec<(Vec<String>, &str)> = Vec::new();
@@ -121,26 +121,26 @@ fn unoptimised() -> &'static str {
     }
 }
 
-/// The contract's interfaces that a component exports and imports.
+/// The exported and imported interfaces of the contract.
 #[derive(Default)]
 pub(super) struct Surface {
     pub(super) subscriptions: BTreeMap<EventKind, Handle>,
     pub(super) configure: Option<Handle>,
     pub(super) tools: Option<ToolFunctions>,
-    /// Capabilities of the contract that it imports, `types` left out: the bare name and the whole import.
+    /// Imported capabilities of the contract, except `types`: the bare name and the whole import.
     pub(super) capabilities: Vec<(String, String)>,
-    /// Whether it asks for the agent's message as it came.
+    /// True if the component imports the agent's own message.
     pub(super) wants_raw: bool,
-    /// The imports that are capabilities of the embedding program.
+    /// The imported capabilities of the embedding program.
     pub(super) own: Vec<Own>,
-    /// An import that can do nothing without the grant `http`.
+    /// An import that is useless without the grant `http`.
     pub(super) http: Option<String>,
 }
 
-/// Whether a file begins as a component does.
+/// Checks that a file begins like a component.
 ///
 /// # Errors
-/// If not, with what it is.
+/// A description of the file, if it does not.
 pub(super) fn kind_of_file(bytes: &[u8]) -> Result<(), ContractError> {
     const MAGIC: &[u8] = b"\0asm";
     // Version 1 in the core specification; version 0xd of layer 1 in the component model's binary format.
@@ -157,7 +157,7 @@ pub(super) fn kind_of_file(bytes: &[u8]) -> Result<(), ContractError> {
 /// Compiles a component.
 ///
 /// # Errors
-/// If it is not a valid one.
+/// If the component is not valid.
 #[cfg(feature = "compile")]
 pub(super) fn compile(engine: &Engine, bytes: &[u8]) -> Result<Component, ContractError> {
     Component::from_binary(engine, bytes).map_err(|error| {
@@ -187,10 +187,10 @@ pub(super) fn compile(engine: &Engine, bytes: &[u8]) -> Result<Component, Contra
     })
 }
 
-/// What the component exports and imports of the contract, each with the contract's type.
+/// Returns the exports and imports of the contract, each with the contract's type.
 ///
 /// # Errors
-/// If it exports or imports what the contract does not have.
+/// If the component exports or imports an interface that the contract does not have.
 pub(super) fn surface(engine: &Engine, component: &Component, own: &OwnCapabilities) -> Result<Surface, ContractError> {
     let mut surface = Surface::default();
     let ty = component.component_type();
@@ -266,7 +266,7 @@ pub(super) fn surface(engine: &Engine, component: &Component, own: &OwnCapabilit
     Ok(surface)
 }
 
-/// What to do about an interface of another version of the contract.
+/// Returns the remedy for an interface of another version of the contract.
 fn other_version(version: &str) -> String {
     match version {
         "" => format!("it names no version of the contract, and this host speaks {VERSION}: add `@{VERSION}`"),
@@ -277,7 +277,7 @@ fn other_version(version: &str) -> String {
     }
 }
 
-/// What to do about an import from outside of the contract that plugins are not given; nothing for one that they are.
+/// Returns the remedy for an unavailable import from outside of the contract; `None` for an available one.
 fn not_given(import: &str) -> Option<String> {
     let is_http = import.starts_with("wasi:http/");
     if !is_base_wasi(import) && !is_http {

@@ -1,10 +1,10 @@
-//! Why a plugin is not loaded.
+//! The errors of loading a plugin.
 
 use super::ContractError;
 use crate::config::Digest;
 use std::path::{Path, PathBuf};
 
-/// Why a plugin is not loaded. Nothing of it has run, unless `configure` refused or failed.
+/// A reason why a plugin is not loaded. No code of it has run, unless `configure` refused or failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -13,9 +13,9 @@ pub enum LoadError {
     Unreadable {
         /// Name of the entry.
         name: String,
-        /// Its file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The reason from the system.
         source: std::io::Error,
     },
     /// The file is not the one that was allowed.
@@ -23,24 +23,24 @@ pub enum LoadError {
     OtherDigest {
         /// Name of the entry.
         name: String,
-        /// Its file.
+        /// Path of the file.
         path: PathBuf,
         /// The digest in the allowlist.
         allowed: Digest,
         /// The file's digest.
         found: Digest,
     },
-    /// It is no component, or not one of this contract.
+    /// The file is not a component, or not one of this contract.
     #[error("plugin `{name}`: {} {problem}", place(path.as_deref()))]
     Unfit {
         /// Name of the entry.
         name: String,
-        /// Its file; none of a component that the program holds.
+        /// Path of the file; `None` for a component that the program holds.
         path: Option<PathBuf>,
-        /// What is wrong with it.
+        /// The mistake.
         problem: ContractError,
     },
-    /// It imports a capability that the entry does not grant.
+    /// The plugin imports a capability that the entry does not grant.
     #[error("plugin `{name}` imports `{import}`, which is not granted: add to [plugin.grants] of `{name}`\n  {line}")]
     NotGranted {
         /// Name of the entry.
@@ -50,7 +50,7 @@ pub enum LoadError {
         /// The line to add to `[plugin.grants]`.
         line: String,
     },
-    /// It is granted a capability that the program around the host does not bring.
+    /// The entry grants a capability that the embedding program does not bring.
     #[error(
         "plugin `{name}` is granted the capability `{capability}`, which this program does not bring (it brings {})",
         if known.is_empty() { "none" } else { known }
@@ -58,12 +58,12 @@ pub enum LoadError {
     NoCapability {
         /// Name of the entry.
         name: String,
-        /// The name in its `capabilities`.
+        /// The name in the entry's `capabilities`.
         capability: String,
-        /// The names that there are.
+        /// The names of the program's capabilities.
         known: String,
     },
-    /// It would have to be compiled, which this program cannot.
+    /// The plugin would have to be compiled, and this program has no compiler.
     #[error(
         "plugin `{name}` is a component that has to be compiled, and this program was built without the feature `compile` of \
          hookhost: build it with the feature, or hand over the component compiled ahead (Entry::from_compiled)"
@@ -72,7 +72,7 @@ pub enum LoadError {
         /// Name of the entry.
         name: String,
     },
-    /// It is granted what this program was built without.
+    /// The entry grants a capability that this program was built without.
     #[error(
         "plugin `{name}` is granted `{grant}`, and this program was built without the feature `{feature}` of hookhost: build it \
          with the feature, or take the grant out of the entry"
@@ -96,21 +96,21 @@ pub enum LoadError {
         name: String,
         /// `read-dirs` or `write-dirs`.
         grant: &'static str,
-        /// Where the plugin would see it.
+        /// Path in the plugin.
         guest: String,
         /// The directory on the host.
         directory: PathBuf,
-        /// Why.
+        /// The reason from the system.
         source: std::io::Error,
     },
-    /// The entry's `events` names one that the plugin does not export.
+    /// The entry's `events` names an event that the plugin does not export.
     #[error("plugin `{name}` does not subscribe to `{event}`, which its `events` names: it subscribes to {subscribes}")]
     NotExported {
         /// Name of the entry.
         name: String,
         /// The event.
         event: &'static str,
-        /// What it exports.
+        /// The exported events.
         subscribes: String,
     },
     /// A native rule has a function for no event.
@@ -122,20 +122,20 @@ pub enum LoadError {
         /// Name of the entry.
         name: String,
     },
-    /// `setup.configure` said no.
+    /// `setup.configure` refused the configuration.
     #[error("plugin `{name}` refuses its configuration: {message}")]
     Refused {
         /// Name of the entry.
         name: String,
-        /// What it said.
+        /// The plugin's message.
         message: String,
     },
-    /// The tools that it brings cannot be offered to a model.
+    /// The plugin's tools cannot be offered to a model.
     #[error("plugin `{name}` cannot bring its tools: {problem}")]
     Tools {
         /// Name of the entry.
         name: String,
-        /// What is wrong with them, and what to do.
+        /// The mistake, and its remedy.
         problem: String,
     },
     /// `setup.configure` failed, or no instance could be made.
@@ -143,7 +143,7 @@ pub enum LoadError {
     Failed {
         /// Name of the entry.
         name: String,
-        /// What happened.
+        /// The failure.
         failure: crate::contract::Failure,
     },
 }
@@ -152,20 +152,20 @@ fn place(path: Option<&Path>) -> std::borrow::Cow<'_, str> {
     path.map_or("the component in the program".into(), Path::to_string_lossy)
 }
 
-/// What the user can do about a [`LoadError`].
+/// The user's remedy for a [`LoadError`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Advice<'a> {
-    /// Allow the file as it now is.
+    /// Allow the file with its present content.
     Allow(&'a Path),
-    /// See what it exports and imports.
+    /// Look at the plugin's exports and imports.
     Inspect(&'a Path),
-    /// Nothing that a command could do.
+    /// No command helps.
     None,
 }
 
 impl LoadError {
-    /// What the user can do about it.
+    /// Returns the remedy.
     #[doc(hidden)]
     #[must_use]
     pub fn advice(&self) -> Advice<'_> {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use wasmtime::component::Component;
 
 impl Plugin {
-    /// Loads what an entry of the allowlist names. Where `known` is the same, it is taken as it is.
+    /// Loads the plugin of an entry of the allowlist. If `known` is the same plugin, returns it.
     ///
     /// # Errors
     /// If the file is not the one that was allowed, not a component of the contract, or refuses its configuration.
@@ -144,7 +144,7 @@ enum Source<'a> {
     Component(AllowedComponent<'a>),
 }
 
-/// A component that is there and is the one that its entry allows.
+/// A component whose file exists and has the allowed digest.
 #[cfg(feature = "cache")]
 struct AllowedComponent<'a> {
     digest: Digest,

@@ -1,7 +1,7 @@
 //! A plugin: from bytes on disk to a component that is checked, compiled, configured and ready to be asked.
 //!
-//! Nothing of it runs before its digest is the allowlist's, its imports are granted and the types of its exports are
-//! the contract's.
+//! No code of the plugin runs before its digest is the allowlist's, its imports are granted and the types of its
+//! exports are those of the contract.
 
 #[cfg(feature = "cache")]
 pub(crate) mod cache;
@@ -40,22 +40,22 @@ pub struct Plugin {
     pub(crate) shared: Arc<ConfiguredPlugin>,
 }
 
-/// A plugin in its last state: configured, and its tools are listed.
+/// A plugin in its last state: configured, with its tools listed.
 #[derive(Clone)]
 pub(crate) struct ConfiguredPlugin {
     pub(crate) name: Arc<str>,
     pub(crate) entry: Entry,
     pub(crate) id: CodeId,
     pub(crate) grants: Arc<crate::config::Grants>,
-    /// The events it subscribes to: those it has a function for, less what its entry leaves out.
+    /// The events to which it subscribes: those with a function, except those that its entry excludes.
     events: BTreeSet<EventKind>,
     runs: Runs,
-    /// The tools that it brings.
+    /// The plugin's tools.
     tools: Arc<[PluginTool]>,
     pub(crate) config_digest: Digest,
 }
 
-/// What runs when the plugin is called.
+/// The code of a plugin.
 #[derive(Clone)]
 enum Runs {
     Component(Component),
@@ -72,47 +72,48 @@ struct Component {
     sandbox: SharedSandbox,
     pre: InstancePre<Guest>,
     handles: BTreeMap<EventKind, Handle>,
-    /// `setup.configure`, where it could not be run beforehand and has to be in each instance.
+    /// `setup.configure`, if it must run in each instance because it could not run beforehand.
     configure: Option<Handle>,
-    /// The functions of its tools, where it exports them.
+    /// The functions of the plugin's tools, if it exports them.
     tool_functions: Option<tools::ToolFunctions>,
-    /// The capabilities of the embedding program that it imports: name and interface.
+    /// The imported capabilities of the embedding program: name and interface.
     own: Arc<[(Arc<str>, String)]>,
-    /// What `configure` gets, as JSON.
+    /// The input of `configure`, as JSON.
     config: String,
 }
 
 impl Plugin {
-    /// Its name in the allowlist.
+    /// Returns the name in the allowlist.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.shared.name
     }
 
-    /// The digest of its component, or its version where it is a native rule.
+    /// Returns the digest of the component, or the version of a native rule.
     #[must_use]
     pub fn code_id(&self) -> &CodeId {
         &self.shared.id
     }
 
-    /// Its entry in the allowlist.
+    /// Returns the entry in the allowlist.
     #[must_use]
     pub fn entry(&self) -> &Entry {
         &self.shared.entry
     }
 
-    /// Whether it imports `wasi:http` and is granted no server, so that each of its requests is denied.
+    /// Returns true if the plugin imports `wasi:http` without a granted server, so that each request is denied.
     #[must_use]
     pub fn is_denied_requests(&self) -> bool {
         matches!(&self.shared.runs, Runs::Component(component) if component.is_denied_requests)
     }
 
-    /// The events that it subscribes to, in the order of the contract.
+    /// Returns the events to which the plugin subscribes, in the order of the contract.
     pub fn events(&self) -> impl Iterator<Item = EventKind> {
         self.shared.events.iter().copied()
     }
 
-    /// Whether `configure` ran once, when it was loaded. Otherwise it runs in each instance, which means the same and takes longer.
+    /// Returns true if `configure` ran once, at the load. Otherwise it runs in each instance, with the same result but
+    /// more time.
     #[must_use]
     pub fn is_preinitialised(&self) -> bool {
         match &self.shared.runs {
@@ -121,7 +122,7 @@ impl Plugin {
         }
     }
 
-    /// The directories that it is given, and the servers.
+    /// Returns the granted directories and servers.
     pub(crate) fn outside(&self) -> (Arc<Preopens>, Arc<[Server]>) {
         match &self.shared.runs {
             Runs::Component(component) => (Arc::clone(&component.preopens), Arc::clone(&component.servers)),
@@ -129,8 +130,8 @@ impl Plugin {
         }
     }
 
-    /// Whether it gets images and other binary data in the values of events: it asks for the agent's message as it came, which has
-    /// them, or is a rule of the program itself.
+    /// Returns true if the plugin gets images and other binary data in the values of events: it imports the agent's own
+    /// message, which contains them, or is a rule of the program.
     pub(crate) fn wants_binary(&self) -> bool {
         match &self.shared.runs {
             Runs::Component(component) => component.wants_binary,
@@ -138,18 +139,20 @@ impl Plugin {
         }
     }
 
-    /// Whether its answers count.
+    /// Returns true if the plugin's answers have an effect.
     pub(crate) fn enforces(&self) -> bool {
         self.shared.entry.mode == Mode::Enforce
     }
 
-    /// The consequence of a failure of this plugin for an event: by default `reject` on gates and transforms, else `skip`.
+    /// Returns the consequence of a failure of this plugin for an event: by default `reject` on gates and transforms,
+    /// otherwise `skip`.
     #[must_use]
     pub fn on_failure(&self, event: EventKind) -> OnFailure {
         OnFailure::for_shape(self.shared.entry.on_failure, event.shape())
     }
 
-    /// Whether any of these calls concerns the plugin, by its entry's `actions` and `tools`. `None` if the event is not about calls.
+    /// Returns true if `actions` and `tools` of the plugin's entry select any of these calls. `None` if the event is
+    /// not about calls.
     pub(crate) fn is_concerned(&self, calls: Option<&[ToolCall]>) -> bool {
         // An empty batch counts as a batch of any calls.
         let Some(calls) = calls.filter(|calls| !calls.is_empty()) else { return true };

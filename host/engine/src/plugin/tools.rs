@@ -36,7 +36,7 @@ pub struct PluginTool {
     pub plugin: String,
     /// The plugin's own name for it.
     pub name: String,
-    /// What it does and when to use it, for the model.
+    /// Description for the model: effect and use of the tool.
     pub description: String,
     /// A JSON Schema of the arguments object.
     pub input_schema: Value,
@@ -84,7 +84,7 @@ impl Plugin {
     }
 }
 
-/// What `tools.list` answers, in an instance with no capability but the log.
+/// Returns the result of `tools.list`, in an instance whose only capability is the log.
 ///
 /// # Errors
 /// If the plugin fails, or a tool of it cannot be offered.
@@ -106,7 +106,7 @@ pub(super) async fn listed(
 /// The tools under their full names.
 ///
 /// # Errors
-/// What is wrong with one of them.
+/// The mistake in a tool.
 pub(super) fn offered(plugin: &str, declared: Vec<ToolDeclaration>) -> Result<Vec<PluginTool>, String> {
     if declared.is_empty() {
         return Ok(Vec::new());

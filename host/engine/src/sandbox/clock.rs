@@ -1,6 +1,6 @@
 //! The two clocks of a call: its plugin's own time, and the time for which the machine made it wait.
 //!
-//! `limits.deadline` counts the time that the plugin computes, and that it waits by its own choice.
+//! `limits.deadline` includes the time that the plugin computes, and that it waits by its own choice.
 //! If it could run and no thread or processor is free, the time is the machine's: that time has a
 //! bound of its own, beyond which the call fails as overloaded, since a busy machine is not the
 //! plugin's fault. If the call's own connections keep the thread busy, the time is the plugin's: it
@@ -51,7 +51,7 @@ enum YieldState {
     Waiting(Instant),
 }
 
-/// Records when the thing that a call waits for is there, which may be long before a thread is free to resume the call.
+/// Records when the result that a call waits for is ready, which may be long before a thread is free to resume the call.
 struct Bell {
     task: AtomicWaker,
     rang: Mutex<Option<Instant>>,
@@ -203,7 +203,7 @@ fn poll<F: Future>(
 }
 
 impl CallTime {
-    /// Whether it is too much.
+    /// Returns true if it is too much.
     fn over(&self, deadline: Duration, patience: Duration) -> Option<CallTimeout> {
         match () {
             () if self.starved > patience.max(self.own.saturating_mul(SHARE)) => Some(CallTimeout::Overloaded),

@@ -23,7 +23,7 @@ const COPY_OVERHEAD: usize = 16 * 1024;
 /// A function that a component exports, found once at load.
 pub(crate) type Handle = ComponentExportIndex;
 
-/// What a call may use up.
+/// The budget of a call.
 #[derive(Clone, Copy)]
 pub(crate) struct CallLimits<'a> {
     /// All that do not depend on the grants.
@@ -42,7 +42,7 @@ impl<'a> CallLimits<'a> {
 #[derive(Debug)]
 pub(crate) struct CallOutcome<T> {
     pub(crate) answer: Result<T, Failure>,
-    /// In a box of its own: an outcome is moved through many hands.
+    /// Boxed, because an outcome is moved many times.
     pub(crate) did: Box<CallReport>,
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct Guest {
     pub(super) asked_bytes: usize,
     pub(super) log: Log,
     pub(super) limiter: MemoryLimiter,
-    /// The time that it has computed.
+    /// Time that the guest has computed.
     pub(super) computed: Duration,
     compute: Duration,
     calls_left: u32,
@@ -68,30 +68,30 @@ pub(super) enum DeniedResource {
     Tables,
 }
 
-/// The things that the host gives to one call.
+/// The data that the host gives to one call.
 pub(crate) struct GuestSetup {
     pub(crate) plugin: Arc<str>,
     pub(crate) event: Arc<EventFacts>,
-    /// Which asking about the event it is, from 1; 0 while the plugin is loaded, when there is no event.
+    /// Round of the event, from 1; 0 while the plugin is loaded, when there is no event.
     pub(crate) round: u32,
     pub(crate) grants: Arc<Grants>,
     pub(crate) preopens: Arc<Preopens>,
     pub(crate) servers: Arc<[Server]>,
     pub(crate) network: Arc<Network>,
     pub(crate) state: Option<View>,
-    /// Whether the event has a record, so that effects can be kept with it: `audit-record` has none.
+    /// True if the event has a record, which can contain effects; `audit-record` has none.
     pub(crate) is_recorded: bool,
     pub(crate) transcript: Arc<dyn Transcript>,
     pub(crate) model: Option<Arc<dyn Model>>,
-    /// How often the plugin has asked the model in this session, if it has the grant.
+    /// Number of the plugin's model calls in this session, if it has the grant.
     pub(crate) model_calls: Option<Arc<AtomicU32>>,
     /// The capabilities of the embedding program, if the plugin is granted any.
     pub(crate) own: Option<OwnCall>,
-    /// What waits for the call, and so for the code of the program that answers it.
+    /// The code that waits for the call, and so for the program's callbacks that answer it.
     pub(crate) waiters: Waiters,
     /// In place of the agent's model and transcript, where the call is replayed.
     pub(crate) replayed: Option<ReplayedInputs>,
-    /// How long the call may wait for a place and for a processor.
+    /// Maximum time for which the call waits for a place and for a processor.
     pub(crate) patience: Duration,
 }
 
@@ -106,29 +106,29 @@ pub(crate) struct CallReport {
     pub(crate) effects: Effects,
     /// State writes; none where the call did not return.
     pub(crate) writes: Option<Writes>,
-    /// What it learnt of its state.
+    /// State that the guest has read.
     pub(crate) reads: Reads,
-    /// What else it learnt from outside the event.
+    /// Other data that the guest got from outside the event.
     pub(crate) inputs: Inputs,
-    /// Why the call cannot be repeated from what is recorded of it.
+    /// Reasons why the call cannot be repeated from its record.
     pub(crate) unrepeatable: BTreeSet<&'static str>,
-    /// Whether, in a replay, it asked for something that was not recorded.
+    /// True if the guest, in a replay, asked for something that was not recorded.
     pub(crate) missed: bool,
-    /// What it logged, also where it failed.
+    /// Log lines, also those of a failed call.
     pub(crate) log: Vec<LogLine>,
     /// Log lines that found no room.
     pub(crate) log_dropped: u64,
 }
 
 impl CallReport {
-    /// What a call without a valid answer did: nothing that could be applied.
+    /// Returns the report of a call without a valid answer, which has no effects.
     pub(super) fn without_effects(&mut self) {
         (self.effects, self.writes) = (Effects::default(), None);
     }
 }
 
 impl GuestSetup {
-    /// The setup of a guest while it is configured: it has the log, and nothing of any event.
+    /// Returns the setup of a guest during `configure`: it has the log, and no event.
     pub(crate) fn to_configure(plugin: Arc<str>) -> Box<Self> {
         Box::new(Self {
             plugin,
@@ -196,7 +196,7 @@ impl Guest {
         self.http = None;
     }
 
-    /// For how long it may compute.
+    /// Returns the time for which the guest may compute.
     pub(super) fn compute(&self) -> Duration {
         self.compute
     }
@@ -224,22 +224,22 @@ impl Guest {
         }
         let grants = &self.given.grants;
         let shown = [
-            (grants.clock, "it has the real time"),
-            (grants.random, "it has real random numbers"),
-            (grants.env.iter().any(|name| std::env::var_os(name).is_some()), "it has environment variables"),
+            (grants.clock, "the plugin has the real time"),
+            (grants.random, "the plugin has real random numbers"),
+            (grants.env.iter().any(|name| std::env::var_os(name).is_some()), "the plugin has environment variables"),
         ];
         self.did.unrepeatable.extend(shown.into_iter().filter_map(|(shown, why)| shown.then_some(why)));
     }
 
-    /// Its files, for an operation on one. The content is not recorded, so the call cannot be replayed.
+    /// Returns the guest's files for an operation. Their content is not recorded, so the call cannot be replayed.
     pub(super) fn files(&mut self) -> WasiFilesystemCtxView<'_> {
         if !self.given.preopens.is_empty() {
-            self.did.unrepeatable.insert("it used files");
+            self.did.unrepeatable.insert("the plugin used files");
         }
         self.filesystem()
     }
 
-    /// What its requests have, and its handles.
+    /// Returns the state of the guest's requests, and its handles.
     #[cfg(feature = "http")]
     pub(super) fn http_and_table(&mut self) -> (&mut Http, &mut ResourceTable) {
         let http = self.http.get_or_insert_with(|| {
@@ -255,17 +255,17 @@ impl Guest {
         self.filesystem()
     }
 
-    /// Whether it has asked which directories it has. C libraries ask once and remember it.
+    /// Returns true if the guest has asked for its directories. C libraries ask once and store the answer.
     pub(crate) fn has_looked_for_directories(&self) -> bool {
         self.looked_for_directories
     }
 
-    /// Whether it holds handles to anything of the host.
+    /// Returns true if the guest has handles to resources of the host.
     pub(crate) fn holds_resources(&self) -> bool {
         !self.table.is_empty()
     }
 
-    /// The lines that it wrote by `log`, then those of its standard output and error.
+    /// Returns the lines written by `log`, then those of standard output and error.
     pub(super) fn take_log(&mut self) -> Log {
         let mut log = std::mem::take(&mut self.log);
         if let Some(output) = &self.output {

@@ -124,7 +124,7 @@ pub(crate) struct Sandbox {
     linkers: Mutex<Vec<(Parts, Arc<Linker<Guest>>)>>,
 }
 
-/// What a linker has beside the WASI that is always linked.
+/// The additions of a linker to the WASI that is always linked.
 type Parts = (capability::Linked, Imported);
 
 /// Which of the parts of WASI a component imports that are linked only then: they are most of WASI, and few plugins have them.
@@ -147,7 +147,7 @@ impl Imported {
     }
 }
 
-/// Why there is no sandbox.
+/// A reason why there is no sandbox.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the sandbox could not be set up: {problem}. Each of its {slots} instances reserves address space (see `ulimit -v`); set \
@@ -209,7 +209,7 @@ impl std::fmt::Debug for Sandbox {
     }
 }
 
-/// Whether a WASI import is part of base WASI.
+/// Returns true if a WASI import is part of base WASI.
 pub(crate) fn is_base_wasi(import: &str) -> bool {
     virtual_wasi::PACKAGES.iter().any(|package| import.starts_with(package))
 }

@@ -19,7 +19,7 @@ thread_local! {
     static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
     /// The same by the thread's CPU clock; `None` for a guest that has not run for a tick yet.
     static OWN_TIME: Cell<Option<Duration>> = const { Cell::new(None) };
-    /// Whether that guest yielded the thread because of an epoch, and waits for nothing.
+    /// True if that guest yielded the thread because of an epoch, and waits for nothing.
     static YIELDED: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -50,12 +50,12 @@ pub(super) fn thread_time() -> Duration {
     BEGAN.elapsed()
 }
 
-/// Records that the guest yields the thread, to resume as soon as it is its turn again.
+/// Records that the guest yields the thread, to resume at its next turn.
 pub(super) fn note_yield() {
     YIELDED.set(true);
 }
 
-/// Whether the guest that this thread last resumed has yielded, and waits for nothing.
+/// Returns true if the guest that this thread last resumed has yielded, and waits for nothing.
 pub(super) fn take_yielded() -> bool {
     YIELDED.take()
 }

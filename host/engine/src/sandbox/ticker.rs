@@ -1,4 +1,4 @@
-//! The epoch ticker: a thread that advances the engine's epoch every millisecond while calls are under way, so that a
+//! The epoch ticker: a thread that advances the engine's epoch every millisecond while calls run, so that a
 //! guest that computes yields and is stopped. It sleeps while there are none: an idle host wakes nobody.
 
 use std::sync::{
@@ -29,7 +29,7 @@ struct TickerState {
     stop: AtomicBool,
 }
 
-/// A call under way; the epoch advances while one lives.
+/// A running call; the epoch advances while one exists.
 #[derive(Debug)]
 pub(crate) struct Ticking<'a>(&'a TickerState);
 

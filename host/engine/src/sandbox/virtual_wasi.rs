@@ -75,7 +75,7 @@ pub(super) fn context(event: &EventFacts, grants: &Grants, files: WasiFilesystem
     context
 }
 
-/// Links base WASI, as far as it is imported.
+/// Links the imported parts of base WASI.
 pub(super) fn link(linker: &mut Linker<Guest>, imported: Imported) -> wasmtime::Result<()> {
     wasmtime_wasi::p2::add_to_linker_proxy_interfaces_async(linker)?;
     cli::environment::add_to_linker::<Guest, WasiCli>(linker, Guest::cli)?;

@@ -1,4 +1,4 @@
-//! Work on a thread of its own, with a stack that is large enough, waited for until a deadline.
+//! Work on a separate thread with a large stack; the caller waits until a deadline.
 //!
 //! A thread cannot be ended from outside. One that misses its deadline continues and holds its
 //! place among [`MAX_THREADS`]; the bounds see to it that it ends. While all places are taken,
@@ -16,7 +16,7 @@ const MAX_THREADS: usize = 8;
 /// levels of a value. The system gives what of it is used.
 const STACK: usize = 256 * 1024 * 1024;
 
-/// Why there is no result.
+/// A reason why there is no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Missed {
     /// It took too long. The thread continues.
@@ -52,7 +52,7 @@ impl Drop for Place {
     }
 }
 
-/// What `work` gives, if it is there in time.
+/// Returns the result of `work`, if it comes in time.
 pub(super) fn run<T: Send + 'static>(within: Duration, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Missed> {
     let until = Instant::now() + within;
     let place = Place::take(until).ok_or(Missed::Full)?;

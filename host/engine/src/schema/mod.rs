@@ -1,20 +1,19 @@
 //! The JSON Schemas of tools, which strangers write: plugins, MCP servers, and others.
 //!
-//! A schema is a program: it can call itself, and a few kilobytes of it can ask for 2⁶⁰ steps. So
-//! each is bounded before it is compiled (`shape`), and the work that a value means under it is
-//! counted before the value is checked (`work`). What is cheap by that count is done where it is
-//! asked for. The rest, and anything that the count may have missed, is done on a thread of its own
-//! (`aside`), which is waited for no longer than `DEADLINE`.
+//! A schema can refer to itself, and a few kilobytes of it can need 2⁶⁰ steps. So its bounds are checked before it is
+//! compiled (`shape`), and the steps of a check are counted before a value is checked (`work`). Cheap checks run on the
+//! calling thread. Others, and any work that the count may have missed, run on a separate thread (`aside`), for which
+//! the caller waits at most until `DEADLINE`.
 //!
-//! | a schema, and a value under it | at most |
+//! | of a schema, and of a value under it | at most |
 //! |---|---|
 //! | the schema as text | [`MAX_BYTES`] bytes |
 //! | its subschemas, and how deep they are nested | [`MAX_SUBSCHEMAS`], [`MAX_SCHEMA_NESTING`] levels |
 //! | references that follow each other, and the ways through them | [`MAX_CHAIN`], [`MAX_PATHS`] |
-//! | its patterns, and what each takes when it is compiled | [`MAX_PATTERNS`], [`MAX_PATTERN`] bytes |
-//! | how deep the value is nested, and the steps to check it | [`MAX_NESTING`] levels, [`MAX_WORK`] |
+//! | its patterns, and their size when compiled | [`MAX_PATTERNS`], [`MAX_PATTERN`] bytes |
+//! | the nesting of the value, and the steps to check it | [`MAX_NESTING`] levels, [`MAX_WORK`] |
 //! | steps on the thread that asks | [`MAX_WORK_AT_ONCE`] |
-//! | the time on a thread of its own | [`DEADLINE`] |
+//! | the time on a separate thread | [`DEADLINE`] |
 //!
 //! The rule is to fail closed: a schema that is not understood is refused, and a value that is not
 //! checked does not fit.
@@ -42,10 +41,10 @@ use validator::{Problem, Validator};
 pub use shape::{MAX_BYTES, MAX_CHAIN, MAX_NESTING as MAX_SCHEMA_NESTING, MAX_PATHS, MAX_PATTERNS, MAX_SUBSCHEMAS};
 pub use work::{MAX_NESTING, MAX_WORK};
 
-/// How long a schema is compiled, or a value checked, before that is given up.
+/// Time limit for compiling a schema, and for checking a value.
 pub const DEADLINE: Duration = Duration::from_secs(5);
 
-/// Bytes that a pattern may take when it is compiled. Twice that is what its automaton may take while it runs.
+/// Maximum size of a compiled pattern, in bytes. Its automaton may use twice as much while it runs.
 pub const MAX_PATTERN: usize = 256 * 1024;
 
 /// Most steps of checking that are done on the thread that asks for them: 5 ms of the worst known
@@ -59,36 +58,36 @@ const SHALLOW: u64 = 200;
 /// Maximum number of a value's problems that are reported.
 const MAX_PROBLEMS: usize = 5;
 
-/// Why a schema is not used. It reads on from the schema's name, as `the input schema of …` does.
+/// A reason why a schema is not used, as the end of a sentence that begins with the schema's name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaError {
-    /// It is not a JSON Schema, or one with a pattern that cannot be matched in linear time.
+    /// The schema is not a JSON Schema, or has a pattern that cannot be matched in linear time.
     #[error("is not a JSON Schema: {0}")]
     Invalid(String),
-    /// It is larger than [`MAX_BYTES`].
+    /// The schema is larger than [`MAX_BYTES`].
     #[error("is larger than {MAX_BYTES} bytes")]
     TooLarge,
-    /// It has more of something than a schema may have.
+    /// The schema has too many parts of a kind.
     #[error("has {found} {what}, and {most} is the most")]
     TooMany {
-        /// What there is too much of.
+        /// The kind of part.
         what: &'static str,
-        /// How much of it.
+        /// The number of parts.
         found: String,
         /// The bound.
         most: u64,
     },
-    /// A part of it holds for a value if that same part holds for that same value.
+    /// A part holds for a value only if the same part holds for the same value.
     #[error("refers from {0} to itself without a step into the value, so that checking it would not end")]
     Endless(String),
-    /// It says what cannot be bounded: a reference elsewhere, or one that depends on who refers.
+    /// A part cannot be bounded: a reference elsewhere, or a reference that depends on its origin.
     #[error("has {0}: write references as `#/$defs/NAME`")]
     Unbounded(String),
     /// This program was built without the feature `json-schema`.
     #[error("cannot be compiled, since this program was built without the feature `json-schema` of hookhost")]
     NotBuilt,
-    /// Compiling it was given up, or there was no thread for it.
+    /// Compiling took too long, or there was no thread for it.
     #[error("{0}")]
     GivenUp(String),
 }
@@ -112,15 +111,15 @@ pub struct Schema {
 struct CompiledSchema {
     shape: Shape,
     validator: Validator,
-    /// Whether a check was given up. No further one is begun.
+    /// True if a check took too long. Then no further check begins.
     given_up: AtomicBool,
 }
 
 impl Schema {
-    /// Bounds and compiles it. It holds the thread for some milliseconds, and for 5 s at most.
+    /// Checks the bounds and compiles the schema. Blocks the thread for some milliseconds, and for 5 s at most.
     ///
     /// # Errors
-    /// If it is not a JSON Schema, exceeds a bound, or takes too long.
+    /// If the text is not a JSON Schema, exceeds a bound, or takes too long.
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
         let shape = Shape::of(schema)?;
         let validator = if shape.is_simple() {
@@ -138,14 +137,14 @@ impl Schema {
         Ok(Self { inner: Arc::new(CompiledSchema { shape, validator: validator?, given_up: AtomicBool::new(false) }) })
     }
 
-    /// What is wrong with a value, each with its place in it, and at most five of them; empty where
-    /// it fits. A value that could not be checked does not fit.
+    /// Returns the mistakes of a value, each with its place, at most five; empty if the value matches. A value that
+    /// could not be checked does not match.
     #[must_use]
     pub fn problems(&self, value: &Value) -> Vec<String> {
         self.checked(value, validator::in_full)
     }
 
-    /// How many steps checking a value takes, as they are counted before it is checked.
+    /// Returns the number of steps of a check, as counted before the check.
     ///
     /// # Errors
     /// If they are more than [`MAX_WORK`], or the value has more than [`MAX_NESTING`] levels. It

@@ -1,7 +1,7 @@
-//! What a schema is made of: which subschemas hold for the same value, and which for a part of it.
+//! The structure of a schema: subschemas for the same value, and subschemas for a part of it.
 //! Bounds are checked here.
 //!
-//! The reading is conservative. What it does not know counts as a subschema for the same value;
+//! The reading is conservative. An unknown keyword is treated as a subschema for the same value;
 //! what would make a reference mean another place than it says (`$id` within a schema, anchors,
 //! dynamic references) is refused.
 
@@ -22,7 +22,7 @@ pub const MAX_NESTING: usize = 64;
 /// Most patterns.
 pub const MAX_PATTERNS: usize = 100;
 
-/// Steps that a pattern counts as, for each 32 bytes of a text.
+/// Steps of a pattern for each 32 bytes of a text.
 const PATTERN: u64 = 64;
 /// The same for formats.
 const FORMAT: u64 = 16;
@@ -47,15 +47,15 @@ pub(super) struct Node {
     pub(super) own: u64,
     /// Steps for each 32 bytes of a text.
     pub(super) textual: u64,
-    /// Whether it compares the elements of a list with each other.
+    /// True if it compares the elements of a list with each other.
     pub(super) unique: bool,
     /// Subschemas for the same value.
     pub(super) same: Vec<usize>,
     /// The one of these that a `$ref` names.
     refers: Option<usize>,
-    /// Whether it asks which parts the schemas for the same value have looked at.
+    /// True if it depends on the parts that the schemas for the same value have checked.
     unevaluated: bool,
-    /// How often each of these is asked.
+    /// Number of checks of each of these.
     pub(super) times: u64,
     pub(super) properties: HashMap<String, usize>,
     pub(super) any_property: Vec<usize>,
@@ -131,7 +131,7 @@ impl Shape {
         false
     }
 
-    /// Whether compiling it takes neither long nor much of the stack.
+    /// Returns true if compiling takes little time and little stack.
     pub(super) fn is_simple(&self) -> bool {
         self.nodes.len() <= SIMPLE && self.patterns == 0 && self.nesting <= SIMPLE_NESTING
     }
@@ -266,7 +266,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// What a reference names.
+    /// Returns the target of a reference.
     fn target(&self, reference: &str) -> Result<(&'a Value, String), SchemaError> {
         let shown: String = reference.chars().take(100).flat_map(char::escape_debug).collect();
         let pointer = reference.strip_prefix('#').filter(|pointer| pointer.is_empty() || pointer.starts_with('/'));
@@ -286,7 +286,7 @@ fn object(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flat_map(Map::iter)
 }
 
-/// How many values there are in one. The survey has bounded how deep it is.
+/// Returns the number of values in a value. The survey has bounded the nesting.
 fn values_in(value: &Value) -> u64 {
     match value {
         Value::Array(values) => 1 + values.iter().map(values_in).sum::<u64>(),
@@ -298,7 +298,7 @@ fn values_in(value: &Value) -> u64 {
 /// A walk from each subschema to those that it leads to, in depth first.
 struct Walk<'a> {
     nodes: &'a [Node],
-    /// Whether subschemas for parts of a value are walked to, or only those for the same value.
+    /// True if the walk includes subschemas for parts of a value, not only those for the same value.
     into_parts: bool,
     /// For each node that was left, how many ways begin there, and the length of the longest.
     left: Vec<Option<(u64, usize)>>,
@@ -306,7 +306,7 @@ struct Walk<'a> {
     ended: Vec<usize>,
 }
 
-/// What a walk ends at.
+/// The end of a walk.
 enum Met {
     /// A node that leads to itself.
     Cycle(usize),

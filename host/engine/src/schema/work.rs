@@ -1,4 +1,4 @@
-//! How many steps it takes to check a value, counted before it is checked.
+//! Counts the steps of a check of a value before the check.
 //!
 //! The count goes down through the value. At each part it knows how often each subschema is asked about it, as a number: where
 //! each level doubles that, the number grows and the count does not.

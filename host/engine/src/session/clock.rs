@@ -1,9 +1,9 @@
-//! The time, as the program or the operating system tells it.
+//! The time, from the program or the operating system.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Tells the time: of events and of their records, for the expiry of state, and for when a tripped plugin is tried again.
-/// Deadlines are lengths of waiting, and not by this clock. Where it panics, the operating system's clock counts.
+/// Deadlines do not use this clock. If it panics, the operating system's clock is used.
 pub trait Clock: Send + Sync {
     /// The time.
     fn now(&self) -> SystemTime;

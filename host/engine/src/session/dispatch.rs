@@ -1,4 +1,4 @@
-//! Settling one event: ask the chain, settle, record, and apply the effects.
+//! The dispatch of one event: ask the chain, decide, record, and apply the effects.
 
 mod again;
 mod ask_plugin;
@@ -40,7 +40,7 @@ use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// An event being settled.
+/// An event during its dispatch.
 pub(crate) struct Dispatch<'a> {
     session: &'a Arc<SessionInner>,
     rules: &'a Arc<ActiveConfig>,
@@ -84,7 +84,7 @@ impl Drop for Dispatch<'_> {
         self.record.outcome = OutcomeKind::Cancelled;
         // It may have been dropped while it was being written.
         self.void_effects();
-        self.record.not_replayable.push("it was given up before it was settled".into());
+        self.record.not_replayable.push("the agent stopped waiting before the decision".into());
         self.record_late();
     }
 }
@@ -127,7 +127,7 @@ impl<'a> Dispatch<'a> {
         })
     }
 
-    /// A dispatch to the observers of an event that has been settled and recorded.
+    /// A dispatch to the observers of an event that has its outcome and record.
     pub(super) fn for_observers(
         session: &'a Arc<SessionInner>,
         rules: &'a Arc<ActiveConfig>,

@@ -141,7 +141,7 @@ impl Session {
 
 /// Events of tool calls.
 impl Session {
-    /// Asks `before-tools` about the calls of one answer, once each is settled. It cannot change them.
+    /// Asks `before-tools` about the calls of one answer, after the decision on each. Plugins cannot change the calls.
     pub async fn before_tools(&self, calls: Vec<ToolCall>) -> RecordedOutcome<Decision<Vec<ToolCall>>> {
         self.dispatch::<BeforeTools>(calls).await
     }

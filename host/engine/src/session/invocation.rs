@@ -133,10 +133,10 @@ pub(super) fn note<T>(
     (record.log, record.log_dropped) = (log, log_dropped);
     let mut why: Vec<String> = unrepeatable.into_iter().map(str::to_owned).collect();
     if missed {
-        why.push("it asked for what the log does not have".to_owned());
+        why.push("the plugin asked for something that the log does not contain".to_owned());
     }
     if reads.incomplete {
-        why.push("it looked at more keys of its state than the log repeats".to_owned());
+        why.push("the plugin read more keys of its state than the log stores".to_owned());
     }
     record.inputs = Inputs { state: reads.recorded(), ..inputs };
     (answer, CallEffects { writes, effects }, why)

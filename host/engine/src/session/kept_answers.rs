@@ -20,7 +20,7 @@ struct KeptYes {
     /// Digest of the call without its identifier: a call can be large.
     call: Digest,
     question: Question,
-    /// The identifier of the event that the person was asked about.
+    /// Identifier of the event about which the person was asked.
     of: String,
 }
 

@@ -39,7 +39,7 @@ pub enum NoticeKind {
     EventsMissed,
     /// Tasks that plugins added are left out.
     TasksLeftOut,
-    /// No plugin was asked about an event.
+    /// No plugin was asked about an event, for this reason.
     NotAsked,
     /// A yes of the user did not count, since something had changed by then.
     YesDidNotCount,

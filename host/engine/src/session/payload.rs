@@ -80,7 +80,7 @@ fn tool_calls(event: EventKind, parameters: &mut Map<String, Value>) -> Vec<&mut
     calls.and_then(Value::as_array_mut).into_iter().flatten().collect()
 }
 
-/// Fills in what an agent need not say. What is there stays.
+/// Adds the optional members that the agent left out.
 fn complete(call: &mut Value, session: &Session) {
     let Some(call) = call.as_object_mut() else { return };
     let origin = call.entry("origin").or_insert_with(|| "builtin".into());

@@ -6,7 +6,7 @@ use crate::sandbox::capability::Reminder;
 
 impl Session {
     /// The reminders for the model's next request, to be added after the last user message, in order: as of the last event
-    /// that this handle settled.
+    /// that this handle decided.
     #[must_use]
     pub fn reminders(&self) -> Vec<Reminder> {
         self.kept_reminders().into_iter().map(|(_, reminder)| reminder).collect()

@@ -46,7 +46,7 @@ impl Services {
         }
     }
 
-    /// The questions that wait for an answer. Those of processes that are gone are settled with no.
+    /// Returns the open questions. Questions of processes that have ended get the answer no.
     pub(crate) async fn open_questions(&self) -> Result<Vec<ApprovalRequest>, StoreError> {
         let mut open = Vec::new();
         for question in self.store.questions().await? {
@@ -60,7 +60,7 @@ impl Services {
         Ok(open)
     }
 
-    /// True if another process may answer the question, and it has not expired. The process that asked gives the answer to an
+    /// Returns true if another process may answer the question, and it has not expired. The process that asked gives the answer to an
     /// expired one.
     fn takes_answers(&self, question: &OpenQuestion) -> bool {
         question.answerable && question.expires > self.now()

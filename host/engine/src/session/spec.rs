@@ -45,7 +45,7 @@ pub struct SessionSpec {
     pub workspace: PathBuf,
     /// 0 for the agent that the user talks to, n for a sub-agent n levels down.
     pub depth: u32,
-    /// True if a person is there to be asked.
+    /// True if a person can be asked.
     pub interactive: bool,
     /// The session that started this one: its identifier, as `id` is one.
     pub parent: Option<String>,

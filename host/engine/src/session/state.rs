@@ -47,7 +47,7 @@ pub(super) struct SessionState {
     pub(super) reminders: Vec<(u32, Reminder)>,
     /// Notices for the user.
     pub(super) notices: Vec<Notice>,
-    /// Plugins for which the user was told that a failure was skipped.
+    /// Plugins about whose skipped failure the user got a notice.
     skipped: BTreeSet<String>,
     /// Side calls of models, by plugin.
     model_calls: BTreeMap<String, u32>,
@@ -76,9 +76,9 @@ pub(super) enum Change {
     Remind(u32, Reminder),
     /// A notice for the user.
     Notice(Notice),
-    /// The user was told these notices.
+    /// The user got these notices.
     NoticesTaken(Vec<Notice>),
-    /// The user was told that a failure of the plugin was skipped.
+    /// The user got a notice that a failure of the plugin was skipped.
     Skipped(String),
     /// A plugin has made further calls of a model.
     ModelCalls(String, u32),
@@ -86,7 +86,7 @@ pub(super) enum Change {
     Task(String),
     /// The tree that it is in.
     Root(String),
-    /// A project file counts, in the project with this root.
+    /// A project file applies, in the project with this root.
     Counts(PathBuf, PathBuf),
     /// A project file need not count any more.
     CountsNoMore(PathBuf),
@@ -139,7 +139,7 @@ impl SessionState {
     }
 }
 
-/// True if a reminder is still shown before the model call of this number.
+/// Returns true if a reminder is still shown before the model call of this number.
 pub(super) fn lives(born: u32, reminder: &Reminder, turn: u32) -> bool {
     reminder.ttl_turns.is_none_or(|ttl| turn < born.saturating_add(ttl))
 }
@@ -167,7 +167,7 @@ struct Inner {
     numbers_at_once: u64,
     /// Changes that are in `state` and not yet in the row.
     unwritten: Unwritten,
-    /// The counters of calls under way.
+    /// The counters of running calls.
     model_calls: HashMap<String, Arc<AtomicU32>>,
 }
 
@@ -215,7 +215,7 @@ impl SessionCopy {
         self.note(&mut self.copy(), change);
     }
 
-    /// True if there are unwritten changes.
+    /// Returns true if there are unwritten changes.
     pub(super) fn is_unwritten(&self) -> bool {
         !self.copy().unwritten.is_empty()
     }
@@ -225,12 +225,12 @@ impl SessionCopy {
         Arc::new(PendingWrite { state: Arc::clone(self), with })
     }
 
-    /// Has the row read before the next event is settled, until reading it succeeds.
+    /// Makes the next event read the row first, until reading succeeds.
     pub(super) fn mark_stale(&self) {
         self.is_stale.store(true, Ordering::Relaxed);
     }
 
-    /// True if the row has to be read.
+    /// Returns true if the row has to be read.
     pub(super) fn is_stale(&self) -> bool {
         self.is_stale.load(Ordering::Relaxed)
     }
@@ -268,7 +268,7 @@ impl SessionCopy {
         number
     }
 
-    /// True if numbers are taken that the row does not contain yet, so that another handle may take them, too.
+    /// Returns true if numbers are taken that the row does not contain yet, so that another handle may take them, too.
     pub(super) fn has_unwritten_numbers(&self) -> bool {
         self.copy().unwritten.iter().any(|change| matches!(change, Change::Numbers(_)))
     }
@@ -441,7 +441,7 @@ pub(super) fn project_files_in(session: &str, row: &SessionRow) -> BTreeMap<Path
     parse(session, &row.state).project_files
 }
 
-/// Parses a row's content. An invalid row counts as that of a new session: it contains nothing that a verdict depends on
+/// Parses a row's content. An invalid row is treated as that of a new session: it contains nothing that a verdict depends on
 /// except failures, which are counted again.
 fn parse(session: &str, state: &str) -> SessionState {
     if state.is_empty() {

@@ -1,7 +1,7 @@
 //! Calling the tools of plugins: which effects of a call are applied, and recording it.
 //!
 //! A tool's call is not an event. The events about it (`before-tool-call`, `after-tool-call`) come before and after; several
-//! calls of one session may run at the same time, and while other events are settled.
+//! calls of one session may run at the same time, and while other events are dispatched.
 
 use super::dispatch::{Durability, RecordEffects};
 use super::handle::Session;
@@ -110,7 +110,7 @@ impl Session {
 impl PluginTools {
     /// Calls a tool in a fresh instance of its plugin, under the plugin's limits and grants, and records the call. What it
     /// writes, reminders and findings are applied if and only if it returned. `arguments` have to fit the tool's
-    /// schema. A failure counts for nothing else: a plugin is not tripped by its tools.
+    /// schema. A failure has no other effect: a plugin is not tripped by its tools.
     ///
     /// # Errors
     /// If the session has ended, there is no such tool, the plugin fails, or the call cannot be recorded.
@@ -150,7 +150,7 @@ struct Call<'a> {
 impl Drop for Call<'_> {
     fn drop(&mut self) {
         if !self.concluded {
-            self.record.not_replayable.push("it was given up before it had returned".into());
+            self.record.not_replayable.push("the agent stopped waiting before the call returned".into());
             self.session.record_soon(self.rules, &self.info, &self.record);
         }
     }

@@ -1,4 +1,4 @@
-//! An event in its turn: it waits for the events before it, and is settled as far as that can be done without a person.
+//! An event in its turn: it waits for the events before it, and is then decided as far as possible without a person.
 
 use super::dispatch::{Dispatch, EventStart};
 use super::dispatched::Dispatched;
@@ -160,7 +160,7 @@ impl SessionInner {
         (Dispatch::new(self, rules, E::KIND, start, raw(&payload)), payload)
     }
 
-    /// Settles an event within a span of its own. Without a subscriber a span would cost as much as the rest of an event that
+    /// Dispatches an event within its own span. Without a subscriber a span would cost as much as the rest of an event that
     /// concerns nobody.
     fn traced<'a, E: Dispatched>(
         self: &'a Arc<Self>,
@@ -199,7 +199,7 @@ impl SessionInner {
         waits.then_some("it was sent from within an event of its session, which waits for it: use another session")
     }
 
-    /// The identifier of an event; one whose session cannot have its turn has an identifier of its own.
+    /// The identifier of an event; an event whose session cannot get its turn has a separate identifier.
     fn event_id(&self, turn: Option<&Turn>) -> String {
         match turn {
             Some(_) => self.next_event_id(),
@@ -207,7 +207,7 @@ impl SessionInner {
         }
     }
 
-    /// True if the agent has told the end of the session, or has dropped its handle.
+    /// Returns true if the agent has ended the session, or has dropped its handle.
     pub(super) fn is_over(&self) -> bool {
         self.is_ended.load(Ordering::Acquire) || self.is_closed.load(Ordering::Acquire)
     }

@@ -1,4 +1,4 @@
-//! The events as types, for programs that settle an event as far as that can be done without a person.
+//! The events as types, for programs that decide on an event as far as possible without a person.
 
 use super::dispatch::{OpenDecision, OpenOutcome};
 use super::dispatched::Dispatched;
@@ -81,7 +81,7 @@ typed! {
 }
 
 impl Session {
-    /// Settles an event as far as that can be done without a person. The host's approver is not asked about an escalated event:
+    /// Decides on an event as far as possible without a person. The host's approver is not asked about an escalated event:
     /// the pending approval is returned.
     pub fn begin<E: EventType>(
         &self,

@@ -1,8 +1,8 @@
-//! Why the database cannot be used.
+//! The errors of the database.
 
 use std::path::{Path, PathBuf};
 
-/// Why the database cannot be read or written. The file was not changed.
+/// A reason why the database cannot be read or written. The file was not changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -12,25 +12,25 @@ pub enum StoreError {
     /// Another program holds its lock.
     #[error("{} is locked by another program: end that program, or let it finish", .0.display())]
     Locked(PathBuf),
-    /// The file system that holds it has no locks, as a network file system without a lock service.
+    /// The file system has no locks, as a network file system without a lock service.
     #[error(
         "{} lies on a file system without locks, so nothing can be recorded there: name a directory on another one in HOOKHOST_STATE_DIR",
         .0.display()
     )]
     NoLocks(PathBuf),
-    /// Its content is damaged.
+    /// The content is damaged.
     #[error("{} is damaged ({problem}): move it away, and a new one is begun", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What SQLite says.
+        /// The message of SQLite.
         problem: String,
     },
     /// The file belongs to another program.
     #[error("{} is not an audit log of hookhost: move it away, or name another file", .0.display())]
     Foreign(PathBuf),
-    /// Its schema differs from the one that hookhost creates: it has a trigger, a view or another table, or lacks one.
-    /// Records could vanish that way.
+    /// The schema differs from hookhost's: it has a trigger, a view or another table, or lacks a table. Records could
+    /// vanish in this way.
     #[error(
         "{} holds {what}, so what it says cannot be relied on: find out who changed it, and move it away, and a new one is begun",
         path.display()
@@ -38,10 +38,10 @@ pub enum StoreError {
     Altered {
         /// The file.
         path: PathBuf,
-        /// The difference, worded as the end of "it holds …".
+        /// The difference, as the end of "it holds …".
         what: String,
     },
-    /// It was removed, moved or replaced while this process had it open.
+    /// The file was removed, moved or replaced while this process had it open.
     #[error(
         "{} was removed or replaced while it was in use, so nothing can be recorded any more: put it back, or start again",
         .0.display()
@@ -55,23 +55,23 @@ pub enum StoreError {
     Name {
         /// The name.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The mistake in the name.
         problem: &'static str,
     },
-    /// It was written by a later version.
+    /// A later version has written the file.
     #[error("{} has format {found}, and this hookhost knows format {known}: use the version that wrote it", path.display())]
     Version {
         /// The file.
         path: PathBuf,
-        /// Its format.
+        /// Format of the file.
         found: i64,
         /// The format of this version.
         known: u32,
     },
-    /// The sink of the embedding program did not take a record.
+    /// The sink of the embedding program did not accept a record.
     #[error("the sink of the audit log did not take a record: {0}")]
     Sink(String),
-    /// Another user may have written it.
+    /// Another user may have written the file.
     #[error(transparent)]
     Refused(#[from] crate::files::Refused),
     /// The disk is full.
@@ -82,7 +82,7 @@ pub enum StoreError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The message of the system.
         problem: String,
     },
 }
@@ -99,7 +99,7 @@ impl StoreError {
         Self::Io { path: path.to_owned(), problem: error.to_string() }
     }
 
-    /// Whether a retry may succeed.
+    /// Returns true if a retry may succeed.
     pub(super) fn is_transient(&self) -> bool {
         matches!(self, Self::Locked(_))
     }

@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use turns::Turns;
 
-/// How long a commit retries while another process holds the write lock.
+/// Time for which a commit retries while another process holds the write lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The audit log and the state of all plugins.
@@ -41,9 +41,9 @@ pub(crate) struct Store {
     sink: Sink,
 }
 
-/// What keeps state, sessions and questions: the memory, or a database.
+/// The place of state, sessions and questions: memory, or a database.
 trait Backend: Any + Send + Sync {
-    /// Whether records are kept.
+    /// Returns true if records are stored.
     fn keeps_log(&self) -> bool;
 
     fn turns(&self) -> &Turns;
@@ -60,16 +60,16 @@ trait Backend: Any + Send + Sync {
     /// A session's row; a session without a row has version 0.
     fn session(&self, id: &str) -> Result<SessionRow, StoreError>;
 
-    /// Answers a question, unless it has an answer. Returns the answer that counts; `None` if there is no such question.
+    /// Answers a question, unless it has an answer. Returns the first answer; `None` if there is no such question.
     fn answer(&self, id: &str, answer: &str) -> Result<Option<FirstAnswer>, StoreError>;
 
-    /// The answer to a question: `None` if there is no such question, `Some(None)` if it has no answer yet.
+    /// Returns the answer to a question: `None` if there is no such question, `Some(None)` if it has no answer yet.
     fn answered(&self, id: &str) -> Result<Option<Option<String>>, StoreError>;
 
     /// The open questions of all processes, ordered by expiry.
     fn questions(&self) -> Result<Vec<OpenQuestion>, StoreError>;
 
-    /// The kept outcomes that count at this time.
+    /// Returns the stored outcomes that are valid at this time.
     fn outcomes(&self, _: Time) -> Result<Vec<KeptOutcome>, StoreError> {
         Ok(Vec::new())
     }
@@ -83,7 +83,7 @@ trait Backend: Any + Send + Sync {
     fn forget(&self, _: Lineage<'_>) {}
 }
 
-/// Names a namespace: its plugin, its scope, and the session or tree that it belongs to.
+/// A namespace: the plugin, the scope, and the session or tree.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Owner {
     plugin: Arc<str>,
@@ -96,7 +96,7 @@ fn owner(plugin: &Arc<str>, lineage: Lineage<'_>, scope: Scope) -> Owner {
     Owner { plugin: Arc::clone(plugin), scope, session: lineage.of(scope).to_owned() }
 }
 
-/// What may be written late, in one transaction.
+/// A late write, in one transaction.
 #[derive(Default)]
 pub(crate) struct LateWrite {
     /// A record as JSON; ignored by a store without a log.
@@ -105,7 +105,7 @@ pub(crate) struct LateWrite {
     pub(crate) session: Option<Arc<dyn SessionChanges>>,
     /// The identifier of a settled question, whose row is deleted.
     pub(crate) settles: Option<String>,
-    /// A change of the kept outcomes; ignored by a store without a file, which no other host reads.
+    /// A change of the stored outcomes; ignored by a store without a file, which no other host reads.
     pub(crate) outcome: Option<OutcomeChange>,
 }
 
@@ -116,12 +116,12 @@ impl LateWrite {
     }
 }
 
-/// What one transaction writes.
+/// The writes of one transaction.
 #[derive(Default)]
 pub(crate) struct Unit {
     /// Records as JSON, in order; ignored by a store without a log.
     pub(crate) records: Vec<String>,
-    /// What plugins wrote to their state during one event of one session.
+    /// The plugins' writes to their state during one event of one session.
     pub(crate) writes: Vec<(Arc<str>, Writes)>,
     pub(crate) session: Arc<str>,
     /// The session at the root of that session's tree.
@@ -144,7 +144,7 @@ impl Unit {
             && !self.handle.as_ref().is_some_and(|handle| handle.is_changed())
     }
 
-    /// Whether it has records, and changes nothing else.
+    /// Returns true if the unit has only records.
     fn is_only_records(&self) -> bool {
         !self.records.is_empty() && self.has_no_effect()
     }
@@ -155,7 +155,7 @@ impl Unit {
 }
 
 impl Store {
-    /// A store that keeps state in memory and has no log.
+    /// Creates a store that keeps state in memory and has no log.
     pub(crate) fn in_memory() -> Self {
         Self { backend: Box::<Memory>::default(), sink: Sink::default() }
     }
@@ -180,17 +180,17 @@ impl Store {
         Self { sink: Sink::new(sink), ..self }
     }
 
-    /// Whether the sink runs on this thread, so that what it sends would wait for itself.
+    /// Returns true if the sink runs on this thread. Its events would wait for themselves.
     pub(crate) fn is_in_sink(&self) -> bool {
         self.sink.waits()
     }
 
-    /// Whether somebody wants records: the log, or a sink.
+    /// Returns true if records are needed, by the log or a sink.
     pub(crate) fn wants_records(&self) -> bool {
         self.sink.is_there() || self.keeps_log()
     }
 
-    /// Whether the store has a log.
+    /// Returns true if the store has a log.
     pub(crate) fn keeps_log(&self) -> bool {
         self.backend.keeps_log()
     }
@@ -203,7 +203,7 @@ impl Store {
     /// Commits a unit. When this returns, the operating system has it.
     ///
     /// # Errors
-    /// If it could not be written: then none of it was.
+    /// If the unit could not be written. Then no part of it was written.
     pub(crate) fn commit<'a>(&'a self, unit: &'a Unit) -> Attempted<'a, ()> {
         match self.sink.give(unit.records.iter()) {
             Ok(()) => retry_while_locked(|| self.backend.commit(unit)),
@@ -222,7 +222,7 @@ impl Store {
         given
     }
 
-    /// The same where the record counts only if it is taken.
+    /// Queues a record that is valid only if the sink accepts it.
     ///
     /// # Errors
     /// If the queue is full, or the sink does not take the record: then nothing is queued.
@@ -231,7 +231,7 @@ impl Store {
         self.backend.push(late)
     }
 
-    /// The kept outcomes that count at this time.
+    /// Returns the stored outcomes that are valid at this time.
     ///
     /// # Errors
     /// If they cannot be read.
@@ -239,7 +239,7 @@ impl Store {
         retry_while_locked(|| self.backend.outcomes(now)).await
     }
 
-    /// The queue in which a session's events wait for their turn.
+    /// Returns the queue in which a session's events wait for their turn.
     pub(crate) fn turn_queue(&self, session: &str) -> TurnQueue {
         self.backend.turns().turn_queue(session)
     }
@@ -252,7 +252,7 @@ impl Store {
         self.backend.session(id)
     }
 
-    /// The same, waiting for a moment in which it can be read.
+    /// Reads a row, and waits until it can be read.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -260,7 +260,7 @@ impl Store {
         retry_while_locked(|| self.session(id)).await
     }
 
-    /// Answers a question, unless it has an answer. Returns the answer that counts; `None` if there is no such question.
+    /// Answers a question, unless it has an answer. Returns the first answer; `None` if there is no such question.
     ///
     /// # Errors
     /// If it could not be written.
@@ -268,7 +268,7 @@ impl Store {
         retry_while_locked(|| self.backend.answer(id, answer)).await
     }
 
-    /// The answer to a question: `None` if there is no such question, `Some(None)` if it has no answer yet.
+    /// Returns the answer to a question: `None` if there is no such question, `Some(None)` if it has no answer yet.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -292,7 +292,7 @@ impl Store {
         self.backend.turns().alive()
     }
 
-    /// Whether the process with this number is alive.
+    /// Returns true if the process with this number is alive.
     ///
     /// # Errors
     /// If the locks cannot be read.
@@ -303,7 +303,7 @@ impl Store {
     /// Writes what is queued.
     ///
     /// # Errors
-    /// If it could not be written: then it stays in the queue.
+    /// If it could not be written. Then it stays in the queue.
     pub(crate) async fn flush(&self) -> Result<(), StoreError> {
         // Also where the queue is empty: the flusher may have taken its content, and not written it yet.
         self.commit(&Unit::default()).await

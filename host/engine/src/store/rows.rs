@@ -1,15 +1,15 @@
-//! The rows of sessions, open questions and kept outcomes, wherever they are kept.
+//! The rows of sessions, open questions and stored outcomes, in every kind of store.
 
 use crate::state::Time;
 
 /// A session's row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SessionRow {
-    /// How many times the row was written; 0 if there is none yet.
+    /// Number of writes of the row; 0 if there is no row yet.
     pub(crate) version: u64,
-    /// How many event numbers are taken.
+    /// Number of used event numbers.
     pub(crate) events: u64,
-    /// The rest, as JSON; empty if there is none yet.
+    /// The other data, as JSON; empty if there is none yet.
     pub(crate) state: String,
 }
 
@@ -18,13 +18,14 @@ pub(crate) trait SessionChanges: Send + Sync {
     /// The session's identifier.
     fn id(&self) -> &str;
 
-    /// The handle's number, which no other handle of the process has.
+    /// The handle's number, unique in the process.
     fn handle(&self) -> u64;
 
-    /// Whether it has unwritten changes.
+    /// Returns true if there are unwritten changes.
     fn is_changed(&self) -> bool;
 
-    /// The new row, given the current one. Called within the transaction, so that nobody else changes the row.
+    /// Returns the new row, given the current one. Called within the transaction, so no other process changes the row
+    /// meanwhile.
     fn changed(&self, row: SessionRow) -> Changed;
 
     /// Called after the commit of this row.
@@ -34,7 +35,7 @@ pub(crate) trait SessionChanges: Send + Sync {
 /// A row to be written.
 pub(crate) struct Changed {
     pub(crate) row: SessionRow,
-    /// How many of the changes that the handle has made so far are written with it.
+    /// Number of the handle's changes that this write contains.
     pub(crate) changes: u64,
     /// The time of the write, in milliseconds since the Unix epoch.
     pub(crate) time: Time,
@@ -43,39 +44,40 @@ pub(crate) struct Changed {
 /// A question's row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OpenQuestion {
-    /// The event that is escalated.
+    /// The escalated event.
     pub(crate) id: String,
-    /// Its session.
+    /// The session of the event.
     pub(crate) session: String,
-    /// The number of the process that waits for the answer.
+    /// Number of the process that waits for the answer.
     pub(crate) asker: u32,
-    /// When it expires, and the answer is no: milliseconds since the Unix epoch.
+    /// Expiry, after which the answer is no, in milliseconds since the Unix epoch.
     pub(crate) expires: Time,
-    /// Whether the asking process accepts an answer from the store.
+    /// True if the asking process accepts an answer from the store.
     pub(crate) answerable: bool,
     /// The request, as JSON.
     pub(crate) request: String,
-    /// The answer, as JSON, once there is one.
+    /// The answer, as JSON, if there is one.
     pub(crate) answer: Option<String>,
 }
 
-/// What a transaction does to a question's row.
+/// A change of a question's row.
 #[derive(Clone, Debug)]
 pub(crate) enum QuestionChange {
-    /// Inserts it.
+    /// Inserts the row.
     Ask(Box<OpenQuestion>),
-    /// Deletes it: the process that asked has settled it.
+    /// Deletes the row: the asking process has decided.
     Settle(String),
-    /// Deletes it: another process has settled it, since the process that asked is gone. Fails if the row is gone.
+    /// Deletes the row: another process has decided, because the asking process has ended. Fails if the row does not
+    /// exist.
     GiveUp(String),
 }
 
-/// The answer that counts.
+/// The first answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FirstAnswer {
-    /// As JSON.
+    /// The answer, as JSON.
     pub(crate) answer: String,
-    /// Whether it is the one that was given now.
+    /// True if the answer was given just now.
     pub(crate) is_this: bool,
 }
 
@@ -83,15 +85,15 @@ pub(crate) struct FirstAnswer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "it is a row: who keeps one gives all of it")]
 pub struct KeptOutcome {
-    /// Digest of the session and of the number of the call. One outcome is kept for each.
+    /// Digest of the session and of the number of the call. There is one outcome for each.
     pub call: [u8; 32],
-    /// Digest of what the outcome depends on: the content of the call, its directory, the rules.
+    /// Digest of everything on which the outcome depends: content of the call, directory, rules.
     pub terms: [u8; 32],
-    /// The identifier of the event that was settled.
+    /// Identifier of the event.
     pub event: Option<String>,
     /// Time of the outcome, in milliseconds since the Unix epoch.
     pub settled: u64,
-    /// Time from which it does not count, in milliseconds since the Unix epoch.
+    /// Expiry, in milliseconds since the Unix epoch.
     pub expires: u64,
     /// The outcome, as JSON.
     pub outcome: String,
@@ -100,14 +102,14 @@ pub struct KeptOutcome {
 /// A change of the rows of kept outcomes.
 #[derive(Clone, Debug)]
 pub(crate) enum OutcomeChange {
-    /// Inserts one, or replaces that of the same call.
+    /// Inserts an outcome, or replaces that of the same call.
     Keep(KeptOutcome),
-    /// Deletes that of a call.
+    /// Deletes the outcome of a call.
     Forget([u8; 32]),
 }
 
 impl OutcomeChange {
-    /// The length of its text, in bytes.
+    /// Returns the length of the text, in bytes.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Keep(kept) => kept.outcome.len(),

@@ -361,11 +361,7 @@ async fn an_answer_that_the_plugin_has_no_memory_for_is_its_failure() {
     let rejection = settled.outcome.rejection().unwrap();
     assert_eq!(rejection.cause, Cause::Failed(FailureKind::OutOfMemory), "{rejection}");
     assert!(serde_json::to_string(&*settled.record).unwrap().len() < 10_000);
-    assert!(
-        settled.record.not_replayable[0].contains("more than the log repeats"),
-        "{:?}",
-        settled.record.not_replayable
-    );
+    assert!(settled.record.not_replayable[0].contains("than the log stores"), "{:?}", settled.record.not_replayable);
 }
 
 #[tokio::test]

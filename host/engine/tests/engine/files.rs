@@ -488,7 +488,7 @@ async fn what_used_files_cannot_be_replayed_and_a_replay_changes_none() {
         .into_iter()
         .filter_map(|entry| if let audit::Record::Event(record) = entry { Some(record.not_replayable) } else { None })
         .collect();
-    assert_eq!(records, [vec!["obedient: it used files".to_owned()], vec![]]);
+    assert_eq!(records, [vec!["obedient: the plugin used files".to_owned()], vec![]]);
 
     fs::remove_file(house.path("inside/new")).unwrap();
     let config = Config::from_entries(vec![entry()], Settings::default()).unwrap();

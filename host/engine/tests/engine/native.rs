@@ -65,10 +65,7 @@ async fn a_closure_refuses_as_a_plugin_does_and_its_record_says_that_it_is_nativ
     let call = serde_json::to_value(&calls(&host)[0]).unwrap();
     assert_eq!(call["digest"], json!({ "native": "1.2.3" }));
     assert_eq!(call["verdict"]["reject"]["reason"], "frozen");
-    assert_eq!(
-        host.records()[0].not_replayable,
-        ["no-deploys: it is a native rule, which can read anything of the world"]
-    );
+    assert_eq!(host.records()[0].not_replayable, ["no-deploys: a native rule can read anything outside of the event"]);
 }
 
 #[tokio::test]
@@ -458,7 +455,7 @@ async fn its_records_are_read_back_and_verified_and_a_replay_says_that_it_cannot
     let mut compared = Vec::new();
     let summary = replay(&rule.build().await.unwrap(), &log, |event| compared.push(event.clone())).await.unwrap();
     assert_eq!((summary.events, summary.not_replayable), (1, 1));
-    assert_eq!(compared[0].not_replayable, ["no-deploys: it is a native rule, which can read anything of the world"]);
+    assert_eq!(compared[0].not_replayable, ["no-deploys: a native rule can read anything outside of the event"]);
 }
 
 #[tokio::test]

@@ -139,7 +139,7 @@ async fn the_opening_of_a_session_has_a_megabyte_of_tools_at_most_and_what_it_la
     assert_eq!((many.tools.len(), many.without_schema.first().unwrap().as_str()), (60, "t52"));
     assert!(many.tools[51] == tool(51) && many.tools[52].input_schema == json!({}));
     let (summary, _) = replayed(&log, vec![]).await;
-    let why = "the log does not hold the schemas of all tools of its session";
+    let why = "the log does not contain the schemas of all tools of the session";
     assert_eq!((summary.same, summary.reasons.get(why)), (1, Some(&1)));
 }
 
@@ -234,7 +234,7 @@ async fn what_cannot_be_reproduced_says_why_and_is_counted() {
     recorder.drain(Duration::from_secs(60)).await.unwrap();
     let (summary, all) = replayed(&log, entries).await;
     assert_eq!((summary.events, summary.same, summary.not_replayable), (3, 1, 2));
-    assert_eq!(all[0].not_replayable, ["clock: it has the real time"]);
+    assert_eq!(all[0].not_replayable, ["clock: the plugin has the real time"]);
     assert_eq!(all[1].not_replayable, ["slow: it ran out of wall time"]);
     assert_eq!(summary.reasons.len(), 2);
 }
@@ -249,7 +249,7 @@ async fn what_the_record_does_not_have_cannot_be_asked_for_again() {
     let (summary, all) = replayed(&log, vec![asks]).await;
     assert_eq!(summary.not_replayable, 14);
     let prompt = all.iter().find(|compared| compared.recorded.event == EventKind::PromptSubmit).unwrap();
-    assert_eq!(prompt.not_replayable, ["new: it asked for what the log does not have"]);
+    assert_eq!(prompt.not_replayable, ["new: the plugin asked for something that the log does not contain"]);
 }
 
 #[tokio::test]

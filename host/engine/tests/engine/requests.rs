@@ -526,7 +526,7 @@ async fn what_sent_requests_cannot_be_replayed_and_a_replay_sends_none() {
         .into_iter()
         .filter_map(|entry| if let audit::Record::Event(record) = entry { Some(record.not_replayable) } else { None })
         .collect();
-    assert_eq!(reasons, [vec!["asking: it sent requests over HTTP".to_owned()], vec![]]);
+    assert_eq!(reasons, [vec!["asking: the plugin sent requests over HTTP".to_owned()], vec![]]);
 
     let config = Config::from_entries(vec![entry()], Settings::default()).unwrap();
     let (again, log) = (builder(config).build().await.unwrap(), hookhost::store::Log::open(&log).unwrap());

@@ -164,6 +164,6 @@ async fn a_call_that_nobody_waits_for_is_recorded_and_leaves_nothing() {
     host.drain(std::time::Duration::from_secs(5)).await.unwrap();
     let entries = written(&log);
     let runs = runs(&entries);
-    assert_eq!(runs[0].not_replayable, ["it was given up before it had returned"]);
+    assert_eq!(runs[0].not_replayable, ["the agent stopped waiting before the call returned"]);
     assert!(runs[0].call.verdict.is_none() && state_in(&log).is_empty());
 }

@@ -1,4 +1,4 @@
-//! Counts how much of its work the agent asked about, by each way of asking, and how many calls ran without a question.
+//! Counts the work about which the agent asked, by each way of asking, and how many calls ran without a question.
 
 use serde_json::{Value, json};
 

@@ -11,7 +11,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`ambiguous_keys`] | checks for keys that two readers could read differently |
-//! | [`coverage`] | counts how much of its work the agent asked about |
+//! | [`coverage`] | counts the work about which the agent asked |
 //! | [`prompt`] | converts a prompt to a text, and back |
 //! | [`permission`] | the answers to questions for permission |
 //! | [`operation`] | the files and commands that the agent leaves to the editor |

@@ -90,7 +90,7 @@ fn is_block(block: &Value) -> bool {
     }
 }
 
-/// Returns the prompt with this text in place of its own.
+/// Returns the prompt with this text in place of the original one.
 #[must_use]
 pub fn with_text(prompt: &Value, text: &str) -> Value {
     let mut blocks = Vec::new();

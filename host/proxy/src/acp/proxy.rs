@@ -345,7 +345,8 @@ impl Proxy {
         options: &PermissionOptions,
         call: &Value,
     ) -> RequestRoute<ExpectedAnswer, AcpRequest> {
-        let why = "the agent has said more of its calls than is kept, so rules cannot read this one whole";
+        let why =
+            "the agent has reported more about its calls than the proxy stores, so rules cannot read the whole call";
         self.count(|summary| {
             summary.permissions.all += 1;
             summary.permissions.rejected += 1;
@@ -377,7 +378,7 @@ fn is_handled(method: &str) -> bool {
         || Method::of(method).is_some()
 }
 
-/// Returns the text for the reader of an answer that the resident host has not settled.
+/// Returns the text for the reader of an answer without a decision of the resident host.
 fn unsettled(why: &str) -> String {
     failed(why) + " `hookhost serve --status` says more."
 }
@@ -441,7 +442,7 @@ impl Handler for Proxy {
 
     fn route_notification(&self, from: Side, method: &str, message: &Message) -> NotificationRoute {
         if is_handled(method) {
-            let why = format!("{method} came as a notification, which nobody answers: it was not passed on");
+            let why = format!("{method} came as a notification, which gets no answer: it was not passed on");
             return NotificationRoute::Refuse(why);
         }
         let params = message.params().unwrap_or_default();

@@ -42,7 +42,7 @@ pub struct ToolCalls {
 struct CallRecord {
     session: CallKey,
     fields: Map<String, Value>,
-    /// Earlier versions of the call that the agent has reported and not asked about.
+    /// Earlier versions of the call that the agent has reported without asking.
     earlier: Vec<Value>,
     /// True if the agent has asked about the current version.
     is_answered: bool,
@@ -56,7 +56,7 @@ struct CallRecord {
 /// A call that has run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FinishedCall {
-    /// The call as far as it is known.
+    /// The known parts of the call.
     pub call: Value,
     /// True if the agent asked for permission.
     pub is_asked: bool,

@@ -136,12 +136,12 @@ impl<'a> QuestionContext<'a> {
         Self { place, client_requests }
     }
 
-    /// Returns the callback for a question that can take long: the message then gives up its place soon.
+    /// Returns a callback for a question that takes long. After the call, the message soon loses its place in the order.
     pub fn on_long_wait(self) -> impl Fn(u32) + Send + Sync + 'a {
         move |_| self.place.takes_long()
     }
 
-    /// Sends the proxy's own request to the client. Gives up the place first, since a person has to answer.
+    /// Sends the proxy's own request to the client. First gives up the place, because a person has to answer.
     pub async fn ask_client(self, method: &str, params: &Value) -> Option<Value> {
         self.place.give_up();
         self.client_requests.ask(method, params).await
@@ -170,8 +170,8 @@ pub trait Handler: Send + Sync + 'static {
         async {}
     }
 
-    /// Returns a message in place of an unreadable one of the server's, if the client would otherwise wait for its content. `head` and
-    /// `tail` are its beginning and end, `why` is a sentence without a full stop.
+    /// Returns a message to send in place of an unreadable message of the server. `None` if no client waits for that message. `head`
+    /// and `tail` are the beginning and the end of the unreadable message; `why` is a sentence without a full stop.
     fn replacement(&self, _head: &[u8], _tail: &[u8], _why: &str) -> Option<Bytes> {
         None
     }

@@ -33,7 +33,7 @@ pub fn without_mark(line: Bytes) -> Bytes {
     if line.starts_with(BYTE_ORDER_MARK) { line.slice(BYTE_ORDER_MARK.len()..) } else { line }
 }
 
-/// Reads the next non-empty line. Text after the last line break counts as a line.
+/// Reads the next non-empty line. Text after the last line break is a line, too.
 ///
 /// # Errors
 /// If the stream cannot be read.

@@ -6,9 +6,9 @@
 //! | module | content |
 //! |---|---|
 //! | [`message`] | a JSON-RPC message, read strictly and kept byte for byte |
-//! | [`pending_requests`] | the requests under way |
+//! | [`pending_requests`] | the pending requests |
 //! | [`queue`] | the ordered queue of messages to one side |
-//! | [`work_counter`] | a counter of work under way |
+//! | [`work_counter`] | a counter of running work |
 //! | [`lines`] | messages as lines |
 //! | [`standard_streams`] | the standard input and output |
 //! | [`queue_place`] | the place of a message about which rules are asked |

@@ -1,10 +1,10 @@
-//! The requests under way, one table for each side that sends them. An identifier belongs to one request at a time.
+//! The pending requests, one table for each side that sends them. An identifier belongs to one request at a time.
 
 use crate::jsonrpc::message::Id;
 use std::collections::{HashMap, VecDeque};
 use tokio::task::AbortHandle;
 
-/// Maximum number of requests of one side under way.
+/// Maximum number of pending requests of one side.
 pub const MAX_REQUESTS: usize = 1000;
 
 /// Maximum size of these requests, in bytes: 128 MiB.
@@ -28,7 +28,7 @@ pub enum RequestStage<E> {
     Sent(E),
 }
 
-/// A request under way.
+/// A pending request.
 #[derive(Debug)]
 struct PendingRequest<E> {
     stage: RequestStage<E>,
@@ -74,13 +74,13 @@ impl<E> PendingRequests<E> {
     #[must_use]
     pub fn objection(&self, id: &Id, bytes: usize) -> Option<String> {
         if self.has(id) {
-            return Some(format!("the id {id} is that of a request that is under way: it was not passed on"));
+            return Some(format!("a pending request has the same id {id}: the request was not passed on"));
         }
         if self.requests.len() >= MAX_REQUESTS {
-            return Some(format!("{MAX_REQUESTS} requests are under way, and no more are taken"));
+            return Some(format!("{MAX_REQUESTS} requests are pending, and no more are accepted"));
         }
         let is_too_much = self.bytes + bytes > MAX_BYTES;
-        is_too_much.then(|| format!("requests of {MAX_BYTES} bytes are under way, and no more are taken"))
+        is_too_much.then(|| format!("requests of {MAX_BYTES} bytes are pending, and no more are accepted"))
     }
 
     /// Returns true if an identifier is taken.
@@ -135,7 +135,7 @@ impl<E> PendingRequests<E> {
         known(id).or_else(|| id.of_other_type().filter(|_| !is_unclear).as_ref().and_then(known))
     }
 
-    /// Notes that a request was sent. Returns false if it is no longer under way.
+    /// Notes that a request was sent. Returns false if it is no longer pending.
     pub fn mark_sent(&mut self, id: &Id, expected: E) -> bool {
         let found = self.requests.get_mut(id);
         found.map(|request| request.stage = RequestStage::Sent(expected)).is_some()
@@ -193,7 +193,7 @@ impl<E> PendingRequests<E> {
         Some(expected)
     }
 
-    /// Cancels a request. Returns false if the other side has it and must be told; a late answer is then still recognised.
+    /// Cancels a request. Returns false if the other side has it and must get the cancellation; a late answer is then still recognised.
     pub fn cancel(&mut self, id: &Id) -> bool {
         match self.removed(id) {
             Some((RequestStage::Asking(task), _)) => {
@@ -213,7 +213,7 @@ impl<E> PendingRequests<E> {
         }
     }
 
-    /// Returns true if no request is under way.
+    /// Returns true if no request is pending.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.requests.is_empty()

@@ -367,7 +367,7 @@ impl<H: Handler> Relay<H> {
         from == Side::Server && self.0.client_requests.has(id)
     }
 
-    /// Returns the identifier, unless it belongs to a request under way: an error with it would be taken for that request's answer.
+    /// Returns the identifier, unless it belongs to a pending request: an error with it would be taken for that request's answer.
     fn unless_under_way<'a>(&self, from: Side, id: Option<&'a Id>) -> Option<&'a Id> {
         id.filter(|id| !self.table(from, |table| table.has(id)) && !self.is_own(from, id))
     }
@@ -430,7 +430,7 @@ impl<H: Handler> Relay<H> {
         }
     }
 
-    /// Forwards a notification as it is judged.
+    /// Forwards a notification in its judged form.
     async fn judge_notification(&self, from: Side, message: Message, room: Option<QueueRoom>) {
         let place = QueuePlace::of_answer(self.queue(from.other()).place().await, room);
         let relay = self.clone();
@@ -460,7 +460,7 @@ impl<H: Handler> Relay<H> {
         self.forward_judged(from, id, expected, message, room).await;
     }
 
-    /// Forwards an answer as it is judged.
+    /// Forwards an answer in its judged form.
     async fn forward_judged(
         &self,
         from: Side,
@@ -482,10 +482,10 @@ impl<H: Handler> Relay<H> {
     /// for another request by now.
     fn route_late_answer(&self, from: Side, id: &Id, message: Message, room: Option<QueueRoom>) {
         let Some(expected) = self.table(from.other(), |table| table.take_cancelled(id)) else {
-            self.tell_of(from, &format!(" answered {id}, which nobody asked: it was not passed on"));
+            self.tell_of(from, &format!(" answered {id}, which is no pending request: the answer was not passed on"));
             let is_second = self.table(from.other(), |table| table.was_answered(id));
             if from == Side::Server && !is_second {
-                self.lose_answer(format!("it answered {id}, which nobody asked"));
+                self.lose_answer(format!("it answered {id}, which is no pending request"));
             }
             return;
         };

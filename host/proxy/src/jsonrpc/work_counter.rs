@@ -1,9 +1,9 @@
-//! A counter of work under way, for tasks that wait until there is none.
+//! A counter of running work, for tasks that wait until there is none.
 
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-/// A counter of work under way.
+/// A counter of running work.
 #[derive(Clone, Debug, Default)]
 pub struct WorkCounter(watch::Sender<usize>);
 
@@ -19,7 +19,7 @@ impl WorkCounter {
         WorkGuard(self.0.clone())
     }
 
-    /// Starts a task that counts as work until it ends. Must be called within the runtime.
+    /// Starts a task, which is work until it ends. Must be called within the runtime.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
         let work = self.begin();
         let task = tokio::spawn(async move {
@@ -29,13 +29,13 @@ impl WorkCounter {
         task.abort_handle()
     }
 
-    /// Returns true if no work is under way.
+    /// Returns true if no work is running.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         *self.0.borrow() == 0
     }
 
-    /// Waits until no work is under way.
+    /// Waits until no work is running.
     pub async fn idle(&self) {
         // `wait_for` fails only without a sender, and `self` is one.
         let _ = self.0.subscribe().wait_for(|count| *count == 0).await;

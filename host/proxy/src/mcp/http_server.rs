@@ -1,7 +1,7 @@
 //! HTTP front end: serves each streamable-HTTP client on loopback as a line-based client, in front of a service.
 //!
 //! Each session of a client has its own proxy and its own session with the service. A request that names its protocol revision needs
-//! no session: it has a proxy of its own until it is answered.
+//! no session: it has its own proxy until its answer.
 
 mod response;
 mod session;
@@ -148,10 +148,7 @@ async fn accept(listener: &TcpListener, shared: &Arc<ServerShared>) -> Infallibl
 
 async fn respond(shared: &Arc<ServerShared>, request: Request<Incoming>) -> Answer {
     if let Some(name) = request_headers::repeated(request.headers()) {
-        return text(
-            StatusCode::BAD_REQUEST,
-            &format!("the header {name} occurs twice: which of both counts is unclear\n"),
-        );
+        return text(StatusCode::BAD_REQUEST, &format!("the header {name} occurs twice, so its value is unclear\n"));
     }
     // A page in a browser could reach this port under a host name of its own.
     if !request_headers::is_local(request.uri(), request.headers()) {
@@ -182,7 +179,7 @@ async fn respond(shared: &Arc<ServerShared>, request: Request<Incoming>) -> Answ
             }
             Err(refused) => refused,
         },
-        _ => text(StatusCode::METHOD_NOT_ALLOWED, "the endpoint takes POST, GET and DELETE\n"),
+        _ => text(StatusCode::METHOD_NOT_ALLOWED, "the endpoint accepts POST, GET and DELETE\n"),
     }
 }
 

@@ -481,7 +481,7 @@ const NOT_AGREED: &str = "A person has to agree, and has not: do not try to do t
 /// The text for the model if no person can be asked.
 const NOT_ASKED: &str = "A person would have to agree, and cannot be asked: do not try to do the same in another way.";
 
-/// Returns the text for the reader of an answer that the resident host has not settled.
+/// Returns the text for the reader of an answer without a decision of the resident host.
 fn unsettled(why: &str) -> String {
     failed(why) + " Tell the user: `hookhost serve --status` says more."
 }

@@ -158,8 +158,11 @@ impl ListingFilter<'_> {
         }
         let why = self.unless_approved(name, pinned, has_others, is_unseen)?;
         let is_cut = pinned != definition;
-        let cut =
-            if is_cut { "; parts of its definition are too large to be shown, and count by their digests" } else { "" };
+        let cut = if is_cut {
+            "; parts of its definition are too large to be shown, and are compared by their digests"
+        } else {
+            ""
+        };
         Some((why + cut, false))
     }
 
@@ -169,7 +172,7 @@ impl ListingFilter<'_> {
         }
         if has_others {
             return Some(
-                "the server lists several definitions of that name, of which only the first counts".to_owned(),
+                "the server lists several definitions of that name, and only the first can be approved".to_owned(),
             );
         }
         if is_unseen {

@@ -1,6 +1,7 @@
-//! The lock file `hookhost-mcp.lock`: the approved definitions of tools, whole, so that changes can be shown.
+//! The lock file `hookhost-mcp.lock`. It contains the approved definitions of tools, in full up to a size, so that changes
+//! can be shown.
 //!
-//! The state directory separately keeps the definitions that are held back, for `hookhost mcp approve`.
+//! The definitions that are held back are in the state directory, for `hookhost mcp approve`.
 
 use crate::jsonrpc::message::is_json;
 use crate::server_name::ServerName;
@@ -25,13 +26,13 @@ const FORMAT_VERSION: u32 = 1;
 /// Maximum size of the file, in bytes: 16 MiB.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
 
-/// Maximum size of a definition that is kept whole, in bytes: 64 KiB.
+/// Maximum size of a definition that is stored in full, in bytes: 64 KiB.
 const MAX_DEFINITION: usize = 64 * 1024;
 
-/// Maximum size of such a definition in the file, in bytes: 256 KiB. The file is indented, which takes much space for deep nesting.
+/// Maximum size of such a definition as indented JSON, in bytes: 256 KiB. Deep nesting makes indented JSON much longer.
 const MAX_INDENTED: usize = 256 * 1024;
 
-/// Maximum size in the file of a member that is kept whole in a larger definition, in bytes: 8 KiB.
+/// Maximum size of a member, as indented JSON, that a larger definition keeps in full, in bytes: 8 KiB.
 const MAX_MEMBER: usize = 8 * 1024;
 
 /// Length of the kept beginning of a larger member, in characters.
@@ -119,8 +120,8 @@ impl LockFile {
     }
 }
 
-/// Returns a definition as it is shown, approved and compared. A large one has digests in place of its largest members, or if it is
-/// still too large, one digest in place of its schema, which then fits no arguments.
+/// Returns a definition in the form in which it is shown, approved and compared. In a large definition, digests replace the
+/// large members. If it is still too large, one digest replaces the schema; then no arguments match.
 #[must_use]
 pub fn pinned(tool: &str, definition: &Value) -> Value {
     let indented = |value: &Value| serde_json::to_string_pretty(value).map_or(usize::MAX, |text| text.len());
@@ -191,7 +192,7 @@ const MAX_HELD: usize = 8 * 1024 * 1024;
 /// Bytes that each definition takes in the file in addition to its texts.
 const ENTRY_OVERHEAD: usize = 64;
 
-/// Removes the definitions that exceed the maximum size, and returns their number. No client sees those either.
+/// Removes the definitions that exceed the maximum size, and returns their number. Clients see no removed definition.
 pub fn bound(held: &mut HeldDefinitions) -> usize {
     let (before, mut bytes) = (held.len(), 0);
     held.retain(|tool, held| {
@@ -205,7 +206,8 @@ pub fn bound(held: &mut HeldDefinitions) -> usize {
 }
 
 impl HeldBackStore {
-    /// Returns the directory below a state directory for a lock file: servers of two projects can have the same name.
+    /// Returns the store for a lock file, below a state directory. Each lock file has its own store, because servers of two
+    /// projects can have the same name.
     #[must_use]
     pub fn below(state: &Path, lock_file: &Path) -> Self {
         let digest = Sha256::digest(lock_file.as_os_str().as_encoded_bytes());

@@ -1,4 +1,4 @@
-//! The proxy in front of MCP servers. The resident host settles the messages as events.
+//! The proxy in front of MCP servers. The resident host decides on the messages as events.
 //!
 //! Messages that need no question to the rules pass byte for byte. The others are rebuilt from the value as plugins left it. The
 //! process is small: it loads no plugin.

@@ -51,7 +51,7 @@ struct Proxy {
     client: Mutex<ClientCapabilities>,
     /// True if the server reports changes of its listing.
     tells_changes: AtomicBool,
-    /// The number of listing changes when the client last got the listing or was told of a change.
+    /// The number of listing changes when the client last got the listing or a notification of a change.
     listing_changes: AtomicU64,
     /// The client's subscriptions.
     subscriptions: Mutex<Subscriptions>,
@@ -161,7 +161,7 @@ impl Handler for Proxy {
 
     fn route_notification(&self, from: Side, method: &str, message: &Message) -> NotificationRoute {
         if Method::of(method).is_some() || method == "tools/list" {
-            let why = format!("{method} came as a notification, which nobody answers: it was not passed on");
+            let why = format!("{method} came as a notification, which gets no answer: it was not passed on");
             return NotificationRoute::Refuse(why);
         }
         if let Some(id) = subscription::cancelled(message) {

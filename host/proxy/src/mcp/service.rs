@@ -92,7 +92,7 @@ struct ServiceInner {
     renewing: tokio::sync::Mutex<()>,
     /// Notified when the service knows that the client has begun.
     begun: Notify,
-    /// Notified when the service has opened or refused its stream for messages of its own.
+    /// Notified when the service has opened or refused its stream for its own messages.
     listens: Notify,
 }
 
@@ -538,8 +538,7 @@ async fn write(mut lines: mpsc::Receiver<Bytes>, mut output: DuplexStream) {
 fn mirrored(parameter_headers: &ParameterHeaders, message: &Message) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     for (name, value) in parameter_headers.headers(message)? {
-        let cannot =
-            |_| "an argument with a header of its own has a name or a value that no header can have".to_owned();
+        let cannot = |_| "an argument that has a header has a name or a value that no header can have".to_owned();
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| cannot(()))?;
         let value = HeaderValue::from_str(&value).map_err(|_| cannot(()))?;
         // `append` panics when the table is full.

@@ -305,5 +305,5 @@ async fn what_nobody_answered_is_recorded_when_a_resident_host_is_there_again() 
     let idle = Some(Duration::from_millis(1));
     assert_eq!(resident.serve(settler, idle, std::future::pending()).await.unwrap(), EndReason::Idle);
     let [delivery] = lab.deliveries().await.try_into().unwrap();
-    assert!(delivery.note.contains("no resident host answered") && delivery.note.contains("it was told no"));
+    assert!(delivery.note.contains("no resident host answered") && delivery.note.contains("the agent got a denial"));
 }

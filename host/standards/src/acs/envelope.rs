@@ -24,8 +24,11 @@ impl Request {
             return Err(Refusal::invalid("`jsonrpc` is not \"2.0\""));
         }
         let id = envelope.get("id").filter(|id| id.is_string() || id.is_number()).cloned();
-        let id =
-            id.ok_or_else(|| Refusal::invalid("`id` is neither a text nor a number: there are no notifications"))?;
+        let id = id.ok_or_else(|| {
+            Refusal::invalid(
+                "`id` must be a string or a number; notifications (requests without `id`) are not supported",
+            )
+        })?;
         let method = text("method").ok_or_else(|| Refusal::invalid("`method` is missing"))?.to_owned();
         let params = envelope.get_mut("params").map(Value::take).filter(Value::is_object);
         let params = params.ok_or_else(|| Refusal::invalid("`params` is not an object"))?;
@@ -45,7 +48,7 @@ impl Request {
 
     pub(super) fn timestamp(&self) -> Result<Timestamp, Refusal> {
         let sent = self.params["timestamp"].as_str().and_then(|time| time.parse().ok());
-        sent.ok_or_else(|| Refusal::params("`timestamp` is not a time of ISO 8601 with its offset"))
+        sent.ok_or_else(|| Refusal::params("`timestamp` is not an ISO 8601 time with a UTC offset"))
     }
 
     pub(super) fn check_version(&self) -> Result<(), Refusal> {
@@ -141,7 +144,7 @@ impl Refusal {
 
     /// Returns the reason as a sentence for the log.
     pub(super) fn sentence(&self) -> String {
-        format!("its request was refused with {} ({}): {}", self.code, self.reason, self.message)
+        format!("the agent's request was refused with {} ({}): {}", self.code, self.reason, self.message)
     }
 
     pub(super) fn response(&self, id: &Value) -> Value {

@@ -242,7 +242,7 @@ impl Acs {
         let mut result = decided
             .unwrap_or_else(|why| denied("evaluation_failed", &format!("hookhost's decision cannot be read: {why}")));
         if self.is_signed() && signature::is_ambiguous(&result) {
-            let why = "A plugin gave an integer beyond ±(2^53 - 1), which no signature tells from its neighbours.";
+            let why = "A plugin gave an integer beyond ±(2^53 - 1), whose signature is also that of its neighbours.";
             result = denied("modify_unsupported", why);
         }
         result["metadata"] = json!({ "evaluator": "deterministic", "evaluator_version": env!("CARGO_PKG_VERSION") });

@@ -65,7 +65,7 @@ impl NegotiatedSessions {
         }
         let of_this = state.seen_per_session.get(session).copied().unwrap_or_default();
         if state.seen.len() >= MAX_SEEN || of_this >= MAX_SEEN_PER_SESSION {
-            return Err(Refusal::session("more requests have come than can be told from repeated ones"));
+            return Err(Refusal::session("more requests have come than can be distinguished from repeated ones"));
         }
         state.seen_per_session.insert(session.to_owned(), of_this + 1);
         state.seen.insert(key.clone(), fresh_until);

@@ -175,7 +175,7 @@ fn parameters(message: &InterceptedMessage) -> Result<&Value, String> {
         (Some(_), Some(_)) => Err(format!("the payload's `method` is not {:?}", message.event)),
         (Some(_), None) if is_known(&message.event) => Err("the payload has a `method`, and no `params`".to_owned()),
         (None, Some(_)) if is_known(&message.event) => {
-            Err("the payload has `params`, and no `method`: whether it is a whole request cannot be told".to_owned())
+            Err("the payload has `params` but no `method`, so it is unclear if it is a whole request".to_owned())
         }
         _ => Ok(payload),
     }

@@ -27,7 +27,7 @@ function readReply(exitCode, text) {
 // What is done where the hook program gave no reply: a no, unless the operator chose otherwise.
 function withoutReply(error) {
   const why = error instanceof Error ? error.message : String(error)
-  if (DENIES_ON_FAILURE) return { decision: "deny", reason: `hookhost could not settle this: ${why}. Tell the user: this is about the rules, not about the call.`, failed: true }
+  if (DENIES_ON_FAILURE) return { decision: "deny", reason: `hookhost could not decide on this: ${why}. Tell the user: this is about the rules, not about the call.`, failed: true }
   return {}
 }
 

@@ -1,7 +1,7 @@
 //! Finds settings that keep Codex from running a hook: settings that disable hooks, and missing trust. Codex only runs
 //! hooks that its user has reviewed, and skips others silently.
 //!
-//! This module trusts no hook on behalf of the user. The agent's own list counts more than its files, because only the
+//! This module trusts no hook on behalf of the user. The agent's own list has priority over its files, because only the
 //! agent knows how to compute the hash of a hook.
 
 use super::InstalledHook;
@@ -119,7 +119,7 @@ fn untrusted(context: &Context<'_>, installed: &[InstalledHook], program: Option
         let untrusted: Vec<_> = keys.iter().filter(|key| state(key) != "trusted").collect();
         let Some(first) = untrusted.first() else { return Vec::new() };
         let (state, first) = (state(first), &first[0]);
-        let says = format!("Codex skips {} of {count} hooks without a word: {first} is {state}", untrusted.len());
+        let says = format!("Codex skips {} of {count} hooks without a message: {first} is {state}", untrusted.len());
         return vec![Check::problem("reached", says, REVIEW)];
     }
     let config = context.directory("CODEX_HOME", ".codex").join("config.toml");
@@ -134,7 +134,10 @@ fn untrusted(context: &Context<'_>, installed: &[InstalledHook], program: Option
     let has_hash = |key: &String| state_of(key).and_then(|state| state.get("trusted_hash")).is_some();
     let trusted = keys.iter().filter(|names| names.iter().any(has_hash)).count();
     if trusted < count {
-        let says = format!("Codex skips {} of {count} hooks without a word: nobody has trusted them", count - trusted);
+        let says = format!(
+            "Codex skips {} of {count} hooks without a message, because nobody has trusted them",
+            count - trusted
+        );
         return vec![Check::problem("reached", says, REVIEW)];
     }
     let says = "all hooks were trusted once; Codex did not say whether as they are now";

@@ -180,7 +180,7 @@ fn here(adapter: &Adapter, traces: &AgentTraces, path: &OsStr, checks: &mut Vec<
     let Some(program) = &traces.program else {
         let programs = agent.programs.join("` or `");
         let says = match traces.directories.first() {
-            Some(directory) => format!("{} is there, and no program `{programs}` on the PATH", directory.display()),
+            Some(directory) => format!("{} exists, but no program `{programs}` is on the PATH", directory.display()),
             None => format!("neither a program `{programs}` on the PATH nor a directory of {} is here", agent.title),
         };
         checks.push(Check::unknown("agent", says, format!("if {} is meant to be here, install it", agent.title)));

@@ -37,7 +37,7 @@ fn check(agent: &Agent, program: &Path) -> Check {
     if let Some(problem) = problem {
         return problem;
     }
-    let says = format!("{} is there with what it starts, and nobody else can write it", program.display());
+    let says = format!("{} exists with the programs that it starts, and nobody else can write them", program.display());
     Check::ok("program", says)
 }
 

@@ -51,7 +51,7 @@ pub(crate) async fn run(args: &AllowArgs) -> Result<Exit, CliError> {
     if !counts {
         let file = quoted(&written.file.to_string_lossy());
         output::note(&format!(
-            "{WARNING}note:{WARNING:#} this project's file does not count yet\n  to see and approve it: hookhost trust {file}\n"
+            "{WARNING}note:{WARNING:#} this project's file is not used yet\n  to see and approve it: hookhost trust {file}\n"
         ));
     }
     Ok(Exit::Done)
@@ -78,7 +78,7 @@ fn proposed(args: &AllowArgs, bytes: &[u8]) -> Result<Proposed, CliError> {
     Ok(Proposed { priority, on_failure })
 }
 
-/// Reads the file as it is now. The owner of a project's file does not matter, since the file counts by its approval and its place.
+/// Reads the file as it is now. The owner of a project's file does not matter, because the approval and the path decide.
 /// A link is not written through.
 fn present(args: &AllowArgs, file: &Path, places: &UserDirectories) -> Result<Config, CliError> {
     if std::fs::symlink_metadata(file).is_err() {
@@ -178,7 +178,7 @@ fn describe(entry: &Entry, inspection: &Inspection, proposed: Proposed, old: Opt
     text
 }
 
-/// Returns true if the file counts. A project's file that counted before this command changed it stays approved. A file that this
+/// Returns true if the file applies. A project's file that applied before this command changed it stays approved. A file that this
 /// command created becomes approved.
 fn settle_trust(args: &AllowArgs, edited: &Edited, places: &UserDirectories) -> Result<bool, CliError> {
     let store = TrustStore::of(places);

@@ -1,4 +1,4 @@
-//! `hookhost audit tail`: the last records, and each new record as it is written.
+//! `hookhost audit tail`: the last records, and each new record at once.
 
 use super::show::Printer;
 use crate::args::TailArgs;

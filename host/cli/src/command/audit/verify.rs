@@ -35,13 +35,13 @@ fn as_text(log: &Log, report: &Report, args: &VerifyArgs) -> String {
     let _ = if report.is_sound() {
         writeln!(text, "  {GOOD}verified{GOOD:#}  {records}, each as it was written and in its place")
     } else {
-        writeln!(text, "  {ERROR}not as it was written{ERROR:#}, of {records}")
+        writeln!(text, "  {ERROR}changed{ERROR:#}   the log is not as it was written ({records})")
     };
     if let Some(line) = report.cut_at {
         let _ = writeln!(
             text,
-            "  {WARNING}cut{WARNING:#}       line {line} ends in its middle: its writer was cut off; what comes before \
-             it counts"
+            "  {WARNING}cut{WARNING:#}       line {line} is incomplete, because its writer was interrupted; the lines before \
+             it are valid"
         );
     }
     if let Some(head) = report.head {
@@ -53,7 +53,7 @@ fn as_text(log: &Log, report: &Report, args: &VerifyArgs) -> String {
     }
     if !report.open_sessions.is_empty() {
         let sessions = count(report.open_sessions.len() as u64, "session has", "sessions have");
-        let _ = writeln!(text, "  open      {sessions} no end: the agent is at work, or was cut off");
+        let _ = writeln!(text, "  open      {sessions} no end: the agent still works, or was killed");
         for (session, seq) in &report.open_sessions {
             let _ = writeln!(text, "            {DIM}{}, its last record is {seq}{DIM:#}", one_line(session));
         }

@@ -48,7 +48,7 @@ pub(crate) async fn run(args: &DispatchArgs) -> Result<Exit, CliError> {
     let ended = tokio::select! {
         ended = settle(&host, spec, turn, payload, form) => ended,
         () = cancel.cancelled() => {
-            Err(CliError::new(Exit::Interrupted, anyhow!("interrupted before {event} was settled")))
+            Err(CliError::new(Exit::Interrupted, anyhow!("interrupted before the decision about {event}")))
         }
     };
     audit_log::finish(&host, ended).await
@@ -80,7 +80,7 @@ enum Form {
     Verdict,
 }
 
-/// Settles the event in a session of its own, and prints its outcome.
+/// Dispatches the event in its own session, and prints its outcome.
 async fn settle(host: &Host, spec: SessionSpec, turn: u32, payload: Payload, form: Form) -> Result<Exit, CliError> {
     // The payload's own description of the session can be invalid.
     let session = host.open_session(spec).map_err(|error| CliError::usage(error.to_string()))?;

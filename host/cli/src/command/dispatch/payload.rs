@@ -39,9 +39,7 @@ impl Payload {
     /// The payload of a tool call that runs `command`.
     pub(super) fn of_command(command: &OsStr) -> Result<Self, CliError> {
         let Some(command) = command.to_str() else {
-            return Err(CliError::usage(
-                "the command of --shell is not UTF-8: calls are JSON, which cannot hold it, so that no agent can run it",
-            ));
+            return Err(CliError::usage("the command of --shell is not UTF-8, so no agent can run it: calls are JSON"));
         };
         if command.trim().is_empty() {
             return Err(CliError::usage("the command of --shell is empty: there is nothing to judge")

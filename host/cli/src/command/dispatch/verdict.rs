@@ -18,7 +18,7 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-/// Describes a settled `before-tool-call` about a command, for a person.
+/// Describes the outcome of a `before-tool-call` about a command, for a person.
 pub(super) fn describe(settled: &RecordedOutcome<Value>) -> String {
     let original = parsed(&settled.record.original);
     let Some(command) = command_of(&original) else { return headline(settled) };
@@ -66,7 +66,7 @@ fn headline(settled: &RecordedOutcome<Value>) -> String {
 struct Shown<'a> {
     call: &'a CallRecord,
     finding: &'a Finding,
-    /// The command as the plugin was asked about it.
+    /// The command about which the plugin was asked.
     command: String,
     part: Option<Range<usize>>,
     would: Option<String>,
@@ -146,7 +146,7 @@ fn part(command: &str, details: &Value) -> Option<Range<usize>> {
     (command.matches(matched).count() == 1).then(|| at..at + matched.len())
 }
 
-/// Returns the command that a call's verdict puts in the place of the one it was asked about.
+/// Returns the command that a call's verdict puts in place of the command in question.
 fn changed_to(call: &CallRecord) -> Option<String> {
     let verdict = parsed(call.verdict.as_deref()?);
     let command = match (verdict.get("modify"), verdict.get("rewrite")) {
@@ -196,7 +196,7 @@ fn asked(text: &mut String, settled: &RecordedOutcome<Value>, nothing_found: boo
     }
     let not_matched = one_line(&settled.record.not_matched.join(", "));
     if plugins.is_empty() {
-        let _ = writeln!(text, "\nNobody judged it: no plugin that is allowed here is asked about commands.");
+        let _ = writeln!(text, "\nNo plugin judged the command: none of the allowed plugins is asked about commands.");
         let _ = writeln!(text, "  {ADVICE}try:{ADVICE:#} hookhost hooks");
         let _ = writeln!(text, "  {ADVICE}try:{ADVICE:#} hookhost allow X.wasm");
     } else if nothing_found {

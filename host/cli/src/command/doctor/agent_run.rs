@@ -70,19 +70,19 @@ pub(super) fn check(adapter: &Adapter, places: &AgentPlaces, diagnosis: &Diagnos
         }
         Some(OutcomeKind::Rejected) => {
             let says = format!(
-                "{} asked about the canary call, it was rejected, and left no trace in the empty directory where it ran",
+                "{} reported the canary call; it was rejected, and left no trace in the empty directory",
                 agent.title
             );
             Check::ok("agent-run", says)
         }
         Some(outcome) => {
-            let says = format!("{} asked about the canary call, and it was {}", agent.title, outcome.name());
+            let says = format!("{} reported the canary call, and it was {}", agent.title, outcome.name());
             Check::problem("agent-run", says, "hookhost audit show 5")
         }
         None => {
             let said = ended.map(|ended| String::from_utf8_lossy(&ended.stdout).trim().to_owned()).unwrap_or_default();
             let said: String = one_line(&said).chars().take(200).collect();
-            let says = format!("{} {how} and asked about no canary call; it said: {said}", agent.title);
+            let says = format!("{} {how} and did not report the canary call; its output: {said}", agent.title);
             Check::problem("agent-run", says, "see whether the agent can reach its model, and the checks above")
         }
     }

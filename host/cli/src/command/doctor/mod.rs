@@ -105,7 +105,7 @@ fn proof(args: &DoctorArgs, places: &AgentPlaces, adapter: &Adapter, diagnosis: 
     match &proof {
         Some(proof) => {
             if let Err(error) = proofs.keep(proof) {
-                let says = format!("the proof cannot be kept ({error})");
+                let says = format!("the proof cannot be stored ({error})");
                 diagnosis.checks.push(Check::problem("proof", says, "check the state directory of hookhost"));
             }
             diagnosis.checks.push(if proof.holds() {
@@ -146,7 +146,9 @@ pub(super) fn newest_proof(places: &AgentPlaces, agent: &str, diagnosis: &mut Di
 /// Returns the check of a stored proof.
 fn kept(agent: &str, proof: Option<&Proof>) -> Check {
     let prove = format!("hookhost doctor {agent} --prove");
-    let Some(proof) = proof else { return Check::unknown("proof", "it was never proven that the hook says no", prove) };
+    let Some(proof) = proof else {
+        return Check::unknown("proof", "no proof yet shows that the hook denies a call", prove);
+    };
     let when = time::utc(proof.time);
     if !proof.holds() {
         return Check::problem("proof", format!("{}, on {when}", proof.sentence()), prove);

@@ -34,7 +34,7 @@ fn of(config: &Config) -> Check {
     let files: Vec<_> = config.files().iter().map(|file| one_line(&file.to_string_lossy())).collect();
     let plugins = config.enabled().count();
     if plugins == 0 && config.asks().is_empty() {
-        let from = if files.is_empty() { "no hookhost.toml counts here".to_owned() } else { files.join(", ") };
+        let from = if files.is_empty() { "no hookhost.toml applies here".to_owned() } else { files.join(", ") };
         let says = format!("no plugin is allowed here ({from}): every call passes");
         return Check::problem("rules", says, "hookhost allow X.wasm");
     }

@@ -110,7 +110,7 @@ impl Given<'_> {
             match self.set_up_once {
                 None => "",
                 Some(true) => "once; each event starts from its result",
-                Some(false) => "again for each event, since its result cannot be kept",
+                Some(false) => "again for each event, because the result cannot be stored",
             },
         );
         row("limits", &entry::limits(entry));

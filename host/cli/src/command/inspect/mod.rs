@@ -116,7 +116,7 @@ fn as_text(args: &InspectArgs, inspection: &Inspection, metadata: &Metadata, all
         "priority",
         &match metadata.priority() {
             Ok(None) => String::new(),
-            Ok(Some(priority)) => format!("{priority}, which it proposes: only its entry counts"),
+            Ok(Some(priority)) => format!("{priority}, as a proposal: the entry decides"),
             Err(problem) => format!("{WARNING}proposes none that can be used{WARNING:#}: {}", one_line(problem)),
         },
     );
@@ -125,7 +125,7 @@ fn as_text(args: &InspectArgs, inspection: &Inspection, metadata: &Metadata, all
         &match metadata.on_failure() {
             Ok(None) => String::new(),
             Ok(Some(on_failure)) => {
-                format!("{}, which it proposes as `on-failure`: only its entry counts", on_failure.name())
+                format!("{}, as a proposal for `on-failure`: the entry decides", on_failure.name())
             }
             Err(problem) => format!("{WARNING}proposes nothing that can be used{WARNING:#}: {}", one_line(problem)),
         },

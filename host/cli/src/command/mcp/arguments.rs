@@ -36,7 +36,7 @@ pub(super) fn missing(schema: &Value, path: &str) -> Option<Missing> {
     None
 }
 
-/// Maximum number of parts that one step collects. Beyond it, the schema counts as open.
+/// Maximum number of parts that one step collects. Above it, the schema is treated as open.
 const MAX_PARTS: usize = 1000;
 
 /// The parts of a schema that apply to a value, or may apply.

@@ -24,7 +24,7 @@ pub(crate) async fn interceptor(args: &InterceptorArgs) -> Result<Exit, CliError
     for entry in config.enabled().filter(|entry| entry.tools.is_some()) {
         // A response does not name its tool.
         tracing::warn!(
-            "the plugin {} is for some tools only, and an interceptor's responses name no tool: it is not asked about them",
+            "the plugin {} is for some tools only, so it is not asked about responses, which name no tool to an interceptor",
             entry.name
         );
     }

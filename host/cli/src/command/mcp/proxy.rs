@@ -96,7 +96,7 @@ async fn listen(
         let why = format!("{at} is reached from other machines: listen at 127.0.0.1 or [::1]");
         return Err(CliError::usage(why));
     }
-    let listener = TcpListener::bind(at).await.map_err(|error| anyhow!("nobody can listen at {at}: {error}"))?;
+    let listener = TcpListener::bind(at).await.map_err(|error| anyhow!("the proxy cannot listen at {at}: {error}"))?;
     let at = listener.local_addr().map_err(|error| anyhow!(error))?;
     output::print(&format!("listening at http://{at}{PATH}\n"))?;
     soon(http_server::serve(listener, service, judge, key.map(ClientKey::new), cancel.cancelled()), cancel).await;
@@ -115,7 +115,7 @@ fn key(variable: &str) -> Result<String, CliError> {
     Ok(key.ok_or_else(missing)?.trim().to_owned())
 }
 
-/// Returns a function that makes judges of a server, in the working directory, each with a session of its own.
+/// Returns a function that makes judges of a server, in the working directory, each with its own session.
 fn new_judge(server: &ServerName) -> Result<impl Fn() -> Result<Judge, String> + Send + Sync + use<>, CliError> {
     let places = configuration::places()?;
     let cwd = configuration::cwd()?;

@@ -118,7 +118,7 @@ impl Repl<'_> {
         if let Some(how) = how {
             match Approve::from_str(how, false) {
                 Ok(how) if self.answering.set(how) => {}
-                Ok(_) => wrong("nobody can be asked: the standard error is not the terminal"),
+                Ok(_) => wrong("hookhost cannot ask: the standard error is not the terminal"),
                 Err(_) => wrong(&format!("/approve takes {}, not `{}`", takes("approve"), one_line(how))),
             }
             if Approve::from_str(how, false).ok() != Some(self.answering.get()) {

@@ -29,7 +29,7 @@ pub(super) const COMMANDS: [Command; 8] = [
         "[list | new | resume ID]",
         "shows this session, or the last ones; begins a new one, or resumes another",
     ),
-    command("model", "[PROVIDER] [MODEL]", "shows the model, or takes another one from the next prompt on"),
+    command("model", "[PROVIDER] [MODEL]", "shows the model, or uses another one from the next prompt on"),
     command("approve", "[ask | deny]", "shows how a plugin's question is answered, or changes it"),
     command("show", "[N]", "shows in full what was shown in part: the text of this number, or the last one"),
     command("quit", "", "leaves; so does Ctrl-D"),

@@ -204,7 +204,7 @@ pub(crate) async fn choose(
 /// The error if no provider is named and none is ready.
 fn no_provider(section: &AgentSection) -> CliError {
     let names = auth::providers_with_a_key(section).join(", ");
-    let why = "no model is ready: no provider's key is there, and no server on this machine answers";
+    let why = "no model is ready: no provider has a key, and no server on this machine answers";
     CliError::new(Exit::Failed, anyhow!("{why}"))
         .advise(format!("hookhost auth set PROVIDER, of {names}"))
         .advise("ollama serve, or llama.cpp or vLLM on this machine")

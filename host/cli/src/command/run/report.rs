@@ -167,7 +167,7 @@ impl ForPeople {
         let last = folded.dropped + folded.texts.len();
         let text = folded.get(number.unwrap_or(last));
         text.cloned().ok_or_else(|| {
-            format!("there is no text {}: {} to {last} are kept", number.unwrap_or(last), folded.dropped + 1)
+            format!("there is no text {}: {} to {last} are stored", number.unwrap_or(last), folded.dropped + 1)
         })
     }
 

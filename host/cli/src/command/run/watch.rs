@@ -1,7 +1,7 @@
 //! Loads changed rules during a run: configuration files and the plugins' own files.
 //!
 //! The operating system reports a change. Then everything is read and checked aside. Between two events, it either replaces the loaded
-//! rules or changes nothing; the user is told either way.
+//! rules or changes nothing; the user gets a message in both cases.
 
 use crate::args::ConfigArgs;
 use crate::{configuration, loading};
@@ -90,7 +90,7 @@ pub(crate) fn watch(
     let mut watched = match Watched::new() {
         Ok(watched) => watched,
         Err(error) => {
-            say(&*reporter, format!("changed rules will not count while this runs: {error}"));
+            say(&*reporter, format!("changed rules will not apply during this run: {error}"));
             return None;
         }
     };
@@ -168,7 +168,7 @@ impl Reloader {
         match taken_up {
             Ok((config, changes)) => {
                 if !changes.is_empty() {
-                    say(&**reporter, format!("other rules count from now on: {changes}"));
+                    say(&**reporter, format!("other rules apply from now on: {changes}"));
                 } else if state.last_problem.is_some() {
                     say(&**reporter, "the rules can be loaded again, and are the same as before".to_owned());
                 }

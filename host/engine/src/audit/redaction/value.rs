@@ -39,7 +39,7 @@ pub struct Redacted {
 }
 
 impl Redacted {
-    /// Whether the value is in the log as it was.
+    /// Returns true if the value is in the log unchanged.
     #[must_use]
     pub(crate) fn is_nothing(&self) -> bool {
         self.masked.is_empty() && self.masked_unlisted == 0 && !self.cut
@@ -150,7 +150,7 @@ impl Mask<'_> {
         spliced.finish()
     }
 
-    /// A key that is not Unicode text, which JSON's escapes permit, counts as masked: it could be any.
+    /// A key that is not Unicode text, which JSON's escapes permit, is treated as masked, because it could be any key.
     fn is_masked(&self, key: &str) -> bool {
         unescaped(key).is_none_or(|key| self.keys.iter().any(|pattern| pattern.matches(&key)))
     }
@@ -208,7 +208,7 @@ fn pointer(at: &str, levels: &[Level<'_>]) -> Option<String> {
     (pointer.len() <= MAX_POINTER_BYTES).then_some(pointer)
 }
 
-/// A text with parts of it replaced, in order; the rest is copied as it is.
+/// A text with parts of it replaced, in order; the rest is copied unchanged.
 struct Spliced<'t> {
     text: &'t str,
     copied: usize,
@@ -240,7 +240,7 @@ fn unescaped(string: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Where the string that begins there ends.
+/// Returns the end of the string that begins there.
 fn string_end(text: &str, begin: usize) -> usize {
     let bytes = text.as_bytes();
     let mut position = begin + 1;

@@ -1,4 +1,4 @@
-//! Which records are in their places, and which are missing, moved or there twice.
+//! Finds records that are missing, moved or duplicated.
 
 use super::Flaw;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The first and the last number of a range of consecutive numbers.
 type Run = (u64, u64);
 
-/// The numbers of a log's lines in the order of the file, as runs without a gap: a sound log has one run.
+/// The numbers of a log's lines in the order of the file, as runs of consecutive numbers. An unchanged log has one run.
 #[derive(Default)]
 pub(super) struct Order {
     runs: Vec<Run>,
@@ -25,8 +25,8 @@ impl Order {
         seq == 1 && self.runs.len() == 1
     }
 
-    /// The flaws of the order. If lines are out of order, the smallest set of lines without which the others are in order
-    /// counts as moved.
+    /// Returns the flaws of the order. If lines are out of order, reports as moved the smallest set of lines without which the
+    /// others are in order.
     pub(super) fn flaws(&self) -> impl Iterator<Item = Flaw> {
         let (missing, twice) = self.missing_and_twice();
         let in_place = self.in_place();
@@ -41,7 +41,7 @@ impl Order {
         moved.chain(twice).chain(missing.into_iter().map(|(first, last)| Flaw::Removed(first, last)))
     }
 
-    /// Numbers that no line has, up to the highest number of a line, and numbers of several lines.
+    /// Returns the missing numbers, up to the highest number present, and the numbers that occur on more than one line.
     fn missing_and_twice(&self) -> (Vec<Run>, Vec<Run>) {
         let (mut missing, mut twice): (Vec<Run>, Vec<Run>) = (Vec::new(), Vec::new());
         let mut sorted = self.runs.clone();

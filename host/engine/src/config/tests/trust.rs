@@ -26,7 +26,7 @@ fn what_was_approved_counts_whatever_happens_to_the_file() {
         assert!(
             change
                 .to_string()
-                .ends_with("what you approved counts until you approve the change or revoke the approval")
+                .ends_with("the approved content is used until you approve the change or revoke the approval")
         );
     };
     for text in ["", "# harmless\n", "[[plugin]]\nname = 1\n", &entry("b")] {
@@ -304,7 +304,7 @@ fn what_cannot_be_read_is_announced_and_waited_for_by_nobody() {
     fs::remove_file(&file).unwrap();
     rustix::fs::mknodat(rustix::fs::CWD, &file, rustix::fs::FileType::Fifo, rustix::fs::Mode::from_raw_mode(0o600), 0)
         .unwrap();
-    assert!(why().to_string().ends_with("does not count: it is not a regular file"), "{}", why());
+    assert!(why().to_string().ends_with("is not used: it is not a regular file"), "{}", why());
 }
 
 #[cfg(unix)]

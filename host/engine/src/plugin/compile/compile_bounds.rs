@@ -46,7 +46,7 @@ const ELEMENTS: u64 = 1_000_000;
 /// exports, once for each time that they are instantiated. Components within each other, each
 /// instantiated twice, take 1 KB for a million.
 const PARTS: u64 = 200_000;
-/// Parts that a function between core code and a component counts as: 2 ms each.
+/// Parts for each function between core code and a component: 2 ms each.
 const PARTS_OF_FUNCTION: u64 = 50;
 
 /// Checks what a component would cost to compile.

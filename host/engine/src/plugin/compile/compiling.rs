@@ -21,7 +21,7 @@ const WALL: u32 = 10;
 /// How often the clocks are read.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// When the user is told that something is being compiled.
+/// Time after which the user gets a message about a running compilation.
 const TOLD_AFTER: Duration = Duration::from_millis(500);
 
 type CompileResult = Result<Component, ContractError>;

@@ -34,7 +34,7 @@ pub struct Inspection {
     /// engines of some languages import even if the plugin never uses it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub optional_grants: Vec<String>,
-    /// Why it cannot be loaded as it is.
+    /// Reason why the file cannot be loaded in its present form.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }

@@ -6,10 +6,11 @@ use crate::contract::{Failure, FailureKind};
 use crate::sandbox::trap::Limit;
 use serde::{Deserialize, Serialize};
 
-/// Most findings, and most reminders, of one call; one more is a failure, so that nothing is lost in silence.
+/// Maximum number of findings, and of reminders, of one call. A further one is a failure, so no effect is lost
+/// silently.
 const MAX_EFFECTS: usize = 64;
 
-/// Longest reminder with its tags and key, in bytes: it is plugin text that a model reads.
+/// Maximum size of a reminder with its tags and key, in bytes, because a model reads this text of a plugin.
 const MAX_REMINDER_BYTES: usize = 4096;
 
 /// Longest finding, in bytes.
@@ -25,19 +26,19 @@ const MAX_WRITTEN: usize = 256 * 1024;
 pub struct Finding {
     /// Stable identifier of the rule.
     pub code: String,
-    /// How bad it is.
+    /// Severity of the finding.
     pub severity: Severity,
-    /// What was found.
+    /// The finding, in one sentence.
     pub explanation: String,
-    /// Where to read more.
+    /// Links to further information.
     pub references: Vec<String>,
-    /// What was done about it.
+    /// Action of the rule.
     pub action: String,
     /// More, as JSON text.
     pub details: Option<String>,
 }
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the names say it")]
@@ -55,17 +56,17 @@ pub enum Severity {
 pub struct Reminder {
     /// The plugin that says it.
     pub plugin: String,
-    /// What it says.
+    /// Text of the reminder.
     pub body: String,
-    /// What it is about.
+    /// Tags of the reminder.
     pub tags: Vec<String>,
     /// A newer reminder of the same plugin with the same key replaces an older one.
     pub dedupe_key: Option<String>,
-    /// Model calls for which it is still given; absent: until the session ends.
+    /// Number of model calls for which the reminder is still given; absent: until the session ends.
     pub ttl_turns: Option<u32>,
 }
 
-/// What a call does beside its verdict.
+/// The results of a call other than its verdict.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Effects {
     pub(crate) findings: Vec<Finding>,
@@ -75,7 +76,7 @@ pub(crate) struct Effects {
 }
 
 impl Effects {
-    /// Whether there is room for one more.
+    /// Returns true if one more effect is allowed.
     fn count<T: Serialize>(&mut self, effect: &T) -> wasmtime::Result<()> {
         self.written = self.written.saturating_add(written_size(effect));
         if self.written > MAX_WRITTEN {
@@ -91,14 +92,13 @@ fn size<'a>(texts: impl Iterator<Item = &'a String>) -> usize {
     texts.map(|text| size_of::<String>() + text.len()).sum()
 }
 
-/// A limit on effects was reached: the call fails, and says why.
+/// The error of a call that reached a limit on effects.
 fn exceeded(detail: String) -> wasmtime::Error {
     Limit(Failure::new(FailureKind::CapabilityCalls, detail)).into()
 }
 
 impl Guest {
-    /// Fails if the event has no record that could keep an effect: the contract has no other way to
-    /// say that it is lost.
+    /// Fails if the event has no record for effects. The contract has no other way to report the loss.
     fn has_a_record(&self, effect: &str) -> wasmtime::Result<()> {
         if self.given.is_recorded {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The capabilities of the embedding program: interfaces of its own WIT packages, called with values as JSON.
+//! The capabilities of the embedding program: interfaces of the program's own WIT packages, called with values as JSON.
 //!
 //! As JSON, calls are recorded, masked and replayed without code of the program. With wasmtime's linker in its place, each
 //! release of wasmtime would break programs, and recording and deadlines would be their work.
@@ -30,7 +30,7 @@ const MAX_LEVELS: usize = 128;
 /// Most bytes of calls and answers, as JSON, that the record of one call repeats; a call that asked more cannot be replayed.
 const RECORDED: usize = 4 << 20;
 
-/// A capability of the embedding program: an interface of its own WIT package. A plugin that imports the interface loads if
+/// A capability of the embedding program: an interface of the program's own WIT package. A plugin that imports the interface loads if
 /// its entry grants the capability by its name: `capabilities = ["customers"]` in `[plugin.grants]`.
 ///
 /// Values are JSON: a record is an object with the names of the WIT, a variant with a payload an object of one key, an `enum`
@@ -39,7 +39,7 @@ const RECORDED: usize = 4 << 20;
 /// with one does not load.
 ///
 /// What a plugin asked and what it was answered is in the record of its call, and a replay gives the same answers. The
-/// time that an answer takes counts as the call's own (`limits.deadline`).
+/// time that an answer takes is part of the call's time (`limits.deadline`).
 ///
 /// A capability runs on the stack of the plugin's call, which has half a megabyte for it: what needs more belongs into a task
 /// of its own. An event that it sends to the session that asks is rejected, since that session waits for the answer.
@@ -198,7 +198,7 @@ impl OwnCapabilities {
     }
 }
 
-/// Whether it has the form of an interface, and is neither the contract's nor WASI's.
+/// Returns true if it has the form of an interface, and is neither the contract's nor WASI's.
 fn is_own(interface: &str) -> bool {
     let package = interface.split_once('/').map(|(package, _)| package);
     package.and_then(|package| package.split_once(':')).is_some_and(|(namespace, package)| {
@@ -311,14 +311,14 @@ impl Guest {
         let asked = CapabilityAnswer { call, answer: answer.clone() };
         self.asked_bytes = self.asked_bytes.saturating_add(size_of::<CapabilityAnswer>() + written_size(&asked));
         if self.asked_bytes > RECORDED {
-            self.did.unrepeatable.insert("it called the program's capabilities for more than the log repeats");
+            self.did.unrepeatable.insert("the plugin got more from the program's capabilities than the log stores");
             return;
         }
         self.did.inputs.capabilities.push(asked);
     }
 }
 
-/// Whether no part of a value is deeper in it than that.
+/// Returns true if no part of a value is nested deeper than this.
 fn is_within(value: &Value, levels: usize) -> bool {
     let mut parts = vec![(value, levels)];
     while let Some((value, left)) = parts.pop() {
@@ -332,7 +332,7 @@ fn is_within(value: &Value, levels: usize) -> bool {
     true
 }
 
-/// Drops a value level by level: dropped as it is, a deep one would need a stack as deep.
+/// Drops a value level by level: otherwise a deep value would need a deep stack.
 fn dismantle(value: Value) {
     let mut parts = vec![value];
     while let Some(part) = parts.pop() {

@@ -4,7 +4,7 @@ use super::{Guest, of_the_contract, wit};
 use crate::contract::bytes::written_size;
 use serde::{Deserialize, Serialize};
 
-/// How much a line matters.
+/// The level of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the names say it")]
@@ -20,9 +20,9 @@ pub enum Level {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LogLine {
-    /// How much it matters.
+    /// Level of the line.
     pub level: Level,
-    /// What it says.
+    /// Text of the line.
     pub message: String,
 }
 
@@ -33,7 +33,7 @@ const MAX_LOG_LINES: usize = 1_000;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
     pub(crate) lines: Vec<LogLine>,
-    /// Bytes, as JSON, that may still be written: the size of a line in the record counts, not of its text.
+    /// Remaining bytes, as JSON: the size of a line in the record, not that of its text.
     pub(crate) capacity: usize,
     /// Number of lines that did not fit.
     pub(crate) dropped: u64,

@@ -55,7 +55,7 @@ pub trait Model: Send + Sync {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct ModelRequest {
-    /// What the model is to do.
+    /// The request to the model.
     pub instructions: String,
     /// Data, which is to be kept apart from the instructions.
     pub input: String,
@@ -108,7 +108,7 @@ impl Guest {
         let asked = ModelAnswer { request, answer: reply.clone() };
         self.asked_bytes = self.asked_bytes.saturating_add(size_of::<ModelAnswer>() + written_size(&asked));
         if self.asked_bytes > RECORDED {
-            self.did.unrepeatable.insert("it asked the model for more than the log repeats");
+            self.did.unrepeatable.insert("the plugin asked the model for more than the log stores");
             return;
         }
         self.did.inputs.model.push(asked);

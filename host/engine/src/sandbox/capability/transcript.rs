@@ -41,7 +41,7 @@ const RECORDED: usize = 256 * 1024;
 /// let session = host.session("my-agent", "/work")?;
 /// session.set_transcript(conversation.clone());
 ///
-/// // Plugins with the grant `transcript` read it as it is when they are asked.
+/// // Plugins with the grant `transcript` read its state at the time when they are asked.
 /// conversation.0.lock().unwrap().push(Message::new("user", "deploy it"));
 /// # Ok(())
 /// # }
@@ -137,7 +137,7 @@ impl Guest {
             }
             self.recorded_bytes = self.recorded_bytes.saturating_add(written_size(message));
             if self.recorded_bytes > RECORDED {
-                self.did.unrepeatable.insert("it read more of the conversation than the log repeats");
+                self.did.unrepeatable.insert("the plugin read more of the conversation than the log stores");
                 return;
             }
             read.messages.insert(*index, message.clone());

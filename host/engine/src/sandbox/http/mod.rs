@@ -3,7 +3,7 @@
 //! are no servers, and each request is denied.
 //!
 //! Each request is checked by itself, so a redirect, which no host follows for a guest, is checked
-//! when the guest asks for it. It counts as a call of a capability; its body and the response's are
+//! when the guest asks for it. It is a call of a capability; its body and the response's are
 //! bounded by `limits.http-body`, and all of it ends with the call. A replay sends nothing.
 
 mod address;
@@ -43,10 +43,10 @@ const CHUNK: usize = 64 * 1024;
 /// The interfaces of `wasi:http` that are linked.
 const INTERFACES: [&str; 2] = ["wasi:http/outgoing-handler@0.2.", "wasi:http/types@0.2."];
 
-/// How an entry grants it.
+/// The line that grants it.
 pub(crate) const GRANT: &str = r#"http = ["api.example.com"]"#;
 
-/// Whether an import is one that the grant `http` gives servers to.
+/// Returns true if an import needs the grant `http`.
 pub(crate) fn is_http(import: &str) -> bool {
     INTERFACES.iter().any(|interface| import.starts_with(interface))
 }
@@ -76,7 +76,7 @@ fn handle(mut store: StoreContextMut<'_, Guest>, (request, options): HandleArgum
     let guest = store.data_mut();
     guest.count_call()?;
     if !guest.given.grants.http.is_empty() {
-        guest.did.unrepeatable.insert("it sent requests over HTTP");
+        guest.did.unrepeatable.insert("the plugin sent requests over HTTP");
     }
     Ok((match guest.http().handle(request, options) {
         Ok(response) => Ok(response),
@@ -92,7 +92,7 @@ fn http_error_code(
     Ok((http.sending.code_of(table.get(&error)?),))
 }
 
-/// What the requests of one call have.
+/// The state of the requests of one call.
 #[derive(Debug)]
 pub(super) struct Http {
     context: WasiHttpCtx,
@@ -131,7 +131,7 @@ impl Http {
 }
 
 impl Sending {
-    /// What the error of a stream tells of a request, if it is one of a request.
+    /// Returns the error of a request from the error of its stream, if there is one.
     fn code_of(&mut self, error: &wasmtime::Error) -> Option<ErrorCode> {
         if let Some(code) = error.downcast_ref::<ErrorCode>() {
             return Some(code.clone());
@@ -144,7 +144,7 @@ impl Sending {
         })
     }
 
-    /// Where a request goes, if it may.
+    /// Returns the destination of a request, if the request is allowed.
     fn destination(&self, method: &Method, uri: &Uri) -> Result<Destination, Error> {
         if self.replayed {
             return Err(Error::HttpRequestDenied);
@@ -163,7 +163,7 @@ impl Sending {
     }
 }
 
-/// What a URL names; `None` where that is unclear.
+/// Returns the target of a URL; `None` if it is unclear.
 fn destination(uri: &Uri) -> Option<Destination> {
     let (host, authority) = (uri.host()?, uri.authority()?.as_str());
     // Neither a user's name before the host nor an invalid port.
@@ -180,7 +180,7 @@ fn destination(uri: &Uri) -> Option<Destination> {
     Some(Destination { host: ServerHost::parse(host)?, port, https })
 }
 
-/// What an error of hyper came from.
+/// Returns the cause of an error of hyper.
 fn cause<T: std::error::Error + 'static>(error: &hyper::Error) -> Option<&T> {
     error.source()?.downcast_ref()
 }

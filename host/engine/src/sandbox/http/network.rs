@@ -62,14 +62,14 @@ impl Resolver for SystemResolver {
     }
 }
 
-/// What all requests of a host share.
+/// The state that all requests of a host share.
 pub(crate) struct Network {
     resolver: Arc<dyn Resolver>,
     /// Made by the first request that needs it: it reads the system's certificates.
     tls: OnceLock<Option<Arc<ClientConfig>>>,
 }
 
-/// Where a request goes.
+/// The destination of a request.
 #[derive(Debug)]
 pub(super) struct Destination {
     pub(super) host: ServerHost,
@@ -249,7 +249,10 @@ mod tests {
     fn the_page_has_the_bound_of_what_comes_before_a_response() {
         let page = include_str!("../../../../../docs/hostile.md");
         let bound = format!("{} KiB", BEFORE_RESPONSE >> 10);
-        assert!(words(page).contains(&format!("The host reads {bound}, interim responses included, until the head")));
+        assert!(
+            words(page)
+                .contains(&format!("The host reads at most {bound}, including interim responses, until the head"))
+        );
         let rows = page.lines().filter(|line| line.starts_with("| `/interim/") || line.starts_with("| `/head/"));
         assert_eq!(rows.filter(|row| row.contains(&format!("| {bound} |"))).count(), 4);
     }
@@ -258,7 +261,9 @@ mod tests {
     fn the_page_has_the_bound_of_what_comes_after_a_head() {
         let page = include_str!("../../../../../docs/hostile.md");
         let framing = format!("{} KiB", FRAMING >> 10);
-        assert!(words(page).contains(&format!("After the head it reads twice `limits.http-body` and {framing}")));
+        assert!(
+            words(page).contains(&format!("After the head it reads at most twice `limits.http-body` plus {framing}"))
+        );
         assert_eq!(behind_head(1_000), 2 * 1_000 + FRAMING);
         let rows = page.lines().filter(|line| line.starts_with("| `/chunk/"));
         assert_eq!(rows.filter(|row| row.contains(&format!("| twice `limits.http-body` and {framing} |"))).count(), 2);

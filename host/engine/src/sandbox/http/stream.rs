@@ -22,7 +22,7 @@ pub(super) struct HeadTooLong;
 #[error("the server sent too much for the body of its response")]
 pub(super) struct BodyTooLong;
 
-/// A stream on which so many bytes may be read until the head is there, and so many after it.
+/// A stream with a maximum number of bytes until the head is complete, and another one after it.
 pub(super) struct BoundedStream<S> {
     stream: S,
     before: usize,

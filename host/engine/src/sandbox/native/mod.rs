@@ -1,7 +1,7 @@
 //! Calls of native rules: on threads of their own, under the deadline, with the capabilities of a guest.
 //!
 //! Code of the program cannot be interrupted. So a call that takes too long, or that nobody waits for any more, is given up:
-//! its event is settled without it, its thread is lost until the rule returns, and none of its effects is applied.
+//! the event continues without the rule, its thread is lost until the rule returns, and none of its effects is applied.
 
 #[cfg(feature = "native")]
 mod capabilities;
@@ -24,13 +24,13 @@ use std::time::{Duration, Instant};
 use threads::Threads;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-/// Why no call of a native rule can be replayed.
-const UNREPEATABLE: &str = "it is a native rule, which can read anything of the world";
+/// The reason why no call of a native rule can be replayed.
+const UNREPEATABLE: &str = "a native rule can read anything outside of the event";
 
 /// Longest message of a panic that is passed on, in characters.
 const MAX_MESSAGE: usize = 500;
 
-/// What the calls of one native rule run on.
+/// The threads for the calls of one native rule.
 pub(crate) struct NativeCalls {
     threads: Threads,
     /// A place for each call at once.
@@ -55,7 +55,7 @@ const UNDER_WAY: u8 = 0;
 const RETURNED: u8 = 1;
 const GIVEN_UP: u8 = 2;
 
-/// What unwinds a rule whose call is over.
+/// The panic payload that unwinds a rule whose call is over.
 struct Ended;
 
 impl NativeCalls {

@@ -32,7 +32,7 @@ pub type OpenOutcome<V, R = Never> = RecordedOutcome<OpenDecision<V, R>>;
 
 /// A question to a person about a gate event. What would run is exactly what it shows.
 ///
-/// Meanwhile other events of the session are settled. After a yes the rules and the state of that moment are asked whether
+/// Meanwhile other events of the session continue. After a yes the rules and the state of that moment are asked whether
 /// they still agree. Where the host shares its questions
 /// ([`HostBuilder::share_questions`](crate::HostBuilder::share_questions)), another process with the same store may answer, by
 /// [`Host::answer`](crate::Host::answer); then the first answer counts.
@@ -422,7 +422,7 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         }
     }
 
-    /// True if the plugins would give the same answers again. A verdict is a function of the event, the rules and the inputs
+    /// Returns true if the plugins would give the same answers again. A verdict is a function of the event, the rules and the inputs
     /// from outside, so asking again can be skipped if all of them are unchanged.
     fn would_answer_the_same(&self) -> bool {
         // A plugin that was tripped may be called by now, and its answer is unknown.
@@ -434,7 +434,7 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         is_repeatable && self.state_is_as_it_was()
     }
 
-    /// True if the values that the plugins have read of their state are unchanged.
+    /// Returns true if the values that the plugins have read of their state are unchanged.
     fn state_is_as_it_was(&self) -> bool {
         let chain = self.rules.chain(self.record.event);
         let called = |call: &CallRecord| chain.iter().find(|plugin| plugin.name() == call.plugin);
@@ -487,7 +487,7 @@ impl<E: GateEvent + Kind> PendingQuestion<E::Payload, E::Response> for EventQues
     }
 }
 
-/// True if a plugin that reads the same keys gets the same values.
+/// Returns true if a plugin that reads the same keys gets the same values.
 fn would_learn_the_same(state: &dyn Source, learnt: &StateUse) -> bool {
     let reads = learnt.read.iter().all(|read| match &read.value {
         Some(value) => state.value(read.scope, &read.key) == Ok(Found::Value(Some(value.0.clone()))),

@@ -173,5 +173,5 @@ async fn questions_to_the_model_are_recorded_up_to_a_bound() {
     let call = &settled.record.calls[0];
     assert_eq!(call.failure, None);
     assert_eq!(call.inputs.model.len(), 3);
-    assert!(json!(settled.record).to_string().contains("it asked the model for more than the log repeats"));
+    assert!(json!(settled.record).to_string().contains("the plugin asked the model for more than the log stores"));
 }

@@ -108,7 +108,7 @@ impl Proxy {
             (Some(why), _) => to_the_user(&why),
             (None, Some(answer)) => RequestDecision::Answer(answer),
             // Only the user can allow more than this call.
-            (None, None) => to_the_user("the agent offers no answer that counts once: you are asked"),
+            (None, None) => to_the_user("the agent offers no answer for one call only: you are asked"),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Records messages that are forwarded: the agent's reports, the editor's answers, and all that rules are not asked about.
+//! Records messages that are forwarded: the agent's reports, the editor's answers, and all other messages without rules.
 
 use super::{ExpectedAnswer, Proxy};
 use crate::acp::operation::Method;

@@ -71,7 +71,7 @@ impl ClientSession {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the session, and waits a moment until the service has been told.
+    /// Ends the session, and waits a moment until the service knows.
     pub(super) async fn end_whole(self: Arc<Self>) {
         let ended = async {
             self.end().await;
@@ -103,7 +103,7 @@ impl ClientSession {
         let token = message.params().ok().and_then(|params| Id::of(params.value("_meta")?.get("progressToken")?));
         let is_subscription = message.method() == Some(LISTEN);
         if !lock(&self.streams).open(OpenRequest { id: id.clone(), token, is_subscription, messages: send }) {
-            let why = format!("the id {id} is that of a request that is under way");
+            let why = format!("a pending request has the same id {id}");
             return refused(StatusCode::BAD_REQUEST, None, INVALID_REQUEST, &why);
         }
         if !self.say(&message.bytes).await {

@@ -71,11 +71,7 @@ impl Judge {
             // No listing was read yet.
             None => policy.definitions == Pinning::FirstUse,
         };
-        if is_there {
-            None
-        } else {
-            refused(answer::no_such_tool(id, tool), "it was called, and nobody has approved it")
-        }
+        if is_there { None } else { refused(answer::no_such_tool(id, tool), "it was called, but is not approved") }
     }
 
     /// Returns true if a message calls a tool that its client does not have. The proxy answers it, whatever else is wrong with it.

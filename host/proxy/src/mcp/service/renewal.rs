@@ -119,7 +119,7 @@ const READ_ONLY_METHODS: &[&str] = &[
     "completion/complete",
 ];
 
-/// Returns true if a request that got this error may have changed something: a tool can have sessions of its own, such as a browser's.
+/// Returns true if a request that got this error may have changed something: a tool can have its own sessions, such as a browser's.
 /// An error about an invalid request comes before anything runs.
 pub(super) fn can_have_run(request: &Message, error: &Message) -> bool {
     let code = error.members.value("error").and_then(|error| error.get("code")?.as_i64());
