@@ -56,7 +56,6 @@ impl Stamp {
     }
 
     /// None where a time is before 1970.
-    #[cfg(unix)]
     fn numbers(metadata: &Metadata) -> Option<Self> {
         use std::os::unix::fs::MetadataExt as _;
         let time = |time: i64| u64::try_from(time).ok();
@@ -70,14 +69,9 @@ impl Stamp {
             time(metadata.ctime_nsec())?,
         ]))
     }
-
-    #[cfg(not(unix))]
-    fn numbers(_: &Metadata) -> Option<Self> {
-        None
-    }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::{SETTLED, Stamp};
     use std::fs::{self, File};

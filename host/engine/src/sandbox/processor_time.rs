@@ -36,18 +36,10 @@ pub(super) fn computed() -> Duration {
 }
 
 /// Time for which this thread has had a processor.
-#[cfg(unix)]
 pub(super) fn thread_time() -> Duration {
     // Not by rustix, which reads the vDSO itself and crashes under valgrind, where it is hidden.
     let time = nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID);
     time.map(Duration::from).unwrap_or_default()
-}
-
-/// Wall time, where a thread's own is not to be had.
-#[cfg(not(unix))]
-pub(super) fn thread_time() -> Duration {
-    static BEGAN: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
-    BEGAN.elapsed()
 }
 
 /// Records that the guest yields the thread, to resume as soon as it is its turn again.

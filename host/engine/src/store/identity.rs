@@ -1,36 +1,18 @@
 //! Which file an open one is, so that another one in its place is noticed.
 
-use std::fs::File;
+use std::fs::{File, metadata};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// The identity of a file: its device and its inode.
-#[cfg(unix)]
 pub(super) type Identity = (u64, u64);
 
 /// The identity of the file at a path; `None` if there is no file.
-#[cfg(unix)]
 pub(super) fn identity(path: &Path) -> Option<Identity> {
-    use std::os::unix::fs::MetadataExt as _;
-    std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
+    metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }
 
-/// Which file an open one is.
-#[cfg(unix)]
+/// The identity of an open file.
 pub(super) fn identity_of(file: &File) -> Option<Identity> {
-    use std::os::unix::fs::MetadataExt as _;
     file.metadata().ok().map(|file| (file.dev(), file.ino()))
-}
-
-/// An open file cannot be removed or replaced on this system, so it needs no identity.
-#[cfg(not(unix))]
-pub(super) type Identity = ();
-
-#[cfg(not(unix))]
-pub(super) fn identity_of(_: &File) -> Option<Identity> {
-    Some(())
-}
-
-#[cfg(not(unix))]
-pub(super) fn identity(_: &Path) -> Option<Identity> {
-    Some(())
 }

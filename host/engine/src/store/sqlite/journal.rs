@@ -213,7 +213,6 @@ impl Journal {
             let path = self.directory.file(&id);
             let mut options = File::options();
             options.append(true).create_new(true);
-            #[cfg(unix)]
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
             let file = options.open(&path)?;
             let is_locked = match file.try_lock() {
