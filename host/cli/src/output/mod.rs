@@ -19,7 +19,7 @@ use crate::exit::CliError;
 use anyhow::anyhow;
 use serde::Serialize;
 use std::io::{self, ErrorKind, IsTerminal as _};
-use style::WARNING;
+use style::{DIM, WARNING};
 
 /// Maximum lines of a notice after its first one.
 const NOTICE_LINES: usize = 12;
@@ -144,6 +144,13 @@ pub(crate) fn quoted(word: &str) -> String {
         format!("$'{}'", word.chars().map(escaped).collect::<String>())
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// Adds the line of a value to a text, with labels of `width` characters. An empty value has no line.
+pub(crate) fn row(text: &mut String, width: usize, label: &str, value: &str) {
+    if !value.is_empty() {
+        text.push_str(&format!("  {DIM}{label:width$}{DIM:#} {value}\n"));
     }
 }
 

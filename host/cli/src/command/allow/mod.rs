@@ -127,7 +127,7 @@ fn describe(entry: &Entry, inspection: &Inspection, proposed: Proposed, old: Opt
         text.push_str(&format!("  {WARNING}instead{WARNING:#} sha256 {old}\n"));
     }
     let events: Vec<_> = inspection.events.iter().map(|event| event.name()).collect();
-    let mut row = |label: &str, value: &str| text.push_str(&format!("  {DIM}{label:7}{DIM:#} {value}\n"));
+    let mut row = |label: &str, value: &str| output::row(&mut text, 7, label, value);
     row("events", &if events.is_empty() { "no event".to_owned() } else { events.join(", ") });
     row("exports", &one_line(&interfaces::grouped(&inspection.exports)));
     let imports = interfaces::grouped(&interfaces::beyond_wasi(&inspection.imports));
