@@ -16,7 +16,7 @@ use super::{
     tree::{Node, Table, Value, join},
 };
 
-/// What may load, and under which settings. Every part of it has been checked.
+/// The plugins that may load, the rules that ask a person, and the settings. Every part has been checked.
 ///
 /// [`open`](Self::open) reads the one file that the user named, [`discover`](Self::discover) finds the user's own and a
 /// project's; [`parse`](Self::parse) does no I/O.
@@ -225,8 +225,8 @@ impl Config {
         Ok(Problems::none_or(problems, value)?)
     }
 
-    /// Where something in the caller's own sections is written, by the keys that lead to it; `None`
-    /// where no file says it. A table that several files have is where the first of them has it.
+    /// Returns the place of a key in the caller's own sections, by the keys that lead to it; `None` if no file has it. A table of
+    /// several files has its place in the first of them.
     ///
     /// ```
     /// # use hookhost::config::{Config, ConfigError, Layer, Source};
@@ -260,15 +260,8 @@ impl Config {
                 Err(problems) => sum.problems.extend(problems),
             }
         }
-        let config = Self {
-            entries: sum.entries.into_iter().map(|placed| placed.entry).collect(),
-            asks: sum.asks,
-            settings: sum.settings,
-            sections: sum.sections,
-            files: sum.files,
-            project_files: sum.project_files,
-        };
-        Ok(Problems::none_or(sum.problems, config)?)
+        let entries = sum.entries.into_iter().map(|placed| placed.entry).collect();
+        Ok(Problems::none_or(sum.problems, Self { entries, ..sum.config })?)
     }
 }
 
@@ -281,14 +274,11 @@ const USERS_ALONE: &[&str] = &["agent.passed-variables", "agents", "mcp-proxy"];
 /// The files added so far.
 #[derive(Default)]
 struct Sum {
+    /// Without the entries.
+    config: Config,
     entries: Vec<PlacedEntry>,
-    asks: Vec<AskRule>,
-    settings: Settings,
     /// The `[settings]` of the files so far, to be named where they are contradicted.
     settings_at: Vec<Node>,
-    sections: Table,
-    files: Vec<PathBuf>,
-    project_files: Vec<PathBuf>,
     problems: Vec<Problem>,
 }
 
@@ -297,7 +287,7 @@ impl Sum {
         for placed in parsed.entries {
             self.add_entry(placed, same);
         }
-        self.asks.extend(parsed.asks);
+        self.config.asks.extend(parsed.asks);
         if let Some(node) = parsed.settings {
             self.add_settings(node, parsed.layer);
         }
@@ -308,14 +298,14 @@ impl Sum {
                 problems.push(Problem::new(&node.place, message).about(path));
             }
         }
-        self.sections.add("", parsed.sections, ADDED_UP, &mut |path, theirs, mine| {
+        self.config.sections.add("", parsed.sections, ADDED_UP, &mut |path, theirs, mine| {
             let message = format!("`{path}` is already set at {}: keep one of them", place(&theirs.place));
             problems.push(Problem::new(&mine.place, message).about(path));
         });
         if parsed.layer == Layer::Project {
-            self.project_files.push(parsed.file.clone());
+            self.config.project_files.push(parsed.file.clone());
         }
-        self.files.push(parsed.file);
+        self.config.files.push(parsed.file);
     }
 
     fn add_entry(&mut self, placed: PlacedEntry, same: &impl Fn(&Path) -> PathBuf) {
@@ -340,12 +330,12 @@ impl Sum {
     fn add_settings(&mut self, node: Node, layer: Layer) {
         let Some(written) = decode::<RawSettings>("settings", &node, &mut self.problems) else { return };
         if layer == Layer::Project {
-            for forbidden in self.settings.tighten(&written) {
+            for forbidden in self.config.settings.tighten(&written) {
                 let problem = self.forbidden(forbidden, &node);
                 self.problems.push(problem);
             }
         } else {
-            self.settings.set(written);
+            self.config.settings.set(written);
         }
         self.settings_at.push(node);
     }

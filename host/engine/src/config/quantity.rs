@@ -15,12 +15,12 @@ use serde::{
 /// A unit's name and its size in the smallest unit of its kind, the largest unit first.
 type Units = &'static [(&'static str, u64)];
 
-/// What is measured, and how that is written.
+/// A measured quantity and its written form.
 pub(super) trait Kind {
-    /// What belongs there, with an example.
+    /// The expected form, with an example.
     const EXPECTED: &str;
     const UNITS: Units;
-    /// Whether a number without a unit is one.
+    /// True if a number needs no unit.
     const PLAIN: bool;
 }
 
@@ -169,14 +169,25 @@ impl Amount for NonZeroUsize {
     }
 }
 
-/// In microseconds; `None` is not written.
-impl Amount for Option<Duration> {
+/// In microseconds.
+impl Amount for Duration {
     fn of(amount: NonZeroU64) -> Self {
-        Some(Duration::from_micros(amount.get()))
+        Self::from_micros(amount.get())
     }
 
     fn amount(&self) -> Option<u64> {
-        self.map(|time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX))
+        Some(u64::try_from(self.as_micros()).unwrap_or(u64::MAX))
+    }
+}
+
+/// `None` is not written.
+impl<T: Amount> Amount for Option<T> {
+    fn of(amount: NonZeroU64) -> Self {
+        Some(T::of(amount))
+    }
+
+    fn amount(&self) -> Option<u64> {
+        self.as_ref().and_then(T::amount)
     }
 }
 
