@@ -6,7 +6,7 @@ use futures_util::{StreamExt as _, stream};
 use hookhost::config::{Digest, Entry, Settings};
 use hookhost::{Config, Host};
 use hookhost_agent::agent::{Agent, AgentConfig};
-use hookhost_agent::tool::{Tool, ToolContext, ToolError, ToolOutput, Toolbox};
+use hookhost_agent::tool::{Tool, ToolContext, ToolDefinition, ToolError, ToolOutput, Toolbox};
 use hookhost_models::message::{StopReason, TokenUsage, ToolUse};
 use hookhost_models::{Delta, DeltaStream, Provider, ProviderError, Request};
 use serde_json::{Value, json};
@@ -51,16 +51,12 @@ pub(crate) struct IdleTool {
 
 #[async_trait]
 impl Tool for IdleTool {
-    fn name(&self) -> &str {
-        "bash"
-    }
-
-    fn description(&self) -> &str {
-        "Runs a command."
-    }
-
-    fn input_schema(&self) -> Value {
-        json!({ "type": "object", "properties": { "command": { "type": "string" } }, "additionalProperties": false })
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition::new(
+            "bash",
+            "Runs a command.",
+            json!({ "type": "object", "properties": { "command": { "type": "string" } }, "additionalProperties": false }),
+        )
     }
 
     async fn call(&self, _: Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {

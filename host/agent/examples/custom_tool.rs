@@ -4,7 +4,7 @@
 
 use async_trait::async_trait;
 use hookhost_agent::agent::{Agent, AgentConfig, AgentEvent};
-use hookhost_agent::tool::{Tool, ToolContext, ToolError, ToolOutput, Toolbox};
+use hookhost_agent::tool::{Tool, ToolContext, ToolDefinition, ToolError, ToolOutput, Toolbox};
 use hookhost_models::{Script, Scripted};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -23,17 +23,13 @@ struct CountWords;
 
 #[async_trait]
 impl Tool for CountWords {
-    fn name(&self) -> &str {
-        "count_words"
-    }
-
-    fn description(&self) -> &str {
-        "Counts the words of a text."
-    }
-
-    fn input_schema(&self) -> Value {
+    fn definition(&self) -> ToolDefinition {
         let properties = json!({ "text": { "type": "string" } });
-        json!({ "type": "object", "properties": properties, "required": ["text"], "additionalProperties": false })
+        ToolDefinition::new(
+            "count_words",
+            "Counts the words of a text.",
+            json!({ "type": "object", "properties": properties, "required": ["text"], "additionalProperties": false }),
+        )
     }
 
     async fn call(&self, arguments: Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {

@@ -1,7 +1,7 @@
 //! The files of an agent for this user and in this project, and the hook program that they name.
 
 use crate::agents_section::AgentsSection;
-use crate::configuration::{self, not_loaded};
+use crate::configuration;
 use crate::exit::CliError;
 use crate::output;
 use anyhow::anyhow;
@@ -135,7 +135,7 @@ fn settings(directories: &UserDirectories) -> Result<AgentsSection, CliError> {
     if !file.exists() {
         return Ok(AgentsSection::default());
     }
-    let config = Config::open(&file, directories, configuration::SECTIONS).map_err(not_loaded)?;
+    let config = Config::open(&file, directories, configuration::SECTIONS).map_err(CliError::not_loaded)?;
     configuration::agents(&config)
 }
 

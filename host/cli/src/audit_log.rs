@@ -2,7 +2,7 @@
 
 use crate::configuration;
 use crate::exit::{CliError, Exit};
-use crate::output::{self, style::WARNING};
+use crate::output::{self, style::WARNING, truncate::counted};
 use anyhow::anyhow;
 use hookhost::files::{self, FileError, Guard};
 use hookhost::store::{Log, LogError};
@@ -110,11 +110,9 @@ pub(crate) fn finished(drained: Result<u64, StoreError>, ended: Result<Exit, Cli
     match drained {
         Ok(0) => {}
         Ok(given_up) => {
-            let events = if given_up == 1 { "event" } else { "events" };
+            let events = counted(given_up, "event");
             let seconds = OBSERVERS_TIMEOUT.as_secs();
-            warn(&format!(
-                "plugins that observe did not get {given_up} {events} within {seconds} s; the log counts them"
-            ));
+            warn(&format!("plugins that observe did not get {events} within {seconds} s; the log counts them"));
         }
         Err(error) => {
             warn(&format!("the last records of the audit log could not be written: {error}"));

@@ -7,9 +7,7 @@ use crate::agents_section::AgentsSection;
 use crate::exit::CliError;
 use crate::output::{self, quoted, style::WARNING};
 use anyhow::anyhow;
-use hookhost::config::{
-    Config, ConfigError, Discovered, Entry, Found, Inert, InertFile, Layer, UnapprovedChange, UserDirectories,
-};
+use hookhost::config::{Config, Discovered, Entry, Found, Inert, InertFile, Layer, UnapprovedChange, UserDirectories};
 use hookhost_agent::config::AgentSection;
 use hookhost_agent::config::SentVariable;
 use hookhost_agent::mcp::McpSection;
@@ -22,7 +20,7 @@ pub(crate) const SECTIONS: &[&str] = &["agent", "agents", "mcp", "mcp-proxy"];
 
 /// Returns the directories of the user's own files.
 pub(crate) fn places() -> Result<UserDirectories, CliError> {
-    UserDirectories::of_user().map_err(not_loaded)
+    UserDirectories::of_user().map_err(CliError::not_loaded)
 }
 
 /// Returns the directory of compiled code: `HOOKHOST_CACHE_DIR`, or `hookhost` in the platform's directory for caches. Without one of
@@ -51,7 +49,7 @@ pub(crate) fn find(chosen: Option<&Path>, directory: &Path) -> Result<Discovered
         Some(file) => Config::open(file, &places, SECTIONS).map(Discovered::from),
         None => Config::discover(directory, &places, SECTIONS),
     };
-    let found = found.map_err(not_loaded)?;
+    let found = found.map_err(CliError::not_loaded)?;
     // For every command, a file counts only if all of its sections are valid.
     agent(&found.config)?;
     agents(&found.config)?;
@@ -64,7 +62,7 @@ pub(crate) fn find(chosen: Option<&Path>, directory: &Path) -> Result<Discovered
 /// Reads the section `[agent]`. Only the user's own file can set programs and variants of providers: with a project's file, a
 /// repository could name its own program.
 pub(crate) fn agent(config: &Config) -> Result<AgentSection, CliError> {
-    let section: AgentSection = config.section("agent").map_err(not_loaded)?.unwrap_or_default();
+    let section: AgentSection = config.section("agent").map_err(CliError::not_loaded)?.unwrap_or_default();
     for name in section.providers.keys() {
         for key in ["program", "variant"] {
             let origin = config.origin(&["agent", "providers", name.as_str(), key]);
@@ -80,7 +78,7 @@ pub(crate) fn agent(config: &Config) -> Result<AgentSection, CliError> {
 
 /// Reads the section `[agents]`.
 pub(crate) fn agents(config: &Config) -> Result<AgentsSection, CliError> {
-    Ok(config.section("agents").map_err(not_loaded)?.unwrap_or_default())
+    Ok(config.section("agents").map_err(CliError::not_loaded)?.unwrap_or_default())
 }
 
 /// Returns the file of keys that `hookhost auth` writes.
@@ -96,7 +94,7 @@ pub(crate) fn keys() -> Result<Keys, CliError> {
 /// Reads the section `[mcp]`. A program that a project's file names runs in that file's directory, because the approval was for
 /// the program there, and not for the one under the same path in the user's working directory.
 pub(crate) fn mcp(config: &Config) -> Result<McpSection, CliError> {
-    let mut section: McpSection = config.section("mcp").map_err(not_loaded)?.unwrap_or_default();
+    let mut section: McpSection = config.section("mcp").map_err(CliError::not_loaded)?.unwrap_or_default();
     section.check().map_err(CliError::not_loaded)?;
     for (name, server) in &mut section.servers {
         let origin = config.origin(&["mcp", name.as_str(), "command"]).filter(|origin| origin.layer == Layer::Project);
@@ -109,7 +107,7 @@ pub(crate) fn mcp(config: &Config) -> Result<McpSection, CliError> {
 
 /// Reads the section `[mcp-proxy]`.
 pub(crate) fn mcp_proxy(config: &Config) -> Result<Section, CliError> {
-    let section: Section = config.section("mcp-proxy").map_err(not_loaded)?.unwrap_or_default();
+    let section: Section = config.section("mcp-proxy").map_err(CliError::not_loaded)?.unwrap_or_default();
     section.check().map_err(|why| CliError::not_loaded(anyhow!(why)))?;
     Ok(section)
 }
@@ -119,7 +117,7 @@ pub(crate) fn mcp_proxy(config: &Config) -> Result<Section, CliError> {
 pub(crate) fn sent_variables(config: &Config) -> Result<Vec<SentVariable>, CliError> {
     let mut sent = agent(config)?.sent_variables();
     // Unchecked, since the file to be approved may lack values that another file has.
-    let services: McpSection = config.section("mcp").map_err(not_loaded)?.unwrap_or_default();
+    let services: McpSection = config.section("mcp").map_err(CliError::not_loaded)?.unwrap_or_default();
     sent.extend(services.sent_variables());
     for variable in &sent {
         let mut origins = variable.keys.iter().filter_map(|keys| {
@@ -163,11 +161,6 @@ pub(crate) fn changed(change: &UnapprovedChange) -> String {
         Found::Changed { .. } => format!("{revoke}\n  to see and approve the change: hookhost trust {path}"),
         _ => revoke,
     }
-}
-
-/// The error for a configuration that cannot be used.
-pub(crate) fn not_loaded(error: ConfigError) -> CliError {
-    CliError::not_loaded(error)
 }
 
 /// Returns the command that allows the current content of a plugin, in the file that holds its entry.

@@ -7,11 +7,50 @@ use anyhow::anyhow;
 use hookhost::Host;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 /// Maximum duration of a second Ctrl-C: the last records are written, and events that observers did not get are counted.
 const LAST_RECORDS: Duration = Duration::from_millis(250);
+
+/// A received signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Received {
+    Interrupt,
+    Terminate,
+    /// Ctrl-\. It has the effect of a second Ctrl-C.
+    Quit,
+}
+
+/// Receives signals from its creation on. While a line is edited, Ctrl-C is a key and not a signal.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+    quit: Signal,
+}
+
+impl Signals {
+    pub(crate) fn listen() -> Result<Self, CliError> {
+        let listen = |kind| signal(kind).map_err(|error| anyhow!("Ctrl-C cannot be listened for: {error}"));
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hang_up: listen(SignalKind::hangup())?,
+            quit: listen(SignalKind::quit())?,
+        })
+    }
+
+    pub(crate) async fn next(&mut self) -> Received {
+        tokio::select! {
+            _ = self.interrupt.recv() => Received::Interrupt,
+            _ = self.terminate.recv() => Received::Terminate,
+            _ = self.hang_up.recv() => Received::Terminate,
+            _ = self.quit.recv() => Received::Quit,
+        }
+    }
+}
 
 /// Lets a second Ctrl-C write the host's last records, until it is dropped. It must not keep the host longer than the command: the
 /// last one to drop the host closes the audit log.
@@ -33,27 +72,15 @@ fn take(host: &Mutex<Option<Host>>) -> Option<Host> {
 /// Cancels `cancel` on the first signal. A second one, or SIGQUIT, writes the records of `host` and ends the process. Must be called
 /// within the runtime.
 pub(crate) fn watch(cancel: CancellationToken, host: Option<Host>) -> Result<Watch, CliError> {
-    let listen = |kind| signal(kind).map_err(|error| anyhow!("Ctrl-C cannot be listened for: {error}"));
-    let mut interrupt = listen(SignalKind::interrupt())?;
-    let mut terminate = listen(SignalKind::terminate())?;
-    let mut hang_up = listen(SignalKind::hangup())?;
-    let mut quit = listen(SignalKind::quit())?;
+    let mut signals = Signals::listen()?;
     let watch = Watch { host: Arc::new(Mutex::new(host)) };
     let host = Arc::clone(&watch.host);
     tokio::spawn(async move {
-        let quits = tokio::select! {
-            _ = interrupt.recv() => false,
-            _ = terminate.recv() => false,
-            _ = hang_up.recv() => false,
-            _ = quit.recv() => true,
-        };
+        let first = signals.next().await;
         screen::interrupted();
         cancel.cancel();
-        if !quits {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = quit.recv() => {}
-            }
+        if first != Received::Quit {
+            while signals.next().await == Received::Terminate {}
         }
         match take(&host) {
             Some(host) => end_at_once(&host).await,

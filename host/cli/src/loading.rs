@@ -114,7 +114,7 @@ pub(crate) fn plugin_models(config: &Config) -> Result<PluginModels, CliError> {
 pub(crate) async fn attempt(entry: &Entry) -> Result<Plugin, CliError> {
     let mut entry = entry.clone();
     entry.enabled = true;
-    let config = Config::from_entries(vec![entry.clone()], Settings::default()).map_err(configuration::not_loaded)?;
+    let config = Config::from_entries(vec![entry.clone()], Settings::default()).map_err(CliError::not_loaded)?;
     match builder(config.clone()).build().await {
         Ok(host) => host.plugins().pop().ok_or_else(|| CliError::not_loaded(anyhow!("{} was not loaded", entry.name))),
         Err(error @ Error::Load(LoadError::Refused { .. })) if entry.origin.is_none() => {

@@ -9,6 +9,7 @@ use crate::audit::LoadedPlugin;
 use crate::config::{AskRule, Code, Config, Entry, Settings};
 use crate::contract::{EventKind, ToolSpec};
 use crate::engine::Engine;
+use crate::locked::locked;
 #[cfg(feature = "cache")]
 use crate::plugin::Cache;
 use crate::plugin::{Compiler, LoadError, Plugin, PluginTool};
@@ -17,7 +18,7 @@ use crate::sandbox::{PoolSize, SandboxError};
 use arc_swap::ArcSwap;
 use futures_util::future::BoxFuture;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 /// A reason why a configuration cannot become active.
 #[derive(Debug, thiserror::Error)]
@@ -232,12 +233,12 @@ impl RuleSet {
     /// keeps `source`: once it is dropped, no yes is accepted under these rules.
     pub fn follow(&self, source: &Arc<impl RuleSource + 'static>) {
         let source = Arc::downgrade(source);
-        *self.source.lock().unwrap_or_else(PoisonError::into_inner) = Some(source);
+        *locked(&self.source) = Some(source);
     }
 
     /// Brings the rules up to date.
     pub(crate) async fn refresh(&self) -> Result<(), String> {
-        let source = self.source.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let source = locked(&self.source).clone();
         match source.map(|source| source.upgrade()) {
             None => Ok(()),
             Some(Some(source)) => source.refresh().await,

@@ -23,6 +23,7 @@
 use crate::callback;
 use crate::contract::{Decision, ToolResult};
 use crate::host::{Error, HostBuilder};
+use crate::locked::locked;
 use crate::session::{AllowedCall, FinalText, Piece, RecordedOutcome, SessionError, SessionSpec};
 use futures_util::FutureExt as _;
 use serde_json::Value;
@@ -179,7 +180,7 @@ impl TextStream {
 fn runtime() -> Result<&'static Runtime, Error> {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     static MAKING: Mutex<()> = Mutex::new(());
-    let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _making = locked(&MAKING);
     if let Some(runtime) = RUNTIME.get() {
         return Ok(runtime);
     }
@@ -198,7 +199,7 @@ where
     let filled = Arc::clone(&slot);
     runtime.spawn(async move {
         let output = AssertUnwindSafe(future).catch_unwind().await;
-        *filled.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(output);
+        *locked(&filled.0) = Some(output);
         filled.1.notify_one();
     });
     // An approver or a model of this process that calls back runs on the same runtime, which must have a thread left.
@@ -210,7 +211,7 @@ where
 type Slot<T> = (Mutex<Option<std::thread::Result<T>>>, Condvar);
 
 fn taken<T>(slot: &Slot<T>) -> T {
-    let mut output = slot.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut output = locked(&slot.0);
     loop {
         match output.take() {
             Some(Ok(output)) => return output,

@@ -1,11 +1,12 @@
 //! The shared resources of all rules of a process: pools of instances with their clocks, and compiled code.
 
 use crate::config::{CodeId, Digest, Entry};
+use crate::locked::locked;
 use crate::plugin::{ConfiguredPlugin, Plugin};
 use crate::sandbox::capability::OwnCapabilities;
 use crate::sandbox::{PoolSize, Sandbox, SandboxError, SharedSandbox};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 /// Pools of instances, their clocks, and compiled code. Cheap to clone; all clones are the same engine.
 ///
@@ -77,16 +78,12 @@ impl Engine {
         Ok(compiler.ahead(entry).await?)
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A sandbox in which calls of that size have room.
     ///
     /// # Errors
     /// If there is none, and the machine gives no address space for another.
     pub(crate) fn sandbox(&self, size: PoolSize) -> Result<SharedSandbox, SandboxError> {
-        let mut known = self.known();
+        let mut known = locked(&self.known);
         known.sandboxes.retain(|sandbox| sandbox.strong_count() > 0);
         if let Some(fits) = known.sandboxes.iter().filter_map(Weak::upgrade).find(|some| some.pool_size().holds(size)) {
             return Ok(fits);
@@ -98,7 +95,7 @@ impl Engine {
 
     /// The plugin that is loaded of such an entry in this sandbox.
     pub(crate) fn loaded(&self, sandbox: &SharedSandbox, entry: &Entry, own: &OwnCapabilities) -> Option<Plugin> {
-        let known = self.known();
+        let known = locked(&self.known);
         let loaded = known.plugins.get(&entry.code.digest()?)?.iter().filter_map(Weak::upgrade);
         loaded.map(|shared| Plugin { shared }).find(|plugin| plugin.is_of(sandbox, entry, own))
     }
@@ -106,7 +103,7 @@ impl Engine {
     /// Keeps a plugin in mind for as long as somebody uses it.
     pub(crate) fn remember(&self, plugin: &Plugin) {
         let CodeId::Component(digest) = plugin.code_id() else { return };
-        let mut known = self.known();
+        let mut known = locked(&self.known);
         let known = &mut *known;
         known.plugins.retain(|_, loaded| {
             loaded.retain(|plugin| plugin.strong_count() > 0);
@@ -121,7 +118,7 @@ impl Engine {
 
 impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let pools = self.known().sandboxes.iter().filter(|sandbox| sandbox.strong_count() > 0).count();
+        let pools = locked(&self.known).sandboxes.iter().filter(|sandbox| sandbox.strong_count() > 0).count();
         f.debug_struct("Engine").field("pools", &pools).finish_non_exhaustive()
     }
 }

@@ -55,6 +55,7 @@
 //! | `marked_line` | a line of a text with a marked part |
 //! | `runtime` | the tokio runtime of the thread, and whether it has a timer |
 //! | `boxed` | futures in boxes |
+//! | `locked` | mutexes whose holder may have panicked |
 //! | `callback` | calls into the embedding program: catches its panics, and detects events that it sends while one waits |
 //! | [`contract`] | the vocabulary: events, their payloads and their outcomes (the crate `hookhost-contract`) |
 //! | `failure_policy` | the consequences of a failed call |
@@ -114,6 +115,7 @@ mod engine;
 mod event;
 mod failure_policy;
 mod host;
+mod locked;
 mod marked_line;
 pub mod native;
 pub mod plugin;

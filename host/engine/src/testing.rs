@@ -46,16 +46,17 @@ use crate::audit::EventRecord;
 use crate::config::Config;
 use crate::contract::{Decision, ToolCall, ToolCallVerdict, ToolResult};
 use crate::host::{Error, Host, HostBuilder};
+use crate::locked::locked;
 use crate::session::{AllowedCall, Session, SessionSpec};
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The workspace of a test's session. Nothing has to be there.
-const WORKSPACE: &str = if cfg!(windows) { r"C:\work" } else { "/work" };
+const WORKSPACE: &str = "/work";
 
 /// A host with one session. See the [module](self).
 #[derive(Debug)]
@@ -193,8 +194,4 @@ impl crate::Clock for Clock {
     fn now(&self) -> SystemTime {
         *locked(&self.0)
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -61,23 +61,6 @@ impl Author {
     /// All authors.
     pub const ALL: [Self; 4] = [Self::User, Self::Model, Self::Plugin, Self::Policy];
 
-    /// Returns the author's name, as in JSON.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Model => "model",
-            Self::Plugin => "plugin",
-            Self::Policy => "policy",
-        }
-    }
-
-    /// Returns the author of this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|author| author.name() == name)
-    }
-
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
     fn is_user(&self) -> bool {
         *self == Self::User
@@ -256,27 +239,6 @@ impl ThinkingKind {
     #[must_use]
     pub fn is_signed(self) -> bool {
         matches!(self, Self::Thinking | Self::RedactedThinking)
-    }
-
-    const ALL: [Self; 5] =
-        [Self::Thinking, Self::RedactedThinking, Self::ReasoningContent, Self::Reasoning, Self::ReasoningDetails];
-
-    /// Returns the element's name in its protocol.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Thinking => "thinking",
-            Self::RedactedThinking => "redacted_thinking",
-            Self::ReasoningContent => "reasoning_content",
-            Self::Reasoning => "reasoning",
-            Self::ReasoningDetails => "reasoning_details",
-        }
-    }
-
-    /// Returns the kind of this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 

@@ -33,7 +33,7 @@ pub use report::{AgentEvent, RecordingReporter, RejectionReport, Reporter};
 
 use crate::context::{Context, SkillTool};
 use crate::session_store::{SessionStore, SessionStoreError};
-use crate::tool::{Toolbox, ToolboxError, Workspace, WorkspaceError};
+use crate::tool::{Tool as _, Toolbox, ToolboxError, Workspace, WorkspaceError};
 use hookhost::Host;
 use hookhost::contract::{Rejection, ToolOrigin};
 use hookhost::session::SessionError;

@@ -7,7 +7,7 @@ use super::tool_calls::AnswerCalls;
 use super::{AgentEvent, Status};
 use crate::session_store::Generation;
 use hookhost::TextStream;
-use hookhost::contract::{Decision, EventKind, Inference, ModelRef, Response, Totals, Turn, Usage};
+use hookhost::contract::{EventKind, Inference, ModelRef, Response, Totals, Turn, Usage};
 use hookhost_models::message::{Message, Thinking, Thoughts, TokenUsage, ToolUse};
 use hookhost_models::{DeltaStream, Provider, ProviderError, Request};
 use serde_json::{Value, json};
@@ -129,12 +129,8 @@ impl Run<'_> {
         }
         let number = |begun: u32| begun.saturating_add(1);
         let turn = Turn { number: number(self.open.turns_begun), number_in_task: number(self.task.turns_begun) };
-        let Some(settled) = self.unless_cancelled(self.open.session.turn_start(turn)).await else {
-            return Ok(State::Ended(self.interrupted()));
-        };
-        if let Decision::Rejected(rejection) = settled.outcome {
-            self.report_refusal(EventKind::TurnStart, &rejection);
-            return self.refused_turn(TaskEnd::rejected(rejection));
+        if let Err(ended) = self.gated(EventKind::TurnStart, self.open.session.turn_start(turn)).await {
+            return self.refused_turn(ended);
         }
         self.begin_turn();
         if let Err(ended) = self.compact().await {
@@ -181,38 +177,25 @@ impl Run<'_> {
             input_tokens: request.estimated_tokens(),
             used: self.totals(),
         };
-        let Some(settled) = self.unless_cancelled(self.open.session.before_inference(asked.clone())).await else {
-            return GatedRequest::Ended(self.interrupted());
+        let asking = self.open.session.before_inference(asked.clone());
+        let (value, by) = match self.gated(EventKind::BeforeInference, asking).await {
+            Ok((value, None, by)) => (value, by),
+            Ok((_, Some((text, by)), _)) => return GatedRequest::Responded { text, by },
+            Err(ended) => return GatedRequest::Ended(ended),
         };
-        match settled.outcome {
-            Decision::Allowed { value } => {
-                let changed_by = &settled.record.changed_by;
-                if !changed_by.is_empty() {
-                    let (before, after) = differences(&asked, &value);
-                    let (event, by) = (EventKind::BeforeInference, changed_by.clone());
-                    self.report(&AgentEvent::Changed { event, by, before, after });
-                }
-                let Some(provider) = self.agent.models.provider(&value.provider).cloned() else {
-                    return GatedRequest::Ended(TaskEnd::error(format!(
-                        "there is no provider named {}",
-                        value.provider
-                    )));
-                };
-                if let Some(prompt) = last_prompt(&mut request.messages) {
-                    prompt.clone_from(&value.prompt);
-                }
-                request.tools.retain(|tool| value.tools.contains(&tool.name));
-                request.model = value.model;
-                request.system_prompt = value.system_prompt;
-                request.forget_thoughts_of_others(provider.name());
-                GatedRequest::Send(OutgoingRequest { provider, request, body: None, failures: 0 })
-            }
-            Decision::Responded { response, by, .. } => GatedRequest::Responded { text: response, by },
-            Decision::Rejected(rejection) => {
-                self.report_refusal(EventKind::BeforeInference, &rejection);
-                GatedRequest::Ended(TaskEnd::rejected(rejection))
-            }
+        let (before, after) = differences(&asked, &value);
+        self.report_change(EventKind::BeforeInference, &by, before, after);
+        let Some(provider) = self.agent.models.provider(&value.provider).cloned() else {
+            return GatedRequest::Ended(TaskEnd::error(format!("there is no provider named {}", value.provider)));
+        };
+        if let Some(prompt) = last_prompt(&mut request.messages) {
+            prompt.clone_from(&value.prompt);
         }
+        request.tools.retain(|tool| value.tools.contains(&tool.name));
+        request.model = value.model;
+        request.system_prompt = value.system_prompt;
+        request.forget_thoughts_of_others(provider.name());
+        GatedRequest::Send(OutgoingRequest { provider, request, body: None, failures: 0 })
     }
 
     /// Sends the request; `failed` retries it after temporary failures.
@@ -325,12 +308,7 @@ impl Run<'_> {
         let ModelRef { provider, model: name, .. } = model.clone();
         self.report(&AgentEvent::Usage { provider, model: name, call: used, session: self.open.usage });
         let usage = self.contract_usage(&model, used);
-        let Some(settled) = self.unless_cancelled(self.open.session.token_usage(usage)).await else {
-            return Some(self.interrupted());
-        };
-        let Decision::Rejected(rejection) = settled.outcome else { return None };
-        self.report_refusal(EventKind::TokenUsage, &rejection);
-        Some(TaskEnd::rejected(rejection))
+        self.gated(EventKind::TokenUsage, self.open.session.token_usage(usage)).await.err()
     }
 
     /// Counts the tokens of a model call.

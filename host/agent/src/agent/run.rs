@@ -7,8 +7,11 @@ use super::state::{State, TaskEnd};
 use super::{Agent, AgentError, AgentEvent, Reporter, RunOutcome, Status};
 use crate::session_store::{Ending, ResumedSession};
 use crate::tool::{ToolContext, Toolbox, ToolboxError};
-use hookhost::contract::{EventKind, Rejection, Stop, Turn, TurnSummary};
+use hookhost::RecordedOutcome;
+use hookhost::contract::{Decision, EventKind, Rejection, Stop, TransformOutcome, Turn, TurnSummary};
 use hookhost_models::message::TokenUsage;
+use serde::Serialize;
+use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -155,10 +158,49 @@ impl<'a> Run<'a> {
         self.reporter.report(event);
     }
 
+    /// Waits for the plugins' decision about an event. Returns the value, the response and its author, and the plugins that
+    /// changed the value.
+    ///
+    /// # Errors
+    /// Returns the end of the task if the event was rejected, which is reported, or if the run was cancelled.
+    pub(super) async fn gated<V, R>(
+        &self,
+        event: EventKind,
+        asking: impl Future<Output = RecordedOutcome<Decision<V, R>>>,
+    ) -> Result<(V, Option<(R, String)>, Vec<String>), TaskEnd> {
+        let settled = self.unless_cancelled(asking).await.ok_or_else(|| self.interrupted())?;
+        match settled.outcome {
+            Decision::Allowed { value } => Ok((value, None, settled.record.changed_by)),
+            Decision::Responded { value, response, by } => Ok((value, Some((response, by)), settled.record.changed_by)),
+            Decision::Rejected(rejection) => Err(self.refused(event, rejection)),
+        }
+    }
+
+    /// Waits for a value that plugins may replace. Returns the value and the plugins that replaced it.
+    ///
+    /// # Errors
+    /// Returns the end of the task if the value was withheld, which is reported, or if the run was cancelled.
+    pub(super) async fn passed<V>(
+        &self,
+        event: EventKind,
+        asking: impl Future<Output = RecordedOutcome<TransformOutcome<V>>>,
+    ) -> Result<(V, Vec<String>), TaskEnd> {
+        let settled = self.unless_cancelled(asking).await.ok_or_else(|| self.interrupted())?;
+        match settled.outcome {
+            TransformOutcome::Passed { value } => Ok((value, settled.record.changed_by)),
+            TransformOutcome::Withheld(rejection) => Err(self.refused(event, rejection)),
+        }
+    }
+
+    fn refused(&self, event: EventKind, rejection: Rejection) -> TaskEnd {
+        self.report_refusal(event, &rejection);
+        TaskEnd::rejected(rejection)
+    }
+
     /// Reports the plugins' changes, if there are any.
-    pub(super) fn report_change(&self, event: EventKind, by: &[String], before: &str, after: &str) {
+    pub(super) fn report_change(&self, event: EventKind, by: &[String], before: impl Serialize, after: impl Serialize) {
         if !by.is_empty() {
-            let (before, after) = (before.into(), after.into());
+            let (before, after) = (json!(before), json!(after));
             self.report(&AgentEvent::Changed { event, by: by.to_vec(), before, after });
         }
     }

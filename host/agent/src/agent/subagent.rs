@@ -33,32 +33,16 @@ const DESCRIPTION: &str = "Gives a task to another agent, which has the same too
  say all that it needs. Its final answer is the result. Several calls of one answer run at the same time: give them \
  work that does not meet.";
 
-fn input_schema() -> Value {
-    json!({
-        "type": "object",
-        "properties": { "prompt": { "type": "string", "minLength": 1, "description": "The task" } },
-        "required": ["prompt"],
-        "additionalProperties": false,
-    })
-}
-
 /// Returns the tool's definition for the model.
 pub(super) fn definition() -> ToolDefinition {
-    ToolDefinition::new(NAME, DESCRIPTION, input_schema())
+    let properties = json!({ "prompt": { "type": "string", "minLength": 1, "description": "The task" } });
+    crate::tool::definition(NAME, DESCRIPTION, properties, &["prompt"])
 }
 
 #[async_trait]
 impl Tool for SpawnAgent {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn description(&self) -> &'static str {
-        DESCRIPTION
-    }
-
-    fn input_schema(&self) -> Value {
-        input_schema()
+    fn definition(&self) -> ToolDefinition {
+        definition()
     }
 
     async fn call(&self, arguments: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {

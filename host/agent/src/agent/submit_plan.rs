@@ -31,40 +31,24 @@ const DESCRIPTION: &str = "Queues tasks that are done one after the other, in or
  of them as a prompt. Use it for work of several steps that each need room of their own, and end the task at hand \
  with a short answer after it.";
 
-fn input_schema() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "title": { "type": "string", "description": "What the plan is about, in a few words" },
-            "tasks": {
-                "type": "array",
-                "items": { "type": "string" },
-                "description": "The tasks, each a prompt that can be understood by itself",
-            },
-            "clear_existing": { "type": "boolean", "description": "Whether the tasks of your earlier plans that still wait are dropped; those of others stay" },
-        },
-        "required": ["title", "tasks"],
-        "additionalProperties": false,
-    })
-}
-
 /// Returns the tool's definition for the model.
 pub(super) fn definition() -> ToolDefinition {
-    ToolDefinition::new(NAME, DESCRIPTION, input_schema())
+    let properties = json!({
+        "title": { "type": "string", "description": "What the plan is about, in a few words" },
+        "tasks": {
+            "type": "array",
+            "items": { "type": "string" },
+            "description": "The tasks, each a prompt that can be understood by itself",
+        },
+        "clear_existing": { "type": "boolean", "description": "Whether the tasks of your earlier plans that still wait are dropped; those of others stay" },
+    });
+    crate::tool::definition(NAME, DESCRIPTION, properties, &["title", "tasks"])
 }
 
 #[async_trait]
 impl Tool for SubmitPlan {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn description(&self) -> &'static str {
-        DESCRIPTION
-    }
-
-    fn input_schema(&self) -> Value {
-        input_schema()
+    fn definition(&self) -> ToolDefinition {
+        definition()
     }
 
     async fn call(&self, arguments: Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {

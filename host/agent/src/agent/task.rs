@@ -4,11 +4,8 @@ use super::queue::QueuedTask;
 use super::run::{Run, TaskProgress};
 use super::state::{State, Step, TaskEnd};
 use super::{AgentEvent, MAX_TASKS, Status};
-use hookhost::contract::{
-    Completion, Decision, EventKind, ModelChoice, ModelRef, PlanSummary, Progress, Resolution, Task, TransformOutcome,
-};
+use hookhost::contract::{Completion, EventKind, ModelChoice, ModelRef, PlanSummary, Progress, Resolution, Task};
 use hookhost_models::message::{Author, Message, ToolUse};
-use serde_json::json;
 
 impl Run<'_> {
     /// Opens the session. The user's prompt is the first task; tasks of plugins follow it.
@@ -56,25 +53,11 @@ impl Run<'_> {
         let chosen = choice(self.open.own.clone());
         let candidates = self.agent.models.refs().into_iter().map(choice).collect();
         let asked = Resolution { chosen: chosen.clone(), candidates };
-        let Some(settled) = self.unless_cancelled(self.open.session.provider_resolve(asked)).await else {
-            return Err(self.interrupted());
-        };
-        match settled.outcome {
-            Decision::Allowed { value } | Decision::Responded { value, .. } => {
-                let by = settled.record.changed_by;
-                if !by.is_empty() {
-                    let (before, after) = (json!(chosen), json!(value.chosen));
-                    self.report(&AgentEvent::Changed { event: EventKind::ProviderResolve, by, before, after });
-                }
-                let ModelChoice { provider, model } = value.chosen;
-                self.open.own = ModelRef::new(provider, model);
-                Ok(())
-            }
-            Decision::Rejected(rejection) => {
-                self.report_refusal(EventKind::ProviderResolve, &rejection);
-                Err(TaskEnd::rejected(rejection))
-            }
-        }
+        let resolving = self.open.session.provider_resolve(asked);
+        let (Resolution { chosen: now, .. }, _, by) = self.gated(EventKind::ProviderResolve, resolving).await?;
+        self.report_change(EventKind::ProviderResolve, &by, &chosen, &now);
+        self.open.own = ModelRef::new(now.provider, now.model);
+        Ok(())
     }
 
     pub(super) async fn next_task(&mut self) -> State {
@@ -129,37 +112,20 @@ impl Run<'_> {
             self.limits.begin_task();
         }
         self.report_queue();
-        let Some(settled) = self.unless_cancelled(self.open.session.task_start(task.clone())).await else {
-            return Ok(State::Ended(self.interrupted()));
+        let (now, _, by) = match self.gated(EventKind::TaskStart, self.open.session.task_start(task.clone())).await {
+            Ok(started) => started,
+            Err(ended) => return Ok(State::Ended(ended)),
         };
-        let task = match settled.outcome {
-            Decision::Allowed { value } | Decision::Responded { value, .. } => {
-                let by = settled.record.changed_by;
-                if !by.is_empty() {
-                    let (before, after) = (json!(task), json!(value));
-                    self.report(&AgentEvent::Changed { event: EventKind::TaskStart, by, before, after });
-                }
-                value
-            }
-            Decision::Rejected(rejection) => {
-                self.report_refusal(EventKind::TaskStart, &rejection);
-                return Ok(State::Ended(TaskEnd::rejected(rejection)));
-            }
-        };
-        let Some(settled) = self.unless_cancelled(self.open.session.prompt_submit(task.prompt.clone())).await else {
-            return Ok(State::Ended(self.interrupted()));
-        };
-        match settled.outcome {
-            TransformOutcome::Passed { value } => {
-                self.report_change(EventKind::PromptSubmit, &settled.record.changed_by, &task.prompt, &value);
-                self.report(&AgentEvent::TaskStarted { prompt: value.clone(), title: task.title });
-                self.open.conversation.push(Message::User { text: value, author })?;
+        self.report_change(EventKind::TaskStart, &by, &task, &now);
+        let Task { prompt, title } = now;
+        match self.passed(EventKind::PromptSubmit, self.open.session.prompt_submit(prompt.clone())).await {
+            Ok((text, by)) => {
+                self.report_change(EventKind::PromptSubmit, &by, &prompt, &text);
+                self.report(&AgentEvent::TaskStarted { prompt: text.clone(), title });
+                self.open.conversation.push(Message::User { text, author })?;
                 Ok(State::Assemble)
             }
-            TransformOutcome::Withheld(rejection) => {
-                self.report_refusal(EventKind::PromptSubmit, &rejection);
-                Ok(State::Ended(TaskEnd::rejected(rejection)))
-            }
+            Err(ended) => Ok(State::Ended(ended)),
         }
     }
 

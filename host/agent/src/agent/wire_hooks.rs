@@ -1,11 +1,10 @@
 //! Passes request bodies to `request-send` and whole answers to `response-receive`, but only if a plugin subscribes.
 //! Each request holds the whole conversation, so logging all of them would grow with the square of the session.
 
-use super::AgentEvent;
 use super::request::OutgoingRequest;
 use super::run::Run;
 use super::state::TaskEnd;
-use hookhost::contract::{Decision, EventKind, Json, ModelRef, RawRequest, RawResponse, TransformOutcome};
+use hookhost::contract::{EventKind, Json, ModelRef, RawRequest, RawResponse};
 use hookhost_models::message::{Thinking, TokenUsage, ToolUse};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -37,25 +36,11 @@ impl Run<'_> {
         let ModelRef { provider, model, .. } = outgoing.model();
         let body = outgoing.provider.body(&outgoing.request);
         let asked = RawRequest { provider, model, body: Json::from(&body) };
-        let Some(settled) = self.unless_cancelled(self.open.session.request_send(asked)).await else {
-            return Err(self.interrupted());
-        };
-        match settled.outcome {
-            Decision::Allowed { value } | Decision::Responded { value, .. } => {
-                let after: Value = value.body.read().unwrap_or_default();
-                let by = settled.record.changed_by;
-                if !by.is_empty() {
-                    let (before, after) = (body, after.clone());
-                    self.report(&AgentEvent::Changed { event: EventKind::RequestSend, by, before, after });
-                }
-                outgoing.body = Some(after);
-                Ok(())
-            }
-            Decision::Rejected(rejection) => {
-                self.report_refusal(EventKind::RequestSend, &rejection);
-                Err(TaskEnd::rejected(rejection))
-            }
-        }
+        let (value, _, by) = self.gated(EventKind::RequestSend, self.open.session.request_send(asked)).await?;
+        let after: Value = value.body.read().unwrap_or_default();
+        self.report_change(EventKind::RequestSend, &by, &body, &after);
+        outgoing.body = Some(after);
+        Ok(())
     }
 
     /// Lets plugins judge a whole answer before any of it is used.
@@ -73,19 +58,12 @@ impl Run<'_> {
         let ModelRef { provider, model, .. } = outgoing.model();
         let body = Json::of(&whole).unwrap_or_default();
         let response = RawResponse { provider, model, body };
-        let Some(settled) = self.unless_cancelled(self.open.session.response_receive(response)).await else {
-            return Err(self.interrupted());
-        };
-        match settled.outcome {
-            // The original is not reported, since a plugin may have changed it to hide it.
-            TransformOutcome::Passed { value } => value.body.read().map_err(|error| {
-                let by = settled.record.changed_by.join(", ");
-                TaskEnd::error(format!("the answer of the model is no longer valid as {by} changed it: {error}"))
-            }),
-            TransformOutcome::Withheld(rejection) => {
-                self.report_refusal(EventKind::ResponseReceive, &rejection);
-                Err(TaskEnd::rejected(rejection))
-            }
-        }
+        let receiving = self.open.session.response_receive(response);
+        let (value, by) = self.passed(EventKind::ResponseReceive, receiving).await?;
+        // The original is not reported, since a plugin may have changed it to hide it.
+        value.body.read().map_err(|error| {
+            let by = by.join(", ");
+            TaskEnd::error(format!("the answer of the model is no longer valid as {by} changed it: {error}"))
+        })
     }
 }

@@ -23,31 +23,19 @@ impl SkillTool {
     pub fn new(skills: impl Into<Arc<[Skill]>>) -> Self {
         Self { skills: skills.into() }
     }
-
-    /// Returns the tool's definition for the model.
-    pub(crate) fn definition(&self) -> ToolDefinition {
-        ToolDefinition::new(Self::NAME, self.description(), self.input_schema())
-    }
 }
 
 #[async_trait]
 impl Tool for SkillTool {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn description(&self) -> &'static str {
-        "Reads a skill: the instructions for tasks of a kind."
-    }
-
-    fn input_schema(&self) -> Value {
+    fn definition(&self) -> ToolDefinition {
         let names: Vec<&str> = self.skills.iter().map(|skill| skill.name.as_str()).collect();
-        json!({
-            "type": "object",
-            "properties": { "name": { "type": "string", "enum": names, "description": "The skill's name" } },
-            "required": ["name"],
-            "additionalProperties": false,
-        })
+        let properties = json!({ "name": { "type": "string", "enum": names, "description": "The skill's name" } });
+        crate::tool::definition(
+            Self::NAME,
+            "Reads a skill: the instructions for tasks of a kind.",
+            properties,
+            &["name"],
+        )
     }
 
     async fn call(&self, arguments: Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {

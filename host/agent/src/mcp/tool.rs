@@ -1,7 +1,7 @@
 //! Tools of a server.
 
 use super::server::Server;
-use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
+use crate::tool::{Tool, ToolContext, ToolDefinition, ToolError, ToolOutput};
 use async_trait::async_trait;
 use hookhost::contract::ToolOrigin;
 use serde_json::{Map, Value};
@@ -33,17 +33,8 @@ impl McpTool {
 
 #[async_trait]
 impl Tool for McpTool {
-    #[expect(clippy::misnamed_getters, reason = "a tool is offered under its full name")]
-    fn name(&self) -> &str {
-        &self.tool.full_name
-    }
-
-    fn description(&self) -> &str {
-        &self.tool.description
-    }
-
-    fn input_schema(&self) -> Value {
-        Value::Object(self.tool.input_schema.clone())
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition::new(&self.tool.full_name, &self.tool.description, Value::Object(self.tool.input_schema.clone()))
     }
 
     fn origin(&self) -> ToolOrigin {

@@ -4,7 +4,7 @@
 //! on cancellation, when the call is dropped, and when the shell ends while something still runs in the background.
 
 use super::capped_output::CappedOutput;
-use super::{Tool, ToolContext, ToolError, ToolOutput};
+use super::{Tool, ToolContext, ToolDefinition, ToolError, ToolOutput};
 use async_trait::async_trait;
 use hookhost_models::process::ProcessGroup;
 use serde::Deserialize;
@@ -19,6 +19,9 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::Command;
 use tokio::time::{sleep, timeout};
+
+/// Name of the tool.
+const NAME: &str = "bash";
 
 /// Time limit for the remaining output after the shell has ended or was killed: another process may hold the pipe.
 const OUTPUT_TIMEOUT: Duration = Duration::from_millis(250);
@@ -55,30 +58,19 @@ enum CommandEnd {
 
 #[async_trait]
 impl Tool for Bash {
-    fn name(&self) -> &'static str {
-        "bash"
-    }
-
-    fn description(&self) -> &'static str {
-        "Runs a bash command line in the workspace and answers with its output (stdout and stderr as they came) and exit \
-         code. There is no terminal and no input. Processes left in the background are killed when the command ends."
-    }
-
-    fn input_schema(&self) -> Value {
+    fn definition(&self) -> ToolDefinition {
         let longest = u64::try_from(self.longest_timeout.as_millis()).unwrap_or(u64::MAX);
-        json!({
-            "type": "object",
-            "properties": {
-                "command": { "type": "string", "minLength": 1, "description": "The command line" },
-                "timeout_ms": { "type": "integer", "minimum": 1, "maximum": longest, "description": "Time limit in milliseconds" },
-            },
-            "required": ["command"],
-            "additionalProperties": false,
-        })
+        let description = "Runs a bash command line in the workspace and answers with its output (stdout and stderr as they came) and exit \
+         code. There is no terminal and no input. Processes left in the background are killed when the command ends.";
+        let properties = json!({
+            "command": { "type": "string", "minLength": 1, "description": "The command line" },
+            "timeout_ms": { "type": "integer", "minimum": 1, "maximum": longest, "description": "Time limit in milliseconds" },
+        });
+        super::definition(NAME, description, properties, &["command"])
     }
 
     async fn call(&self, arguments: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let Arguments { command, timeout_ms } = super::parsed(self.name(), arguments)?;
+        let Arguments { command, timeout_ms } = super::parsed(NAME, arguments)?;
         let limit = timeout_ms.map_or(self.timeout, Duration::from_millis).min(self.longest_timeout);
         if context.cancel.is_cancelled() {
             return Err(ToolError::Aborted);

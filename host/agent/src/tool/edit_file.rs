@@ -3,11 +3,14 @@
 use super::read_file::read_text;
 use super::workspace::file_error;
 use super::write_file::write;
-use super::{Tool, ToolContext, ToolError, ToolOutput};
+use super::{Tool, ToolContext, ToolDefinition, ToolError, ToolOutput};
 use crate::plural::counted;
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
+
+/// Name of the tool.
+const NAME: &str = "edit_file";
 
 /// Replaces a part of a file.
 #[derive(Clone, Copy, Debug)]
@@ -22,30 +25,19 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for EditFile {
-    fn name(&self) -> &'static str {
-        "edit_file"
-    }
-
-    fn description(&self) -> &'static str {
-        "Replaces old_text by new_text in a UTF-8 text file of the workspace. old_text must occur in the file exactly \
-         once, spelt the same down to the white space: give as much around it as makes it unique."
-    }
-
-    fn input_schema(&self) -> Value {
-        json!({
-            "type": "object",
-            "properties": {
-                "path": { "type": "string", "minLength": 1, "description": "Relative to the workspace, or absolute inside of it" },
-                "old_text": { "type": "string", "minLength": 1, "description": "What is there now" },
-                "new_text": { "type": "string", "description": "What is to be there" },
-            },
-            "required": ["path", "old_text", "new_text"],
-            "additionalProperties": false,
-        })
+    fn definition(&self) -> ToolDefinition {
+        let description = "Replaces old_text by new_text in a UTF-8 text file of the workspace. old_text must occur in the file exactly \
+         once, spelt the same down to the white space: give as much around it as makes it unique.";
+        let properties = json!({
+            "path": { "type": "string", "minLength": 1, "description": "Relative to the workspace, or absolute inside of it" },
+            "old_text": { "type": "string", "minLength": 1, "description": "What is there now" },
+            "new_text": { "type": "string", "description": "What is to be there" },
+        });
+        super::definition(NAME, description, properties, &["path", "old_text", "new_text"])
     }
 
     async fn call(&self, arguments: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let Arguments { path, old_text, new_text } = super::parsed(self.name(), arguments)?;
+        let Arguments { path, old_text, new_text } = super::parsed(NAME, arguments)?;
         super::blocking(context, move |workspace| {
             let text = read_text(workspace, &path, "edited")?;
             let edited = edited(&text, &old_text, &new_text)

@@ -1,11 +1,14 @@
 //! The tool `list_dir`: lists a directory of the workspace.
 
 use super::workspace::file_error;
-use super::{Tool, ToolContext, ToolError, ToolOutput};
+use super::{Tool, ToolContext, ToolDefinition, ToolError, ToolOutput};
 use crate::plural::counted;
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
+
+/// Name of the tool.
+const NAME: &str = "list_dir";
 
 /// Maximum number of entries in an answer.
 const MAX_ENTRIES: usize = 1000;
@@ -21,28 +24,17 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for ListDir {
-    fn name(&self) -> &'static str {
-        "list_dir"
-    }
-
-    fn description(&self) -> &'static str {
-        "Lists a directory of the workspace, one entry a line, sorted: `name/` is a directory, `name -> target` a symbolic \
-         link, and a file comes with its size in bytes."
-    }
-
-    fn input_schema(&self) -> Value {
-        json!({
-            "type": "object",
-            "properties": {
-                "path": { "type": "string", "minLength": 1, "description": "Relative to the workspace (`.` is all of it), or absolute inside of it" },
-            },
-            "required": ["path"],
-            "additionalProperties": false,
-        })
+    fn definition(&self) -> ToolDefinition {
+        let description = "Lists a directory of the workspace, one entry a line, sorted: `name/` is a directory, `name -> target` a symbolic \
+         link, and a file comes with its size in bytes.";
+        let properties = json!({
+            "path": { "type": "string", "minLength": 1, "description": "Relative to the workspace (`.` is all of it), or absolute inside of it" },
+        });
+        super::definition(NAME, description, properties, &["path"])
     }
 
     async fn call(&self, arguments: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let Arguments { path } = super::parsed(self.name(), arguments)?;
+        let Arguments { path } = super::parsed(NAME, arguments)?;
         super::blocking(context, move |workspace| {
             let relative = workspace.relative(&path)?;
             let error = |error| file_error(&path, "listed", &error);

@@ -16,6 +16,7 @@ mod write_file;
 
 pub use bash::Bash;
 pub use edit_file::EditFile;
+pub use hookhost_models::ToolDefinition;
 pub use hookhost_models::process::{StillRunning, adopt_orphans, kill_started};
 pub use list_dir::ListDir;
 pub use plugin::PluginTool;
@@ -29,7 +30,7 @@ pub(crate) use capped_output::capped;
 use async_trait::async_trait;
 use hookhost::contract::ToolOrigin;
 use hookhost::session::PluginTools;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fmt::Debug;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -37,22 +38,16 @@ use tokio_util::sync::CancellationToken;
 /// A tool that the model can call.
 #[async_trait]
 pub trait Tool: Send + Sync + Debug {
-    /// Returns the tool's name, unique in its [`Toolbox`].
-    fn name(&self) -> &str;
-
-    /// Returns the description for the model: purpose and use.
-    fn description(&self) -> &str;
-
-    /// Returns a JSON Schema of the arguments object. With `additionalProperties: false`, plugins see no argument that the
-    /// tool ignores.
-    fn input_schema(&self) -> Value;
+    /// Returns the tool's name, unique in its [`Toolbox`], its description for the model, and a JSON Schema of the arguments
+    /// object. With `additionalProperties: false`, plugins see no argument that the tool ignores.
+    fn definition(&self) -> ToolDefinition;
 
     /// Returns the origin of the tool.
     fn origin(&self) -> ToolOrigin {
         ToolOrigin::Builtin
     }
 
-    /// Runs the call. `arguments` fit [`Self::input_schema`]. Dropping the future, or cancelling the context, stops
+    /// Runs the call. `arguments` fit the schema of [`Self::definition`]. Dropping the future, or cancelling the context, stops
     /// everything that the call started.
     ///
     /// # Errors
@@ -187,6 +182,17 @@ pub enum ToolError {
         /// Output so far.
         output: String,
     },
+}
+
+/// Returns a definition whose arguments are these properties and no others.
+pub(crate) fn definition(name: &str, description: &str, properties: Value, required: &[&str]) -> ToolDefinition {
+    let schema = json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    });
+    ToolDefinition::new(name, description, schema)
 }
 
 /// Parses the arguments into the tool's own type.

@@ -1,6 +1,6 @@
 //! Tools of plugins. They run in the sandbox, and their calls pass the same events as those of any tool.
 
-use super::{Tool, ToolContext, ToolError, ToolOutput};
+use super::{Tool, ToolContext, ToolDefinition, ToolError, ToolOutput};
 use async_trait::async_trait;
 use hookhost::contract::{ToolOrigin, ToolResult};
 use hookhost::plugin;
@@ -22,17 +22,8 @@ impl PluginTool {
 
 #[async_trait]
 impl Tool for PluginTool {
-    #[expect(clippy::misnamed_getters, reason = "a tool is offered under its full name")]
-    fn name(&self) -> &str {
-        &self.tool.full_name
-    }
-
-    fn description(&self) -> &str {
-        &self.tool.description
-    }
-
-    fn input_schema(&self) -> Value {
-        self.tool.input_schema.clone()
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition::new(&self.tool.full_name, &self.tool.description, self.tool.input_schema.clone())
     }
 
     fn origin(&self) -> ToolOrigin {

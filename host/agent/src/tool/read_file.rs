@@ -1,7 +1,7 @@
 //! The tool `read_file`: reads lines of a text file of the workspace.
 
 use super::workspace::{Workspace, file_error};
-use super::{Tool, ToolContext, ToolError, ToolOutput};
+use super::{Tool, ToolContext, ToolDefinition, ToolError, ToolOutput};
 use crate::plural::counted;
 use async_trait::async_trait;
 use cap_std::fs::OpenOptions;
@@ -9,6 +9,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::Read as _;
+
+/// Name of the tool.
+const NAME: &str = "read_file";
 
 /// Maximum size of a file, in bytes.
 const MAX_FILE: u64 = 10 * 1024 * 1024;
@@ -30,30 +33,19 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for ReadFile {
-    fn name(&self) -> &'static str {
-        "read_file"
-    }
-
-    fn description(&self) -> &'static str {
-        "Reads a UTF-8 text file of the workspace, at most 2000 lines at a time. `offset` is the first line (from 1), \
-         `limit` the number of lines."
-    }
-
-    fn input_schema(&self) -> Value {
-        json!({
-            "type": "object",
-            "properties": {
-                "path": { "type": "string", "minLength": 1, "description": "Relative to the workspace, or absolute inside of it" },
-                "offset": { "type": "integer", "minimum": 1, "description": "First line, from 1" },
-                "limit": { "type": "integer", "minimum": 1, "description": "Number of lines" },
-            },
-            "required": ["path"],
-            "additionalProperties": false,
-        })
+    fn definition(&self) -> ToolDefinition {
+        let description = "Reads a UTF-8 text file of the workspace, at most 2000 lines at a time. `offset` is the first line (from 1), \
+         `limit` the number of lines.";
+        let properties = json!({
+            "path": { "type": "string", "minLength": 1, "description": "Relative to the workspace, or absolute inside of it" },
+            "offset": { "type": "integer", "minimum": 1, "description": "First line, from 1" },
+            "limit": { "type": "integer", "minimum": 1, "description": "Number of lines" },
+        });
+        super::definition(NAME, description, properties, &["path"])
     }
 
     async fn call(&self, arguments: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let Arguments { path, offset, limit } = super::parsed(self.name(), arguments)?;
+        let Arguments { path, offset, limit } = super::parsed(NAME, arguments)?;
         super::blocking(context, move |workspace| {
             let text = read_text(workspace, &path, "read")?;
             Ok(ToolOutput::success(lines(&text, offset.unwrap_or(1).max(1), limit.unwrap_or(MAX_LINES))))

@@ -17,8 +17,8 @@ pub struct Toolbox {
 #[derive(Clone)]
 struct ToolEntry {
     tool: Arc<dyn Tool>,
-    schema: Value,
-    checks: Schema,
+    definition: ToolDefinition,
+    schema: Schema,
 }
 
 /// Reasons why a tool cannot be added.
@@ -74,14 +74,14 @@ impl Toolbox {
     /// # Errors
     /// Returns an error if the name is taken, or if the tool's input schema is unusable: see [`hookhost::schema`].
     pub fn with(mut self, tool: Arc<dyn Tool>) -> Result<Self, ToolboxError> {
-        let name = tool.name().to_owned();
+        let definition = tool.definition();
+        let name = definition.name.clone();
         if self.get(&name).is_some() {
             return Err(ToolboxError::Duplicate { name });
         }
-        let schema = tool.input_schema();
-        let checks =
-            Schema::compile(&schema).map_err(|error| ToolboxError::Schema { name, reason: error.to_string() })?;
-        self.tools.push(ToolEntry { tool, schema, checks });
+        let schema = Schema::compile(&definition.input_schema);
+        let schema = schema.map_err(|error| ToolboxError::Schema { name, reason: error.to_string() })?;
+        self.tools.push(ToolEntry { tool, definition, schema });
         Ok(self)
     }
 
@@ -93,14 +93,12 @@ impl Toolbox {
 
     /// Returns the tools' names, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.tools.iter().map(|entry| entry.tool.name())
+        self.tools.iter().map(|entry| entry.definition.name.as_str())
     }
 
     /// Returns the tools' definitions for the model.
     pub fn definitions(&self) -> impl Iterator<Item = ToolDefinition> {
-        let definition =
-            |entry: &ToolEntry| ToolDefinition::new(entry.tool.name(), entry.tool.description(), entry.schema.clone());
-        self.tools.iter().map(definition)
+        self.tools.iter().map(|entry| entry.definition.clone())
     }
 
     /// Returns the tool of a call, if the arguments fit its schema.
@@ -112,7 +110,7 @@ impl Toolbox {
             let known = self.names().collect::<Vec<_>>().join(", ");
             return Err(ToolError::Unknown { name: name.to_owned(), known });
         };
-        let problems = entry.checks.problems(arguments);
+        let problems = entry.schema.problems(arguments);
         if problems.is_empty() {
             return Ok(Arc::clone(&entry.tool));
         }
@@ -120,7 +118,7 @@ impl Toolbox {
     }
 
     fn entry(&self, name: &str) -> Option<&ToolEntry> {
-        self.tools.iter().find(|entry| entry.tool.name() == name)
+        self.tools.iter().find(|entry| entry.definition.name == name)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The tool `write_file`: creates or replaces a file of the workspace, with missing parent directories.
 
 use super::workspace::{Workspace, file_error};
-use super::{Tool, ToolContext, ToolError, ToolOutput};
+use super::{Tool, ToolContext, ToolDefinition, ToolError, ToolOutput};
 use crate::plural::counted;
 use async_trait::async_trait;
 use cap_std::fs::OpenOptions;
@@ -9,6 +9,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::io::{ErrorKind, Write as _};
 use std::path::Path;
+
+/// Name of the tool.
+const NAME: &str = "write_file";
 
 /// Writes a whole file.
 #[derive(Clone, Copy, Debug)]
@@ -22,29 +25,18 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for WriteFile {
-    fn name(&self) -> &'static str {
-        "write_file"
-    }
-
-    fn description(&self) -> &'static str {
-        "Writes a file of the workspace: creates it, with the directories that lead to it, or replaces all of it. To change \
-         a part of a file use edit_file."
-    }
-
-    fn input_schema(&self) -> Value {
-        json!({
-            "type": "object",
-            "properties": {
-                "path": { "type": "string", "minLength": 1, "description": "Relative to the workspace, or absolute inside of it" },
-                "content": { "type": "string", "description": "The whole new content" },
-            },
-            "required": ["path", "content"],
-            "additionalProperties": false,
-        })
+    fn definition(&self) -> ToolDefinition {
+        let description = "Writes a file of the workspace: creates it, with the directories that lead to it, or replaces all of it. To change \
+         a part of a file use edit_file.";
+        let properties = json!({
+            "path": { "type": "string", "minLength": 1, "description": "Relative to the workspace, or absolute inside of it" },
+            "content": { "type": "string", "description": "The whole new content" },
+        });
+        super::definition(NAME, description, properties, &["path", "content"])
     }
 
     async fn call(&self, arguments: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let Arguments { path, content } = super::parsed(self.name(), arguments)?;
+        let Arguments { path, content } = super::parsed(NAME, arguments)?;
         super::blocking(context, move |workspace| {
             let relative = workspace.relative(&path)?;
             let mut written = write(workspace, &relative, &content);

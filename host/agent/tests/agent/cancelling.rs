@@ -3,7 +3,7 @@
 use crate::support::{Harness, Prepared, SharedHost, calls, on, results, says, stored};
 use async_trait::async_trait;
 use hookhost_agent::agent::{AgentEvent, Status};
-use hookhost_agent::tool::{Tool, ToolContext, ToolError, ToolOutput};
+use hookhost_agent::tool::{Tool, ToolContext, ToolDefinition, ToolError, ToolOutput};
 use hookhost_models::Delta;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -78,16 +78,8 @@ struct Count(Arc<AtomicUsize>);
 
 #[async_trait]
 impl Tool for Count {
-    fn name(&self) -> &str {
-        "count"
-    }
-
-    fn description(&self) -> &str {
-        "Counts its calls."
-    }
-
-    fn input_schema(&self) -> Value {
-        json!({ "type": "object", "additionalProperties": false })
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition::new("count", "Counts its calls.", json!({ "type": "object", "additionalProperties": false }))
     }
 
     async fn call(&self, _: Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {

@@ -3,7 +3,7 @@
 use crate::support::{Harness, calls, results, says, says_and_calls, stored};
 use async_trait::async_trait;
 use hookhost_agent::agent::Status;
-use hookhost_agent::tool::{Tool, ToolContext, ToolError, ToolOutput};
+use hookhost_agent::tool::{Tool, ToolContext, ToolDefinition, ToolError, ToolOutput};
 use hookhost_models::message::Message;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -69,16 +69,8 @@ struct Meeting {
 
 #[async_trait]
 impl Tool for Meeting {
-    fn name(&self) -> &str {
-        self.name
-    }
-
-    fn description(&self) -> &str {
-        "Waits for another call."
-    }
-
-    fn input_schema(&self) -> Value {
-        json!({ "type": "object" })
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition::new(self.name, "Waits for another call.", json!({ "type": "object" }))
     }
 
     async fn call(&self, _: Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {
@@ -117,16 +109,8 @@ struct Buggy;
 
 #[async_trait]
 impl Tool for Buggy {
-    fn name(&self) -> &str {
-        "buggy"
-    }
-
-    fn description(&self) -> &str {
-        "Panics."
-    }
-
-    fn input_schema(&self) -> Value {
-        json!({ "type": "object" })
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition::new("buggy", "Panics.", json!({ "type": "object" }))
     }
 
     async fn call(&self, _: Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {

@@ -13,7 +13,6 @@ use hookhost_agents::install::doctor::Diagnosis;
 use hookhost_agents::install::prove::Proof;
 use hookhost_agents::{Agent, Covered, canary};
 use serde_json::{Value, json};
-use std::fmt::Write as _;
 
 /// An agent on this machine.
 struct Found {
@@ -57,9 +56,7 @@ fn as_text(found: &Found, events: &LastEvents) -> String {
     let place = traces.program.as_ref().or_else(|| traces.directories.first());
     let place = place.map(|place| one_line(&place.to_string_lossy())).unwrap_or_default();
     let mut text = format!("{NAME}{}{NAME:#} {DIM}{place}{DIM:#}\n", agent.name);
-    let mut row = |label: &str, value: &str| {
-        let _ = writeln!(text, "  {DIM}{label:10}{DIM:#} {value}");
-    };
+    let mut row = |label: &str, value: &str| output::row(&mut text, 10, label, value);
     let scopes: Vec<_> = installed.iter().map(|installed| installed.scope.name()).collect();
     row(
         "installed",

@@ -6,6 +6,7 @@ use crate::exit::{CliError, Exit};
 use crate::output::{
     self, one_line, quoted,
     style::{DIM, WARNING},
+    truncate::counted,
 };
 use anyhow::anyhow;
 use hookhost::command::{CacheFiles, cache_files, clear_cache};
@@ -51,9 +52,9 @@ fn as_json(directory: &Path, found: &CacheFiles, cleared: bool) -> serde_json::V
 fn as_text(directory: &Path, found: &CacheFiles, cleared: bool) -> String {
     let CacheFiles { files, bytes, unusable, .. } = found;
     let shown = one_line(&directory.to_string_lossy());
-    let of = if *files == 1 { "component" } else { "components" };
     let did = if cleared { "removed" } else { "kept" };
-    let mut text = format!("{did}: compiled code of {files} {of}, {} {DIM}in {shown}{DIM:#}\n", megabytes(*bytes));
+    let (components, size) = (counted(*files, "component"), megabytes(*bytes));
+    let mut text = format!("{did}: compiled code of {components}, {size} {DIM}in {shown}{DIM:#}\n");
     for (file, why) in unusable {
         let file = one_line(&file.to_string_lossy());
         let _ = writeln!(text, "{WARNING}made again when it is needed:{WARNING:#} {file}: {}", one_line(why));

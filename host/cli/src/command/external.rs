@@ -2,6 +2,7 @@
 
 use crate::args::Cli;
 use crate::exit::{CliError, Exit};
+use crate::nearest::nearest;
 use anyhow::anyhow;
 use clap::CommandFactory as _;
 use std::collections::BTreeSet;
@@ -45,9 +46,8 @@ fn unknown(name: &OsStr) -> CliError {
         return CliError::usage("there is no command `version`").advise("hookhost --version");
     }
     let theirs = on_the_path().filter_map(|file| file.file_name()?.to_str()?.strip_prefix(PREFIX).map(str::to_owned));
-    let near = |known: String| (strsim::jaro_winkler(&name, &known), known);
-    let nearest = own().into_iter().chain(theirs).map(near).filter(|(likeness, _)| *likeness > 0.8);
-    let nearest = nearest.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known);
+    let known: Vec<String> = own().into_iter().chain(theirs).collect();
+    let nearest = nearest(&name, known.iter().map(String::as_str));
     let stop = CliError::usage(format!("there is no command `{name}`, and no program {PREFIX}{name} on the PATH"));
     let advice = nearest.map(|known| format!("hookhost {known}")).or_else(|| of_others(&name));
     stop.advise(advice.unwrap_or_else(|| "hookhost --help".to_owned()))

@@ -145,11 +145,7 @@ fn about_effect(text: &mut String, adapter: &Adapter, on_failure: OnFailure) {
     let points = agent.points.iter().filter(|point| point.installed);
     let gates: Vec<_> = points.clone().filter(|point| point.abilities.rejects).map(|point| point.name).collect();
     let told: Vec<_> = points.filter(|point| !point.abilities.rejects).map(|point| point.name).collect();
-    let mut row = |label: &str, value: &str| {
-        if !value.is_empty() {
-            let _ = writeln!(text, "  {DIM}{label:9}{DIM:#} {value}");
-        }
-    };
+    let mut row = |label: &str, value: &str| output::row(text, 9, label, value);
     row("can stop", &gates.join(", "));
     row("is told", &told.join(", "));
     for covered in [Covered::Gated, Covered::Observed, Covered::Blind] {

@@ -9,7 +9,7 @@ use crate::output::{
     self, Reader, difference, one_line, record,
     style::{CHANGED, DIM, NAME, WARNING},
     time,
-    truncate::{SHOWN, cut},
+    truncate::{SHOWN, counted, cut},
 };
 use hookhost::audit::{CallRecord, EventRecord};
 use hookhost::replay::{Compared, Difference, Summary, replay, replay_unverified};
@@ -184,9 +184,8 @@ fn call<'a>(record: &'a EventRecord, plugin: &str, round: u32) -> Option<&'a Cal
 
 fn in_words(summary: &Summary) -> String {
     let Summary { events, same, different, not_replayable, reasons, .. } = summary;
-    let word = if *events == 1 { "event" } else { "events" };
-    let mut text =
-        format!("{events} {word}: {same} the same, {different} different, {not_replayable} not replayable\n");
+    let events = counted(*events, "event");
+    let mut text = format!("{events}: {same} the same, {different} different, {not_replayable} not replayable\n");
     for (why, count) in reasons {
         let _ = writeln!(text, "  {DIM}{count} × {}{DIM:#}", cut(&one_line(why), SHOWN));
     }

@@ -11,7 +11,6 @@ use crate::output::{
 use anyhow::anyhow;
 use serde_json::json;
 use shell_guard_rules::document::{CataloguePage, RulePage, catalogues, files};
-use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
@@ -92,9 +91,7 @@ fn list(catalogue: &CataloguePage) -> String {
 fn as_text(rule: &RulePage) -> String {
     let RulePage { id, severity, labels, explanation, catches, leaves, unless_env, references, .. } = rule;
     let mut text = format!("{NAME}{id}{NAME:#} {DIM}{severity}, {}{DIM:#}\n  {explanation}\n", rule.effect());
-    let mut row = |label: &str, value: &str| {
-        let _ = writeln!(text, "  {DIM}{label:8}{DIM:#} {}", one_line(value));
-    };
+    let mut row = |label: &str, value: &str| output::row(&mut text, 8, label, &one_line(value));
     row("labels", &labels.join(", "));
     for (label, commands) in [("catches", catches), ("leaves", leaves)] {
         for (at, command) in commands.iter().enumerate() {

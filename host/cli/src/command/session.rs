@@ -138,9 +138,7 @@ fn line(session: &SessionSummary) -> String {
 fn text(session: &StoredSession) -> String {
     let Header { id, provider, model, workspace, parent, .. } = &session.header;
     let mut text = format!("{NAME}{id}{NAME:#}\n");
-    let mut row = |name: &str, value: &str| {
-        let _ = writeln!(text, "  {DIM}{name:<10}{DIM:#}{}", one_line(value));
-    };
+    let mut row = |label: &str, value: &str| output::row(&mut text, 9, label, &one_line(value));
     row("model", &format!("{model} of {provider}"));
     row("workspace", &workspace.to_string_lossy());
     row("begun", &session.created.map_or_else(|| "unknown".into(), utc));

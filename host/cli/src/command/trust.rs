@@ -1,7 +1,7 @@
 //! `hookhost trust`: shows what a project's hookhost.toml would load, and approves exactly that content.
 
 use crate::args::TrustArgs;
-use crate::configuration::{self, SECTIONS, not_loaded};
+use crate::configuration::{self, SECTIONS};
 use crate::exit::{CliError, Exit};
 use crate::inside_agent;
 use crate::output::{
@@ -50,7 +50,7 @@ fn file_of(path: &Path) -> PathBuf {
 /// Reads the file for its approval. If an older content of the file is approved, an error also says how to revoke it.
 fn read(store: &TrustStore, path: &Path) -> Result<ProjectFile, CliError> {
     ProjectFile::read(path).map_err(|error| {
-        let stop = not_loaded(error);
+        let stop = CliError::not_loaded(error);
         match store.approval(path) {
             Ok(Some(_)) => stop.advise(format!("hookhost trust --revoke {}", quoted(&path.to_string_lossy()))),
             _ => stop,
@@ -65,7 +65,7 @@ fn named_or_nearest(store: &TrustStore, path: Option<&Path>, cwd: &Path) -> Resu
     }
     let found = ProjectFile::find(cwd);
     for place in ProjectFile::places(cwd) {
-        if found.contains(&place) || store.approval(&place).map_err(not_loaded)?.is_some() {
+        if found.contains(&place) || store.approval(&place).map_err(CliError::not_loaded)?.is_some() {
             return Ok(place);
         }
     }
@@ -89,10 +89,10 @@ fn nearest_to_approve(
         if found.contains(&path) {
             any = true;
             let file = read(store, &path)?;
-            if !store.is_approved(&file).map_err(not_loaded)? {
+            if !store.is_approved(&file).map_err(CliError::not_loaded)? {
                 return Ok(Some(file));
             }
-        } else if store.approval(&path).map_err(not_loaded)?.is_some() {
+        } else if store.approval(&path).map_err(CliError::not_loaded)?.is_some() {
             // The file is gone: there is nothing to approve, but an approval to revoke.
             return read(store, &path).map(Some);
         }
@@ -106,33 +106,21 @@ fn nearest_to_approve(
 
 fn approve(store: &TrustStore, places: &UserDirectories, file: &ProjectFile, yes: bool) -> Result<Exit, CliError> {
     let shown = quoted(&file.path.to_string_lossy());
-    let before = store.approval(&file.path).map_err(not_loaded)?;
+    let before = store.approval(&file.path).map_err(CliError::not_loaded)?;
     if before.as_ref().is_some_and(|before| before.digest == file.digest) {
         output::print(&format!("{shown} is approved already, as it is.\n"))?;
         return Ok(Exit::Done);
     }
     let source = Source::new(&file.path, Layer::Project).with_home(places.home.clone());
-    let config = Config::parse(&file.text, &source, SECTIONS).map_err(not_loaded)?;
+    let config = Config::parse(&file.text, &source, SECTIONS).map_err(CliError::not_loaded)?;
     let sent = configuration::sent_variables(&config)?;
     output::note(&describe(file, &config, &sent, before.as_ref()));
-    if !yes {
-        match output::confirm("Approve it?") {
-            Some(true) => {}
-            Some(false) => {
-                let stays = if before.is_some() {
-                    "the content that you approved before stays in use"
-                } else {
-                    "it stays inert"
-                };
-                return Err(CliError::new(Exit::Rejected, anyhow!("{shown} is not approved: {stays}")));
-            }
-            None => {
-                let stop = CliError::usage("there is no terminal on which to ask you whether to approve this");
-                return Err(stop.advise(output::this_command_and("--yes")));
-            }
-        }
+    if !yes && !output::confirm("Approve it?", " whether to approve this")? {
+        let stays =
+            if before.is_some() { "the content that you approved before stays in use" } else { "it stays inert" };
+        return Err(CliError::new(Exit::Rejected, anyhow!("{shown} is not approved: {stays}")));
     }
-    store.approve(file).map_err(not_loaded)?;
+    store.approve(file).map_err(CliError::not_loaded)?;
     let digest = file.digest;
     output::print(&format!(
         "{GOOD}approved{GOOD:#} {shown}\n  sha256 {digest}: this content is used until you approve a change or revoke the approval\n"
@@ -200,7 +188,7 @@ fn indented(lines: &str) -> String {
 
 fn revoke(store: &TrustStore, path: &Path) -> Result<Exit, CliError> {
     let shown = quoted(&path.to_string_lossy());
-    if store.revoke(path).map_err(not_loaded)? {
+    if store.revoke(path).map_err(CliError::not_loaded)? {
         output::print(&format!("{shown} is inert now\n"))?;
     } else {
         output::print(&format!("{shown} was not approved\n"))?;
@@ -210,7 +198,7 @@ fn revoke(store: &TrustStore, path: &Path) -> Result<Exit, CliError> {
 
 fn list(store: &TrustStore) -> Result<Exit, CliError> {
     let mut text = String::new();
-    for approved in store.approved().map_err(not_loaded)? {
+    for approved in store.approved().map_err(CliError::not_loaded)? {
         let becomes = if approved.content.is_some() { "the approved content is used" } else { "inert" };
         let state = match ProjectFile::read(&approved.path) {
             Ok(file) if file.digest == approved.digest => String::new(),

@@ -19,7 +19,7 @@ use crate::exit::CliError;
 use anyhow::anyhow;
 use serde::Serialize;
 use std::io::{self, ErrorKind, IsTerminal as _};
-use style::WARNING;
+use style::{DIM, WARNING};
 
 /// Maximum lines of a notice after its first one.
 const NOTICE_LINES: usize = 12;
@@ -50,17 +50,11 @@ pub(crate) fn print_exactly(text: &str) -> Result<Reader, CliError> {
 
 /// Returns true unless the reader of standard output has gone. A pipe reports this without a write.
 pub(crate) fn is_read() -> bool {
-    #[cfg(unix)]
-    {
-        use rustix::event::{PollFd, PollFlags, Timespec, poll};
-        let out = io::stdout();
-        let mut streams = [PollFd::new(&out, PollFlags::empty())];
-        let polled = poll(&mut streams, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
-        if polled.is_ok() {
-            return !streams[0].revents().intersects(PollFlags::ERR | PollFlags::HUP);
-        }
-    }
-    true
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let out = io::stdout();
+    let mut streams = [PollFd::new(&out, PollFlags::empty())];
+    let polled = poll(&mut streams, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+    polled.is_err() || !streams[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
 }
 
 fn written(ended: io::Result<()>) -> Result<Reader, CliError> {
@@ -153,6 +147,13 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
+/// Adds the line of a value to a text, with labels of `width` characters. An empty value has no line.
+pub(crate) fn row(text: &mut String, width: usize, label: &str, value: &str) {
+    if !value.is_empty() {
+        text.push_str(&format!("  {DIM}{label:width$}{DIM:#} {value}\n"));
+    }
+}
+
 /// Returns the command line of this process with an addition, as a person would type it.
 pub(crate) fn this_command_and(more: &str) -> String {
     let arguments = std::env::args_os().skip(1).map(|argument| quoted(&argument.to_string_lossy()));
@@ -160,27 +161,30 @@ pub(crate) fn this_command_and(more: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Asks a person on the terminal; `None` if there is none.
+/// Asks a person on the terminal.
 ///
 /// A plain yes is enough here: no agent runs in this process, so no program that a model has chosen can use this terminal. Text that
 /// was typed before the question is discarded, since it was meant for something else, such as a command that ended early.
-pub(crate) fn confirm(question: &str) -> Option<bool> {
-    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        return None;
-    }
-    forget_typed();
-    note(&format!("{question} [y/N] "));
+///
+/// # Errors
+/// Returns an error if there is no terminal. It says that nobody can be asked `whether`.
+pub(crate) fn confirm(question: &str, whether: &str) -> Result<bool, CliError> {
     let mut answer = String::new();
-    if io::stdin().read_line(&mut answer).is_err() {
-        return None;
+    let is_asked = io::stdin().is_terminal() && io::stderr().is_terminal() && {
+        forget_typed();
+        note(&format!("{question} [y/N] "));
+        io::stdin().read_line(&mut answer).is_ok()
+    };
+    if is_asked {
+        return Ok(is_yes(&answer));
     }
-    Some(is_yes(&answer))
+    let error = CliError::usage(format!("there is no terminal on which to ask you{whether}"));
+    Err(error.advise(this_command_and("--yes")))
 }
 
 /// Discards text that was typed at the terminal and not read yet.
 pub(crate) fn forget_typed() {
     // Nothing else can be done if the terminal refuses.
-    #[cfg(unix)]
     let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
 }
 

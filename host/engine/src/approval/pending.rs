@@ -1,8 +1,9 @@
 //! A ready-made approver that lists requests until somebody answers them.
 
 use super::{Approval, ApprovalRequest, Approver};
+use crate::locked::locked;
 use futures_util::future::BoxFuture;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
@@ -81,7 +82,7 @@ impl PendingApprovals {
     /// The requests that wait for an answer, in the order in which they were asked.
     #[must_use]
     pub fn list(&self) -> Vec<Arc<ApprovalRequest>> {
-        let waiting = self.waiting();
+        let waiting = locked(&self.waiting);
         waiting.requests.iter().filter(|listed| listed.is_in_time()).map(|listed| Arc::clone(&listed.request)).collect()
     }
 
@@ -106,7 +107,7 @@ impl PendingApprovals {
     fn enlist(&self, request: ApprovalRequest) -> Option<ListEntry<'_>> {
         let (sender, answer) = oneshot::channel();
         let number = {
-            let mut waiting = self.waiting();
+            let mut waiting = locked(&self.waiting);
             if waiting.requests.iter().any(|listed| listed.request.id == request.id) {
                 return None;
             }
@@ -122,16 +123,12 @@ impl PendingApprovals {
     /// Removes a request from the list; `None` if it is not on it.
     fn remove(&self, which: impl Fn(&ListedRequest) -> bool) -> Option<ListedRequest> {
         let listed = {
-            let mut waiting = self.waiting();
+            let mut waiting = locked(&self.waiting);
             let index = waiting.requests.iter().position(which)?;
             waiting.requests.remove(index)
         };
         self.changed.send_replace(());
         Some(listed)
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -7,8 +7,9 @@ use super::to_record::ToRecord as _;
 use super::verify::{Flaw, Report, verify};
 use super::{FORMAT, Record};
 use crate::config::AuditSettings;
+use crate::locked::locked;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// An audit log in memory: for tests, and for programs without a disk. Cheap to clone; all clones are the same log. It
 /// grows without a bound.
@@ -46,29 +47,25 @@ impl MemoryLog {
     #[must_use]
     pub fn records(&self) -> Vec<Record> {
         // The host has written them.
-        self.lines().iter().skip(1).filter_map(|line| line.entry().ok()).collect()
+        locked(&self.lines).iter().skip(1).filter_map(|line| line.entry().ok()).collect()
     }
 
     /// The whole log as JSON Lines.
     #[must_use]
     pub fn to_json_lines(&self) -> String {
-        self.lines().iter().flat_map(|line| [line.text(), "\n"]).collect()
+        locked(&self.lines).iter().flat_map(|line| [line.text(), "\n"]).collect()
     }
 
     /// Returns the result of a verification of the log.
     #[must_use]
     pub fn verify(&self) -> Report {
-        let lines: Vec<_> = self.lines().iter().enumerate().map(|(index, line)| stored(index, line)).collect();
+        let lines: Vec<_> = locked(&self.lines).iter().enumerate().map(|(index, line)| stored(index, line)).collect();
         match verify(&[], lines.into_iter().map(Ok::<_, Infallible>), None) {
             Ok(Ok(report)) => report,
             // A log of another version: ours has this one.
             Ok(Err(_)) => Report { flaws: vec![Flaw::NoBeginning], ..Report::default() },
             Err(never) => match never {},
         }
-    }
-
-    fn lines(&self) -> MutexGuard<'_, Vec<Line>> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -78,7 +75,7 @@ fn stored(index: usize, line: &Line) -> Stored {
 
 impl AuditSink for MemoryLog {
     fn take(&self, record: &str) -> Result<(), String> {
-        let mut lines = self.lines();
+        let mut lines = locked(&self.lines);
         if lines.is_empty() {
             let time = Record::from_json(record).map_or(0, |record| record.time());
             let begins = LogBegins { version: FORMAT, time };
@@ -92,6 +89,6 @@ impl AuditSink for MemoryLog {
 
 impl std::fmt::Debug for MemoryLog {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("MemoryLog").field("lines", &self.lines().len()).finish_non_exhaustive()
+        f.debug_struct("MemoryLog").field("lines", &locked(&self.lines).len()).finish_non_exhaustive()
     }
 }

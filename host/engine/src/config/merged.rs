@@ -261,15 +261,8 @@ impl Config {
                 Err(problems) => sum.problems.extend(problems),
             }
         }
-        let config = Self {
-            entries: sum.entries.into_iter().map(|placed| placed.entry).collect(),
-            asks: sum.asks,
-            settings: sum.settings,
-            sections: sum.sections,
-            files: sum.files,
-            project_files: sum.project_files,
-        };
-        Ok(Problems::none_or(sum.problems, config)?)
+        let entries = sum.entries.into_iter().map(|placed| placed.entry).collect();
+        Ok(Problems::none_or(sum.problems, Self { entries, ..sum.config })?)
     }
 }
 
@@ -282,14 +275,11 @@ const USERS_ALONE: &[&str] = &["agent.passed-variables", "agents", "mcp-proxy"];
 /// The files combined so far.
 #[derive(Default)]
 struct Sum {
+    /// Without the entries.
+    config: Config,
     entries: Vec<PlacedEntry>,
-    asks: Vec<AskRule>,
-    settings: Settings,
     /// The `[settings]` of the files so far, for messages about a contradiction.
     settings_at: Vec<Node>,
-    sections: Table,
-    files: Vec<PathBuf>,
-    project_files: Vec<PathBuf>,
     problems: Vec<Problem>,
 }
 
@@ -298,7 +288,7 @@ impl Sum {
         for placed in parsed.entries {
             self.add_entry(placed, same);
         }
-        self.asks.extend(parsed.asks);
+        self.config.asks.extend(parsed.asks);
         if let Some(node) = parsed.settings {
             self.add_settings(node, parsed.layer);
         }
@@ -309,14 +299,14 @@ impl Sum {
                 problems.push(Problem::new(&node.place, message).about(path));
             }
         }
-        self.sections.add("", parsed.sections, ADDED_UP, &mut |path, theirs, mine| {
+        self.config.sections.add("", parsed.sections, ADDED_UP, &mut |path, theirs, mine| {
             let message = format!("`{path}` is already set at {}: keep one of them", place(&theirs.place));
             problems.push(Problem::new(&mine.place, message).about(path));
         });
         if parsed.layer == Layer::Project {
-            self.project_files.push(parsed.file.clone());
+            self.config.project_files.push(parsed.file.clone());
         }
-        self.files.push(parsed.file);
+        self.config.files.push(parsed.file);
     }
 
     fn add_entry(&mut self, placed: PlacedEntry, same: &impl Fn(&Path) -> PathBuf) {
@@ -341,12 +331,12 @@ impl Sum {
     fn add_settings(&mut self, node: Node, layer: Layer) {
         let Some(written) = decode::<RawSettings>("settings", &node, &mut self.problems) else { return };
         if layer == Layer::Project {
-            for forbidden in self.settings.tighten(&written) {
+            for forbidden in self.config.settings.tighten(&written) {
                 let problem = self.forbidden(forbidden, &node);
                 self.problems.push(problem);
             }
         } else {
-            self.settings.set(written);
+            self.config.settings.set(written);
         }
         self.settings_at.push(node);
     }

@@ -169,14 +169,25 @@ impl Amount for NonZeroUsize {
     }
 }
 
-/// In microseconds; `None` is not written.
-impl Amount for Option<Duration> {
+/// In microseconds.
+impl Amount for Duration {
     fn of(amount: NonZeroU64) -> Self {
-        Some(Duration::from_micros(amount.get()))
+        Self::from_micros(amount.get())
     }
 
     fn amount(&self) -> Option<u64> {
-        self.map(|time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX))
+        Some(u64::try_from(self.as_micros()).unwrap_or(u64::MAX))
+    }
+}
+
+/// `None` is not written.
+impl<T: Amount> Amount for Option<T> {
+    fn of(amount: NonZeroU64) -> Self {
+        Some(T::of(amount))
+    }
+
+    fn amount(&self) -> Option<u64> {
+        self.as_ref().and_then(T::amount)
     }
 }
 

@@ -88,23 +88,28 @@ impl Default for AuditSettings {
 }
 
 /// The keys of `[settings]`.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
 pub(super) struct RawSettings {
     stream_unfinalised: Option<bool>,
-    approval_deadline: Option<UpToADay>,
-    overload_deadline: Option<UpToADay>,
-    concurrent_calls: Option<Concurrent>,
-    compile_time: Option<UpToADay>,
+    #[serde(with = "UpToADay")]
+    approval_deadline: Option<Duration>,
+    #[serde(with = "UpToADay")]
+    overload_deadline: Option<Duration>,
+    #[serde(with = "Concurrent")]
+    concurrent_calls: Option<NonZeroU32>,
+    #[serde(with = "UpToADay")]
+    compile_time: Option<Duration>,
     require_plugins: Option<bool>,
     audit: Option<RawAudit>,
 }
 
 /// The keys of `[settings.audit]`.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
 struct RawAudit {
-    largest_value: Option<RecordedSize>,
+    #[serde(with = "RecordedSize")]
+    largest_value: Option<NonZeroUsize>,
     mask: Option<Vec<KeyPattern>>,
 }
 
@@ -117,75 +122,32 @@ pub(super) enum Forbidden {
     UsersAlone(&'static str),
 }
 
-impl RawSettings {
-    fn approval_deadline(&self) -> Option<Duration> {
-        self.approval_deadline.map(|time| Duration::from_micros(time.get().get()))
-    }
-
-    fn overload_deadline(&self) -> Option<Duration> {
-        self.overload_deadline.map(|time| Duration::from_micros(time.get().get()))
-    }
-
-    fn compile_time(&self) -> Option<Duration> {
-        self.compile_time.map(|time| Duration::from_micros(time.get().get()))
-    }
-
-    fn concurrent_calls(&self) -> Option<NonZeroU32> {
-        self.concurrent_calls.map(|calls| NonZeroU32::try_from(calls.get()).unwrap_or(NonZeroU32::MAX))
-    }
-}
-
 impl Settings {
-    /// Takes over what the user's own file says.
+    /// Takes over the settings of the user's own file.
     pub(super) fn set(&mut self, written: RawSettings) {
         self.stream_unfinalised = written.stream_unfinalised.unwrap_or(self.stream_unfinalised);
-        self.approval_deadline = written.approval_deadline().unwrap_or(self.approval_deadline);
-        self.overload_deadline = written.overload_deadline().unwrap_or(self.overload_deadline);
-        self.concurrent_calls = written.concurrent_calls().unwrap_or(self.concurrent_calls);
-        self.compile_time = written.compile_time().unwrap_or(self.compile_time);
+        self.approval_deadline = written.approval_deadline.unwrap_or(self.approval_deadline);
+        self.overload_deadline = written.overload_deadline.unwrap_or(self.overload_deadline);
+        self.concurrent_calls = written.concurrent_calls.unwrap_or(self.concurrent_calls);
+        self.compile_time = written.compile_time.unwrap_or(self.compile_time);
         self.require_plugins = written.require_plugins.unwrap_or(self.require_plugins);
         if let Some(RawAudit { largest_value, mask }) = written.audit {
-            let bytes = |size: RecordedSize| NonZeroUsize::try_from(size.get()).unwrap_or(NonZeroUsize::MAX);
-            self.audit.largest_value = largest_value.map_or(self.audit.largest_value, bytes);
+            self.audit.largest_value = largest_value.unwrap_or(self.audit.largest_value);
             self.audit.mask = mask.unwrap_or_else(|| std::mem::take(&mut self.audit.mask));
         }
     }
 
-    /// Takes over what a project's file says, as far as it may say it; names what it may not.
+    /// Takes over the settings of a project's file that are not looser. Returns those that the file cannot set.
     pub(super) fn tighten(&mut self, written: &RawSettings) -> Vec<Forbidden> {
         let mut forbidden = Vec::new();
-        match written.stream_unfinalised {
-            Some(true) if !self.stream_unfinalised => forbidden.push(Forbidden::Looser("stream-unfinalised")),
-            Some(value) => self.stream_unfinalised = value,
-            None => {}
-        }
-        match written.approval_deadline() {
-            Some(longer) if longer > self.approval_deadline => {
-                forbidden.push(Forbidden::Looser("approval-deadline"));
-            }
-            Some(deadline) => self.approval_deadline = deadline,
-            None => {}
-        }
-        match written.overload_deadline() {
-            Some(longer) if longer > self.overload_deadline => forbidden.push(Forbidden::Looser("overload-deadline")),
-            Some(deadline) => self.overload_deadline = deadline,
-            None => {}
-        }
-        match written.concurrent_calls() {
-            Some(more) if more > self.concurrent_calls => forbidden.push(Forbidden::Looser("concurrent-calls")),
-            Some(calls) => self.concurrent_calls = calls,
-            None => {}
-        }
-        match written.compile_time() {
-            Some(longer) if longer > self.compile_time => forbidden.push(Forbidden::Looser("compile-time")),
-            Some(time) => self.compile_time = time,
-            None => {}
-        }
-        match written.require_plugins {
-            Some(false) if self.require_plugins => forbidden.push(Forbidden::Looser("require-plugins")),
-            Some(required) => self.require_plugins = required,
-            None => {}
-        }
+        let mut optional = !self.require_plugins;
+        lower("stream-unfinalised", &mut self.stream_unfinalised, written.stream_unfinalised, &mut forbidden);
+        lower("approval-deadline", &mut self.approval_deadline, written.approval_deadline, &mut forbidden);
+        lower("overload-deadline", &mut self.overload_deadline, written.overload_deadline, &mut forbidden);
+        lower("concurrent-calls", &mut self.concurrent_calls, written.concurrent_calls, &mut forbidden);
+        lower("compile-time", &mut self.compile_time, written.compile_time, &mut forbidden);
+        lower("require-plugins", &mut optional, written.require_plugins.map(|required| !required), &mut forbidden);
+        self.require_plugins = !optional;
         if written.audit.is_some() {
             forbidden.push(Forbidden::UsersAlone("audit"));
         }
@@ -206,5 +168,14 @@ impl Settings {
         let bytes = self.audit.largest_value.get() as u64;
         RecordedSize::new(bytes).map_err(|why| format!("`audit.largest-value`: {why}"))?;
         Ok(())
+    }
+}
+
+/// Lowers a setting whose greater value is the looser one. A value above the present one is forbidden.
+fn lower<T: PartialOrd>(key: &'static str, setting: &mut T, written: Option<T>, forbidden: &mut Vec<Forbidden>) {
+    match written {
+        Some(looser) if looser > *setting => forbidden.push(Forbidden::Looser(key)),
+        Some(tighter) => *setting = tighter,
+        None => {}
     }
 }

@@ -103,8 +103,6 @@ mod tests {
         let error = read(&path).unwrap_err().to_string();
         assert_eq!(error, "it has 67108865 bytes, and 67108864 is the most that a plugin may have");
     }
-
-    #[cfg(unix)]
     #[test]
     fn what_is_not_a_file_is_not_read() {
         assert_eq!(read(Path::new("/dev/zero")).unwrap_err().to_string(), "it is not a file");

@@ -189,7 +189,7 @@ fn preopens(entry: &Entry) -> Result<Preopens, LoadError> {
     })
 }
 
-#[cfg(all(test, unix, feature = "compile"))]
+#[cfg(all(test, feature = "compile"))]
 mod tests {
     use super::AllowedComponent;
     use crate::config::{Code, Digest, Entry};

@@ -8,10 +8,11 @@
 
 use super::processor_time;
 use super::ticker::TICK;
+use crate::locked::locked;
 use futures_util::task::AtomicWaker;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep_until};
@@ -75,7 +76,7 @@ impl Wake for Bell {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        let rang = *self.rang.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(Instant::now);
+        let rang = *locked(&self.rang).get_or_insert_with(Instant::now);
         self.busy.count_from(rang);
         self.task.wake();
     }
@@ -88,7 +89,7 @@ impl Bell {
 
     /// When it rang since this was asked last.
     fn take(&self) -> Option<Instant> {
-        self.rang.lock().unwrap_or_else(PoisonError::into_inner).take()
+        locked(&self.rang).take()
     }
 }
 
@@ -124,7 +125,7 @@ impl Busy {
     }
 
     fn lock(&self) -> MutexGuard<'_, WaitingTime> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0)
     }
 }
 

@@ -31,8 +31,9 @@ pub(crate) use native::NativeCalls;
 pub(crate) use preopens::{PreopenError, Preopens};
 
 use crate::config::{Entry, Grants};
+use crate::locked::locked;
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use ticker::Ticker;
 use tokio::sync::Semaphore;
 use wasmtime::component::Linker;
@@ -186,7 +187,7 @@ impl Sandbox {
     pub(crate) fn linker(&self, grants: &Grants, imported: Imported) -> wasmtime::Result<Arc<Linker<Guest>>> {
         let linked = capability::Linked::by(grants);
         let parts = (linked, imported);
-        let mut linkers = self.linkers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut linkers = locked(&self.linkers);
         if let Some((_, linker)) = linkers.iter().find(|(other, _)| *other == parts) {
             return Ok(Arc::clone(linker));
         }

@@ -1,9 +1,10 @@
 //! A guest's standard output and error: into the log, bounded; never to the host's terminal.
 
 use super::processor_time;
+use crate::locked::locked;
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::AsyncWrite;
@@ -41,12 +42,12 @@ impl Output {
 
     /// The bytes that were kept, and the number of lines that did not fit as a whole.
     pub(super) fn take(&self) -> (String, u64) {
-        let mut buffer = self.buffer();
+        let mut buffer = locked(&self.buffer);
         (String::from_utf8_lossy(&std::mem::take(&mut buffer.bytes)).into_owned(), buffer.dropped)
     }
 
     fn write(&self, bytes: &[u8]) {
-        let mut buffer = self.buffer();
+        let mut buffer = locked(&self.buffer);
         let fits = bytes.len().min(buffer.capacity - buffer.bytes.len());
         buffer.bytes.extend_from_slice(&bytes[..fits]);
         for byte in &bytes[fits..] {
@@ -56,10 +57,6 @@ impl Output {
                 buffer.dropped += 1;
             }
         }
-    }
-
-    fn buffer(&self) -> MutexGuard<'_, Buffer> {
-        self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

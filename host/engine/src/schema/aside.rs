@@ -4,6 +4,7 @@
 //! place among [`MAX_THREADS`]; the bounds see to it that it ends. While all places are taken,
 //! others wait for one until their own deadline.
 
+use crate::locked::locked;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, PoisonError, mpsc};
 use std::thread;
@@ -35,7 +36,7 @@ struct Place;
 
 impl Place {
     fn take(until: Instant) -> Option<Self> {
-        let mut busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut busy = locked(&BUSY);
         while *busy >= MAX_THREADS {
             let left = until.checked_duration_since(Instant::now())?;
             busy = FREED.wait_timeout(busy, left).unwrap_or_else(PoisonError::into_inner).0;
@@ -47,7 +48,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        *BUSY.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        *locked(&BUSY) -= 1;
         FREED.notify_one();
     }
 }

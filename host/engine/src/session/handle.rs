@@ -10,12 +10,13 @@ use super::state::{self, Change, SessionCopy};
 use crate::audit::{Delivery, DeliveryKind, Header};
 use crate::contract;
 use crate::event::Schemas;
+use crate::locked::locked;
 use crate::sandbox::capability::{NoTranscript, Transcript};
 use crate::store::LateWrite;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Upper bound of the part of a prompt that is shown with a question, in characters.
 const MAX_TASK: usize = 80;
@@ -170,13 +171,13 @@ impl Session {
 
     /// Sets the number of model calls so far.
     pub fn set_turn(&self, turn: u32) {
-        let mut info = self.shared.info.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut info = locked(&self.shared.info);
         Arc::make_mut(&mut info).turn = turn;
     }
 
     /// Sets the source of the conversation.
     pub fn set_transcript(&self, transcript: Arc<dyn Transcript>) {
-        *self.shared.transcript.lock().unwrap_or_else(PoisonError::into_inner) = transcript;
+        *locked(&self.shared.transcript) = transcript;
     }
 
     /// The notices for the user, each once: plugins whose failure let an event pass, tripped plugins, patterns that match no

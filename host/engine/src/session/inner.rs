@@ -11,12 +11,13 @@ use crate::active_config::{ActiveConfig, RuleSet};
 use crate::approval::AskingAgent;
 use crate::contract;
 use crate::event::{CallValidator, Schemas};
+use crate::locked::locked;
 use crate::sandbox::capability::{Reminder, Transcript};
 use crate::state::Lineage;
 use crate::store::{StoreError, Turn, TurnQueue};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The part of a session that its handle, its events and its observers share.
 pub(crate) struct SessionInner {
@@ -73,15 +74,7 @@ impl SessionInner {
     }
 
     pub(super) fn info(&self) -> Arc<contract::Session> {
-        Arc::clone(&self.info.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    pub(super) fn warned(&self) -> MutexGuard<'_, HashMap<String, u32>> {
-        self.warned.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn kept_answers(&self) -> MutexGuard<'_, KeptAnswers> {
-        self.kept_answers.lock().unwrap_or_else(PoisonError::into_inner)
+        Arc::clone(&locked(&self.info))
     }
 
     pub(super) fn validator<'a>(&'a self, config: &'a ActiveConfig, info: &'a contract::Session) -> CallValidator<'a> {
@@ -130,7 +123,7 @@ impl SessionInner {
     }
 
     pub(super) fn transcript(&self) -> Arc<dyn Transcript> {
-        Arc::clone(&self.transcript.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&locked(&self.transcript))
     }
 
     /// The reminders as changes of the session, given before so many model calls as there are now.

@@ -1,9 +1,10 @@
 //! The events that wait for their observers.
 
 use crate::contract::EventKind;
+use crate::locked::locked;
 use futures_util::future::BoxFuture;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -39,7 +40,7 @@ pub(super) struct ObserverJob {
 
 impl ObserverQueue {
     pub(super) fn waiting(&self) -> MutexGuard<'_, WaitingJobs> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0)
     }
 
     /// Takes the next job. If there is none, the next one that is queued starts a new task.
@@ -98,16 +99,12 @@ pub(crate) struct ObserverTasks {
 }
 
 impl ObserverTasks {
-    fn sessions(&self) -> MutexGuard<'_, Vec<Weak<dyn ObservedSession>>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn began(&self, session: Weak<dyn ObservedSession>) {
-        self.sessions().push(session);
+        locked(&self.sessions).push(session);
     }
 
     pub(super) fn ended(&self, session: &Weak<dyn ObservedSession>) {
-        let mut sessions = self.sessions();
+        let mut sessions = locked(&self.sessions);
         if let Some(at) = sessions.iter().position(|other| other.ptr_eq(session)) {
             sessions.swap_remove(at);
         }
@@ -121,7 +118,7 @@ impl ObserverTasks {
             loop {
                 let mut ended = std::pin::pin!(self.ended.notified());
                 ended.as_mut().enable();
-                if self.sessions().is_empty() {
+                if locked(&self.sessions).is_empty() {
                     return;
                 }
                 ended.await;
@@ -130,7 +127,7 @@ impl ObserverTasks {
         if tokio::time::timeout(deadline, all_handled).await.is_ok() {
             return 0;
         }
-        let sessions: Vec<Arc<_>> = self.sessions().iter().filter_map(Weak::upgrade).collect();
+        let sessions: Vec<Arc<_>> = locked(&self.sessions).iter().filter_map(Weak::upgrade).collect();
         sessions.iter().map(|session| session.abandon_observers()).sum()
     }
 }

@@ -8,12 +8,13 @@ use crate::active_config::RuleSet;
 use crate::approval::Approver;
 use crate::callback;
 use crate::contract::action::ActionMap;
+use crate::locked::locked;
 use crate::sandbox::capability::{Model, OwnCapabilities};
 use crate::sandbox::http::Network;
 use crate::store::Store;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 /// The parts of a host that its sessions share.
@@ -46,22 +47,18 @@ pub(crate) struct OpenSession {
 
 impl Services {
     pub(crate) fn leave_notices(&self, notices: Vec<Notice>) {
-        let mut left = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = locked(&self.notices);
         let room = MAX_NOTICES.saturating_sub(left.len());
         left.extend(notices.into_iter().take(room));
     }
 
     pub(crate) fn take_notices(&self) -> Vec<Notice> {
-        std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn open(&self) -> MutexGuard<'_, HashMap<String, OpenSession>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        std::mem::take(&mut *locked(&self.notices))
     }
 
     /// Notes that a handle of a session is open, or that a question of it waits, in the tree of `root`; whether it is the only one.
     pub(crate) fn claim(&self, id: &str, root: &str) -> bool {
-        let mut open = self.open();
+        let mut open = locked(&self.open);
         let known = open.entry(id.to_owned()).or_insert_with(|| OpenSession { root: root.to_owned(), handles: 0 });
         known.handles += 1;
         known.handles == 1
@@ -69,13 +66,13 @@ impl Services {
 
     /// The root of the tree that a session is in, as far as this host and its store know; otherwise the session itself.
     pub(crate) fn root_of(&self, id: &str) -> String {
-        let open = self.open().get(id).map(|open| open.root.clone());
+        let open = locked(&self.open).get(id).map(|open| open.root.clone());
         let kept = || state::root_in(id, &self.store.session(id).unwrap_or_default());
         open.or_else(kept).unwrap_or_else(|| id.to_owned())
     }
 
     pub(crate) fn release(&self, id: &str) {
-        if let Entry::Occupied(mut open) = self.open().entry(id.to_owned()) {
+        if let Entry::Occupied(mut open) = locked(&self.open).entry(id.to_owned()) {
             open.get_mut().handles -= 1;
             if open.get().handles == 0 {
                 open.remove();

@@ -10,6 +10,7 @@ use super::failure_count::{Caller, FailureCounts, NextCall};
 use super::notice::{MAX_NOTICES, Notice, TOLD};
 use crate::contract::Failure;
 use crate::failure_policy;
+use crate::locked::locked;
 use crate::sandbox::capability::Reminder;
 use crate::state::Time;
 use crate::store::{Changed, SessionChanges, SessionRow};
@@ -18,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use unwritten::Unwritten;
 
 /// Event numbers that a handle takes at once, so that few events write the row only for their numbers: at first so many, and
@@ -195,13 +196,9 @@ impl SessionCopy {
         self.handle
     }
 
-    fn copy(&self) -> MutexGuard<'_, Inner> {
-        self.copy.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Reads the state as this handle knows it.
     pub(super) fn with<T>(&self, with: impl FnOnce(&SessionState) -> T) -> T {
-        with(&self.copy().state)
+        with(&locked(&self.copy).state)
     }
 
     fn note(&self, copy: &mut Inner, change: Change) {
@@ -212,12 +209,12 @@ impl SessionCopy {
 
     /// Makes a change.
     pub(super) fn change(&self, change: Change) {
-        self.note(&mut self.copy(), change);
+        self.note(&mut locked(&self.copy), change);
     }
 
     /// Returns true if there are unwritten changes.
     pub(super) fn is_unwritten(&self) -> bool {
-        !self.copy().unwritten.is_empty()
+        !locked(&self.copy).unwritten.is_empty()
     }
 
     /// The changes to write with an event.
@@ -237,7 +234,7 @@ impl SessionCopy {
 
     /// Takes over the row, if another handle has written it.
     pub(super) fn take_over(&self, row: &SessionRow) {
-        let mut copy = self.copy();
+        let mut copy = locked(&self.copy);
         // The numbers of a row that nobody has written yet may begin after numbers that are used.
         if row.version != copy.version || copy.events < row.events {
             copy.replace(parse(&self.id, &row.state), row.version, row.events, 0);
@@ -255,7 +252,7 @@ impl SessionCopy {
 
     /// The number of the next event; called within its turn.
     pub(super) fn next_number(&self) -> u64 {
-        let mut copy = self.copy();
+        let mut copy = locked(&self.copy);
         if copy.numbers.is_empty() {
             let many = (MORE_NUMBERS * copy.numbers_at_once).clamp(FIRST_NUMBERS, MAX_NUMBERS);
             copy.numbers = copy.events..copy.events + many;
@@ -270,7 +267,7 @@ impl SessionCopy {
 
     /// Returns true if numbers are taken that the row does not contain yet, so that another handle may take them, too.
     pub(super) fn has_unwritten_numbers(&self) -> bool {
-        self.copy().unwritten.iter().any(|change| matches!(change, Change::Numbers(_)))
+        locked(&self.copy).unwritten.iter().any(|change| matches!(change, Change::Numbers(_)))
     }
 
     /// Decides if a plugin's next call is made.
@@ -280,7 +277,7 @@ impl SessionCopy {
             return NextCall::Made;
         }
         let caller = caller();
-        let mut copy = self.copy();
+        let mut copy = locked(&self.copy);
         let next = copy.state.failure_counts.next_call(&caller, now);
         if next == NextCall::Made && copy.state.failure_counts.is_trial(&caller) {
             self.note(&mut copy, Change::Tried(caller, now));
@@ -300,7 +297,7 @@ impl SessionCopy {
         if !failure_policy::counts_towards_tripping(failure.kind) {
             return;
         }
-        let mut copy = self.copy();
+        let mut copy = locked(&self.copy);
         self.note(&mut copy, Change::Failed(caller.clone(), now));
         if let Some(notice) = copy.state.failure_counts.notice(caller, failure) {
             tracing::warn!(target: TOLD, plugin = notice.plugin, "a plugin is tripped");
@@ -310,7 +307,7 @@ impl SessionCopy {
 
     /// Forgets the failures of a plugin. Returns whether it was tripped.
     pub(super) fn reset(&self, plugin: &str) -> bool {
-        let mut copy = self.copy();
+        let mut copy = locked(&self.copy);
         let was_tripped = copy.state.failure_counts.is_tripped(plugin);
         self.note(&mut copy, Change::Reset(plugin.to_owned()));
         was_tripped
@@ -318,7 +315,7 @@ impl SessionCopy {
 
     /// Takes the notices for the user.
     pub(super) fn take_notices(&self) -> Vec<Notice> {
-        let mut copy = self.copy();
+        let mut copy = locked(&self.copy);
         let taken = copy.state.notices.clone();
         if !taken.is_empty() {
             self.note(&mut copy, Change::NoticesTaken(taken.clone()));
@@ -328,7 +325,7 @@ impl SessionCopy {
 
     /// Notes that a failure of the plugin is skipped. Returns whether it is the first.
     pub(super) fn is_skipped_first(&self, plugin: &str) -> bool {
-        let mut copy = self.copy();
+        let mut copy = locked(&self.copy);
         let is_first = !copy.state.skipped.contains(plugin);
         if is_first {
             self.note(&mut copy, Change::Skipped(plugin.to_owned()));
@@ -338,14 +335,14 @@ impl SessionCopy {
 
     /// The counter of the calls of models by a plugin.
     pub(super) fn model_calls(&self, plugin: &str) -> Arc<AtomicU32> {
-        let mut copy = self.copy();
+        let mut copy = locked(&self.copy);
         let counted = copy.state.model_calls.get(plugin).copied().unwrap_or_default();
         Arc::clone(copy.model_calls.entry(plugin.to_owned()).or_insert_with(|| Arc::new(counted.into())))
     }
 
     /// Notes the calls of models that a plugin has made since the last time.
     pub(super) fn note_model_calls(&self, plugin: &str) {
-        let mut copy = self.copy();
+        let mut copy = locked(&self.copy);
         let Some(made) = copy.model_calls.get(plugin).map(|calls| calls.load(Ordering::Relaxed)) else { return };
         let noted = copy.state.model_calls.get(plugin).copied().unwrap_or_default();
         if made > noted {
@@ -389,7 +386,7 @@ impl SessionChanges for PendingWrite {
     }
 
     fn changed(&self, row: SessionRow) -> Changed {
-        let copy = self.state.copy();
+        let copy = locked(&self.state.copy);
         let mut state = if row.version == copy.version {
             copy.state.clone()
         } else {
@@ -409,7 +406,7 @@ impl SessionChanges for PendingWrite {
 
     fn note_written(&self, changed: Changed) {
         let Changed { row, changes, .. } = changed;
-        let mut copy = self.state.copy();
+        let mut copy = locked(&self.state.copy);
         let is_only_ours = row.version == copy.version + 1 && self.with.is_empty();
         if is_only_ours {
             copy.version = row.version;

@@ -5,9 +5,10 @@ use super::{
     Backend, FirstAnswer, LateWrite, OpenQuestion, Owner, QuestionChange, SessionChanges, SessionRow, StoreError, Unit,
     owner,
 };
+use crate::locked::locked;
 use crate::state::{Lineage, Namespace, Namespaces, Scope, Source, Time};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The namespaces of all plugins, the rows of sessions that have changed, and the open questions.
 #[derive(Default)]
@@ -19,19 +20,11 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    fn namespaces(&self) -> MutexGuard<'_, HashMap<Owner, Arc<Namespace>>> {
-        self.namespaces.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn open_questions(&self) -> MutexGuard<'_, BTreeMap<String, OpenQuestion>> {
-        self.questions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn write(&self, handle: &dyn SessionChanges) {
         if !handle.is_changed() {
             return;
         }
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sessions = locked(&self.sessions);
         let before = sessions.get(handle.id()).cloned().unwrap_or_default();
         let version = before.version + 1;
         let mut changed = handle.changed(before);
@@ -51,12 +44,12 @@ impl Backend for Memory {
     }
 
     fn session(&self, id: &str) -> Result<SessionRow, StoreError> {
-        let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let sessions = locked(&self.sessions);
         Ok(sessions.get(id).cloned().unwrap_or_default())
     }
 
     fn answer(&self, id: &str, answer: &str) -> Result<Option<FirstAnswer>, StoreError> {
-        Ok(self.open_questions().get_mut(id).map(|question| {
+        Ok(locked(&self.questions).get_mut(id).map(|question| {
             let is_this = question.answer.is_none();
             let answer = question.answer.get_or_insert_with(|| answer.to_owned()).clone();
             FirstAnswer { answer, is_this }
@@ -64,17 +57,17 @@ impl Backend for Memory {
     }
 
     fn answered(&self, id: &str) -> Result<Option<Option<String>>, StoreError> {
-        Ok(self.open_questions().get(id).map(|question| question.answer.clone()))
+        Ok(locked(&self.questions).get(id).map(|question| question.answer.clone()))
     }
 
     fn questions(&self) -> Result<Vec<OpenQuestion>, StoreError> {
-        Ok(self.open_questions().values().cloned().collect())
+        Ok(locked(&self.questions).values().cloned().collect())
     }
 
     /// Applies a late write at once.
     fn push(&self, late: LateWrite) -> Result<(), StoreError> {
         if let Some(id) = late.settles {
-            self.open_questions().remove(&id);
+            locked(&self.questions).remove(&id);
         }
         if let Some(handle) = late.session {
             self.write(&*handle);
@@ -84,7 +77,7 @@ impl Backend for Memory {
 
     /// The state of a plugin as it is now.
     fn snapshot(&self, plugin: &Arc<str>, lineage: Lineage<'_>, now: Time) -> Arc<dyn Source> {
-        let namespaces = self.namespaces();
+        let namespaces = locked(&self.namespaces);
         let of = |scope| namespaces.get(&owner(plugin, lineage, scope)).cloned().unwrap_or_default();
         Arc::new(Namespaces::new(Scope::ALL.map(of), now))
     }
@@ -92,17 +85,17 @@ impl Backend for Memory {
     fn commit(&self, unit: &Unit) -> Result<(), StoreError> {
         match &unit.question {
             Some(QuestionChange::Ask(question)) => {
-                self.open_questions().insert(question.id.clone(), (**question).clone());
+                locked(&self.questions).insert(question.id.clone(), (**question).clone());
             }
             Some(QuestionChange::Settle(id) | QuestionChange::GiveUp(id)) => {
-                self.open_questions().remove(id);
+                locked(&self.questions).remove(id);
             }
             None => {}
         }
         if let Some(handle) = &unit.handle {
             self.write(&**handle);
         }
-        let mut namespaces = self.namespaces();
+        let mut namespaces = locked(&self.namespaces);
         for (plugin, writes) in &unit.writes {
             for scope in Scope::ALL {
                 if writes.of(scope).next().is_some() {

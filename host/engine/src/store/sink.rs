@@ -4,8 +4,9 @@
 use super::StoreError;
 use crate::audit::AuditSink;
 use crate::callback::{self, Waiters, Waiting};
+use crate::locked::locked;
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 /// Upper bound of the late records that a sink has missed, in bytes.
 const MAX_MISSED_BYTES: usize = 16 << 20;
@@ -69,7 +70,7 @@ impl Sink {
             false => self.give_missed(&**sink).and_then(|()| taken(&**sink, record)),
         };
         let Err(error) = given else { return Ok(()) };
-        let mut missed = self.missed();
+        let mut missed = locked(&self.missed);
         if missed.bytes > MAX_MISSED_BYTES {
             return Err(error);
         }
@@ -80,7 +81,7 @@ impl Sink {
     }
 
     fn give_missed(&self, sink: &dyn AuditSink) -> Result<(), StoreError> {
-        let mut missed = self.missed();
+        let mut missed = locked(&self.missed);
         // Another thread gives them: what comes later waits for it.
         while missed.is_giving {
             missed = self.given.wait(missed).unwrap_or_else(PoisonError::into_inner);
@@ -99,7 +100,7 @@ impl Sink {
             }
             records.pop_front();
         }
-        let mut missed = self.missed();
+        let mut missed = locked(&self.missed);
         // Meanwhile there may be further ones.
         records.append(&mut missed.records);
         missed.bytes = records.iter().map(String::len).sum();
@@ -107,17 +108,13 @@ impl Sink {
         self.given.notify_all();
         given
     }
-
-    fn missed(&self) -> MutexGuard<'_, Missed> {
-        self.missed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Sink {
     fn drop(&mut self) {
         let Some(sink) = &self.sink else { return };
         if let Err(error) = self.give_missed(&**sink) {
-            let records = self.missed().records.len();
+            let records = locked(&self.missed).records.len();
             tracing::error!(%error, records, "the audit sink lacks records");
         }
     }

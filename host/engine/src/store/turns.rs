@@ -8,6 +8,7 @@ use super::identity::{Identity, identity_of};
 use crate::callback::Waiting;
 use crate::config::Digest;
 use crate::files;
+use crate::locked::locked;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
@@ -17,7 +18,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -73,11 +74,7 @@ struct KeptTickets {
     places: Vec<Arc<Order>>,
 }
 
-impl Order {
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl Order {}
 
 /// A handle's place in the queue of a session.
 pub(crate) struct TurnQueue {
@@ -130,7 +127,7 @@ struct Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        let mut held = self.order.held();
+        let mut held = locked(&self.order.held);
         if let Some(file) = &self.file {
             let is_only_one = self.has_turn && held.tickets.len() == 1;
             if is_only_one && file.keep(&self.order, &mut held) {
@@ -188,7 +185,7 @@ impl Turns {
         let digest = Digest::of_bytes(session.as_bytes());
         let hash = digest.as_bytes().iter().take(8).fold(0, |hash, byte| hash << 8 | u64::from(*byte));
         let place = hash >> (64 - PLACE_BITS);
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = locked(&self.lines);
         let order = lines.get(&place).and_then(Weak::upgrade).unwrap_or_else(|| {
             if lines.len() >= 64 && lines.len().is_power_of_two() {
                 lines.retain(|_, order| order.strong_count() > 0);
@@ -204,7 +201,7 @@ impl Turns {
     /// From now on tickets are kept for the next event of their place. The caller sees to it that they are given back soon.
     pub(super) fn keep(&self) {
         if let Some(file) = &self.file {
-            file.kept().is_open = true;
+            locked(&file.kept).is_open = true;
         }
     }
 
@@ -212,12 +209,12 @@ impl Turns {
     pub(super) fn give_back(&self) {
         let Some(file) = &self.file else { return };
         let places = {
-            let mut kept = file.kept();
+            let mut kept = locked(&file.kept);
             kept.is_open = false;
             std::mem::take(&mut kept.places)
         };
         for place in places {
-            let mut held = place.held();
+            let mut held = locked(&place.held);
             held.is_listed = false;
             if let Some(byte) = held.kept.take() {
                 let _ = file.unlock(byte);
@@ -267,7 +264,7 @@ impl TurnQueue {
                 // See `boxed`.
                 None => Box::pin(self.arrive(file)).await?,
             },
-            None => self.take(&mut self.order.held(), 0),
+            None => self.take(&mut locked(&self.order.held), 0),
         };
         loop {
             if let Some(before) = self.begin(&ticket)? {
@@ -281,7 +278,7 @@ impl TurnQueue {
 
     /// Begins the turn of a ticket, if nobody is before it.
     fn begin(&self, ticket: &Ticket) -> Result<Option<Before>, StoreError> {
-        let mut held = self.order.held();
+        let mut held = locked(&self.order.held);
         let is_front = held.tickets.front() == Some(&ticket.byte);
         if !is_front || !(ticket.was_kept || self.others_are_behind(ticket.byte)?) {
             return Ok(None);
@@ -306,7 +303,7 @@ impl TurnQueue {
         let first = self.place << TICKET_BITS;
         // One process at a time looks for the highest ticket and takes the next.
         let _door = file.open_door(first).await?;
-        let mut held = self.order.held();
+        let mut held = locked(&self.order.held);
         // An event of this process may have left meanwhile.
         if let Some(byte) = held.kept.take() {
             file.unlock(byte)?;
@@ -329,7 +326,7 @@ impl TurnQueue {
 
     /// Takes over the ticket that is kept, unless an event of another process came after it: that one is first then.
     fn take_over(&self, file: &TicketFile) -> Result<Option<Ticket>, StoreError> {
-        let mut held = self.order.held();
+        let mut held = locked(&self.order.held);
         let Some(byte) = held.kept else { return Ok(None) };
         let end = (self.place << TICKET_BITS) + (1 << TICKET_BITS);
         let has_others = file.first_locked(byte + 1, end)?.is_some();
@@ -363,7 +360,7 @@ impl TurnQueue {
     async fn wait(&self, ticket: u64) {
         let mut left = pin!(self.order.left.notified());
         left.as_mut().enable();
-        let front = self.order.held().tickets.front().copied();
+        let front = locked(&self.order.held).tickets.front().copied();
         match front == Some(ticket) {
             // Another process is before it, and wakes nobody.
             true => tokio::time::sleep(RETRY_INTERVAL).await,
@@ -380,13 +377,9 @@ impl TicketFile {
         Ok(Door { file: self, byte })
     }
 
-    fn kept(&self) -> MutexGuard<'_, KeptTickets> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Whether a ticket of this place may be kept.
     fn keep(&self, place: &Arc<Order>, held: &mut Held) -> bool {
-        let mut kept = self.kept();
+        let mut kept = locked(&self.kept);
         if kept.is_open && !held.is_listed {
             held.is_listed = true;
             kept.places.push(Arc::clone(place));

@@ -78,7 +78,6 @@ fn each_example_prints_what_its_head_says() {
 }
 
 /// The compiled code in a directory for caches: names and inodes.
-#[cfg(unix)]
 fn compiled_code(caches: &Path) -> Vec<(std::ffi::OsString, u64)> {
     use std::os::unix::fs::MetadataExt as _;
 
@@ -89,7 +88,6 @@ fn compiled_code(caches: &Path) -> Vec<(std::ffi::OsString, u64)> {
     code
 }
 
-#[cfg(unix)]
 #[test]
 fn compiled_code_is_kept_by_default_where_nobody_else_can_write() {
     use std::os::unix::fs::PermissionsExt as _;

@@ -138,7 +138,6 @@ async fn each_event_has_an_identifier_of_its_own_also_after_one_that_was_given_u
     }
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn two_names_of_one_database_are_one_line() {
     let (directory, log, recording) = recording(vec![waits()]);

@@ -123,7 +123,6 @@ async fn a_host_that_was_drained_takes_further_events_and_its_sessions_end_once(
     assert!(!session.check_tool("ls", &json!({})).await.outcome.is_allowed());
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn a_store_that_cannot_be_one_is_refused_by_its_name_and_left_as_it_is() {
     let directory = tempfile::tempdir().unwrap();
@@ -142,7 +141,6 @@ async fn a_store_that_cannot_be_one_is_refused_by_its_name_and_left_as_it_is() {
     assert!(Host::builder(Config::empty()).store(at("new/directories/log.db")).build().await.is_ok());
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn a_plugin_that_is_a_directory_a_pipe_or_another_file_by_now_is_not_loaded() {
     let directory = tempfile::tempdir().unwrap();

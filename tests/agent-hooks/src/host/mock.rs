@@ -3,7 +3,7 @@
 use anyhow::Result;
 use async_trait::async_trait;
 use futures_util::{StreamExt as _, stream};
-use hookhost_agent::tool::{Tool, ToolContext, ToolError, ToolOutput, Toolbox};
+use hookhost_agent::tool::{Tool, ToolContext, ToolDefinition, ToolError, ToolOutput, Toolbox};
 use hookhost_models::message::{Message, StopReason, TokenUsage, ToolUse};
 use hookhost_models::{Delta, DeltaStream, Provider, ProviderError, Request};
 use serde_json::{Value, json};
@@ -90,16 +90,8 @@ pub(super) fn toolbox(tools: &Value, invocations: &Invocations) -> Result<Toolbo
 
 #[async_trait]
 impl Tool for Scripted {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn description(&self) -> &str {
-        "A tool of a conformance vector."
-    }
-
-    fn input_schema(&self) -> Value {
-        json!({ "type": "object" })
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition::new(&self.name, "A tool of a conformance vector.", json!({ "type": "object" }))
     }
 
     async fn call(&self, arguments: Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {

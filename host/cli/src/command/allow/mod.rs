@@ -6,7 +6,7 @@ mod waiting;
 
 use crate::args::AllowArgs;
 use crate::command::inspect::{self, Metadata};
-use crate::configuration::{self, SECTIONS, not_loaded};
+use crate::configuration::{self, SECTIONS};
 use crate::exit::{CliError, Exit};
 use crate::inside_agent;
 use crate::loading;
@@ -45,7 +45,7 @@ pub(crate) async fn run(args: &AllowArgs) -> Result<Exit, CliError> {
     ask(args)?;
     // An entry that fails to load would prevent all others from loading.
     loading::attempt(&entry).await?;
-    let written = command::allow(&file, &entry, &places, SECTIONS).map_err(not_loaded)?;
+    let written = command::allow(&file, &entry, &places, SECTIONS).map_err(CliError::not_loaded)?;
     let counts = settle_trust(args, &written, &places)?;
     output::print(&report(&entry, &written))?;
     if !counts {
@@ -85,11 +85,11 @@ fn present(args: &AllowArgs, file: &Path, places: &UserDirectories) -> Result<Co
         return Ok(Config::empty());
     }
     if !args.project {
-        return Config::open(file, places, SECTIONS).map_err(not_loaded);
+        return Config::open(file, places, SECTIONS).map_err(CliError::not_loaded);
     }
-    let project = ProjectFile::read(file).map_err(not_loaded)?;
+    let project = ProjectFile::read(file).map_err(CliError::not_loaded)?;
     let source = Source::new(project.path, Layer::Chosen).with_home(places.home.clone());
-    Config::parse(&project.text, &source, SECTIONS).map_err(not_loaded)
+    Config::parse(&project.text, &source, SECTIONS).map_err(CliError::not_loaded)
 }
 
 /// Returns the file to write.
@@ -110,11 +110,9 @@ fn ask(args: &AllowArgs) -> Result<(), CliError> {
     if args.yes {
         return Ok(());
     }
-    match output::confirm("Allow it?") {
-        Some(true) => Ok(()),
-        Some(false) => Err(CliError::new(Exit::Rejected, anyhow!("not allowed: nothing was written"))),
-        None => Err(CliError::usage("there is no terminal on which to ask you whether to allow this")
-            .advise(output::this_command_and("--yes"))),
+    match output::confirm("Allow it?", " whether to allow this")? {
+        true => Ok(()),
+        false => Err(CliError::new(Exit::Rejected, anyhow!("not allowed: nothing was written"))),
     }
 }
 
@@ -129,7 +127,7 @@ fn describe(entry: &Entry, inspection: &Inspection, proposed: Proposed, old: Opt
         text.push_str(&format!("  {WARNING}instead{WARNING:#} sha256 {old}\n"));
     }
     let events: Vec<_> = inspection.events.iter().map(|event| event.name()).collect();
-    let mut row = |label: &str, value: &str| text.push_str(&format!("  {DIM}{label:7}{DIM:#} {value}\n"));
+    let mut row = |label: &str, value: &str| output::row(&mut text, 7, label, value);
     row("events", &if events.is_empty() { "no event".to_owned() } else { events.join(", ") });
     row("exports", &one_line(&interfaces::grouped(&inspection.exports)));
     let imports = interfaces::grouped(&interfaces::beyond_wasi(&inspection.imports));
@@ -183,21 +181,21 @@ fn describe(entry: &Entry, inspection: &Inspection, proposed: Proposed, old: Opt
 fn settle_trust(args: &AllowArgs, edited: &Edited, places: &UserDirectories) -> Result<bool, CliError> {
     let store = TrustStore::of(places);
     // Approves exactly the text that this command wrote, without later changes.
-    let now = ProjectFile::read(&edited.file).map_err(not_loaded)?;
+    let now = ProjectFile::read(&edited.file).map_err(CliError::not_loaded)?;
     if now.digest == edited.after {
         match edited.before {
             Some(before) => {
-                store.renew(before, &now).map_err(not_loaded)?;
+                store.renew(before, &now).map_err(CliError::not_loaded)?;
             }
             // The user has just agreed to all of its content. If an approval of a deleted file exists, it covers more than this and stays
             // until it is revoked.
-            None if args.project && store.approval(&now.path).map_err(not_loaded)?.is_none() => {
-                store.approve(&now).map_err(not_loaded)?;
+            None if args.project && store.approval(&now.path).map_err(CliError::not_loaded)?.is_none() => {
+                store.approve(&now).map_err(CliError::not_loaded)?;
             }
             None => {}
         }
     }
-    Ok(!args.project || store.is_approved(&now).map_err(not_loaded)?)
+    Ok(!args.project || store.is_approved(&now).map_err(CliError::not_loaded)?)
 }
 
 fn report(entry: &Entry, edited: &Edited) -> String {

@@ -3,7 +3,7 @@
 
 use super::target;
 use crate::args::AllowArgs;
-use crate::configuration::{self, SECTIONS, not_loaded};
+use crate::configuration::{self, SECTIONS};
 use crate::exit::{CliError, Exit};
 use crate::output::{self, quoted, style::DIM};
 use hookhost::config::{Config, ConfigError, Digest};
@@ -23,8 +23,11 @@ pub(super) fn list(args: &AllowArgs) -> Result<Exit, CliError> {
     let places = configuration::places()?;
     let file = target(args, &places)?;
     let directory = file.parent().unwrap_or(Path::new("")).join(PLUGINS_DIRECTORY);
-    let present =
-        if file.exists() { Config::open(&file, &places, SECTIONS).map_err(not_loaded)? } else { Config::empty() };
+    let present = if file.exists() {
+        Config::open(&file, &places, SECTIONS).map_err(CliError::not_loaded)?
+    } else {
+        Config::empty()
+    };
     let mut text = String::new();
     for wasm in components(&directory)? {
         let digest = Digest::of_file(&wasm);
@@ -50,7 +53,7 @@ fn components(directory: &Path) -> Result<Vec<PathBuf>, CliError> {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(source) => {
-            return Err(not_loaded(ConfigError::Io { action: "read", path: directory.to_owned(), source }));
+            return Err(CliError::not_loaded(ConfigError::Io { action: "read", path: directory.to_owned(), source }));
         }
     };
     let files = entries.flatten().map(|entry| entry.path());

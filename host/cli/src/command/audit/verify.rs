@@ -6,6 +6,7 @@ use crate::exit::{CliError, Exit};
 use crate::output::{
     self, one_line, quoted,
     style::{DIM, ERROR, GOOD, NAME, WARNING},
+    truncate::counted,
 };
 use hookhost::audit::{Flaw, Report};
 use hookhost::store::Log;
@@ -31,7 +32,7 @@ fn as_text(log: &Log, report: &Report, args: &VerifyArgs) -> String {
     if report.more_flaws > 0 {
         let _ = writeln!(text, "  {ERROR}flaw{ERROR:#}      and {} more", report.more_flaws);
     }
-    let records = count(report.lines, "record", "records");
+    let records = counted(report.lines, "record");
     let _ = if report.is_sound() {
         writeln!(text, "  {GOOD}verified{GOOD:#}  {records}, each as it was written and in its place")
     } else {
@@ -48,12 +49,13 @@ fn as_text(log: &Log, report: &Report, args: &VerifyArgs) -> String {
         let _ = writeln!(text, "  head      {head}");
     }
     if let Some(seq) = report.head_at {
-        let since = count(report.lines.saturating_sub(seq), "record", "records");
+        let since = counted(report.lines.saturating_sub(seq), "record");
         let _ = writeln!(text, "  {GOOD}noted{GOOD:#}     the head that you noted is record {seq}; {since} since");
     }
     if !report.open_sessions.is_empty() {
-        let sessions = count(report.open_sessions.len() as u64, "session has", "sessions have");
-        let _ = writeln!(text, "  open      {sessions} no end: the agent still works, or was killed");
+        let have = if report.open_sessions.len() == 1 { "has" } else { "have" };
+        let sessions = counted(report.open_sessions.len(), "session");
+        let _ = writeln!(text, "  open      {sessions} {have} no end: the agent still works, or was killed");
         for (session, seq) in &report.open_sessions {
             let _ = writeln!(text, "            {DIM}{}, its last record is {seq}{DIM:#}", one_line(session));
         }
@@ -73,10 +75,6 @@ fn as_text(log: &Log, report: &Report, args: &VerifyArgs) -> String {
         );
     }
     text
-}
-
-fn count(number: u64, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 fn as_json(log: &Log, report: &Report) -> Value {

@@ -2,7 +2,7 @@
 
 use crate::configuration;
 use crate::exit::CliError;
-use crate::output::one_line;
+use crate::output::{one_line, truncate::counted};
 use hookhost::Config;
 use hookhost::config::{Digest, Entry};
 use hookhost_agents::install::check::Check;
@@ -43,8 +43,7 @@ fn of(config: &Config) -> Check {
     }
     let digest = config.digest().to_string();
     let short = digest.get(..SHOWN).unwrap_or(&digest);
-    let of = if plugins == 1 { "plugin" } else { "plugins" };
-    Check::ok("rules", format!("{plugins} {of} from {}; digest {short}", files.join(", ")))
+    Check::ok("rules", format!("{} from {}; digest {short}", counted(plugins, "plugin"), files.join(", ")))
 }
 
 /// Returns the reason why the code of an entry cannot be loaded.

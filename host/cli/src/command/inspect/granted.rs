@@ -13,7 +13,6 @@ use hookhost::command::Inspection;
 use hookhost::config::Entry;
 use hookhost::contract::EventKind;
 use serde_json::json;
-use std::fmt::Write as _;
 
 pub(super) async fn run(args: &InspectArgs, inspection: &Inspection) -> Result<Exit, CliError> {
     let config = configuration::read(args.config.as_deref(), &configuration::cwd()?)?;
@@ -75,11 +74,7 @@ impl Given<'_> {
         let entry = self.entry;
         let origin = self.origin();
         let mut text = format!("{NAME}{}{NAME:#} {DIM}at {}{DIM:#}\n", entry.name, one_line(&origin));
-        let mut row = |label: &str, value: &str| {
-            if !value.is_empty() {
-                let _ = writeln!(text, "  {DIM}{label:9}{DIM:#} {value}");
-            }
-        };
+        let mut row = |label: &str, value: &str| output::row(&mut text, 9, label, value);
         row("file", &one_line(&entry.code.to_string()));
         let loads = if let Some(problem) = &self.inspection.problem {
             format!("{ERROR}no{ERROR:#}: it {}", one_line(problem))

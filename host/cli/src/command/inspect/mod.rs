@@ -5,7 +5,7 @@ use crate::configuration::{self, allow_command};
 use crate::exit::{CliError, Exit};
 use crate::output::{
     self, entry, interfaces, one_line,
-    style::{DIM, ERROR, GOOD, NAME, WARNING},
+    style::{ERROR, GOOD, NAME, WARNING},
 };
 use anyhow::anyhow;
 pub(super) use component_metadata::Metadata;
@@ -13,7 +13,6 @@ use hookhost::Config;
 use hookhost::command::{Inspection, inspect};
 use serde::Serialize;
 use serde_json::json;
-use std::fmt::Write as _;
 use std::path::Path;
 
 mod component_metadata;
@@ -90,11 +89,7 @@ fn allowed(args: &InspectArgs, inspection: &Inspection) -> Allowed {
 
 fn as_text(args: &InspectArgs, inspection: &Inspection, metadata: &Metadata, allowed: &Allowed) -> String {
     let mut text = format!("{NAME}{}{NAME:#}\n", one_line(&args.wasm.to_string_lossy()));
-    let mut row = |label: &str, value: &str| {
-        if !value.is_empty() {
-            let _ = writeln!(text, "  {DIM}{label:9}{DIM:#} {value}");
-        }
-    };
+    let mut row = |label: &str, value: &str| output::row(&mut text, 9, label, value);
     if let Some(problem) = &inspection.problem {
         row("problem", &format!("{ERROR}cannot be loaded{ERROR:#}: it {}", one_line(problem)));
     }

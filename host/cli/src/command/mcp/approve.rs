@@ -40,18 +40,9 @@ pub(crate) fn approve(args: &ApproveToolsArgs) -> Result<Exit, CliError> {
     for (tool, held) in &chosen {
         output::note(&described(tool, held, lock.definition(&args.server, tool)));
     }
-    if !args.yes {
-        match output::confirm("Approve?") {
-            Some(true) => {}
-            Some(false) => {
-                output::note("Nothing was approved.\n");
-                return Ok(Exit::Rejected);
-            }
-            None => {
-                return Err(CliError::usage("there is no terminal on which to ask you")
-                    .advise(output::this_command_and("--yes")));
-            }
-        }
+    if !args.yes && !output::confirm("Approve?", "")? {
+        output::note("Nothing was approved.\n");
+        return Ok(Exit::Rejected);
     }
     let _changing = directory.changing().map_err(CliError::not_loaded)?;
     // A proxy may have changed both files meanwhile. Exactly the shown definitions are approved.

@@ -8,7 +8,7 @@ use crate::command::{hooks, session, tools};
 use crate::exit::CliError;
 use crate::output::{
     self, one_line, printable,
-    style::{DIM, ERROR, NAME},
+    style::{ERROR, NAME},
 };
 use clap::ValueEnum as _;
 use std::fmt::Write as _;
@@ -76,9 +76,7 @@ impl Repl<'_> {
             };
         };
         let mut text = format!("{NAME}{}{NAME:#}\n", dialogue.session());
-        let mut row = |name: &str, value: &str| {
-            let _ = writeln!(text, "  {DIM}{name:<10}{DIM:#}{}", one_line(value));
-        };
+        let mut row = |label: &str, value: &str| output::row(&mut text, 9, label, &one_line(value));
         row("model", &self.model_in_words());
         row("workspace", &self.workspace.to_string_lossy());
         if let Some(file) = dialogue.transcript() {

@@ -3,7 +3,6 @@
 mod commands;
 mod completer;
 mod editor;
-mod signals;
 mod slash;
 
 use crate::args::{AgentOptions, ReplArgs};
@@ -14,7 +13,7 @@ use crate::command::run::watch::{self, ConfigWatcher};
 use crate::command::{self, is_on_a_terminal, session};
 use crate::configuration;
 use crate::exit::{CliError, Exit};
-use crate::interrupt;
+use crate::interrupt::{self, Received, Signals};
 use crate::loading;
 use crate::output::{
     self, keyboard, one_line, screen,
@@ -28,7 +27,6 @@ use hookhost_agent::agent::{Agent, Dialogue, RunOutcome, Status};
 use hookhost_agent::config::{AgentSection, Overrides, ProviderChoice};
 use hookhost_agent::tool::Toolbox;
 use hookhost_models::message::TokenUsage;
-use signals::{Received, Signals};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;

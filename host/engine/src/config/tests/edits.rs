@@ -116,8 +116,6 @@ fn an_entry_that_breaks_a_rule_is_not_written() {
     }
     assert!(!world.project.join("hookhost.toml").exists());
 }
-
-#[cfg(unix)]
 #[test]
 fn a_linked_file_is_written_where_it_really_is_and_keeps_its_permissions() {
     use std::os::unix::fs::PermissionsExt;

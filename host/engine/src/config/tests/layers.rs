@@ -87,8 +87,6 @@ fn a_project_cannot_reuse_a_name_or_a_file_of_the_users() {
         );
     }
 }
-
-#[cfg(unix)]
 #[test]
 fn two_names_for_one_file_are_found_through_symbolic_links() {
     let world = World::new();

@@ -157,8 +157,6 @@ fn an_edit_at_the_users_command_renews_an_approval_and_never_makes_one() {
     fs::remove_file(&file).unwrap();
     assert_eq!(world.names(), ["b"], "the new content is kept as the old was");
 }
-
-#[cfg(unix)]
 #[test]
 fn a_project_reached_through_a_symbolic_link_is_the_same_project() {
     let world = World::new();
@@ -171,8 +169,6 @@ fn a_project_reached_through_a_symbolic_link_is_the_same_project() {
         assert_eq!(found.config.entries()[0].code.path().unwrap(), world.project.join("a.wasm"));
     }
 }
-
-#[cfg(unix)]
 #[test]
 fn a_link_to_an_approved_file_counts_for_nothing_where_it_lies() {
     let world = World::new();
@@ -200,8 +196,6 @@ fn a_link_to_an_approved_file_counts_for_nothing_where_it_lies() {
     assert_eq!(found.inert[0].why, Inert::NeverApproved);
     assert!(found.config.entries().is_empty());
 }
-
-#[cfg(unix)]
 #[test]
 fn an_approved_file_that_becomes_a_link_leaves_what_was_approved() {
     let world = World::new();
@@ -214,8 +208,6 @@ fn an_approved_file_that_becomes_a_link_leaves_what_was_approved() {
     assert_eq!(world.names(), ["a"]);
     assert_eq!(world.discover().unwrap().changes[0].found, Found::Unreadable("it is a symbolic link".to_owned()));
 }
-
-#[cfg(unix)]
 #[test]
 fn the_users_own_file_may_be_a_link_and_needs_no_approval_beside_it_or_where_it_leads() {
     let world = World::new();
@@ -227,8 +219,6 @@ fn the_users_own_file_may_be_a_link_and_needs_no_approval_beside_it_or_where_it_
         assert!(found.inert.is_empty(), "{:?}", found.inert);
     }
 }
-
-#[cfg(unix)]
 #[test]
 fn a_directory_that_a_project_grants_does_not_lead_out_of_it_by_a_link() {
     let world = World::new();
@@ -252,8 +242,6 @@ fn a_directory_that_a_project_grants_does_not_lead_out_of_it_by_a_link() {
     world.approve(&world.write_project("", &text));
     assert_eq!(world.names(), ["a"]);
 }
-
-#[cfg(unix)]
 #[test]
 fn a_file_that_others_can_write_is_not_the_users_word() {
     use std::os::unix::fs::PermissionsExt;
@@ -289,8 +277,6 @@ fn a_file_that_others_can_write_is_not_the_users_word() {
     mode(&project, 0o666);
     assert_eq!(world.names(), ["a", "b"]);
 }
-
-#[cfg(unix)]
 #[test]
 fn what_cannot_be_read_is_announced_and_waited_for_by_nobody() {
     let world = World::new();
@@ -306,8 +292,6 @@ fn what_cannot_be_read_is_announced_and_waited_for_by_nobody() {
         .unwrap();
     assert!(why().to_string().ends_with("is not used: it is not a regular file"), "{}", why());
 }
-
-#[cfg(unix)]
 #[test]
 fn the_store_is_the_users_alone_whatever_its_directory_was_before() {
     use std::os::unix::fs::PermissionsExt;
@@ -319,8 +303,6 @@ fn the_store_is_the_users_alone_whatever_its_directory_was_before() {
     assert_eq!(mode(&world.places.state), 0o700);
     assert_eq!(mode(&world.places.state.join("trust.json")), 0o600);
 }
-
-#[cfg(unix)]
 #[test]
 fn a_store_that_others_can_write_proves_nothing() {
     use std::os::unix::fs::PermissionsExt;

@@ -5,10 +5,11 @@
 //! that a machine that is busy with other things refuses no plugin; there is a wide bound on wall
 //! time as well.
 
+use crate::locked::locked;
 use crate::plugin::ContractError;
 use crate::plugin::contract_check::compile;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use wasmtime::Engine;
@@ -95,13 +96,13 @@ struct Clocks(Mutex<Vec<Clock>>);
 impl Clocks {
     /// Adds the clock of the thread that calls it, where other threads can read that.
     fn add_mine(&self) {
-        let mut clocks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clocks = locked(&self.0);
         clocks.extend(Clock::mine());
     }
 
     /// The time that all of them have used. A thread that has ended does not count any more.
     fn total(&self) -> Duration {
-        let clocks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let clocks = locked(&self.0);
         clocks.iter().map(Clock::now).sum()
     }
 }

@@ -2,13 +2,14 @@
 
 use super::{Ended, Running};
 use crate::contract::Failure;
+use crate::locked::locked;
 use crate::sandbox::capability::generated::hookhost::hooks as wit;
 use crate::sandbox::guest::Guest;
 use crate::sandbox::trap::Limit;
 use hookhost_guest::native::Capabilities;
 use hookhost_guest::{effects, log, model, state, transcript};
 use std::panic::resume_unwind;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use wit::effects::Host as _;
 use wit::event::Host as _;
 use wit::log::Host as _;
@@ -28,7 +29,7 @@ impl OfTheHost {
     /// Uses the guest's data. Where the use fails as a trap of a guest would, or nobody waits for the call any more, the rule
     /// unwinds.
     fn with<T>(&self, use_it: impl FnOnce(&mut Guest) -> wasmtime::Result<T>) -> T {
-        let used = match &mut *self.running.guest() {
+        let used = match &mut *locked(&self.running.guest) {
             Some(guest) if !self.running.is_given_up() => Some(use_it(guest)),
             _ => None,
         };
@@ -39,7 +40,7 @@ impl OfTheHost {
                     Some(limit) => limit.0.clone(),
                     None => Failure::invalid(format!("gave the host something invalid: {}", error.root_cause())),
                 };
-                self.running.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
+                locked(&self.running.failed).get_or_insert(failure);
                 resume_unwind(Box::new(Ended));
             }
             None => resume_unwind(Box::new(Ended)),

@@ -13,13 +13,14 @@ use super::fresh_instance::{CallLimits, CallOutcome, deadline_passed, overloaded
 use super::guest::{CallReport, Guest, GuestSetup};
 use crate::callback;
 use crate::contract::{Failure, FailureKind};
+use crate::locked::locked;
 use crate::native::{Configuration, Configure};
 use starved::Start;
 use std::any::Any;
 use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use threads::Threads;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
@@ -169,12 +170,8 @@ impl Running {
         self.state.load(Ordering::Acquire) == GIVEN_UP
     }
 
-    fn guest(&self) -> MutexGuard<'_, Option<Guest>> {
-        self.guest.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn fault(&self) -> Option<Failure> {
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner).take()
+        locked(&self.failed).take()
     }
 }
 

@@ -2,8 +2,9 @@
 //!
 //! Not those of the runtime, which would wait for a job that never ends when it is shut down.
 
+use crate::locked::locked;
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::Builder;
 use std::time::Duration;
 
@@ -31,13 +32,9 @@ struct Queue {
 }
 
 impl Shared {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The next job; none where the thread is to end.
     fn next(&self) -> Option<Job> {
-        let mut queue = self.queue();
+        let mut queue = locked(&self.queue);
         if let Some(job) = queue.jobs.pop_front() {
             return Some(job);
         }
@@ -53,7 +50,7 @@ impl Shared {
 impl Threads {
     /// Runs a job. It is dropped where the machine gives no thread.
     pub(super) fn start(&self, job: Job) {
-        let mut queue = self.0.queue();
+        let mut queue = locked(&self.0.queue);
         queue.jobs.push_back(job);
         if queue.idle >= queue.jobs.len() {
             self.0.changed.notify_one();
@@ -68,14 +65,14 @@ impl Threads {
         };
         if let Err(error) = Builder::new().name("hookhost-native".into()).spawn(work) {
             tracing::warn!(%error, "a native rule has no thread");
-            drop(self.0.queue().jobs.pop_back());
+            drop(locked(&self.0.queue).jobs.pop_back());
         }
     }
 }
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        self.0.queue().is_closed = true;
+        locked(&self.0.queue).is_closed = true;
         self.0.changed.notify_all();
     }
 }

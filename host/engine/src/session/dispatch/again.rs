@@ -5,6 +5,7 @@ use crate::audit::{ApprovalRecord, AskedAgain, EventRecord};
 use crate::compose::{self, Step};
 use crate::contract::Question;
 use crate::event::GateEvent;
+use crate::locked::locked;
 
 /// The yeses of a person about one event. Values and responses are compared as the JSON that was shown.
 pub(super) type Consent = compose::Consent<String, String, Question>;
@@ -32,7 +33,7 @@ impl Dispatch<'_> {
                 questions.retain(|question| kept_for(question).is_none());
                 kept
             }
-            (None, Some([call])) => self.session.kept_answers().answer(self.rules, call, questions),
+            (None, Some([call])) => locked(&self.session.kept_answers).answer(self.rules, call, questions),
             (None, _) => Vec::new(),
         };
     }

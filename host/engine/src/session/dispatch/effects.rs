@@ -5,6 +5,7 @@ use super::records::{Durability, RecordEffects};
 use crate::approval::ApprovalRequest;
 use crate::audit::{CallRecord, Header, Observed, raw};
 use crate::contract::{Cause, EventKind, Rejection};
+use crate::locked::locked;
 use crate::sandbox::capability::{Effects, Level, LogLine, Reminder};
 use crate::session::not_asked::NotAsked;
 use crate::session::notice::{Notice, NoticeKind};
@@ -134,11 +135,11 @@ impl Dispatch<'_> {
     fn trace_log(&self) {
         for call in &self.record.calls {
             let plugin = &call.plugin;
-            let warned = self.session.warned().get(plugin).copied().unwrap_or_default();
+            let warned = locked(&self.session.warned).get(plugin).copied().unwrap_or_default();
             for passed_on in passed_on(call, warned) {
                 match passed_on {
                     PassedOn::Warning(message) => {
-                        *self.session.warned().entry(plugin.clone()).or_default() += 1;
+                        *locked(&self.session.warned).entry(plugin.clone()).or_default() += 1;
                         tracing::warn!(plugin, "a plugin that observes `audit-record` logged: {message}");
                     }
                     PassedOn::Traced(level, message) => tracing::debug!(plugin, ?level, "{message}"),

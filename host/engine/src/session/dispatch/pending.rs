@@ -7,6 +7,7 @@ use crate::approval::{self, Approval, ApprovalRequest, Approver};
 use crate::audit::{ApprovalRecord, AskedAgain, CallRecord, EventRecord, Header, StateUse, raw};
 use crate::contract::{self, AnswerKind, Answered, Cause, Decision, FailureKind, Never, OutcomeKind, Rejection};
 use crate::event::{GateEvent, Kind};
+use crate::locked::locked;
 use crate::plugin::Plugin;
 use crate::sandbox::capability::EventFacts;
 use crate::session::inner::SessionInner;
@@ -270,14 +271,11 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
     /// Records the yes with the effects of the calls; only then it counts.
     async fn settle(mut self, answered: Answered, keeps: bool) -> OpenOutcome<E::Payload, E::Response> {
         let accepted = if self.response.is_some() { OutcomeKind::Responded } else { OutcomeKind::Allowed };
-        let mut held = std::mem::take(&mut self.held);
-        let writes = std::mem::take(&mut held.writes);
-        let with = RecordEffects { writes, reminders: held.reminders(true), question: self.settled() };
         let answer = self.answer(answered.clone(), accepted, true);
-        if let Err(error) = self.session.record(&self.rules, &self.info, &answer, with, Durability::Now).await {
+        let held = std::mem::take(&mut self.held);
+        if let Err(error) = self.record_answer(&answer, held, Durability::Now).await {
             return self.not_recorded(answered, &error);
         }
-        self.is_recorded = true;
         if keeps {
             self.keep_yes();
         }
@@ -297,12 +295,9 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         }
         let session = Arc::clone(&self.session);
         let _turn = session.turn().await?;
-        let mut held = std::mem::take(&mut self.held);
-        let writes = std::mem::take(&mut held.writes);
-        let with = RecordEffects { writes, reminders: held.reminders(true), question: self.settled() };
         let answer = self.answer(answered, OutcomeKind::Escalated, true);
-        session.record(&self.rules, &self.info, &answer, with, Durability::Now).await?;
-        self.is_recorded = true;
+        let held = std::mem::take(&mut self.held);
+        self.record_answer(&answer, held, Durability::Now).await?;
         Ok(answer)
     }
 
@@ -315,15 +310,10 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         let rejection = Rejection::host(self.record.by.clone(), Cause::NotApproved, reason);
         // Writes that depend on an older state would undo later ones.
         let effects_hold = self.state_is_as_it_was();
-        let mut held = if effects_hold { std::mem::take(&mut self.held) } else { HeldEffects::default() };
-        let writes = std::mem::take(&mut held.writes);
-        let with = RecordEffects { writes, reminders: held.reminders(false), question: self.settled() };
+        let held = if effects_hold { std::mem::take(&mut self.held) } else { HeldEffects::default() };
         let answer = self.answer(answered.clone(), OutcomeKind::Rejected, effects_hold);
-        let answer = match self.session.record(&self.rules, &self.info, &answer, with, Durability::Now).await {
-            Ok(()) => {
-                self.is_recorded = true;
-                answer
-            }
+        let answer = match self.record_answer(&answer, held, Durability::Now).await {
+            Ok(()) => answer,
             // Dropping the question writes it later.
             Err(_) => self.answer(answered, OutcomeKind::Rejected, false),
         };
@@ -332,12 +322,10 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
 
     /// Records a yes that does not count.
     async fn void(mut self, answered: Answered, cause: Cause, why: String) -> OpenOutcome<E::Payload, E::Response> {
-        let with = RecordEffects { question: self.settled(), ..RecordEffects::default() };
         let answer = self.answer(answered.clone(), OutcomeKind::Rejected, false);
-        if let Err(error) = self.session.record(&self.rules, &self.info, &answer, with, Durability::Now).await {
+        if let Err(error) = self.record_answer(&answer, HeldEffects::default(), Durability::Now).await {
             return self.not_recorded(answered, &error);
         }
-        self.is_recorded = true;
         let rejection = Rejection::host(Vec::new(), cause, why);
         self.finish(Decision::Rejected(rejection), answer)
     }
@@ -357,11 +345,9 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         rules: &Arc<ActiveConfig>,
     ) -> OpenOutcome<E::Payload, E::Response> {
         let yes = self.answer(answered.clone(), OutcomeKind::Escalated, false);
-        let with = RecordEffects { question: self.settled(), ..RecordEffects::default() };
-        if let Err(error) = self.session.record(&self.rules, &self.info, &yes, with, Durability::Soon).await {
+        if let Err(error) = self.record_answer(&yes, HeldEffects::default(), Durability::Soon).await {
             return self.not_recorded(answered, &error);
         }
-        self.is_recorded = true;
         if keeps {
             self.keep_yes();
         }
@@ -378,9 +364,8 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
             None => (self.record.id.clone(), 1),
         };
         again.follow(AskedAgain { of, round, answered: Vec::new() }, std::mem::take(&mut self.held));
-        let blank = Box::new(EventRecord::new(self.record.event, RawValue::NULL.to_owned()));
         let mut earlier = std::mem::take(&mut self.earlier);
-        earlier.push((*std::mem::replace(&mut self.record, blank), yes));
+        earlier.push((*self.take_record(), yes));
         again.come_after(earlier);
         let are_same_rules = Arc::ptr_eq(rules, &self.rules);
         let begun = again.gate_with::<E>(self.value.clone(), consent).await;
@@ -400,8 +385,25 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         begun
     }
 
-    fn settled(&self) -> Option<QuestionChange> {
-        Some(QuestionChange::Settle(self.request.id.clone()))
+    /// Records an answer, the effects that hold with it, and that the question is settled.
+    async fn record_answer(
+        &mut self,
+        answer: &ApprovalRecord,
+        mut held: HeldEffects,
+        durability: Durability,
+    ) -> Result<(), StoreError> {
+        let writes = std::mem::take(&mut held.writes);
+        let reminders = held.reminders(!answer.outcome.is_no());
+        let question = Some(QuestionChange::Settle(self.request.id.clone()));
+        let with = RecordEffects { writes, reminders, question };
+        self.session.record(&self.rules, &self.info, answer, with, durability).await?;
+        self.is_recorded = true;
+        Ok(())
+    }
+
+    fn take_record(&mut self) -> Box<EventRecord> {
+        let blank = Box::new(EventRecord::new(self.record.event, RawValue::NULL.to_owned()));
+        std::mem::replace(&mut self.record, blank)
     }
 
     fn finish(
@@ -409,16 +411,15 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         outcome: OpenDecision<E::Payload, E::Response>,
         answer: ApprovalRecord,
     ) -> OpenOutcome<E::Payload, E::Response> {
-        let blank = Box::new(EventRecord::new(self.record.event, RawValue::NULL.to_owned()));
-        let record = std::mem::replace(&mut self.record, blank);
-        RecordedOutcome { outcome, record, answer: Some(Box::new(answer)), earlier: std::mem::take(&mut self.earlier) }
+        let (record, earlier) = (self.take_record(), std::mem::take(&mut self.earlier));
+        RecordedOutcome { outcome, record, answer: Some(Box::new(answer)), earlier }
     }
 
     /// Keeps a yes for the rest of the session, once it is recorded.
     fn keep_yes(&self) {
         if let Some([call]) = E::calls(&self.value) {
             let (questions, id) = (&self.request.questions, &self.request.id);
-            self.session.kept_answers().keep(&self.rules, call, questions, id);
+            locked(&self.session.kept_answers).keep(&self.rules, call, questions, id);
         }
     }
 

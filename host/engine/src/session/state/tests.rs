@@ -140,7 +140,7 @@ fn what_waits_for_a_database_that_cannot_be_written_is_bounded_and_numbers_stay_
         state.change(Change::ModelCalls("p".into(), 1));
         // A transaction that is rolled back.
         let _ = state.pending_write(Vec::new()).changed(row.0.clone());
-        assert!(state.copy().unwritten.iter().count() <= unwritten::MAX_UNWRITTEN);
+        assert!(locked(&state.copy).unwritten.iter().count() <= unwritten::MAX_UNWRITTEN);
     }
     // Its own copy misses nothing.
     assert_eq!(state.with(|state| state.model_calls["p"]), 20_000);
@@ -151,7 +151,7 @@ fn what_waits_for_a_database_that_cannot_be_written_is_bounded_and_numbers_stay_
     // One that was made while the row was written waits for the next.
     state.change(Change::Remind(20_000, reminder("later")));
     written.note_written(changed);
-    assert_eq!(state.copy().unwritten.iter().count(), 1);
+    assert_eq!(locked(&state.copy).unwritten.iter().count(), 1);
     row.write(&state, Vec::new());
     assert_eq!(bodies(&row.state()).last().map(String::as_str), Some("later"));
     let other = SessionCopy::new("s".into());

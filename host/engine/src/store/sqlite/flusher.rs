@@ -1,6 +1,7 @@
 //! The flusher: a thread that writes queued records and runs checkpoints, which copy the WAL into the database.
 
 use super::{DiskStore, FLUSH_DELAY, database};
+use crate::locked::locked;
 use crate::store::{LOCK_TIMEOUT, StoreError, Unit};
 use rusqlite::Connection;
 use std::sync::{Arc, PoisonError};
@@ -36,7 +37,7 @@ impl Flusher {
 
 impl Drop for Flusher {
     fn drop(&mut self) {
-        self.shared.queue().closed = true;
+        locked(&self.shared.queue).closed = true;
         self.shared.wake.notify_one();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -74,17 +75,17 @@ fn run(shared: &DiskStore) {
             sleep_unless_closed(shared, RETRY_DELAY);
         }
         if checkpoint {
-            shared.queue().is_flusher_busy = true;
+            locked(&shared.queue).is_flusher_busy = true;
             shared.give_back_tickets();
             checkpoint_if_large(shared, &mut connection, CHECKPOINT_ABOVE);
-            shared.queue().is_flusher_busy = false;
+            locked(&shared.queue).is_flusher_busy = false;
         }
     }
 }
 
 /// Waits for something to do. Returns whether the store is closed, and whether to check the WAL's size.
 fn wait(shared: &DiskStore) -> (bool, bool) {
-    let mut queue = shared.queue();
+    let mut queue = locked(&shared.queue);
     while queue.waiting.is_empty() && !queue.closed && !queue.checkpoint && !queue.keeps_tickets {
         queue = shared.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
     }
@@ -93,7 +94,7 @@ fn wait(shared: &DiskStore) -> (bool, bool) {
 
 /// Sleeps for `time`, or until the store is closed.
 fn sleep_unless_closed(shared: &DiskStore, time: Duration) {
-    let rested = shared.wake.wait_timeout_while(shared.queue(), time, |queue| !queue.closed);
+    let rested = shared.wake.wait_timeout_while(locked(&shared.queue), time, |queue| !queue.closed);
     drop(rested);
 }
 
@@ -131,7 +132,7 @@ fn checkpoint(shared: &DiskStore, connection: &mut Option<Connection>) -> Result
     };
     let done = run(Duration::ZERO, "PRAGMA wal_checkpoint(PASSIVE)").and_then(|_| {
         // Otherwise this process's own writer would win the lock each time.
-        let _paused = shared.inner();
+        let _paused = locked(&shared.inner);
         run(READER_TIMEOUT, "PRAGMA wal_checkpoint(TRUNCATE)")
     });
     done.map_err(|error| StoreError::of(&error, path))

@@ -23,6 +23,7 @@ use super::{
     Backend, FirstAnswer, KeptOutcome, LateWrite, OpenQuestion, QuestionChange, SessionChanges, SessionRow, StoreError,
     Unit,
 };
+use crate::locked::locked;
 use crate::state::{Lineage, Source, Time};
 use database::WritableDatabase;
 use flusher::Flusher;
@@ -30,7 +31,7 @@ use journal::{Directory, Journal};
 use rusqlite::Connection;
 use snapshots::{Readers, Reading};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 use waiting::Waiting;
 use watch::Files;
@@ -147,14 +148,6 @@ impl DiskStore {
         })
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Reads over a free connection.
     fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         self.readers.read(read)
@@ -173,7 +166,7 @@ impl DiskStore {
 
     /// Queues something for the flusher.
     fn push(&self, late: LateWrite) -> Result<(), StoreError> {
-        let mut queue = self.queue();
+        let mut queue = locked(&self.queue);
         if queue.bytes > MAX_QUEUED_BYTES {
             let full = || StoreError::Io { path: self.path.clone(), problem: "too slow".into() };
             return Err(queue.problem.clone().unwrap_or_else(full));
@@ -199,13 +192,13 @@ impl DiskStore {
 
     /// Answers a question, unless it has an answer.
     fn answer(&self, id: &str, answer: &str) -> Result<Option<FirstAnswer>, StoreError> {
-        let mut inner = self.inner();
+        let mut inner = locked(&self.inner);
         inner.transaction(&self.path, |connection| questions::answer(connection, id, answer))
     }
 
     /// Writes a unit that is nothing but records into the journal. Returns whether that is done: otherwise the database takes it.
     fn write_journal(&self, unit: &Unit) -> Result<bool, StoreError> {
-        let mut queue = self.queue();
+        let mut queue = locked(&self.queue);
         let was_empty = queue.waiting.is_empty();
         let is_done = queue.takes_records_alone() && queue.write_journal(&unit.records)?;
         if is_done {
@@ -229,21 +222,21 @@ impl DiskStore {
 
     /// Gives back the tickets that are kept.
     fn give_back_tickets(&self) {
-        self.queue().keeps_tickets = false;
+        locked(&self.queue).keeps_tickets = false;
         self.turns.give_back();
     }
 
     /// Takes in the journals of other stores.
     fn take_in(&self) -> Result<(), StoreError> {
-        let mut inner = self.inner();
-        inner.take_in(&self.path, &self.directory, |id| self.queue().journal.is_own(id))
+        let mut inner = locked(&self.inner);
+        inner.take_in(&self.path, &self.directory, |id| locked(&self.queue).journal.is_own(id))
     }
 
     /// Writes what is in the queue, and then `unit`, in one transaction. If that fails, the queue is unchanged.
     fn attempt(&self, unit: &Unit) -> Result<(), StoreError> {
-        let mut inner = self.inner();
+        let mut inner = locked(&self.inner);
         let waiting = {
-            let mut queue = self.queue();
+            let mut queue = locked(&self.queue);
             // Then events need not wait for the transaction.
             let has_late = queue.waiting.has_late();
             if unit.is_empty() && has_late && queue.journal.is_open() && queue.takes_records_alone() {
@@ -264,7 +257,7 @@ impl DiskStore {
             }
             Err(error) => (Some(error.clone()), waiting),
         };
-        let mut queue = self.queue();
+        let mut queue = locked(&self.queue);
         queue.is_exposed = false;
         match &problem {
             None => queue.spare = left,
@@ -315,9 +308,9 @@ impl Inner {
             for handle in handles {
                 sessions.push((Arc::clone(handle), sessions::write(connection, &**handle)?));
             }
-            Ok((namespaces::write(connection, &readers.counts(), unit)?, sessions))
+            Ok((namespaces::write(connection, &locked(&readers.counts), unit)?, sessions))
         })?;
-        readers.counts().hold(counted);
+        locked(&readers.counts).hold(counted);
         for (handle, changed) in sessions {
             handle.note_written(changed);
         }
@@ -450,7 +443,7 @@ impl Backend for Database {
     }
 
     fn forget(&self, lineage: Lineage<'_>) {
-        self.shared.readers.counts().forget(lineage);
+        locked(&self.shared.readers.counts).forget(lineage);
     }
 }
 

@@ -7,12 +7,13 @@
 use super::database::{self, Reader};
 use super::namespaces::{self, Counts};
 use super::run;
+use crate::locked::locked;
 use crate::state::{Found, Lineage, Namespace, Namespaces, Scope, Source, Time, Usages};
 use crate::store::identity::Identity;
 use crate::store::{Owner, StoreError, owner};
 use rusqlite::{Connection, ErrorCode};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Connections that are open for reading at once; each costs file descriptors. More are opened only if all of them are in
 /// use at the same moment.
@@ -63,17 +64,9 @@ impl Readers {
         Arc::new(Self { path, file, pool: Mutex::default(), counts: Mutex::default() })
     }
 
-    fn pool(&self) -> MutexGuard<'_, Pool> {
-        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn counts(&self) -> MutexGuard<'_, Counts> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Whether a connection for reading is open.
     pub(super) fn is_one_open(&self) -> bool {
-        self.pool().open > 0
+        locked(&self.pool).open > 0
     }
 
     /// A snapshot of a plugin's state, taken at its first use.
@@ -94,7 +87,7 @@ impl Readers {
     /// Takes a free connection: from the pool, from a snapshot that moves into memory, or a new one.
     fn take(&self) -> Result<Reader, StoreError> {
         let snapshots = {
-            let mut pool = self.pool();
+            let mut pool = locked(&self.pool);
             if let Some(free) = pool.free.pop() {
                 return Ok(free);
             }
@@ -109,14 +102,14 @@ impl Readers {
             Some(connection) => Ok(connection),
             None => {
                 let connection = database::reader(&self.path, self.file)?;
-                self.pool().open += 1;
+                locked(&self.pool).open += 1;
                 Ok(connection)
             }
         }
     }
 
     fn give_back(&self, connection: Reader) {
-        let mut pool = self.pool();
+        let mut pool = locked(&self.pool);
         if pool.free.len() < MAX_READERS {
             pool.free.push(connection);
         } else {
@@ -125,7 +118,7 @@ impl Readers {
     }
 
     fn note(&self, snapshot: &Arc<Snapshot>) {
-        let mut pool = self.pool();
+        let mut pool = locked(&self.pool);
         if pool.snapshots.len() >= 2 * MAX_READERS {
             pool.snapshots.retain(|snapshot| snapshot.strong_count() > 0);
         }
@@ -134,10 +127,10 @@ impl Readers {
 
     /// Moves every snapshot into memory and ends its read transaction. Returns whether there was one.
     pub(super) fn end_transactions(&self) -> bool {
-        let snapshots = std::mem::take(&mut self.pool().snapshots);
+        let snapshots = std::mem::take(&mut locked(&self.pool).snapshots);
         let mut has_ended_one = false;
         for snapshot in snapshots.iter().filter_map(Weak::upgrade) {
-            let connection = snapshot.give_up(&mut snapshot.moment());
+            let connection = snapshot.give_up(&mut locked(&snapshot.moment));
             if let Some(connection) = connection {
                 self.give_back(connection);
                 has_ended_one = true;
@@ -148,10 +141,6 @@ impl Readers {
 }
 
 impl Snapshot {
-    fn moment(&self) -> MutexGuard<'_, Moment> {
-        self.moment.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn error(&self, error: &rusqlite::Error) -> String {
         // By the bound on steps: nothing else interrupts.
         if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) {
@@ -205,12 +194,12 @@ impl Snapshot {
         let mut usage = Usages::default();
         for ((usage, owner), namespace) in usage.iter_mut().zip(&self.owners).zip(namespaces) {
             let Some((id, version)) = namespace else { continue };
-            let known = self.readers.counts().get(owner, version, self.now);
+            let known = locked(&self.readers.counts).get(owner, version, self.now);
             *usage = match known {
                 Some(usage) => usage,
                 None => {
                     let counted = namespaces::count(connection, id, version, self.now)?;
-                    self.readers.counts().put(owner.clone(), counted);
+                    locked(&self.readers.counts).put(owner.clone(), counted);
                     counted.usage
                 }
             };
@@ -230,7 +219,7 @@ impl Reading {
         loaded: impl FnOnce(&Namespaces) -> Result<T, String>,
     ) -> Result<T, String> {
         let Self(snapshot) = self;
-        let mut moment = snapshot.moment();
+        let mut moment = locked(&snapshot.moment);
         if let Moment::Unread = *moment {
             *moment = snapshot.begin();
             snapshot.readers.note(snapshot);

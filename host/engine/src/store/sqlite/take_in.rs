@@ -49,12 +49,7 @@ impl Inner {
     /// Takes in one journal. Returns whether it was removed, since its store is gone.
     fn take_in_one(&mut self, path: &Path, directory: &Directory, id: &str) -> Result<bool, StoreError> {
         let journal = directory.file(id);
-        let file = match files::open(&journal, Guard::OnlyMineToWrite, Links::Refused) {
-            Ok(file) => file,
-            // Its store has removed it: the database has all of it.
-            Err(error) if error.is_missing() => return Ok(false),
-            Err(error) => return Err(StoreError::file(error, &journal)),
-        };
+        let Some(file) = open(&journal)? else { return Ok(false) };
         // Locked before it is read: its store writes nothing more then.
         let is_left = file.try_lock().is_ok();
         self.read_in(path, directory, id, &file)?;
@@ -86,6 +81,15 @@ impl Inner {
             Ok(found.problem)
         })?;
         problem.map_or(Ok(()), |problem| Err(damaged(&journal, problem)))
+    }
+}
+
+/// Opens a journal. Returns `None` if its store has removed it: the database has all of it.
+fn open(journal: &Path) -> Result<Option<File>, StoreError> {
+    match files::open(journal, Guard::OnlyMineToWrite, Links::Refused) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.is_missing() => Ok(None),
+        Err(error) => Err(StoreError::file(error, journal)),
     }
 }
 
@@ -157,11 +161,7 @@ fn read_unstored(
     let mut journals = Vec::new();
     for id in directory.list().map_err(|error| StoreError::io(&error, path))? {
         let journal = directory.file(&id);
-        let file = match files::open(&journal, Guard::OnlyMineToWrite, Links::Refused) {
-            Ok(file) => file,
-            Err(error) if error.is_missing() => continue,
-            Err(error) => return Err(StoreError::file(error, &journal)),
-        };
+        let Some(file) = open(&journal)? else { continue };
         let before = progress::read(connection, &id).map_err(of)?;
         let bytes = read_after(&file, &journal, before)?;
         journals.push((id, journal, file, before, bytes));

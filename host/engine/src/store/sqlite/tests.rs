@@ -2,6 +2,7 @@
 
 use super::Log;
 use crate::audit::Flaw;
+use crate::locked::locked;
 use crate::state::{KEY_COST, Lineage, MAX_KEYS, Scope, StateError, View};
 use crate::store::{Backend as _, LateWrite, Store, StoreError, Unit};
 use futures_util::FutureExt as _;
@@ -322,11 +323,11 @@ fn a_record_and_its_writes_are_committed_together_or_not_at_all() {
     store.push(LateWrite::of(r#"{"kind":"event","n":1}"#.into())).unwrap();
     // Too large for the file: neither the record nor the write is stored, and what was queued stays queued.
     let pages: i64 = {
-        let inner = store.on_disk().unwrap().inner();
+        let inner = locked(&store.on_disk().unwrap().inner);
         inner.connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap()
     };
     let limit = |pages: i64| {
-        let inner = store.on_disk().unwrap().inner();
+        let inner = locked(&store.on_disk().unwrap().inner);
         inner.connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
     };
     limit(pages + 2);
@@ -641,7 +642,7 @@ fn a_record_that_sqlite_did_not_insert_is_an_error() {
     let (_directory, path) = file();
     let store = Store::open(&path, 0).unwrap();
     {
-        let inner = store.on_disk().unwrap().inner();
+        let inner = locked(&store.on_disk().unwrap().inner);
         let trigger = rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER;
         assert!(!inner.connection.db_config(trigger).unwrap(), "triggers are off");
         inner.connection.set_db_config(trigger, true).unwrap();
@@ -663,8 +664,6 @@ fn the_schema_is_that_of_its_version() {
         (2, "9dc27b781e531dea1e2ea2ba0fb294984aa63963feed1e7cd796b78e38be9ab0")
     );
 }
-
-#[cfg(unix)]
 #[test]
 fn a_database_that_is_removed_or_replaced_while_it_is_open_takes_no_more_records() {
     let remove_all: fn(&Path) = |path| std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
@@ -684,8 +683,6 @@ fn a_database_that_is_removed_or_replaced_while_it_is_open_takes_no_more_records
         assert_eq!(block_on(store.commit(&unit)), Err(StoreError::Gone(path.clone())));
     }
 }
-
-#[cfg(unix)]
 #[test]
 fn a_database_that_is_put_back_takes_records_again() {
     let (_directory, path) = file();
@@ -698,8 +695,6 @@ fn a_database_that_is_put_back_takes_records_again() {
     commit(&store, &unit);
     assert_eq!(lines(&path).len(), 2);
 }
-
-#[cfg(unix)]
 #[test]
 fn no_ticket_is_kept_while_the_database_fails() {
     let (_directory, path) = file();
@@ -707,7 +702,7 @@ fn no_ticket_is_kept_while_the_database_fails() {
     let is_kept = || {
         let late = LateWrite { record: Some(r#"{"kind":"a"}"#.into()), ..LateWrite::default() };
         database.push(late).unwrap();
-        database.shared.queue().keeps_tickets
+        locked(&database.shared.queue).keeps_tickets
     };
     // The flusher gives it back now and then.
     assert!((0..1_000).any(|_| is_kept()), "a ticket is kept while all is well");
@@ -827,7 +822,7 @@ fn a_state_with_far_too_many_expired_keys_takes_new_ones_and_drops_the_old() {
     assert_eq!(event.get(Scope::Plugin, "399999"), Ok(None));
     assert_eq!(event.increment(Scope::Plugin, "new", 1), Ok(1));
     commit(&store, &unit("p", "s", 10, &[], event));
-    let inner = store.on_disk().unwrap().inner();
+    let inner = locked(&store.on_disk().unwrap().inner);
     let rows: i64 = inner.connection.query_row("SELECT count(*) FROM value", [], |row| row.get(0)).unwrap();
     assert_eq!(rows, 1);
 }
@@ -856,7 +851,7 @@ fn expired_values_do_not_pile_up() {
         }
         commit(&store, &unit("p", "s", round * 10_000, &[], event));
     }
-    let inner = store.on_disk().unwrap().inner();
+    let inner = locked(&store.on_disk().unwrap().inner);
     let rows: i64 = inner.connection.query_row("SELECT count(*) FROM value", [], |row| row.get(0)).unwrap();
     assert_eq!(rows, 5);
 }
@@ -892,8 +887,6 @@ fn the_cached_size_of_a_scope_stays_right_whichever_process_writes_to_it() {
         assert_eq!([usage(&one), usage(&two)], [usage(&fresh); 2], "round {round}");
     }
 }
-
-#[cfg(unix)]
 #[test]
 fn a_database_is_refused_if_others_can_write_it_or_a_file_beside_it() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -919,8 +912,6 @@ fn a_database_is_refused_if_others_can_write_it_or_a_file_beside_it() {
     }
     Store::open(&path, 0).unwrap();
 }
-
-#[cfg(unix)]
 #[test]
 fn a_database_in_a_directory_that_others_can_write_is_refused() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -944,7 +935,6 @@ fn a_database_in_a_directory_that_others_can_write_is_refused() {
 }
 
 /// A journal from which SQLite would restore the database at `other` in place of any database beside it.
-#[cfg(unix)]
 fn hot_journal(other: &Path) -> Vec<u8> {
     const SECTOR: usize = 512;
     let pages = std::fs::read(other).unwrap();
@@ -967,8 +957,6 @@ fn hot_journal(other: &Path) -> Vec<u8> {
     }
     journal
 }
-
-#[cfg(unix)]
 #[test]
 fn a_journal_beside_the_log_does_not_replace_it() {
     let ((_one, path), (_two, other)) = (file(), file());

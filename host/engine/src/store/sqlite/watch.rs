@@ -89,20 +89,13 @@ fn is_settled(changed: SystemTime, time: SystemTime) -> bool {
 }
 
 /// Which directory this is, and when a name in it was last changed.
-#[cfg(unix)]
 fn changed(directory: &Path) -> Option<(Identity, SystemTime)> {
     use std::os::unix::fs::MetadataExt as _;
     let metadata = std::fs::metadata(directory).ok()?;
     Some(((metadata.dev(), metadata.ino()), metadata.modified().ok()?))
 }
 
-/// An open file cannot be removed or replaced on this system.
-#[cfg(not(unix))]
-fn changed(_: &Path) -> Option<(Identity, SystemTime)> {
-    None
-}
-
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::store::identity::identity;

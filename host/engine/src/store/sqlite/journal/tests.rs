@@ -326,8 +326,6 @@ fn a_journal_of_an_earlier_version_is_taken_in() {
     frame(&mut bytes, 0, "one");
     assert_eq!(read(&bytes, 0, LOG, ID), Read { records: vec!["one"], end: bytes.len() as u64, problem: None });
 }
-
-#[cfg(unix)]
 #[test]
 fn a_journal_that_others_can_write_is_refused() {
     use std::os::unix::fs::PermissionsExt as _;

@@ -38,7 +38,7 @@ impl Both {
 
     /// What is known, by scope and session: the version, and the bytes.
     fn known(&self) -> Vec<(Scope, String, i64, usize)> {
-        let counts = self.1.on_disk().unwrap().readers.counts();
+        let counts = self.1.on_disk().unwrap().readers.counts.lock().unwrap();
         let known = counts.0.iter().map(|(owner, counted)| {
             (owner.scope, owner.session.clone(), counted.version, counted.usage.bytes - KEY_COST * counted.usage.keys)
         });

@@ -83,9 +83,10 @@ fn any_number_of_events_read_their_own_snapshots_over_a_bounded_number_of_connec
         assert_eq!(get(snapshot, "b"), number.to_string());
     }
     let readers = &store.on_disk().unwrap().readers;
-    assert!(readers.pool().open <= MAX_READERS, "{}", readers.pool().open);
+    let open = locked(&readers.pool).open;
+    assert!(open <= MAX_READERS, "{open}");
     drop(snapshots);
-    let pool = readers.pool();
+    let pool = locked(&readers.pool);
     assert_eq!(pool.free.len(), pool.open);
 }
 
@@ -112,20 +113,20 @@ fn an_event_that_reads_for_long_does_not_keep_the_wal_from_restarting() {
 fn a_state_that_is_not_used_costs_no_connection() {
     let (_directory, store) = store();
     drop(store.snapshot(&"p".into(), S, 0));
-    assert_eq!(store.on_disk().unwrap().readers.pool().open, 0);
+    assert_eq!(locked(&store.on_disk().unwrap().readers.pool).open, 0);
 }
 
 #[test]
 fn a_session_and_that_no_question_waits_are_read_over_the_connection_that_writes_while_nobody_writes() {
     let (_directory, store) = store();
     let disk = store.on_disk().unwrap();
-    let open = || disk.readers.pool().open;
+    let open = || locked(&disk.readers.pool).open;
     let questions = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(store.questions()).unwrap().len()
     };
     assert_eq!((questions(), store.session("s").unwrap().version, open()), (0, 0, 0));
-    let writes = disk.inner();
+    let writes = locked(&disk.inner);
     assert_eq!((store.session("s").unwrap().version, open()), (0, 1));
     drop(writes);
     assert_eq!((questions(), open()), (0, 1));
