@@ -20,7 +20,7 @@ use futures_util::future::BoxFuture;
 use std::path::Path;
 use std::sync::{Arc, Mutex, Weak};
 
-/// Why a configuration cannot become active.
+/// The reason why a configuration cannot become active.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotActive {
     #[error(transparent)]

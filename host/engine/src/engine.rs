@@ -1,4 +1,4 @@
-//! What all rules of a process run on: pools of instances with their clocks, and compiled code.
+//! The engine that all rules of a process run on: pools of instances with their clocks, and compiled code.
 
 use crate::config::{CodeId, Digest, Entry};
 use crate::locked::locked;
@@ -34,7 +34,7 @@ pub struct Engine {
     known: Arc<Mutex<Known>>,
 }
 
-/// Why a component cannot be compiled ahead.
+/// The reason why a component cannot be compiled ahead.
 #[cfg(feature = "compile")]
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -47,7 +47,7 @@ pub enum CompileError {
     Sandbox(#[from] SandboxError),
 }
 
-/// What is in use.
+/// The sandboxes and plugins in use.
 #[derive(Default)]
 struct Known {
     sandboxes: Vec<Weak<Sandbox>>,

@@ -107,7 +107,7 @@ pub struct HostBuilder {
     sink: Option<Arc<dyn AuditSink>>,
 }
 
-/// Why there is no host.
+/// The reason why there is no host.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -203,7 +203,7 @@ impl Host {
         self.shared.services.rules.tools()
     }
 
-    /// Whether any plugin subscribes to an event.
+    /// Returns true if any plugin subscribes to an event.
     #[must_use]
     pub fn has_subscriber(&self, event: EventKind) -> bool {
         self.shared.services.rules.has_subscriber(event)
@@ -411,7 +411,7 @@ impl HostBuilder {
         self
     }
 
-    /// What the embedder's own tools do: rows beside the tables of [`ActionMap`].
+    /// The actions of the embedder's own tools: rows beside the tables of [`ActionMap`].
     #[must_use]
     pub fn actions(mut self, actions: ActionMap) -> Self {
         self.actions = actions;

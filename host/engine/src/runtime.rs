@@ -5,7 +5,7 @@ use std::panic::catch_unwind;
 use std::time::Duration;
 use tokio::runtime::{Handle, Id};
 
-/// What is missing.
+/// The missing part of a runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Missing {
     /// The thread is in no runtime.

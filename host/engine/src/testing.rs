@@ -140,7 +140,7 @@ impl ScriptedApprover {
         Arc::new(Self { answers: Mutex::new(answers.into_iter().collect()), asked: Mutex::default() })
     }
 
-    /// What it was asked, in order.
+    /// The requests so far, in order.
     #[must_use]
     pub fn asked(&self) -> Vec<ApprovalRequest> {
         locked(&self.asked).clone()

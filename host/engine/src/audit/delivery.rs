@@ -14,15 +14,15 @@ pub struct Delivery {
     /// The session, and when this was recorded.
     #[serde(flatten)]
     pub header: Header,
-    /// Where in the agent, by the agent's own name: `PreToolUse`.
+    /// Event of the agent, by the agent's own name: `PreToolUse`.
     pub point: String,
-    /// What happened.
+    /// The kind of difference.
     pub what: DeliveryKind,
     /// The same in one sentence, without values of the event.
     pub note: String,
 }
 
-/// What happened to an outcome on its way to the agent.
+/// Difference between a settled outcome and its delivery to the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]

@@ -1,15 +1,15 @@
-//! Which records somebody wants to see.
+//! Selects records.
 
 use super::Record;
 use crate::contract::{EventKind, OutcomeKind};
 
-/// Which records somebody wants to see. All that are given must fit; none: every record fits.
+/// Selects records. A record must match all given fields; without a field, every record matches.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Filter {
     /// The session's identifier.
     pub session: Option<String>,
-    /// What the event is.
+    /// The event.
     pub event: Option<EventKind>,
     /// A plugin that was called.
     pub plugin: Option<String>,
@@ -18,13 +18,13 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether no record is left out.
+    /// Returns true if every record matches.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.session.is_none() && self.event.is_none() && self.plugin.is_none() && self.outcome.is_none()
     }
 
-    /// Whether a record fits.
+    /// Returns true if a record matches.
     #[must_use]
     pub fn fits(&self, entry: &Record) -> bool {
         let Self { session, event, plugin, outcome } = self;

@@ -90,7 +90,7 @@ pub(crate) struct Stored {
     pub(crate) text: String,
     /// The number and the hash that are stored with it; an export has none.
     pub(crate) row: Option<(i64, Digest)>,
-    /// Whether nothing of it is missing, as far as one can see: its line break is there.
+    /// True if the line ends with a line break, so that nothing of it seems to be missing.
     pub(crate) whole: bool,
 }
 

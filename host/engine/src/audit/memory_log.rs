@@ -56,7 +56,7 @@ impl MemoryLog {
         locked(&self.lines).iter().flat_map(|line| [line.text(), "\n"]).collect()
     }
 
-    /// Whether it is as it was written.
+    /// Checks that the log is as it was written.
     #[must_use]
     pub fn verify(&self) -> Report {
         let lines: Vec<_> = locked(&self.lines).iter().enumerate().map(|(index, line)| stored(index, line)).collect();

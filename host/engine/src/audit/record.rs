@@ -45,18 +45,18 @@ pub enum Record {
 pub struct LogBegins {
     /// Of the format of the records: [`super::FORMAT`].
     pub version: u32,
-    /// When, in milliseconds since the Unix epoch.
+    /// Time of the record, in milliseconds since the Unix epoch.
     pub time: u64,
 }
 
-/// What each record of a session has. In JSON its keys are the record's own.
+/// The fields of each record of a session. In JSON its keys are the record's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Header {
     /// The session's identifier.
     pub session: String,
-    /// When, in milliseconds since the Unix epoch. An observation has the time of its end.
+    /// Time of the record, in milliseconds since the Unix epoch. An observation has the time of its end.
     pub time: u64,
 }
 
@@ -86,7 +86,7 @@ pub struct SessionOpened {
     pub workspace: String,
     /// 0 for the agent that the user talks to.
     pub depth: u32,
-    /// Whether a person was there to be asked.
+    /// True if a person was there to be asked.
     pub interactive: bool,
     /// The session that started this one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -126,7 +126,7 @@ pub struct EventRecord {
     pub header: Header,
     /// Model calls of the session before it.
     pub turn: u32,
-    /// Which event.
+    /// The event.
     pub event: EventKind,
     /// The outcome. If it is `escalated`, an [`ApprovalRecord`] follows, and says whether
     /// the effects of the calls hold.
@@ -153,10 +153,10 @@ pub struct EventRecord {
     /// The agent's own message, where the event came from outside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<String>,
-    /// What a person is asked, and by whom.
+    /// The questions to a person, and who asks them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Question>,
-    /// Where a person said yes and the plugins were asked about the value again: to which questions.
+    /// The answered questions, if a person said yes and the plugins were asked about the value again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_again: Option<AskedAgain>,
     /// Questions of the configuration that nobody was asked, since a person answered them before
@@ -172,17 +172,16 @@ pub struct EventRecord {
     /// their entry narrows them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_matched: Vec<String>,
-    /// Why the verdicts cannot be reproduced from this record, a sentence each; none: they can.
+    /// Reasons why the verdicts cannot be reproduced from this record, a sentence each. If there is none, they can.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_replayable: Vec<String>,
-    /// What the configuration keeps out of the log, by the path to the record's part:
-    /// `calls/0/verdict`. A text that was cut is the JSON that says so, as a text.
+    /// The parts that the configuration keeps out of the log, by their path in the record: `calls/0/verdict`. A text that was cut
+    /// is the JSON that says so, as a text.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub redacted: BTreeMap<String, Redacted>,
 }
 
-/// Why the plugins were asked about an event again: a person said yes, and rules or state had
-/// changed since the question.
+/// The reason for asking the plugins about an event again: a person said yes, and rules or state had changed since the question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -214,26 +213,26 @@ pub struct KeptAnswer {
 pub struct CallRecord {
     /// The plugin's name.
     pub plugin: String,
-    /// What ran: the digest of a component, or the version of a native rule.
+    /// The code that ran: the digest of a component, or the version of a native rule.
     #[serde(rename = "digest")]
     pub code: CodeId,
     /// SHA-256 of its configuration, as JSON.
     pub config: Digest,
-    /// Whether its answer counts.
+    /// The mode of its entry. In audit mode its answer does not count.
     pub mode: Mode,
     /// The round in which it was asked, from 1.
     pub round: u32,
-    /// What it answered.
+    /// Its answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Box<RawValue>>,
-    /// Why it did not.
+    /// The failure, if it gave no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
     /// Units of fuel used.
     pub fuel: u64,
     /// Wall time, waiting included, in microseconds.
     pub micros: u64,
-    /// What it learnt from outside the event.
+    /// Its inputs from outside the event.
     #[serde(default, skip_serializing_if = "Inputs::is_empty")]
     pub inputs: Inputs,
     /// The state that it wrote, where the call's writes hold.
@@ -242,13 +241,13 @@ pub struct CallRecord {
     /// Number of writes that the record has no room for; they take effect like the others.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub wrote_dropped: u64,
-    /// What it logged.
+    /// Its log lines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<LogLine>,
     /// Number of log lines that the record has no room for.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub log_dropped: u64,
-    /// What it found, where the call's effects hold.
+    /// Its findings, if the call's effects hold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
 }
@@ -258,16 +257,16 @@ pub struct CallRecord {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct StateWrite {
-    /// Whose key it is.
+    /// The scope of the key.
     pub scope: Scope,
     /// The key.
     pub key: String,
-    /// What was written.
+    /// The change.
     #[serde(flatten)]
     pub write: WrittenValue,
 }
 
-/// What was written.
+/// The change of one key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -276,7 +275,7 @@ pub enum WrittenValue {
     Set {
         /// The value.
         value: Bytes,
-        /// When it expires, in milliseconds since the Unix epoch.
+        /// Time of expiry, in milliseconds since the Unix epoch.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expires: Option<u64>,
     },
@@ -289,7 +288,7 @@ pub enum WrittenValue {
     },
 }
 
-/// What the approver answered about an escalated event.
+/// The approver's answer about an escalated event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -299,17 +298,17 @@ pub struct ApprovalRecord {
     /// The session, and when this was recorded.
     #[serde(flatten)]
     pub header: Header,
-    /// Which event.
+    /// The event.
     pub event: EventKind,
     /// The outcome of the event. `escalated` if the answer is yes and the plugins are asked again:
     /// a further record of the event, whose `asked-again` names this one's, has the final outcome.
     pub outcome: OutcomeKind,
-    /// What it was.
+    /// The answer.
     pub answer: Answered,
-    /// Whether the effects that the event's record lists hold from here on: state, reminders and findings.
+    /// True if the effects in the event's record hold from here on: state, reminders and findings.
     #[serde(default)]
     pub effects_hold: bool,
-    /// What the configuration keeps out of the log, as in [`EventRecord::redacted`].
+    /// The parts that the configuration keeps out of the log, as in [`EventRecord::redacted`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub redacted: BTreeMap<String, Redacted>,
 }
@@ -337,17 +336,17 @@ pub struct ToolRun {
     pub tool: String,
     /// The arguments that it ran with.
     pub arguments: Box<RawValue>,
-    /// What the plugin did; its `verdict` is the tool's result. With neither a verdict nor a failure it was given up.
+    /// The plugin's call; its `verdict` is the tool's result. With neither a verdict nor a failure it was cancelled.
     pub call: CallRecord,
-    /// Why it could not be run again from this record, a sentence each; none: it could.
+    /// Reasons why it could not be run again from this record, a sentence each. If there is none, it could.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_replayable: Vec<String>,
-    /// What the configuration keeps out of the log, as in [`EventRecord::redacted`].
+    /// The parts that the configuration keeps out of the log, as in [`EventRecord::redacted`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub redacted: BTreeMap<String, Redacted>,
 }
 
-/// What observers did with an event. The event's own record was written before.
+/// The observers' calls about an event. The event's own record was written before.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -357,11 +356,11 @@ pub struct Observed {
     /// The session, and when this was recorded.
     #[serde(flatten)]
     pub header: Header,
-    /// Which event.
+    /// The event.
     pub event: EventKind,
     /// Each call, in order.
     pub calls: Vec<CallRecord>,
-    /// What the configuration keeps out of the log, as in [`EventRecord::redacted`].
+    /// The parts that the configuration keeps out of the log, as in [`EventRecord::redacted`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub redacted: BTreeMap<String, Redacted>,
 }
@@ -374,7 +373,7 @@ pub struct Dropped {
     /// The session, and when this was recorded.
     #[serde(flatten)]
     pub header: Header,
-    /// How many, by the event's name.
+    /// Number of events, by the event's name.
     pub events: BTreeMap<String, u64>,
 }
 
@@ -384,7 +383,7 @@ pub struct Dropped {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct RulesChanged {
-    /// When, in milliseconds since the Unix epoch.
+    /// Time of the change, in milliseconds since the Unix epoch.
     pub time: u64,
     /// The plugins that count from then on, in chain order.
     pub plugins: Vec<LoadedPlugin>,
@@ -397,12 +396,12 @@ pub struct RulesChanged {
 pub struct LoadedPlugin {
     /// The plugin's name.
     pub plugin: String,
-    /// What ran: the digest of a component, or the version of a native rule.
+    /// The code that runs: the digest of a component, or the version of a native rule.
     #[serde(rename = "digest")]
     pub code: CodeId,
     /// SHA-256 of its configuration, as JSON.
     pub config: Digest,
-    /// Whether its answers count.
+    /// The mode of its entry. In audit mode its answers do not count.
     pub mode: Mode,
 }
 
@@ -475,7 +474,7 @@ impl Record {
         self.header().map(|header| header.session.as_str())
     }
 
-    /// When it was made, in milliseconds since the Unix epoch.
+    /// Time of the record, in milliseconds since the Unix epoch.
     #[must_use]
     pub fn time(&self) -> u64 {
         match self {

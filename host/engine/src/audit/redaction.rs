@@ -1,4 +1,4 @@
-//! What the configuration keeps out of a record: each of its values is masked and cut on its own.
+//! Keeps values out of a record as the configuration says: each value is masked and cut on its own.
 
 mod value;
 
@@ -100,7 +100,7 @@ impl Masking {
 
 struct Redaction<'s> {
     settings: &'s AuditSettings,
-    /// What was redacted so far, by the part of the record: its path, without a leading slash.
+    /// The redactions so far, by the part of the record: its path, without a leading slash.
     parts: BTreeMap<String, Redacted>,
 }
 

@@ -1,4 +1,4 @@
-//! Where records go beside the database: to the embedding program.
+//! The destination of records beside the database: the embedding program.
 
 /// Receives each record as the log would hold it: masked and cut as the configuration says.
 ///

@@ -1,4 +1,4 @@
-//! What becomes a line of the log.
+//! Turns a record into a line of the log.
 
 use super::delivery::Delivery;
 use super::record::{
@@ -13,7 +13,7 @@ pub(crate) trait ToRecord: Serialize + Clone + Sync {
     /// The word for it.
     const KIND: &'static str;
 
-    /// When it was made, in milliseconds since the Unix epoch.
+    /// Time of the record, in milliseconds since the Unix epoch.
     fn time(&self) -> u64;
 
     /// Without what the configuration keeps out of the log.

@@ -1,4 +1,4 @@
-//! Whether a log is as it was written.
+//! Verifies that a log is as it was written.
 //!
 //! Each line has the hash of the one before, so a line that was changed no longer fits the next one; a number that is
 //! missing was removed, one in the wrong place was moved. What a log alone cannot show is that its end is missing: for
@@ -15,7 +15,7 @@ use std::fmt;
 /// Most flaws that are named one by one.
 const MAX_FLAWS: usize = 1000;
 
-/// What verifying a log found.
+/// The result of verifying a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
@@ -23,14 +23,14 @@ pub struct Report {
     pub lines: u64,
     /// The hash of the last line.
     pub head: Option<Digest>,
-    /// What is wrong: first with the database, then with single lines, then with their order, then with the head.
+    /// The flaws: first those of the database, then of single lines, then of their order, then of the head.
     pub flaws: Vec<Flaw>,
     /// Flaws that are not named, since there are more than 1000.
     pub more_flaws: u64,
     /// The number of the line whose hash is the head that was asked for.
     pub head_at: Option<u64>,
-    /// Whether something vouches for the content of the last line: the hash that a database has beside it, or the head
-    /// that was asked for. Beside the last line of an export there is none.
+    /// True if something vouches for the content of the last line: the hash that a database has beside it, or the given head.
+    /// Beside the last line of an export there is none.
     pub last_is_vouched_for: bool,
     /// The file ends in the middle of this line: its writer was cut off. The lines before are as they were.
     pub cut_at: Option<u64>,
@@ -54,9 +54,9 @@ pub enum Flaw {
     NoBeginning,
     /// This line is not a valid record.
     Unreadable {
-        /// Which line, from 1.
+        /// Number of the line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The end of the sentence "line N is …".
         problem: String,
     },
     /// The database holds, or lacks, this beside the records; hookhost did not make it so.
@@ -86,7 +86,7 @@ impl fmt::Display for Flaw {
 }
 
 impl Report {
-    /// Whether every record is as it was written, and in its place.
+    /// Returns true if every record is as it was written, and in its place.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.flaws.is_empty()

@@ -13,7 +13,7 @@ pub(crate) struct Gate<V, R> {
     value: V,
     /// Counts the changes: equal values of different versions are not the same, since somebody objected in between.
     version: u32,
-    /// Who made each version, from version 1 on.
+    /// The author of each version, from version 1 on.
     authors: Vec<usize>,
     response: Option<(usize, R)>,
     round: u32,
@@ -23,13 +23,13 @@ pub(crate) struct Gate<V, R> {
     objection: Option<Objection>,
 }
 
-/// Where a member stands.
+/// The progress of a member.
 #[derive(Clone, Debug)]
 struct Standing {
     member: Member,
     /// The version of the value that it last answered about; `None` before its first answer.
     answered: Option<u32>,
-    /// Whether its last answer was none: a failure that does not reject, or a value it is not concerned with.
+    /// True if it gave no answer last time: a failure that does not reject, or a value that does not concern it.
     is_silent: bool,
     /// Its question, until it withdraws it.
     question: Option<Escalation>,
@@ -39,7 +39,7 @@ struct Standing {
     approved: Option<u32>,
 }
 
-/// Whom to ask next, about [`Gate::value`].
+/// The member to ask next, about [`Gate::value`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ask {
     /// Index in the chain.
@@ -55,11 +55,11 @@ pub(crate) enum GateResult<V, R> {
     Accepted {
         /// The value that every enforcing plugin has seen in exactly this form.
         value: V,
-        /// Who changed it, in the order of the changes.
+        /// The members that changed it, in the order of the changes.
         changed_by: Vec<usize>,
         /// The result that a plugin gave in its place.
         response: Option<(usize, R)>,
-        /// Who asks a person what: the configuration first, then the plugins in chain order. Empty: *allowed* (or
+        /// The questions to a person: the configuration's first, then the plugins' in chain order. Empty: *allowed* (or
         /// *responded*); else *escalated*.
         questions: Vec<(QuestionOrigin, Escalation)>,
         /// The first plugin with the grant that approved exactly this value, one that may waive all
@@ -70,7 +70,7 @@ pub(crate) enum GateResult<V, R> {
     Rejected(Objection),
 }
 
-/// Who asks a person.
+/// The origin of a question to a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum QuestionOrigin {
     /// The configuration, with its `ask` rules.
@@ -110,13 +110,13 @@ impl<V: PartialEq, R> Gate<V, R> {
         &self.value
     }
 
-    /// How often the value has been changed so far.
+    /// The number of changes of the value so far.
     #[must_use]
     pub(crate) fn version(&self) -> u32 {
         self.version
     }
 
-    /// Whom to ask next; `None` when the asking has ended. Until [`Gate::answer`] is called it names the same one.
+    /// The member to ask next; `None` after the last. Until [`Gate::answer`] is called it names the same one.
     pub(crate) fn ask(&mut self) -> Option<Ask> {
         if self.objection.is_some() {
             return None;
@@ -223,14 +223,13 @@ impl<V: PartialEq, R> Gate<V, R> {
         }
     }
 
-    /// Whether `member` neither answered about the current value nor wrote it.
+    /// Returns true if `member` neither answered about the current value nor wrote it.
     fn has_not_seen(&self, member: usize) -> bool {
         self.chain[member].answered != Some(self.version) && self.authors.last() != Some(&member)
     }
 
-    /// Whether `member` is to be asked in this round. Those that gave no answer last time are asked once more after the
-    /// last round, so that a plugin that always fails cannot make the others disagree, and one that failed once cannot
-    /// be skipped.
+    /// Returns true if `member` is to be asked in this round. Those that gave no answer last time are asked once more after the
+    /// last round, so that a plugin that always fails cannot make the others disagree, and one that failed once cannot be skipped.
     fn is_due(&self, member: usize) -> bool {
         let asked = &self.chain[member];
         self.has_not_seen(member) && (self.round <= MAX_ROUNDS || (asked.is_silent && asked.member.enforcing))

@@ -34,7 +34,7 @@ pub(crate) struct Member {
     pub(crate) may_approve: Option<Layer>,
 }
 
-/// What one plugin answered to a gate event, checked: a change fits the schema and the limits.
+/// A plugin's answer to a gate event, checked: a change fits the schema and the limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict<V, R> {
     /// No objection.
@@ -58,24 +58,24 @@ pub(crate) enum Verdict<V, R> {
     Unanswered(Escalation),
 }
 
-/// Why an event was rejected; members are named by their index.
+/// The reason for the rejection of an event. Members are named by their index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Objection {
     /// A plugin said no.
     Verdict {
-        /// Who.
+        /// The member.
         by: usize,
-        /// What it said.
+        /// The refusal.
         refusal: Refusal,
     },
     /// A plugin failed, and its `on-failure` does not let the value pass.
     Failure {
-        /// Who.
+        /// The member.
         by: usize,
     },
     /// After [`MAX_ROUNDS`] these had still not agreed to the value.
     Disagreement {
-        /// Who, in chain order; never empty. Not one that gave no answer last time, where others disagree.
+        /// The members, in chain order; never empty. Without those that gave no answer last time, if others disagree.
         by: Vec<usize>,
     },
 }

@@ -3,7 +3,7 @@
 use super::{Member, Objection, OnFailure};
 use crate::contract::Refusal;
 
-/// What one plugin answered to a transform event.
+/// A plugin's answer to a transform event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Passage<V> {
     /// It passes as it is.

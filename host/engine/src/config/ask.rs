@@ -21,7 +21,7 @@ pub struct AskRule {
     pub tools: Option<Vec<ToolPattern>>,
     /// `question`: what the person is asked. Default: one sentence that names the tool. An empty text is an error.
     pub question: Option<String>,
-    /// Where it is written; `None` where a program made it.
+    /// The place of the rule in a file; `None` for a program's rule.
     pub origin: Option<Origin>,
 }
 
@@ -43,19 +43,19 @@ impl AskRule {
         Self { origin: None, ..self.clone() }
     }
 
-    /// Whether a person is asked about this call. Also about one of a known tool whose arguments
-    /// cannot be read, where the rule asks about what such a tool does.
+    /// Returns true if a person is asked about this call. If the arguments of a known tool cannot be read, the rule also matches if
+    /// it asks about actions of such a tool.
     #[must_use]
     pub fn matches(&self, call: &ToolCall) -> bool {
         Narrowing { actions: self.actions.as_ref(), tools: self.tools.as_deref() }.admits(call)
     }
 
-    /// Whose rule it is.
+    /// The layer of the rule's file.
     pub(crate) fn layer(&self) -> Layer {
         Layer::of(self.origin.as_ref())
     }
 
-    /// What the person is asked about this call.
+    /// The question to the person about this call.
     #[must_use]
     pub(crate) fn question_about(&self, call: &ToolCall) -> Escalation {
         let question = self.question.clone().unwrap_or_else(|| format!("May the tool {} run?", call.name));

@@ -1,4 +1,4 @@
-//! What an entry loads: a file, bytes of the program, or a rule of the program itself.
+//! The code of an entry: a file, bytes of the program, or a rule of the program itself.
 
 use super::Digest;
 use crate::native::Rule;
@@ -93,7 +93,7 @@ impl Code {
     }
 }
 
-/// Where it is from: a path, or a word for what a program holds.
+/// Prints the path, or a phrase for code that a program holds.
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -126,7 +126,7 @@ impl ComponentBytes {
     }
 }
 
-/// What the bytes of a compiled component begin with; the digest of the component comes next.
+/// The beginning of a compiled component. The digest of the component comes next.
 const COMPILED: &[u8; 18] = b"hookhost compiled\n";
 
 /// Bytes before the code.
@@ -140,7 +140,7 @@ impl CompiledComponent {
         Self { bytes: Arc::new(bytes.into()), digest }
     }
 
-    /// What [`Self::to_bytes`] has given, for `include_bytes!` for example; these are not copied.
+    /// The component in the bytes of [`Self::to_bytes`], such as those of `include_bytes!`. These are not copied.
     ///
     /// # Errors
     /// If they do not begin as compiled components do.

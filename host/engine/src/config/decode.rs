@@ -53,7 +53,7 @@ pub(super) fn unknown_key(key: &Key, path: &str, known: &[&str]) -> Problem {
         .near(nearest)
 }
 
-/// Why a value could not be read; it gets its place on the way out.
+/// The reason why a value could not be read. It gets its place on the way out.
 #[derive(Debug)]
 struct Fault {
     message: String,
@@ -130,7 +130,7 @@ fn found_word(found: Unexpected<'_>) -> String {
     }
 }
 
-/// What belongs there, in TOML's words rather than Rust's.
+/// Names the expected kind of value in TOML's words rather than Rust's.
 fn expected_word(expected: &str) -> &str {
     match expected {
         "a boolean" => "`true` or `false`",

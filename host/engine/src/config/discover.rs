@@ -1,4 +1,4 @@
-//! Which files count: the user's own, and those of the project that the user has approved.
+//! Finds the files that count: the user's own, and those of the project that the user has approved.
 //!
 //! A project's files are the `hookhost.toml` of the working directory and of every directory above
 //! it. Each is inert until the user has approved its exact content, and an inert one is not even
@@ -17,11 +17,11 @@ use super::trust::{Approved, TrustStore};
 use super::{Config, ConfigError, Digest, Entry, Layer, file, paths::canonical};
 use crate::files::Guard;
 
-/// What [`Config::discover`] finds.
+/// The result of [`Config::discover`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Discovered {
-    /// What counts.
+    /// The configuration that counts.
     pub config: Config,
     /// Project files that do not, nearest first: to be announced, with `hookhost trust`.
     pub inert: Vec<InertFile>,
@@ -41,15 +41,15 @@ impl From<Config> for Discovered {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnapprovedChange {
-    /// Where the file was when it was approved.
+    /// The path under which the file was approved.
     pub path: PathBuf,
     /// The digest of the content that counts.
     pub approved: Digest,
-    /// What is there now.
+    /// The present content of that path.
     pub found: Found,
 }
 
-/// What is in the place of an approved file.
+/// The present content of an approved file's path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Found {
@@ -82,13 +82,13 @@ impl fmt::Display for UnapprovedChange {
 pub struct InertFile {
     /// The file, symbolic links resolved where that is possible.
     pub path: PathBuf,
-    /// What it holds; `None` where it cannot be read.
+    /// The digest of its content; `None` if it cannot be read.
     pub digest: Option<Digest>,
-    /// Why it does not count.
+    /// The reason why it does not count.
     pub why: Inert,
 }
 
-/// Why a project's file does not count.
+/// The reason why a project's file does not count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Inert {
@@ -167,7 +167,7 @@ impl Config {
 /// The files of a project.
 #[derive(Default)]
 struct Project {
-    /// What counts, outermost first.
+    /// The files that count, outermost first.
     approved: Vec<ProjectFile>,
     /// Those that do not count, nearest first.
     inert: Vec<InertFile>,
@@ -223,7 +223,7 @@ impl Project {
     }
 }
 
-/// Why a file cannot be read, without its path.
+/// The reason why a file cannot be read, without its path.
 fn why(error: &ConfigError) -> String {
     match error {
         ConfigError::Io { source, .. } => source.to_string(),

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::files::{self, Guard, Lock, NewFile};
 
-/// What [`allow`] did.
+/// The result of [`allow`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Edited {
@@ -30,7 +30,7 @@ pub struct Edited {
     pub line: usize,
     /// The entry's text: what was appended, or the new digest's line.
     pub text: String,
-    /// What was done.
+    /// The kind of change.
     pub change: Change,
     /// The digest of the configuration file before; `None` where there was none.
     pub before: Option<Digest>,
@@ -39,7 +39,7 @@ pub struct Edited {
     pub after: Digest,
 }
 
-/// What happened to the configuration file.
+/// The change of the configuration file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change {

@@ -64,7 +64,7 @@ pub struct Entry {
     /// `[plugin.config]`: handed to `setup.configure` as JSON. Dates and times become strings; a number that JSON does
     /// not have (`nan`, `inf`) is an error.
     pub config: serde_json::Map<String, serde_json::Value>,
-    /// Where it is written; `None` where a program made it.
+    /// The place of the entry in a file; `None` for a program's entry.
     pub origin: Option<Origin>,
 }
 
@@ -134,7 +134,7 @@ impl Entry {
     /// The priority of an entry that gives none.
     pub(super) const DEFAULT_PRIORITY: i32 = 100;
 
-    /// Whether two entries differ in nothing but where in the files of one layer they are written.
+    /// Returns true if two entries differ only in their positions in the files of one layer.
     pub(crate) fn says_the_same(&self, other: &Self) -> bool {
         let layer = |entry: &Self| Layer::of(entry.origin.as_ref());
         layer(self) == layer(other) && Self { origin: None, ..self.clone() } == Self { origin: None, ..other.clone() }
@@ -146,7 +146,7 @@ impl Entry {
     }
 }
 
-/// Where an entry is written.
+/// The place of an entry in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Origin {
@@ -154,7 +154,7 @@ pub struct Origin {
     pub file: PathBuf,
     /// The line of its `[[plugin]]`, from 1.
     pub line: usize,
-    /// Whose file that is.
+    /// The layer of the file.
     pub layer: Layer,
 }
 
@@ -172,7 +172,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Whose file an entry or a setting is written in.
+/// The owner of the file that an entry or a setting is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -186,9 +186,9 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// Whether an `approve` of a plugin whose entry is in this layer's file waives what an
-    /// `[[ask]]` of `asking` asks: a project's waives what projects ask, and nothing that the user
-    /// wrote. What the file that `--config` names says, and what a program made, is the user's.
+    /// Returns true if an `approve` of a plugin whose entry is in this layer's file waives the questions of an `[[ask]]` of
+    /// `asking`. A project's plugin waives the questions of projects only, and none of the user's. The file that `--config` names,
+    /// and entries of a program, count as the user's.
     pub(crate) fn may_waive(self, asking: Self) -> bool {
         self != Self::Project || asking == Self::Project
     }
@@ -199,7 +199,7 @@ impl Layer {
     }
 }
 
-/// Whether a plugin's verdicts count.
+/// The effect of a plugin's verdicts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]

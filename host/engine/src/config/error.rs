@@ -1,11 +1,11 @@
-//! Why a configuration cannot be used.
+//! Errors of a configuration.
 
 use std::{io, path::PathBuf};
 
 use super::Problems;
 use crate::files::{FileError, Refused};
 
-/// Why a configuration cannot be read, trusted or changed.
+/// The reason why a configuration cannot be read, trusted or changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -15,11 +15,11 @@ pub enum ConfigError {
     /// A file or directory could not be used.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried: "read", "write", …
+        /// The attempted action: "read", "write", …
         action: &'static str,
         /// On what.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Another user may have written a file that would count, or it is not a file.
@@ -30,7 +30,7 @@ pub enum ConfigError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// The user has no home directory, so there is no user-wide configuration.
@@ -44,7 +44,7 @@ pub enum ConfigError {
     Relative {
         /// The variable.
         variable: &'static str,
-        /// What it names.
+        /// The value of the variable.
         path: PathBuf,
     },
     /// An entry that a program made, or asks to write, breaks a rule of the allowlist.
@@ -52,19 +52,19 @@ pub enum ConfigError {
     Entry {
         /// Its name.
         name: String,
-        /// Which rule.
+        /// The rule that it breaks.
         why: String,
     },
     /// An ask rule that a program made breaks a rule of the file.
     #[error("an ask rule cannot be used: {why}")]
     Ask {
-        /// Which rule.
+        /// The rule that it breaks.
         why: String,
     },
     /// Settings that a program made are out of the range of the file's.
     #[error("the settings cannot be used: {why}")]
     Settings {
-        /// Which setting, and its range.
+        /// The setting, and its range.
         why: String,
     },
     /// A project's file is reached through a symbolic link.
@@ -90,7 +90,7 @@ pub enum ConfigError {
     TrustStore {
         /// The store.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The damage.
         why: String,
     },
 }

@@ -60,7 +60,7 @@ pub struct Grants {
 }
 
 impl Grants {
-    /// Whether they give something that answers in its own time: a model, a server, a capability of the embedding program.
+    /// Returns true if they give something that answers in its own time: a model, a server, a capability of the embedding program.
     pub(crate) fn waits_for_others(&self) -> bool {
         self.model.is_some() || !self.http.is_empty() || !self.capabilities.is_empty()
     }
@@ -80,7 +80,7 @@ impl Grants {
         given.into_iter().find_map(|(grant, is_given)| is_given.then_some(grant))
     }
 
-    /// Whether they give any directory.
+    /// Returns true if they give any directory.
     #[must_use]
     pub(crate) fn has_directories(&self) -> bool {
         !self.read_dirs.is_empty() || !self.write_dirs.is_empty()

@@ -1,4 +1,4 @@
-//! What may load: `hookhost.toml`, from text to checked types, its layers, the trust in a project's file, and edits.
+//! The plugins that may load, and their rules: `hookhost.toml`, from text to checked types, its layers, the trust in a project's file, and edits.
 //!
 //! Promises: nothing of a file counts unless all of it is right, an unknown key is an error with
 //! its place, a project's file is not even parsed before the user has approved exactly that text,

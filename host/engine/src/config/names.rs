@@ -1,4 +1,4 @@
-//! Which known word somebody may have meant.
+//! Suggests the known word for a mistyped one.
 
 /// The nearest of the known words, if any is near: Jaro–Winkler similarity above 0.8, which catches swapped, missing and
 /// doubled letters and `_` for `-`, and little else.
@@ -12,7 +12,7 @@ pub(crate) fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>)
         .map(|(_, word)| word)
 }
 
-/// What to say after "unknown …": the nearest word, or all that there are.
+/// The advice after "unknown …": the nearest word, or all words.
 pub(super) fn advice(nearest: Option<&str>, known: &[&str], what: &str) -> String {
     match (nearest, known) {
         (Some(near), _) => format!("did you mean `{near}`?"),

@@ -1,4 +1,4 @@
-//! Which tool calls are meant: the keys `actions` and `tools`, which an entry and an ask rule share.
+//! Selects tool calls: the keys `actions` and `tools`, which an entry and an ask rule share.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -8,7 +8,7 @@ use super::ToolPattern;
 use crate::contract::action::supposed_commands;
 use crate::contract::{Action, ToolCall};
 
-/// What a tool call does: the cases of the contract's `action`.
+/// The kind of action of a tool call: the cases of the contract's `action`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -68,8 +68,8 @@ impl ActionKind {
         Self::ALL.iter().copied().find(|kind| kind.name() == name)
     }
 
-    /// Whether the action is of this kind, or may be: a call of a known tool whose arguments cannot be read may do what
-    /// such a tool does.
+    /// Returns true if the action is of this kind, or may be: a call of a known tool whose arguments cannot be read may do anything
+    /// that such a tool does.
     fn may_be_of(self, action: &Action) -> bool {
         self == Self::of(action) || matches!(action, Action::Other(word) if word == self.name())
     }
@@ -89,14 +89,14 @@ pub(crate) struct Narrowing<'a> {
 }
 
 impl Narrowing<'_> {
-    /// Whether it means this call.
+    /// Returns true if it matches this call.
     pub(crate) fn admits(self, call: &ToolCall) -> bool {
         self.actions.is_none_or(|actions| actions.iter().any(|kind| kind.may_be_of(&call.action)))
             && self.tools.is_none_or(|tools| tools.iter().any(|tool| tool.matches(&call.name)))
     }
 
-    /// Whether a plugin for these calls is asked about this one: also where nobody knows what the tool does, and its arguments may hold
-    /// a command.
+    /// Returns true if a plugin for these calls is asked about this one. This includes a call of an unknown tool whose arguments
+    /// may hold a command.
     pub(crate) fn concerns(self, call: &ToolCall) -> bool {
         let is_for_shells = || self.actions.is_some_and(|actions| actions.contains(&ActionKind::Shell));
         let may_run_a_shell = || {

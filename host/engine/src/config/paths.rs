@@ -17,8 +17,7 @@ pub(super) fn expand(written: &str, directory: &Path, home: Option<&Path>) -> Re
     Ok(path.components().filter(|part| *part != Component::CurDir).collect())
 }
 
-/// How a file in `directory` writes an absolute path: relative where it is inside the directory.
-/// The reverse of [`expand`].
+/// Writes an absolute path for a file in `directory`: relative if it is inside the directory. The reverse of [`expand`].
 pub(super) fn shorten(path: &Path, directory: &Path) -> Result<String, String> {
     let text = |path: &Path| path.to_str().map(str::to_owned).ok_or_else(|| format!("{} is not UTF-8", path.display()));
     match path.strip_prefix(directory) {

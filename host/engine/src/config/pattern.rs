@@ -20,7 +20,7 @@ pub struct KeyPattern(String);
 pub struct InvalidPattern(&'static str);
 
 impl ToolPattern {
-    /// Whether a tool of that name is meant. Case does not count, as it does not where a call's action is worked out.
+    /// Returns true if the pattern matches the name of a tool. Case does not count, as in working out the action of a call.
     #[must_use]
     pub fn matches(&self, tool: &str) -> bool {
         fits(&self.0.to_lowercase(), &tool.to_lowercase())
@@ -38,8 +38,7 @@ impl ToolPattern {
 }
 
 impl KeyPattern {
-    /// Whether a key of that name is meant. The case of ASCII letters does not count: `*password*` also means
-    /// `dbPassword`.
+    /// Returns true if the pattern matches a key. The case of ASCII letters does not count: `*password*` also matches `dbPassword`.
     #[must_use]
     pub fn matches(&self, key: &str) -> bool {
         fits(&self.0.to_ascii_lowercase(), &key.to_ascii_lowercase())

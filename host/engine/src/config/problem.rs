@@ -1,4 +1,4 @@
-//! What is wrong in a configuration file, and where: shown as a compiler would.
+//! Problems in a configuration file with their places, shown as a compiler would.
 
 use std::{fmt, path::PathBuf};
 
@@ -20,7 +20,7 @@ pub struct Problem {
     pub key: Option<String>,
     /// The known key or word that may have been meant.
     pub nearest: Option<String>,
-    /// What is wrong, in a sentence, and what would be right.
+    /// The problem in a sentence, and its correction.
     pub message: String,
     snippet: MarkedLine,
 }
@@ -63,7 +63,7 @@ fn floor(text: &str, at: usize) -> usize {
     text.floor_char_boundary(at.min(text.len()))
 }
 
-/// What is not seen, escaped: what a file says must not steer the terminal it is shown on.
+/// Escapes unseen characters: a file's text must not steer the terminal that shows it.
 fn printable(text: &str) -> String {
     text.chars().flat_map(|c| if crate::is_unseen(c) { c.escape_default().collect() } else { vec![c] }).collect()
 }

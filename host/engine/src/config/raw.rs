@@ -92,7 +92,7 @@ fn is_default<T: Default + PartialEq>(table: &T) -> bool {
 }
 
 impl RawEntry {
-    /// How a file in `directory` writes that entry.
+    /// The keys of an entry as a file in `directory` has them.
     pub(super) fn of(entry: &Entry, directory: &Path) -> Result<Self, String> {
         let Code::File { path, digest } = &entry.code else {
             return Err("a configuration file can name files only".to_owned());

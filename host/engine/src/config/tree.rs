@@ -90,7 +90,7 @@ impl FromIterator<(Key, Node)> for Table {
 }
 
 impl Node {
-    /// What is found under these keys, or as far along them as anything is.
+    /// Returns the value under these keys, or the last value on the way to it.
     pub(super) fn nearest_to(&self, keys: &[&str]) -> &Self {
         let Some((key, rest)) = keys.split_first() else { return self };
         match &self.value {

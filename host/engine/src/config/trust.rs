@@ -1,4 +1,4 @@
-//! Which content of which project file the user has approved.
+//! The user's approvals of project files.
 //!
 //! A JSON file in the user's state directory, with the approved text itself: that text counts until
 //! another one is approved or the approval is revoked, even if the file changes. Directory and file
@@ -81,13 +81,13 @@ impl TrustStore {
         Self { directory: places.state.clone() }
     }
 
-    /// Where it is kept; the file need not exist.
+    /// The path of the store. The file need not exist.
     #[must_use]
     pub fn file(&self) -> PathBuf {
         self.directory.join("trust.json")
     }
 
-    /// What is approved of the file at this path, whether or not there is one.
+    /// Returns the approval of the file at this path. The file itself need not exist.
     ///
     /// # Errors
     /// As [`approved`](Self::approved).
@@ -96,7 +96,7 @@ impl TrustStore {
         Ok(self.read()?.approved.remove(&key).map(|kept| approved(key, kept)))
     }
 
-    /// Whether the user has approved exactly this content of the file.
+    /// Returns true if the user has approved exactly this content of the file.
     ///
     /// # Errors
     /// As [`approved`](Self::approved).
@@ -104,8 +104,8 @@ impl TrustStore {
         Ok(self.approval(&file.path)?.is_some_and(|approved| approved.digest == file.digest))
     }
 
-    /// Whether the user's record of approvals is there and has none of this file. A record that was removed tells nothing of what
-    /// the user wants.
+    /// Returns true if the user's record of approvals exists and has none of this file. A record that was removed says nothing
+    /// about the user's wish.
     #[must_use]
     pub fn is_revoked(&self, path: &Path) -> bool {
         // By the path as it was approved: a link may have come into the place of a directory in it.

@@ -1,4 +1,4 @@
-//! What a changed value must still fit: the tool's schema, the tool's shape, the configured models.
+//! Validates changed values: against the tool's schema, the tool's shape, and the configured models.
 
 use crate::config::{AskRule, Layer};
 use crate::contract::action::{ActionMap, AgentActions};
@@ -7,7 +7,7 @@ use crate::schema::{Schema, SchemaError};
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// What the changes of one session are checked against.
+/// The tools, models and rules that the changes of one session are checked against.
 #[derive(Clone, Copy)]
 pub(crate) struct CallValidator<'a> {
     pub(crate) actions: &'a ActionMap,
@@ -87,13 +87,13 @@ impl CallValidator<'_> {
         Ok(self.actions().call(call.id.clone(), call.name.clone(), arguments, call.origin.clone(), self.cwd))
     }
 
-    /// What the configuration asks about a call, and in which layer.
+    /// The questions of the configuration about a call, with their layers.
     pub(crate) fn asks(&self, call: &ToolCall) -> Vec<(Layer, Escalation)> {
         let matching = self.asks.iter().filter(|rule| rule.matches(call));
         matching.map(|rule| (rule.layer(), rule.question_about(call))).collect()
     }
 
-    /// Whether a request may be moved there.
+    /// Returns true if a request may be moved to this model.
     pub(crate) fn knows_model(&self, provider: &str, model: &str) -> bool {
         self.models.iter().any(|known| known.provider == provider && known.model == model)
     }

@@ -1,4 +1,4 @@
-//! What most events have in common, said once.
+//! The common parts of most events.
 
 use crate::compose::Passage;
 use crate::contract::TextVerdict;

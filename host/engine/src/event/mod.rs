@@ -95,9 +95,9 @@ macro_rules! kinds {
 
 every_event!(kinds);
 
-/// What `handle` of one event takes and returns.
+/// The argument and the result of `handle` of one event.
 pub(crate) trait Event: Sized + Send + 'static {
-    /// What the event carries beside the session.
+    /// The data of the event beside the session.
     type Payload: Clone + Serialize + DeserializeOwned + Send + Sync;
     /// `handle`'s parameters.
     type Params<'a>: ComponentNamedList + Lower + Send + Sync;
@@ -113,7 +113,7 @@ pub(crate) trait Event: Sized + Send + 'static {
         payload
     }
 
-    /// Whether plugins can be asked about it.
+    /// Checks that plugins can be asked about the payload.
     ///
     /// # Errors
     /// One sentence on what is wrong with the payload.
@@ -121,7 +121,7 @@ pub(crate) trait Event: Sized + Send + 'static {
         Ok(())
     }
 
-    /// What the configuration asks a person about it, and in which layer, unless a plugin that may approves.
+    /// The questions of the configuration about it, with their layers, unless a plugin that may approves.
     fn asks(_payload: &Self::Payload, _validator: &CallValidator<'_>) -> Vec<(Layer, Escalation)> {
         Vec::new()
     }
@@ -137,12 +137,12 @@ pub(crate) trait Event: Sized + Send + 'static {
     }
 }
 
-/// Which event it is; implemented by the table.
+/// The event's kind; implemented by the table.
 pub(crate) trait Kind: Event {
     const KIND: EventKind;
 }
 
-/// What its verdict means for a gate.
+/// A gate event, with the meaning of its verdict.
 pub(crate) trait GateEvent: Event<Payload: PartialEq, Return = (Self::Verdict,)> {
     type Verdict: Answered + Serialize + Send + Sync + 'static;
     type Response: Clone + Serialize + Send + Sync;
@@ -159,7 +159,7 @@ pub(crate) trait GateEvent: Event<Payload: PartialEq, Return = (Self::Verdict,)>
     ) -> Result<Verdict<Self::Payload, Self::Response>, String>;
 }
 
-/// What its verdict means for a value on its way.
+/// A transform event, with the meaning of its verdict for the value.
 pub(crate) trait TransformEvent: Event<Return = (Self::Verdict,)> {
     type Verdict: Answered + Serialize + Send + Sync + 'static;
     /// The part of the payload that plugins replace.
@@ -174,7 +174,7 @@ pub(crate) trait TransformEvent: Event<Return = (Self::Verdict,)> {
     fn passage(verdict: Self::Verdict, payload: &Self::Payload) -> Result<Passage<Self::Value>, String>;
 }
 
-/// Which tasks its verdict adds.
+/// An event whose verdict adds tasks.
 pub(crate) trait CollectEvent: Event<Return = (Self::Verdict,)> {
     type Verdict: Answered + Serialize + Send + Sync + 'static;
     fn tasks(verdict: Self::Verdict) -> Vec<Task>;

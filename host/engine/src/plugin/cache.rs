@@ -47,10 +47,10 @@ const PIECE: usize = 64 * 1024;
 /// Bytes of the key's file.
 const KEY: usize = 64;
 
-/// What the key of the authentication codes is derived for, so that no other use of the file makes the same codes.
+/// Context of the key of the authentication codes, so that no other use of the file makes the same codes.
 const PURPOSE: &str = "hookhost 2026-11-26 authentication codes of compiled code";
 
-/// What the names of files of compiled code end in, those of outcomes and those of stamps.
+/// Endings of the names of files: of compiled code, of outcomes and of stamps.
 const CODE: &str = "cwasm";
 const OUTCOMES: &str = "outcome";
 const STAMPS: &str = "stamp";
@@ -71,8 +71,8 @@ pub(super) struct Outcome {
     pub(super) is_image: bool,
 }
 
-/// Where compiled code is kept by default: `HOOKHOST_CACHE_DIR`, or `hookhost` in the platform's directory for caches, and in
-/// it `compiled`. `None` where neither is known.
+/// The default directory of compiled code: `HOOKHOST_CACHE_DIR`, or `hookhost` in the platform's directory for caches, and in it
+/// `compiled`. `None` if neither is known.
 #[must_use]
 pub fn default_directory() -> Option<PathBuf> {
     let named = std::env::var_os("HOOKHOST_CACHE_DIR").filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -333,7 +333,7 @@ impl TrustedFile {
     }
 }
 
-/// Which instructions this machine has of those that the compiler looks for: code with others does not run here.
+/// The instructions that the compiler looks for, each true if this machine has it. Code with others does not run here.
 fn instructions() -> Vec<bool> {
     #[cfg(target_arch = "x86_64")]
     return vec![

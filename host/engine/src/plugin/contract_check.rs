@@ -1,4 +1,4 @@
-//! Whether a file is a component of the contract: by its bytes, its imports, and the types of its exports.
+//! Checks that a file is a component of the contract: by its bytes, its imports, and the types of its exports.
 
 use super::tools::{ToolDeclaration, ToolFunctions};
 use crate::contract::{EventKind, Session, ToolResult, VERSION};
@@ -15,7 +15,7 @@ use wasmtime::component::types::{ComponentFunc, ComponentInstance, ComponentItem
 /// The package of the contract.
 pub(super) const PACKAGE: &str = "hookhost:hooks/";
 
-/// Why a file is not a plugin.
+/// The reason why a file is not a plugin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ContractError {
@@ -65,7 +65,7 @@ pub enum ContractError {
     /// Exports none of the contract's interfaces.
     #[error("exports no event of {PACKAGE}*@{VERSION}: it would never be asked (it exports {found})")]
     NoEvent {
-        /// What it exports.
+        /// Its exports.
         found: String,
     },
     /// Exports an interface of the contract that this host does not know.
@@ -81,7 +81,7 @@ pub enum ContractError {
     OtherType {
         /// The export and its function.
         export: String,
-        /// What was expected and what was found.
+        /// The expected and the present type.
         difference: String,
     },
     /// Imports what no host of this contract has: each import, with what to do about it.
@@ -129,7 +129,7 @@ pub(super) struct Surface {
     pub(super) tools: Option<ToolFunctions>,
     /// Capabilities of the contract that it imports, `types` left out: the bare name and the whole import.
     pub(super) capabilities: Vec<(String, String)>,
-    /// Whether it asks for the agent's message as it came.
+    /// True if it asks for the agent's message as it came.
     pub(super) wants_raw: bool,
     /// The imports that are capabilities of the embedding program.
     pub(super) own: Vec<Own>,
@@ -137,7 +137,7 @@ pub(super) struct Surface {
     pub(super) http: Option<String>,
 }
 
-/// Whether a file begins as a component does.
+/// Checks that a file begins as a component does.
 ///
 /// # Errors
 /// If not, with what it is.
@@ -187,7 +187,7 @@ pub(super) fn compile(engine: &Engine, bytes: &[u8]) -> Result<Component, Contra
     })
 }
 
-/// What the component exports and imports of the contract, each with the contract's type.
+/// Returns the component's exports and imports of the contract, each with the contract's type.
 ///
 /// # Errors
 /// If it exports or imports what the contract does not have.
@@ -266,7 +266,7 @@ pub(super) fn surface(engine: &Engine, component: &Component, own: &OwnCapabilit
     Ok(surface)
 }
 
-/// What to do about an interface of another version of the contract.
+/// Advises about an interface of another version of the contract.
 fn other_version(version: &str) -> String {
     match version {
         "" => format!("it names no version of the contract, and this host speaks {VERSION}: add `@{VERSION}`"),
@@ -277,7 +277,7 @@ fn other_version(version: &str) -> String {
     }
 }
 
-/// What to do about an import from outside of the contract that plugins are not given; nothing for one that they are.
+/// Advises about an import from outside of the contract that plugins are not given; `None` for one that they are.
 fn not_given(import: &str) -> Option<String> {
     let is_http = import.starts_with("wasi:http/");
     if !is_base_wasi(import) && !is_http {

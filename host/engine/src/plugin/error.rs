@@ -1,10 +1,10 @@
-//! Why a plugin is not loaded.
+//! Reasons why a plugin is not loaded.
 
 use super::ContractError;
 use crate::config::Digest;
 use std::path::{Path, PathBuf};
 
-/// Why a plugin is not loaded. Nothing of it has run, unless `configure` refused or failed.
+/// The reason why a plugin is not loaded. Nothing of it has run, unless `configure` refused or failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -15,7 +15,7 @@ pub enum LoadError {
         name: String,
         /// Its file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The file is not the one that was allowed.
@@ -37,7 +37,7 @@ pub enum LoadError {
         name: String,
         /// Its file; none of a component that the program holds.
         path: Option<PathBuf>,
-        /// What is wrong with it.
+        /// The problem.
         problem: ContractError,
     },
     /// It imports a capability that the entry does not grant.
@@ -96,11 +96,11 @@ pub enum LoadError {
         name: String,
         /// `read-dirs` or `write-dirs`.
         grant: &'static str,
-        /// Where the plugin would see it.
+        /// The guest's path of it.
         guest: String,
         /// The directory on the host.
         directory: PathBuf,
-        /// Why.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The entry's `events` names one that the plugin does not export.
@@ -110,7 +110,7 @@ pub enum LoadError {
         name: String,
         /// The event.
         event: &'static str,
-        /// What it exports.
+        /// Its exported events.
         subscribes: String,
     },
     /// A native rule has a function for no event.
@@ -127,7 +127,7 @@ pub enum LoadError {
     Refused {
         /// Name of the entry.
         name: String,
-        /// What it said.
+        /// Its message.
         message: String,
     },
     /// The tools that it brings cannot be offered to a model.
@@ -135,7 +135,7 @@ pub enum LoadError {
     Tools {
         /// Name of the entry.
         name: String,
-        /// What is wrong with them, and what to do.
+        /// The problem with the tools, and its correction.
         problem: String,
     },
     /// `setup.configure` failed, or no instance could be made.
@@ -143,7 +143,7 @@ pub enum LoadError {
     Failed {
         /// Name of the entry.
         name: String,
-        /// What happened.
+        /// The failure.
         failure: crate::contract::Failure,
     },
 }
@@ -152,7 +152,7 @@ fn place(path: Option<&Path>) -> std::borrow::Cow<'_, str> {
     path.map_or("the component in the program".into(), Path::to_string_lossy)
 }
 
-/// What the user can do about a [`LoadError`].
+/// The user's next step after a [`LoadError`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Advice<'a> {
@@ -165,7 +165,7 @@ pub enum Advice<'a> {
 }
 
 impl LoadError {
-    /// What the user can do about it.
+    /// The user's next step.
     #[doc(hidden)]
     #[must_use]
     pub fn advice(&self) -> Advice<'_> {

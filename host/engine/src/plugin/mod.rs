@@ -55,7 +55,7 @@ pub(crate) struct ConfiguredPlugin {
     pub(crate) config_digest: Digest,
 }
 
-/// What runs when the plugin is called.
+/// The code that runs when the plugin is called.
 #[derive(Clone)]
 enum Runs {
     Component(Component),
@@ -78,7 +78,7 @@ struct Component {
     tool_functions: Option<tools::ToolFunctions>,
     /// The capabilities of the embedding program that it imports: name and interface.
     own: Arc<[(Arc<str>, String)]>,
-    /// What `configure` gets, as JSON.
+    /// The argument of `configure`, as JSON.
     config: String,
 }
 
@@ -101,7 +101,7 @@ impl Plugin {
         &self.shared.entry
     }
 
-    /// Whether it imports `wasi:http` and is granted no server, so that each of its requests is denied.
+    /// Returns true if it imports `wasi:http` and is granted no server, so that each of its requests is denied.
     #[must_use]
     pub fn is_denied_requests(&self) -> bool {
         matches!(&self.shared.runs, Runs::Component(component) if component.is_denied_requests)
@@ -112,7 +112,8 @@ impl Plugin {
         self.shared.events.iter().copied()
     }
 
-    /// Whether `configure` ran once, when it was loaded. Otherwise it runs in each instance, which means the same and takes longer.
+    /// Returns true if `configure` ran once, when it was loaded. Otherwise it runs in each instance, with the same result in more
+    /// time.
     #[must_use]
     pub fn is_preinitialised(&self) -> bool {
         match &self.shared.runs {
@@ -129,8 +130,8 @@ impl Plugin {
         }
     }
 
-    /// Whether it gets images and other binary data in the values of events: it asks for the agent's message as it came, which has
-    /// them, or is a rule of the program itself.
+    /// Returns true if it gets images and other binary data in the values of events: it asks for the agent's message as it came,
+    /// which has them, or is a rule of the program itself.
     pub(crate) fn wants_binary(&self) -> bool {
         match &self.shared.runs {
             Runs::Component(component) => component.wants_binary,
@@ -138,7 +139,7 @@ impl Plugin {
         }
     }
 
-    /// Whether its answers count.
+    /// Returns true if its answers count.
     pub(crate) fn enforces(&self) -> bool {
         self.shared.entry.mode == Mode::Enforce
     }
@@ -149,7 +150,8 @@ impl Plugin {
         OnFailure::for_shape(self.shared.entry.on_failure, event.shape())
     }
 
-    /// Whether any of these calls concerns the plugin, by its entry's `actions` and `tools`. `None` if the event is not about calls.
+    /// Returns true if any of these calls concerns the plugin, by its entry's `actions` and `tools`. `None` if the event is not
+    /// about calls.
     pub(crate) fn is_concerned(&self, calls: Option<&[ToolCall]>) -> bool {
         // An empty batch counts as a batch of any calls.
         let Some(calls) = calls.filter(|calls| !calls.is_empty()) else { return true };

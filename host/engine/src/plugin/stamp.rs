@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 /// Bytes of a stamp.
 pub(super) const BYTES: usize = 7 * 8;
 
-/// How far a file's times must lie back: more than the coarsest clock of a file system has.
+/// Minimum age of a file's times: more than the resolution of the coarsest clock of a file system.
 const SETTLED: Duration = Duration::from_secs(3);
 
 /// A file's device, number, size, and times of its last write and change.
@@ -30,7 +30,7 @@ impl Stamp {
         (is_settled(written, written_ns) && is_settled(changed, changed_ns)).then_some(stamp)
     }
 
-    /// Whether the file at this path is still the one that the stamp is of.
+    /// Returns true if the stamp is of the file at this path.
     pub(super) fn is_of(self, path: &Path) -> bool {
         // Opened, so that a file of another machine is asked about, and one that can no longer be read is told.
         let opened = files::open(path, Guard::Anybodys, Links::Followed);

@@ -36,7 +36,7 @@ pub struct PluginTool {
     pub plugin: String,
     /// The plugin's own name for it.
     pub name: String,
-    /// What it does and when to use it, for the model.
+    /// Its effect and its use, for the model.
     pub description: String,
     /// A JSON Schema of the arguments object.
     pub input_schema: Value,
@@ -84,7 +84,7 @@ impl Plugin {
     }
 }
 
-/// What `tools.list` answers, in an instance with no capability but the log.
+/// Returns the answer of `tools.list`, in an instance with no capability but the log.
 ///
 /// # Errors
 /// If the plugin fails, or a tool of it cannot be offered.
@@ -140,8 +140,8 @@ pub(super) fn offered(plugin: &str, declared: Vec<ToolDeclaration>) -> Result<Ve
         .collect()
 }
 
-/// Whether the plugin's name ends where the first separator of a tool's full name begins: then no two plugins, and no
-/// plugin and MCP server (`mcp__SERVER__TOOL`), can have a full name in common.
+/// Checks that the plugin's name ends where the first separator of a tool's full name begins: then no two plugins, and no plugin
+/// and MCP server (`mcp__SERVER__TOOL`), can have a full name in common.
 fn check_plugin_name(plugin: &str) -> Result<(), String> {
     let why = if plugin == "mcp" {
         "is what the tools of MCP servers begin with"

@@ -23,7 +23,7 @@ const COPY_OVERHEAD: usize = 16 * 1024;
 /// A function that a component exports, found once at load.
 pub(crate) type Handle = ComponentExportIndex;
 
-/// What a call may use up.
+/// The limits of a call.
 #[derive(Clone, Copy)]
 pub(crate) struct CallLimits<'a> {
     /// All that do not depend on the grants.

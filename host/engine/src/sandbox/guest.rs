@@ -72,26 +72,26 @@ pub(super) enum DeniedResource {
 pub(crate) struct GuestSetup {
     pub(crate) plugin: Arc<str>,
     pub(crate) event: Arc<EventFacts>,
-    /// Which asking about the event it is, from 1; 0 while the plugin is loaded, when there is no event.
+    /// Number of the asking about the event, from 1; 0 while the plugin is loaded, when there is no event.
     pub(crate) round: u32,
     pub(crate) grants: Arc<Grants>,
     pub(crate) preopens: Arc<Preopens>,
     pub(crate) servers: Arc<[Server]>,
     pub(crate) network: Arc<Network>,
     pub(crate) state: Option<View>,
-    /// Whether the event has a record, so that effects can be kept with it: `audit-record` has none.
+    /// True if the event has a record, so that effects can be kept with it: `audit-record` has none.
     pub(crate) is_recorded: bool,
     pub(crate) transcript: Arc<dyn Transcript>,
     pub(crate) model: Option<Arc<dyn Model>>,
-    /// How often the plugin has asked the model in this session, if it has the grant.
+    /// Number of the plugin's model calls in this session, if it has the grant.
     pub(crate) model_calls: Option<Arc<AtomicU32>>,
     /// The capabilities of the embedding program, if the plugin is granted any.
     pub(crate) own: Option<OwnCall>,
-    /// What waits for the call, and so for the code of the program that answers it.
+    /// Work that waits for the call, and so for the code of the program that answers it.
     pub(crate) waiters: Waiters,
     /// In place of the agent's model and transcript, where the call is replayed.
     pub(crate) replayed: Option<ReplayedInputs>,
-    /// How long the call may wait for a place and for a processor.
+    /// Maximum time that the call waits for a place and for a processor.
     pub(crate) patience: Duration,
 }
 
@@ -106,22 +106,22 @@ pub(crate) struct CallReport {
     pub(crate) effects: Effects,
     /// State writes; none where the call did not return.
     pub(crate) writes: Option<Writes>,
-    /// What it learnt of its state.
+    /// Its reads of its state.
     pub(crate) reads: Reads,
-    /// What else it learnt from outside the event.
+    /// Its other inputs from outside the event.
     pub(crate) inputs: Inputs,
-    /// Why the call cannot be repeated from what is recorded of it.
+    /// Reasons why the call cannot be repeated from its record.
     pub(crate) unrepeatable: BTreeSet<&'static str>,
-    /// Whether, in a replay, it asked for something that was not recorded.
+    /// True if, in a replay, it asked for something that was not recorded.
     pub(crate) missed: bool,
-    /// What it logged, also where it failed.
+    /// Its log lines, also if it failed.
     pub(crate) log: Vec<LogLine>,
     /// Log lines that found no room.
     pub(crate) log_dropped: u64,
 }
 
 impl CallReport {
-    /// What a call without a valid answer did: nothing that could be applied.
+    /// The result of a call without a valid answer: nothing that could be applied.
     pub(super) fn without_effects(&mut self) {
         (self.effects, self.writes) = (Effects::default(), None);
     }
@@ -239,7 +239,7 @@ impl Guest {
         self.filesystem()
     }
 
-    /// What its requests have, and its handles.
+    /// The state of its requests, and its handles.
     #[cfg(feature = "http")]
     pub(super) fn http_and_table(&mut self) -> (&mut Http, &mut ResourceTable) {
         let http = self.http.get_or_insert_with(|| {
@@ -255,12 +255,12 @@ impl Guest {
         self.filesystem()
     }
 
-    /// Whether it has asked which directories it has. C libraries ask once and remember it.
+    /// Returns true if it has asked for its directories. C libraries ask once and remember them.
     pub(crate) fn has_looked_for_directories(&self) -> bool {
         self.looked_for_directories
     }
 
-    /// Whether it holds handles to anything of the host.
+    /// Returns true if it holds handles to anything of the host.
     pub(crate) fn holds_resources(&self) -> bool {
         !self.table.is_empty()
     }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Inputs {
-    /// What it read of its state.
+    /// Its reads of its state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<StateUse>,
     /// The answers to its side calls to a model, in order.
@@ -20,12 +20,12 @@ pub struct Inputs {
     /// The answers to its calls of capabilities of the embedding program, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<CapabilityAnswer>,
-    /// What it read of the conversation.
+    /// Its reads of the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<TranscriptRead>,
 }
 
-/// What a call read of its state, as it was before the event.
+/// A call's reads of its state, as it was before the event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -84,7 +84,7 @@ pub enum ModelReply {
     BudgetExceeded,
 }
 
-/// What a call read of the conversation.
+/// A call's reads of the conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -96,7 +96,7 @@ pub struct TranscriptRead {
 }
 
 impl Inputs {
-    /// Whether it learnt nothing.
+    /// Returns true if it had no input.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.state.is_none() && self.model.is_empty() && self.capabilities.is_empty() && self.transcript.is_none()

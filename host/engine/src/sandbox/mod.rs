@@ -97,7 +97,7 @@ impl PoolSize {
         })
     }
 
-    /// Whether calls of that size have room in a pool of this one. As many at once as were asked for, no more.
+    /// Returns true if calls of that size have room in a pool of this one. As many at once as were asked for, no more.
     pub(crate) fn holds(self, other: Self) -> bool {
         self.computing == other.computing
             && self.waiting >= other.waiting
@@ -125,10 +125,10 @@ pub(crate) struct Sandbox {
     linkers: Mutex<Vec<(Parts, Arc<Linker<Guest>>)>>,
 }
 
-/// What a linker has beside the WASI that is always linked.
+/// The parts of a linker beside the WASI that is always linked.
 type Parts = (capability::Linked, Imported);
 
-/// Which of the parts of WASI a component imports that are linked only then: they are most of WASI, and few plugins have them.
+/// The optional parts of WASI that a component imports. They are most of WASI, and few plugins have them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Imported {
     filesystem: bool,
@@ -148,7 +148,7 @@ impl Imported {
     }
 }
 
-/// Why there is no sandbox.
+/// The reason why there is no sandbox.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the sandbox could not be set up: {problem}. Each of its {slots} instances reserves address space (see `ulimit -v`); set \
@@ -210,7 +210,7 @@ impl std::fmt::Debug for Sandbox {
     }
 }
 
-/// Whether a WASI import is part of base WASI.
+/// Returns true for an import of base WASI.
 pub(crate) fn is_base_wasi(import: &str) -> bool {
     virtual_wasi::PACKAGES.iter().any(|package| import.starts_with(package))
 }
@@ -264,8 +264,8 @@ fn config(instances: InstanceAllocationStrategy) -> Config {
     config
 }
 
-/// Whether a plugin with these grants may wait in a capability, rather than compute: for a model,
-/// for a server, for the embedding program, or for a disk, which may be on a network.
+/// Returns true if a plugin with these grants may wait in a capability, rather than compute: for a model, for a server, for the
+/// embedding program, or for a disk, which may be on a network.
 pub(crate) fn may_wait(grants: &Grants) -> bool {
     grants.waits_for_others() || grants.has_directories()
 }

@@ -28,7 +28,7 @@ struct Buffer {
     capacity: usize,
     /// Lines of which something found no room.
     dropped: u64,
-    /// Whether the line at hand is one of them.
+    /// True if the present line is one of them.
     is_dropping: bool,
 }
 

@@ -72,7 +72,7 @@ impl Preopens {
         Ok(Self { granted: files(granted), unwritable: files(unwritable), any: grants.has_directories() })
     }
 
-    /// Whether there is none.
+    /// Returns true if there is none.
     pub(super) fn is_empty(&self) -> bool {
         !self.any
     }
@@ -145,12 +145,12 @@ fn answer(done: Result<(), FsError>) -> FsResult {
     },))
 }
 
-/// Whether a link with that target could lead out of a directory, from any place in it.
+/// Returns true if a link with that target could lead out of a directory, from any place in it.
 fn may_lead_out(target: &str) -> bool {
     target.starts_with(['/', '\\']) || target.split(['/', '\\']).any(|part| part == "..") || target.contains(':')
 }
 
-/// Whether the path is a link that could lead out. A target that wasmtime does not read, since it is absolute, could.
+/// Returns true if the path is a link that could lead out. A target that wasmtime does not read, since it is absolute, could.
 async fn names_a_way_out(guest: &mut Guest, directory: &Resource<Descriptor>, path: &str) -> bool {
     // With a slash at its end, the path would name the link's target.
     let path = path.trim_end_matches('/').to_owned();

@@ -15,11 +15,11 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 thread_local! {
-    /// When this thread last resumed a guest.
+    /// Time at which this thread last resumed a guest.
     static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
     /// The same by the thread's CPU clock; `None` for a guest that has not run for a tick yet.
     static OWN_TIME: Cell<Option<Duration>> = const { Cell::new(None) };
-    /// Whether that guest yielded the thread because of an epoch, and waits for nothing.
+    /// True if that guest yielded the thread because of an epoch, and waits for nothing.
     static YIELDED: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -47,7 +47,7 @@ pub(super) fn note_yield() {
     YIELDED.set(true);
 }
 
-/// Whether the guest that this thread last resumed has yielded, and waits for nothing.
+/// Returns true if the guest that this thread last resumed has yielded, and waits for nothing.
 pub(super) fn take_yielded() -> bool {
     YIELDED.take()
 }

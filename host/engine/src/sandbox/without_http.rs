@@ -5,14 +5,14 @@ use crate::config::{Grants, Server};
 use std::sync::Arc;
 use wasmtime::component::Linker;
 
-/// How an entry grants it.
+/// The line that grants it in an entry.
 pub(crate) const GRANT: &str = r#"http = ["api.example.com"]"#;
 
 /// The network of no requests.
 #[derive(Debug, Default)]
 pub(crate) struct Network;
 
-/// What the requests of one call have: there are none.
+/// State of the requests of one call: there are none.
 #[derive(Debug)]
 pub(super) enum Http {}
 

@@ -17,7 +17,7 @@ const MAX_THREADS: usize = 8;
 /// levels of a value. The system gives what of it is used.
 const STACK: usize = 256 * 1024 * 1024;
 
-/// Why there is no result.
+/// The reason why there is no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Missed {
     /// It took too long. The thread continues.
@@ -53,7 +53,7 @@ impl Drop for Place {
     }
 }
 
-/// What `work` gives, if it is there in time.
+/// Returns the result of `work`, if it is there in time.
 pub(super) fn run<T: Send + 'static>(within: Duration, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Missed> {
     let until = Instant::now() + within;
     let place = Place::take(until).ok_or(Missed::Full)?;

@@ -42,7 +42,7 @@ use validator::{Problem, Validator};
 pub use shape::{MAX_BYTES, MAX_CHAIN, MAX_NESTING as MAX_SCHEMA_NESTING, MAX_PATHS, MAX_PATTERNS, MAX_SUBSCHEMAS};
 pub use work::{MAX_NESTING, MAX_WORK};
 
-/// How long a schema is compiled, or a value checked, before that is given up.
+/// Timeout for compiling a schema, or checking a value.
 pub const DEADLINE: Duration = Duration::from_secs(5);
 
 /// Bytes that a pattern may take when it is compiled. Twice that is what its automaton may take while it runs.
@@ -52,14 +52,13 @@ pub const MAX_PATTERN: usize = 256 * 1024;
 /// schema, and 1 ms of an everyday tool's, measured as for [`MAX_WORK`].
 pub const MAX_WORK_AT_ONCE: u64 = 20_000;
 
-/// How deep the stack may become on the thread that asks: subschemas that hold for the same value, times the nesting of
-/// the value.
+/// Maximum depth of the stack on the thread that asks: subschemas that hold for the same value, times the nesting of the value.
 const SHALLOW: u64 = 200;
 
 /// Maximum number of a value's problems that are reported.
 const MAX_PROBLEMS: usize = 5;
 
-/// Why a schema is not used. It reads on from the schema's name, as `the input schema of …` does.
+/// The reason why a schema is not used. It continues a sentence after the schema's name, such as `the input schema of …`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaError {
@@ -72,9 +71,9 @@ pub enum SchemaError {
     /// It has more of something than a schema may have.
     #[error("has {found} {what}, and {most} is the most")]
     TooMany {
-        /// What there is too much of.
+        /// The exceeded quantity.
         what: &'static str,
-        /// How much of it.
+        /// Its amount.
         found: String,
         /// The bound.
         most: u64,
@@ -112,7 +111,7 @@ pub struct Schema {
 struct CompiledSchema {
     shape: Shape,
     validator: Validator,
-    /// Whether a check was given up. No further one is begun.
+    /// True if a check was given up. No further one is begun.
     given_up: AtomicBool,
 }
 
@@ -138,14 +137,14 @@ impl Schema {
         Ok(Self { inner: Arc::new(CompiledSchema { shape, validator: validator?, given_up: AtomicBool::new(false) }) })
     }
 
-    /// What is wrong with a value, each with its place in it, and at most five of them; empty where
-    /// it fits. A value that could not be checked does not fit.
+    /// The flaws of a value, each with its place in it, and at most five of them; empty if it fits. A value that could not be
+    /// checked does not fit.
     #[must_use]
     pub fn problems(&self, value: &Value) -> Vec<String> {
         self.checked(value, validator::in_full)
     }
 
-    /// How many steps checking a value takes, as they are counted before it is checked.
+    /// The number of steps for checking a value, as they are counted before the check.
     ///
     /// # Errors
     /// If they are more than [`MAX_WORK`], or the value has more than [`MAX_NESTING`] levels. It

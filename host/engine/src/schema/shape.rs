@@ -1,4 +1,4 @@
-//! What a schema is made of: which subschemas hold for the same value, and which for a part of it.
+//! The shape of a schema: the subschemas for the same value, and those for a part of it.
 //! Bounds are checked here.
 //!
 //! The reading is conservative. What it does not know counts as a subschema for the same value;
@@ -47,15 +47,15 @@ pub(super) struct Node {
     pub(super) own: u64,
     /// Steps for each 32 bytes of a text.
     pub(super) textual: u64,
-    /// Whether it compares the elements of a list with each other.
+    /// True if it compares the elements of a list with each other.
     pub(super) unique: bool,
     /// Subschemas for the same value.
     pub(super) same: Vec<usize>,
     /// The one of these that a `$ref` names.
     refers: Option<usize>,
-    /// Whether it asks which parts the schemas for the same value have looked at.
+    /// True if it asks for the parts that the schemas for the same value have looked at.
     unevaluated: bool,
-    /// How often each of these is asked.
+    /// The number of times that each of these is asked.
     pub(super) times: u64,
     pub(super) properties: HashMap<String, usize>,
     pub(super) any_property: Vec<usize>,
@@ -103,10 +103,9 @@ impl Shape {
         Ok(shape)
     }
 
-    /// Whether the compiled subschema may own itself, so that its memory is never given back:
-    /// `jsonschema` 0.60 keeps, with each `unevaluated…`, what the schemas for the same value look
-    /// at, and shares it among references by counting. Of `properties` after a reference it keeps
-    /// the names alone, which is what lets a schema that extends another recur.
+    /// Returns true if the compiled subschema may own itself, so that its memory is never given back: `jsonschema` 0.60 keeps, with
+    /// each `unevaluated…`, everything that the schemas for the same value look at, and shares it among references by counting. Of
+    /// `properties` after a reference it keeps the names alone, which lets a schema that extends another recur.
     fn keeps_itself(&self, node: usize) -> bool {
         let asks = &self.nodes[node];
         if !asks.unevaluated {
@@ -131,7 +130,7 @@ impl Shape {
         false
     }
 
-    /// Whether compiling it takes neither long nor much of the stack.
+    /// Returns true if compiling it takes neither long nor much of the stack.
     pub(super) fn is_simple(&self) -> bool {
         self.nodes.len() <= SIMPLE && self.patterns == 0 && self.nesting <= SIMPLE_NESTING
     }
@@ -266,7 +265,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// What a reference names.
+    /// The schema that a reference names.
     fn target(&self, reference: &str) -> Result<(&'a Value, String), SchemaError> {
         let shown: String = reference.chars().take(100).flat_map(char::escape_debug).collect();
         let pointer = reference.strip_prefix('#').filter(|pointer| pointer.is_empty() || pointer.starts_with('/'));
@@ -286,7 +285,7 @@ fn object(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flat_map(Map::iter)
 }
 
-/// How many values there are in one. The survey has bounded how deep it is.
+/// The number of values in one. The survey has bounded its depth.
 fn values_in(value: &Value) -> u64 {
     match value {
         Value::Array(values) => 1 + values.iter().map(values_in).sum::<u64>(),
@@ -298,7 +297,7 @@ fn values_in(value: &Value) -> u64 {
 /// A walk from each subschema to those that it leads to, in depth first.
 struct Walk<'a> {
     nodes: &'a [Node],
-    /// Whether subschemas for parts of a value are walked to, or only those for the same value.
+    /// True if the walk enters subschemas for parts of a value, false for those of the same value only.
     into_parts: bool,
     /// For each node that was left, how many ways begin there, and the length of the longest.
     left: Vec<Option<(u64, usize)>>,
@@ -306,7 +305,7 @@ struct Walk<'a> {
     ended: Vec<usize>,
 }
 
-/// What a walk ends at.
+/// The end of a walk.
 enum Met {
     /// A node that leads to itself.
     Cycle(usize),

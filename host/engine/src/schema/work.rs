@@ -1,4 +1,4 @@
-//! How many steps it takes to check a value, counted before it is checked.
+//! Counts the steps of checking a value before the check.
 //!
 //! The count goes down through the value. At each part it knows how often each subschema is asked about it, as a number: where
 //! each level doubles that, the number grows and the count does not.
@@ -15,7 +15,7 @@ pub const MAX_NESTING: usize = 128;
 /// [`super::DEADLINE`].
 pub const MAX_WORK: u64 = 2_000_000;
 
-/// What a check means.
+/// The work of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Work {
     pub(super) steps: u64,

@@ -1,8 +1,8 @@
-//! Why the database cannot be used.
+//! Errors of the database.
 
 use std::path::{Path, PathBuf};
 
-/// Why the database cannot be read or written. The file was not changed.
+/// The reason why the database cannot be read or written. The file was not changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -23,7 +23,7 @@ pub enum StoreError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What SQLite says.
+        /// The message of SQLite.
         problem: String,
     },
     /// The file belongs to another program.
@@ -55,7 +55,7 @@ pub enum StoreError {
     Name {
         /// The name.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: &'static str,
     },
     /// It was written by a later version.
@@ -82,7 +82,7 @@ pub enum StoreError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The message of the system.
         problem: String,
     },
 }
@@ -99,7 +99,7 @@ impl StoreError {
         Self::Io { path: path.to_owned(), problem: error.to_string() }
     }
 
-    /// Whether a retry may succeed.
+    /// Returns true if a retry may succeed.
     pub(super) fn is_transient(&self) -> bool {
         matches!(self, Self::Locked(_))
     }

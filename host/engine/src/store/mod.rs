@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use turns::Turns;
 
-/// How long a commit retries while another process holds the write lock.
+/// Timeout of a commit while another process holds the write lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The audit log and the state of all plugins.
@@ -41,9 +41,9 @@ pub(crate) struct Store {
     sink: Sink,
 }
 
-/// What keeps state, sessions and questions: the memory, or a database.
+/// The place of state, sessions and questions: the memory, or a database.
 trait Backend: Any + Send + Sync {
-    /// Whether records are kept.
+    /// Returns true if records are kept.
     fn keeps_log(&self) -> bool;
 
     fn turns(&self) -> &Turns;
@@ -96,7 +96,7 @@ fn owner(plugin: &Arc<str>, lineage: Lineage<'_>, scope: Scope) -> Owner {
     Owner { plugin: Arc::clone(plugin), scope, session: lineage.of(scope).to_owned() }
 }
 
-/// What may be written late, in one transaction.
+/// Changes that may be written late, in one transaction.
 #[derive(Default)]
 pub(crate) struct LateWrite {
     /// A record as JSON; ignored by a store without a log.
@@ -116,12 +116,12 @@ impl LateWrite {
     }
 }
 
-/// What one transaction writes.
+/// The changes of one transaction.
 #[derive(Default)]
 pub(crate) struct Unit {
     /// Records as JSON, in order; ignored by a store without a log.
     pub(crate) records: Vec<String>,
-    /// What plugins wrote to their state during one event of one session.
+    /// The plugins' writes to their state during one event of one session.
     pub(crate) writes: Vec<(Arc<str>, Writes)>,
     pub(crate) session: Arc<str>,
     /// The session at the root of that session's tree.
@@ -144,7 +144,7 @@ impl Unit {
             && !self.handle.as_ref().is_some_and(|handle| handle.is_changed())
     }
 
-    /// Whether it has records, and changes nothing else.
+    /// Returns true if it has records, and changes nothing else.
     fn is_only_records(&self) -> bool {
         !self.records.is_empty() && self.has_no_effect()
     }
@@ -180,17 +180,17 @@ impl Store {
         Self { sink: Sink::new(sink), ..self }
     }
 
-    /// Whether the sink runs on this thread, so that what it sends would wait for itself.
+    /// Returns true if the sink runs on this thread, so that an event of the sink would wait for itself.
     pub(crate) fn is_in_sink(&self) -> bool {
         self.sink.waits()
     }
 
-    /// Whether somebody wants records: the log, or a sink.
+    /// Returns true if the log or a sink takes records.
     pub(crate) fn wants_records(&self) -> bool {
         self.sink.is_there() || self.keeps_log()
     }
 
-    /// Whether the store has a log.
+    /// Returns true if the store has a log.
     pub(crate) fn keeps_log(&self) -> bool {
         self.backend.keeps_log()
     }
@@ -292,7 +292,7 @@ impl Store {
         self.backend.turns().alive()
     }
 
-    /// Whether the process with this number is alive.
+    /// Returns true if the process with this number is alive.
     ///
     /// # Errors
     /// If the locks cannot be read.

@@ -5,9 +5,9 @@ use crate::state::Time;
 /// A session's row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SessionRow {
-    /// How many times the row was written; 0 if there is none yet.
+    /// Number of writes of the row; 0 if there is none yet.
     pub(crate) version: u64,
-    /// How many event numbers are taken.
+    /// Number of used event numbers.
     pub(crate) events: u64,
     /// The rest, as JSON; empty if there is none yet.
     pub(crate) state: String,
@@ -21,7 +21,7 @@ pub(crate) trait SessionChanges: Send + Sync {
     /// The handle's number, which no other handle of the process has.
     fn handle(&self) -> u64;
 
-    /// Whether it has unwritten changes.
+    /// Returns true if it has unwritten changes.
     fn is_changed(&self) -> bool;
 
     /// The new row, given the current one. Called within the transaction, so that nobody else changes the row.
@@ -34,7 +34,7 @@ pub(crate) trait SessionChanges: Send + Sync {
 /// A row to be written.
 pub(crate) struct Changed {
     pub(crate) row: SessionRow,
-    /// How many of the changes that the handle has made so far are written with it.
+    /// Number of the handle's changes so far that are written with it.
     pub(crate) changes: u64,
     /// The time of the write, in milliseconds since the Unix epoch.
     pub(crate) time: Time,
@@ -49,9 +49,9 @@ pub(crate) struct OpenQuestion {
     pub(crate) session: String,
     /// The number of the process that waits for the answer.
     pub(crate) asker: u32,
-    /// When it expires, and the answer is no: milliseconds since the Unix epoch.
+    /// Time of expiry, after which the answer is no: milliseconds since the Unix epoch.
     pub(crate) expires: Time,
-    /// Whether the asking process accepts an answer from the store.
+    /// True if the asking process accepts an answer from the store.
     pub(crate) answerable: bool,
     /// The request, as JSON.
     pub(crate) request: String,
@@ -59,7 +59,7 @@ pub(crate) struct OpenQuestion {
     pub(crate) answer: Option<String>,
 }
 
-/// What a transaction does to a question's row.
+/// A transaction's change of a question's row.
 #[derive(Clone, Debug)]
 pub(crate) enum QuestionChange {
     /// Inserts it.
@@ -75,7 +75,7 @@ pub(crate) enum QuestionChange {
 pub(crate) struct FirstAnswer {
     /// As JSON.
     pub(crate) answer: String,
-    /// Whether it is the one that was given now.
+    /// True for the answer that was given now.
     pub(crate) is_this: bool,
 }
 

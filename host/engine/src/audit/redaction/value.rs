@@ -31,15 +31,14 @@ pub struct Redacted {
     /// Masked values that are not listed.
     #[serde(skip_serializing_if = "is_zero")]
     pub masked_unlisted: u64,
-    /// Whether the value is recorded as `{"cut": {"bytes": …, "sha256": …, "begins": …}}`: the size
-    /// and the digest of its JSON text, and up to 1 KiB of its beginning, all of them after
-    /// masking.
+    /// True if the value is recorded as `{"cut": {"bytes": …, "sha256": …, "begins": …}}`: the size and the digest of its JSON
+    /// text, and up to 1 KiB of its beginning, all of them after masking.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
 }
 
 impl Redacted {
-    /// Whether the value is in the log as it was.
+    /// Returns true if the log has the value as it was.
     #[must_use]
     pub(crate) fn is_nothing(&self) -> bool {
         self.masked.is_empty() && self.masked_unlisted == 0 && !self.cut
@@ -240,7 +239,7 @@ fn unescaped(string: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Where the string that begins there ends.
+/// Returns the end of the string that begins at `begin`.
 fn string_end(text: &str, begin: usize) -> usize {
     let bytes = text.as_bytes();
     let mut position = begin + 1;

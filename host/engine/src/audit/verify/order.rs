@@ -1,4 +1,4 @@
-//! Which records are in their places, and which are missing, moved or there twice.
+//! Checks the order of records: which are missing, moved or there twice.
 
 use super::Flaw;
 use std::collections::{BTreeMap, BTreeSet};

@@ -19,10 +19,10 @@ use wasmtime::component::Component;
 /// read, it is the only bound.
 const WALL: u32 = 10;
 
-/// How often the clocks are read.
+/// Interval at which the clocks are read.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// When the user is told that something is being compiled.
+/// Delay after which the user is told that a plugin is being compiled.
 const TOLD_AFTER: Duration = Duration::from_millis(500);
 
 type CompileResult = Result<Component, ContractError>;

@@ -25,19 +25,19 @@ const MAX_WRITTEN: usize = 256 * 1024;
 pub struct Finding {
     /// Stable identifier of the rule.
     pub code: String,
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
-    /// What was found.
+    /// Its explanation.
     pub explanation: String,
-    /// Where to read more.
+    /// Links to more.
     pub references: Vec<String>,
-    /// What was done about it.
+    /// The plugin's reaction to it.
     pub action: String,
     /// More, as JSON text.
     pub details: Option<String>,
 }
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the names say it")]
@@ -55,9 +55,9 @@ pub enum Severity {
 pub struct Reminder {
     /// The plugin that says it.
     pub plugin: String,
-    /// What it says.
+    /// Its text.
     pub body: String,
-    /// What it is about.
+    /// Its subjects.
     pub tags: Vec<String>,
     /// A newer reminder of the same plugin with the same key replaces an older one.
     pub dedupe_key: Option<String>,
@@ -65,7 +65,7 @@ pub struct Reminder {
     pub ttl_turns: Option<u32>,
 }
 
-/// What a call does beside its verdict.
+/// The effects of a call beside its verdict.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Effects {
     pub(crate) findings: Vec<Finding>,
@@ -75,7 +75,7 @@ pub(crate) struct Effects {
 }
 
 impl Effects {
-    /// Whether there is room for one more.
+    /// Charges one more effect, if there is room for it.
     fn count<T: Serialize>(&mut self, effect: &T) -> wasmtime::Result<()> {
         self.written = self.written.saturating_add(written_size(effect));
         if self.written > MAX_WRITTEN {

@@ -198,7 +198,7 @@ impl OwnCapabilities {
     }
 }
 
-/// Whether it has the form of an interface, and is neither the contract's nor WASI's.
+/// Returns true if it has the form of an interface, and is neither the contract's nor WASI's.
 fn is_own(interface: &str) -> bool {
     let package = interface.split_once('/').map(|(package, _)| package);
     package.and_then(|package| package.split_once(':')).is_some_and(|(namespace, package)| {
@@ -318,7 +318,7 @@ impl Guest {
     }
 }
 
-/// Whether no part of a value is deeper in it than that.
+/// Returns true if no part of a value is nested deeper than `levels`.
 fn is_within(value: &Value, levels: usize) -> bool {
     let mut parts = vec![(value, levels)];
     while let Some((value, left)) = parts.pop() {

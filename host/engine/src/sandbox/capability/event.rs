@@ -3,7 +3,7 @@
 use super::{Guest, of_the_contract, wit};
 use crate::contract::Json;
 
-/// What a plugin can learn about the event it handles.
+/// The facts that a plugin can learn about its event.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EventFacts {
     pub(crate) id: String,

@@ -4,7 +4,7 @@ use super::{Guest, of_the_contract, wit};
 use crate::contract::bytes::written_size;
 use serde::{Deserialize, Serialize};
 
-/// How much a line matters.
+/// The importance of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the names say it")]
@@ -20,9 +20,9 @@ pub enum Level {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LogLine {
-    /// How much it matters.
+    /// Its importance.
     pub level: Level,
-    /// What it says.
+    /// Its text.
     pub message: String,
 }
 

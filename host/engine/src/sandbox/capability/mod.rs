@@ -1,4 +1,4 @@
-//! What a guest can ask of the host: one file per capability of `wit/capabilities.wit`.
+//! The functions of the host that a guest can call: one file per capability of `wit/capabilities.wit`.
 //!
 //! The host traits come from the WIT by `bindgen!`, in a module of their own; everything else here is written by hand.
 //! Those of the contract and those of an embedding program are loaded and linked by one trait, [`Interface`].
@@ -84,10 +84,10 @@ pub(crate) trait Interface: Sync {
     /// Its name: of ours, that of the interface.
     fn name(&self) -> &str;
 
-    /// How an entry grants it; `None` for what every plugin has.
+    /// The line that grants it in an entry; `None` for a capability that every plugin has.
     fn line(&self) -> Option<String>;
 
-    /// Whether these grants give it.
+    /// Returns true if these grants give it.
     fn is_granted(&self, grants: &Grants) -> bool;
 
     /// Adds its functions to a linker.
@@ -106,7 +106,7 @@ pub(crate) fn of_contract(name: &str) -> Option<&'static dyn Interface> {
     OURS.into_iter().find(|ours| ours.name() == name)
 }
 
-/// Which of the contract's capabilities these grants give: plugins with the same share a linker.
+/// The contract's capabilities that these grants give. Plugins with the same ones share a linker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Linked([bool; OURS.len()]);
 

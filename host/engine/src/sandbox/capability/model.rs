@@ -55,7 +55,7 @@ pub trait Model: Send + Sync {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct ModelRequest {
-    /// What the model is to do.
+    /// The task of the model.
     pub instructions: String,
     /// Data, which is to be kept apart from the instructions.
     pub input: String,

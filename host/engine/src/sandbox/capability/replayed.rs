@@ -11,7 +11,7 @@ pub(crate) struct ReplayedInputs {
     model: VecDeque<ModelAnswer>,
     own: VecDeque<CapabilityAnswer>,
     transcript: Option<TranscriptRead>,
-    /// Whether the call asked for something that was not recorded.
+    /// True if the call asked for something that was not recorded.
     missed: AtomicBool,
 }
 
@@ -51,7 +51,7 @@ impl ReplayedInputs {
         }
     }
 
-    /// Whether the call asked for something that was not recorded: its answer may then differ.
+    /// Returns true if the call asked for something that was not recorded: its answer may then differ.
     pub(crate) fn missed(&self) -> bool {
         self.missed.load(Ordering::Relaxed)
     }

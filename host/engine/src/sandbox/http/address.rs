@@ -1,11 +1,11 @@
-//! Which addresses are on the public internet.
+//! Tells the addresses on the public internet from others.
 //!
 //! A name that an entry grants is under somebody's control, not always the operator's; where it leads must not be the
 //! machine itself, its neighbours, or a cloud's metadata service.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether an address is a host's on the public internet. By the special-purpose registries of IANA:
+/// Returns true for an address on the public internet. By the special-purpose registries of IANA:
 /// <https://www.iana.org/assignments/iana-ipv4-special-registry>,
 /// <https://www.iana.org/assignments/iana-ipv6-special-registry>.
 pub(super) fn is_public(address: IpAddr) -> bool {

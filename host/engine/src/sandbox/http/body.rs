@@ -18,7 +18,7 @@ pub(super) struct Bounded<B> {
     silence: Option<Silence>,
 }
 
-/// How long the next frame is waited for.
+/// Timeout for the next frame.
 struct Silence {
     most: Duration,
     timer: Pin<Box<Sleep>>,

@@ -43,10 +43,10 @@ const CHUNK: usize = 64 * 1024;
 /// The interfaces of `wasi:http` that are linked.
 const INTERFACES: [&str; 2] = ["wasi:http/outgoing-handler@0.2.", "wasi:http/types@0.2."];
 
-/// How an entry grants it.
+/// The line that grants it in an entry.
 pub(crate) const GRANT: &str = r#"http = ["api.example.com"]"#;
 
-/// Whether an import is one that the grant `http` gives servers to.
+/// Returns true for an import that the grant `http` gives servers to.
 pub(crate) fn is_http(import: &str) -> bool {
     INTERFACES.iter().any(|interface| import.starts_with(interface))
 }
@@ -92,7 +92,7 @@ fn http_error_code(
     Ok((http.sending.code_of(table.get(&error)?),))
 }
 
-/// What the requests of one call have.
+/// State of the requests of one call.
 #[derive(Debug)]
 pub(super) struct Http {
     context: WasiHttpCtx,
@@ -106,7 +106,7 @@ struct Sending {
     /// Bytes of a body.
     limit: usize,
     replayed: bool,
-    /// What the connections take of the thread is the call's own time.
+    /// Thread time of the connections counts as the call's own.
     busy: Arc<Busy>,
 }
 
@@ -131,7 +131,7 @@ impl Http {
 }
 
 impl Sending {
-    /// What the error of a stream tells of a request, if it is one of a request.
+    /// The error of a request that caused the error of a stream, if one did.
     fn code_of(&mut self, error: &wasmtime::Error) -> Option<ErrorCode> {
         if let Some(code) = error.downcast_ref::<ErrorCode>() {
             return Some(code.clone());
@@ -144,7 +144,7 @@ impl Sending {
         })
     }
 
-    /// Where a request goes, if it may.
+    /// The destination of a request, if it is permitted.
     fn destination(&self, method: &Method, uri: &Uri) -> Result<Destination, Error> {
         if self.replayed {
             return Err(Error::HttpRequestDenied);
@@ -163,7 +163,7 @@ impl Sending {
     }
 }
 
-/// What a URL names; `None` where that is unclear.
+/// The destination that a URL names; `None` if that is unclear.
 fn destination(uri: &Uri) -> Option<Destination> {
     let (host, authority) = (uri.host()?, uri.authority()?.as_str());
     // Neither a user's name before the host nor an invalid port.
@@ -180,7 +180,7 @@ fn destination(uri: &Uri) -> Option<Destination> {
     Some(Destination { host: ServerHost::parse(host)?, port, https })
 }
 
-/// What an error of hyper came from.
+/// The cause of an error of hyper.
 fn cause<T: std::error::Error + 'static>(error: &hyper::Error) -> Option<&T> {
     error.source()?.downcast_ref()
 }

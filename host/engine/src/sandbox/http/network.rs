@@ -40,7 +40,7 @@ const fn behind_head(body: usize) -> usize {
     body.saturating_mul(2).saturating_add(FRAMING)
 }
 
-/// What a small body may have of that, and trailers.
+/// Part of it that a small body may have, and trailers.
 const FRAMING: usize = 128 * 1024;
 
 /// Turns names into addresses. What it says is checked: a name that leads to an address that is not on the public
@@ -62,14 +62,14 @@ impl Resolver for SystemResolver {
     }
 }
 
-/// What all requests of a host share.
+/// The part that all requests of a host share.
 pub(crate) struct Network {
     resolver: Arc<dyn Resolver>,
     /// Made by the first request that needs it: it reads the system's certificates.
     tls: OnceLock<Option<Arc<ClientConfig>>>,
 }
 
-/// Where a request goes.
+/// The server of a request.
 #[derive(Debug)]
 pub(super) struct Destination {
     pub(super) host: ServerHost,
@@ -157,7 +157,7 @@ impl Network {
         Ok((response, Box::new(rest)))
     }
 
-    /// Where a destination is. The operator names literal addresses and `localhost`; a name must lead to the public
+    /// The addresses of a destination. The operator names literal addresses and `localhost`; a name must lead to the public
     /// internet and nothing else.
     async fn addresses(&self, destination: &Destination) -> Result<Permitted, Error> {
         let addresses = match &destination.host {

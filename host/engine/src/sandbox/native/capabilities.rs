@@ -1,4 +1,4 @@
-//! What a native rule can ask of the host: the functions that answer a guest, called directly.
+//! The capabilities of a native rule: the functions that answer a guest, called directly.
 
 use super::{Ended, Running};
 use crate::contract::Failure;

@@ -25,13 +25,13 @@ use std::time::{Duration, Instant};
 use threads::Threads;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-/// Why no call of a native rule can be replayed.
+/// The reason why no call of a native rule can be replayed.
 const UNREPEATABLE: &str = "it is a native rule, which can read anything of the world";
 
 /// Longest message of a panic that is passed on, in characters.
 const MAX_MESSAGE: usize = 500;
 
-/// What the calls of one native rule run on.
+/// Threads and clocks for the calls of one native rule.
 pub(crate) struct NativeCalls {
     threads: Threads,
     /// A place for each call at once.
@@ -48,7 +48,7 @@ struct Running {
     /// The first use of a capability that ended the call, also where the rule has caught that.
     failed: Mutex<Option<Failure>>,
     stuck: Arc<AtomicUsize>,
-    /// When its thread began with it.
+    /// The start of the call on its thread.
     start: OnceLock<Start>,
 }
 
@@ -56,7 +56,7 @@ const UNDER_WAY: u8 = 0;
 const RETURNED: u8 = 1;
 const GIVEN_UP: u8 = 2;
 
-/// What unwinds a rule whose call is over.
+/// Unwinds a rule whose call is over.
 struct Ended;
 
 impl NativeCalls {

@@ -1,4 +1,4 @@
-//! How long the thread of a call could have run and had no processor: that time is the machine's, and not the rule's.
+//! The time for which the thread of a call could have run and had no processor: that time is the machine's, and not the rule's.
 //!
 //! Linux tells it, in `/proc/thread-self/schedstat`: nanoseconds on a processor, nanoseconds of waiting for one, and turns.
 //! Where the system does not, all time is the rule's.
@@ -10,7 +10,7 @@ use std::{fs::File, os::unix::fs::FileExt as _, sync::Arc};
 /// The moment at which the thread of a call began with it.
 pub(super) struct Start {
     began: Instant,
-    /// What the thread had waited for a processor by then.
+    /// The time that the thread had waited for a processor by then.
     #[cfg(target_os = "linux")]
     starved: Option<(Arc<File>, Duration)>,
 }
@@ -52,7 +52,7 @@ impl Start {
     }
 }
 
-/// What the thread of this file has waited for a processor.
+/// The time that the thread of this file has waited for a processor.
 #[cfg(target_os = "linux")]
 fn waited(file: &File) -> Option<Duration> {
     let mut text = [0; 64];
