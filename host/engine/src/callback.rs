@@ -14,7 +14,7 @@ use std::task::{Context, Poll};
 #[derive(Debug)]
 pub(crate) struct Panicked;
 
-/// What waits until code of the program returns. Each has the address of what is held meanwhile.
+/// Work that waits until code of the program returns. Each has the address of the object that is held meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
     /// The event whose record this sink takes. The sink's own events would have records in turn.
@@ -27,7 +27,7 @@ pub(crate) enum Waiting {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiters {
     last: Option<Waiting>,
-    /// What waits for that one: a sink can use another host.
+    /// Work that waits for this work: a sink can use another host.
     others: Option<Arc<Self>>,
 }
 
@@ -36,7 +36,7 @@ thread_local! {
 }
 
 impl Waiters {
-    /// What waits for the code that runs on this thread.
+    /// Returns the work that waits for the code that runs on this thread.
     pub(crate) fn here() -> Self {
         WAITERS.with_borrow(Clone::clone)
     }
@@ -52,7 +52,7 @@ impl Waiters {
     }
 }
 
-/// Whether this waits for the code that runs on this thread.
+/// Returns true if this work waits for the code that runs on this thread.
 pub(crate) fn waits(waiting: Waiting) -> bool {
     WAITERS.with_borrow(|waiters| waiters.has(waiting))
 }

@@ -2,8 +2,8 @@
 
 use unicode_general_category::{GeneralCategory, get_general_category};
 
-/// Whether a character steers a terminal, reorders a text, breaks its line, or is not seen at all, so that a text can be made
-/// to look like another one: control and format characters, line and paragraph separators, and what Unicode calls
+/// Returns true if a character steers a terminal, reorders a text, breaks its line, or is not seen at all, so that a text can be
+/// made to look like another one: control and format characters, line and paragraph separators, and those that Unicode calls
 /// default ignorable, except the two variation selectors of emoji.
 ///
 /// ```

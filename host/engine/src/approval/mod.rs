@@ -95,7 +95,7 @@ pub struct ApprovalRequest {
     pub session: String,
     /// The agent that asks.
     pub agent: AskingAgent,
-    /// Which event.
+    /// The event.
     pub event: EventKind,
     /// The value before any plugin changed it, as JSON: of `before-tool-call` a [`ToolCall`], of another event
     /// what its `handle` takes beside the session.

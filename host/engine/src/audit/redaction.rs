@@ -100,7 +100,7 @@ impl Masking {
 
 struct Redaction<'s> {
     settings: &'s AuditSettings,
-    /// What was redacted so far, by the part of the record: its path, without a leading slash.
+    /// The redactions so far, by the part of the record: its path, without a leading slash.
     parts: BTreeMap<String, Redacted>,
 }
 

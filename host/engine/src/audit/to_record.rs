@@ -13,7 +13,7 @@ pub(crate) trait ToRecord: Serialize + Clone + Sync {
     /// The word for it.
     const KIND: &'static str;
 
-    /// When it was made, in milliseconds since the Unix epoch.
+    /// Time of the record, in milliseconds since the Unix epoch.
     fn time(&self) -> u64;
 
     /// Without what the configuration keeps out of the log.

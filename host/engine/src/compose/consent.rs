@@ -39,9 +39,9 @@ impl<V, R, Q> Default for Consent<V, R, Q> {
 }
 
 impl<V: PartialEq, R: PartialEq, Q: PartialEq> Consent<V, R, Q> {
-    /// What is to be done where a chain leaves `value`, with `response` in its place, and asks
-    /// `questions`. `changed` says whether the chain changed the value since the last yes: then it
-    /// is another form of the value, about which nobody was asked, even where the two are equal.
+    /// Returns the next step after a chain that leaves `value`, with `response` in its place, and asks `questions`. `changed` is
+    /// true if the chain changed the value since the last yes: then it is another form of the value, about which nobody was asked,
+    /// even if the two are equal.
     #[must_use]
     pub(crate) fn step(&self, value: &V, changed: bool, response: Option<&R>, questions: Vec<Q>) -> Step<Q> {
         let about_this = |yes: &&Yes<V, R, Q>| !changed && yes.value == *value && yes.response.as_ref() == response;

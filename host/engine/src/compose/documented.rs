@@ -11,9 +11,9 @@ use page::{Page, Row, Rule, Wrong, read};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/composition.md");
 
-/// Who asks what.
+/// The asking member, and its question.
 type Question = (String, String);
-/// What a chain of texts comes to.
+/// The result of a chain of texts.
 type Decided = GateResult<String, String>;
 
 /// The plugins of an example.
@@ -51,7 +51,7 @@ impl<'a> Chain<'a> {
         Ok(chain)
     }
 
-    /// Who is named so. Only one that is asked is looked up, and the host says who that is.
+    /// Returns the names of these members. Only one that is asked is looked up, by the host's answer.
     fn names(&self, members: &[usize]) -> String {
         members.iter().map(|&member| self.names[member]).collect::<Vec<_>>().join(", ")
     }

@@ -39,7 +39,7 @@ struct Standing {
     approved: Option<u32>,
 }
 
-/// Whom to ask next, about [`Gate::value`].
+/// The member to ask next, about [`Gate::value`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ask {
     /// Index in the chain.
@@ -59,7 +59,7 @@ pub(crate) enum GateResult<V, R> {
         changed_by: Vec<usize>,
         /// The result that a plugin gave in its place.
         response: Option<(usize, R)>,
-        /// Who asks a person what: the configuration first, then the plugins in chain order. Empty: *allowed* (or
+        /// The questions to a person: the configuration's first, then the plugins' in chain order. Empty: *allowed* (or
         /// *responded*); else *escalated*.
         questions: Vec<(QuestionOrigin, Escalation)>,
         /// The first plugin with the grant that approved exactly this value, one that may waive all
@@ -229,9 +229,8 @@ impl<V: PartialEq, R> Gate<V, R> {
         self.chain[member].answered != Some(self.version) && self.authors.last() != Some(&member)
     }
 
-    /// Whether `member` is to be asked in this round. Those that gave no answer last time are asked once more after the
-    /// last round, so that a plugin that always fails cannot make the others disagree, and one that failed once cannot
-    /// be skipped.
+    /// Returns true if `member` is to be asked in this round. Those that gave no answer last time are asked once more after the
+    /// last round, so that a plugin that always fails cannot make the others disagree, and one that failed once cannot be skipped.
     fn is_due(&self, member: usize) -> bool {
         let asked = &self.chain[member];
         self.has_not_seen(member) && (self.round <= MAX_ROUNDS || (asked.is_silent && asked.member.enforcing))

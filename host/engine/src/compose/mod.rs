@@ -75,7 +75,7 @@ pub(crate) enum Objection {
     },
     /// After [`MAX_ROUNDS`] these had still not agreed to the value.
     Disagreement {
-        /// Who, in chain order; never empty. Not one that gave no answer last time, where others disagree.
+        /// The members, in chain order; never empty. Without those that gave no answer last time, if others disagree.
         by: Vec<usize>,
     },
 }

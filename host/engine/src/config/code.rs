@@ -140,7 +140,7 @@ impl CompiledComponent {
         Self { bytes: Arc::new(bytes.into()), digest }
     }
 
-    /// What [`Self::to_bytes`] has given, for `include_bytes!` for example; these are not copied.
+    /// The component in the bytes of [`Self::to_bytes`], such as those of `include_bytes!`. These are not copied.
     ///
     /// # Errors
     /// If they do not begin as compiled components do.

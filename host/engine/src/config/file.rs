@@ -21,7 +21,7 @@ pub struct Source {
     /// The file: messages name it, and relative paths are relative to its directory. Absolute,
     /// where the entries' paths are to be absolute.
     pub file: PathBuf,
-    /// Whose it is.
+    /// The owner of the file.
     pub layer: Layer,
     /// The directory for `~/`; without it, `~/` is an error.
     pub home: Option<PathBuf>,

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::Grants;
 use super::quantity::{Count32, Count64, Handles, Instances, Memory, Size, TableElements, Tables, UpToAnHour};
 
-/// What one call of a plugin may use up; what goes beyond is a failure of the plugin. Nothing is unlimited: `0`, a
-/// negative number and a number out of range are errors. Times are written `"100ms"`, `"2s"`, `"1m"`; sizes `"64KiB"`,
-/// `"16MiB"`, or a plain number of bytes.
+/// Limits of one call of a plugin. Exceeding one is a failure of the plugin. Nothing is unlimited: `0`, a negative number and a
+/// number out of range are errors. Times are written `"100ms"`, `"2s"`, `"1m"`; sizes `"64KiB"`, `"16MiB"`, or a plain number of
+/// bytes.
 ///
 /// ```
 /// use hookhost::config::Limits;
@@ -82,8 +82,8 @@ impl Limits {
     const CALL: Duration = Duration::from_millis(100);
     const WAITING_CALL: Duration = Duration::from_secs(30);
 
-    /// How long a call of a plugin with these grants may take: a plugin that waits for a model, a server or the embedding program has longer
-    /// where the entry does not say.
+    /// Maximum duration of a call of a plugin with these grants. If the entry does not say, a plugin that waits for a model, a
+    /// server or the embedding program has longer.
     #[must_use]
     pub fn deadline(&self, grants: &Grants) -> Duration {
         self.deadline.unwrap_or(if grants.waits_for_others() { Self::WAITING_CALL } else { Self::CALL })

@@ -7,7 +7,7 @@ use super::Layer;
 /// A file's text.
 pub(super) struct Text {
     pub(super) path: PathBuf,
-    /// Whose file it is.
+    /// The owner of the file.
     pub(super) layer: Layer,
     pub(super) text: String,
 }

@@ -47,8 +47,8 @@ impl Server {
             .ok_or_else(|| format!("{text:?} is no host: write `name` or `name:port`, without scheme, path or `*`"))
     }
 
-    /// Whether a request may go there: `https` to port 443 or the one that is named; plain `http`
-    /// to one that is named, 443 apart.
+    /// Returns true if a request may go there: `https` to port 443 or the named port; plain `http` only to a named port other than
+    /// 443.
     pub(crate) fn admits(&self, host: &ServerHost, port: u16, https: bool) -> bool {
         let named = self.port.map(NonZeroU16::get);
         let port_is_right =

@@ -188,7 +188,7 @@ fn is_one_of(key: &str, keys: &[&str]) -> bool {
     keys.contains(&key.as_str())
 }
 
-/// Whether a media type, or a word in its place, means what no rule could read. An SVG is a text.
+/// Returns true for a media type, or a word in its place, whose data no rule could read. An SVG is a text.
 fn is_binary(kind: &str) -> bool {
     let kind = kind.to_ascii_lowercase();
     let is_media = ["image/", "audio/", "video/"].iter().any(|class| kind.starts_with(class)) && !kind.contains("xml");

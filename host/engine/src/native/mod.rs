@@ -44,7 +44,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a plugin keeps from `configure`; a closure keeps nothing.
+/// The result of `configure`; a closure keeps nothing.
 #[cfg(not(feature = "native"))]
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Configuration;

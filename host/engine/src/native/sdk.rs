@@ -4,7 +4,7 @@ use super::*;
 use hookhost_guest::{Plugin, types};
 use std::fmt::Display;
 
-/// How the plugin's method is given what an event carries, in the SDK's spelling, and how its answer is taken.
+/// Gives the plugin's method an event's data in the SDK's spelling, and takes its answer.
 macro_rules! methods {
     ($($shape:ident $given:ident $event:ident $method:ident($payload:ty) $(-> $answer:ty)?;)*) => {
         fn subscribed<P: Plugin>(rule: Rule, event: EventKind) -> Rule {

@@ -71,8 +71,8 @@ pub(super) struct Outcome {
     pub(super) is_image: bool,
 }
 
-/// Where compiled code is kept by default: `HOOKHOST_CACHE_DIR`, or `hookhost` in the platform's directory for caches, and in
-/// it `compiled`. `None` where neither is known.
+/// The default directory of compiled code: `HOOKHOST_CACHE_DIR`, or `hookhost` in the platform's directory for caches, and in it
+/// `compiled`. `None` if neither is known.
 #[must_use]
 pub fn default_directory() -> Option<PathBuf> {
     let named = std::env::var_os("HOOKHOST_CACHE_DIR").filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -334,7 +334,7 @@ impl TrustedFile {
     }
 }
 
-/// Which instructions this machine has of those that the compiler looks for: code with others does not run here.
+/// The instructions that the compiler looks for, each true if this machine has it. Code with others does not run here.
 fn instructions() -> Vec<bool> {
     #[cfg(target_arch = "x86_64")]
     return vec![

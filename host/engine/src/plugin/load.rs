@@ -56,7 +56,7 @@ impl Plugin {
         Ok(Self { shared: Arc::new(loaded) })
     }
 
-    /// Whether it is what this entry would be loaded to.
+    /// Returns true if loading this entry would give this plugin.
     pub(crate) fn is_of(&self, sandbox: &SharedSandbox, entry: &Entry, own: &OwnCapabilities) -> bool {
         let is_brought = |(name, interface): &(Arc<str>, String)| {
             own.of_interface(interface).is_some_and(|capability| capability.name == *name)
@@ -77,7 +77,7 @@ pub(crate) struct Compiler<'a> {
     pub(crate) sandbox: &'a SharedSandbox,
     #[cfg(feature = "cache")]
     pub(crate) cache: Option<&'a super::Cache>,
-    /// What plugins may import beside the contract.
+    /// The embedding program's capabilities, which plugins may import beside the contract.
     pub(crate) own: &'a OwnCapabilities,
     /// `settings.compile-time`.
     pub(crate) within: Duration,
@@ -135,7 +135,7 @@ impl Compiler<'_> {
     }
 }
 
-/// What an entry's code is made of.
+/// The source of an entry's code.
 enum Source<'a> {
     /// Compiled code.
     Compiled(&'a CompiledComponent),
@@ -226,7 +226,7 @@ mod tests {
             self.directory.path().join("p.wasm")
         }
 
-        /// Whether the file was read.
+        /// Returns true if the file was read.
         fn is_read(&self) -> Result<bool, LoadError> {
             AllowedComponent::of(Some(&self.cache), &self.entry).map(|component| {
                 assert_eq!(component.digest, Digest::of_bytes(BYTES.as_bytes()));

@@ -140,8 +140,8 @@ pub(super) fn offered(plugin: &str, declared: Vec<ToolDeclaration>) -> Result<Ve
         .collect()
 }
 
-/// Whether the plugin's name ends where the first separator of a tool's full name begins: then no two plugins, and no
-/// plugin and MCP server (`mcp__SERVER__TOOL`), can have a full name in common.
+/// Checks that the plugin's name ends where the first separator of a tool's full name begins: then no two plugins, and no plugin
+/// and MCP server (`mcp__SERVER__TOOL`), can have a full name in common.
 fn check_plugin_name(plugin: &str) -> Result<(), String> {
     let why = if plugin == "mcp" {
         "is what the tools of MCP servers begin with"

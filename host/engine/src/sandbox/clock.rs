@@ -65,7 +65,7 @@ pub(super) struct Busy(Mutex<WaitingTime>);
 
 #[derive(Debug, Default)]
 struct WaitingTime {
-    /// When the call could have resumed.
+    /// The time from which the call could have resumed.
     from: Option<Instant>,
     time: Duration,
 }
@@ -87,7 +87,7 @@ impl Bell {
         Self { task: AtomicWaker::new(), rang: Mutex::new(None), busy }
     }
 
-    /// When it rang since this was asked last.
+    /// Returns the time at which it rang since the last call of this method.
     fn take(&self) -> Option<Instant> {
         locked(&self.rang).take()
     }

@@ -97,7 +97,7 @@ impl PoolSize {
         })
     }
 
-    /// Whether calls of that size have room in a pool of this one. As many at once as were asked for, no more.
+    /// Returns true if calls of that size have room in a pool of this one. As many at once as were asked for, no more.
     pub(crate) fn holds(self, other: Self) -> bool {
         self.computing == other.computing
             && self.waiting >= other.waiting
@@ -128,7 +128,7 @@ pub(crate) struct Sandbox {
 /// The additions of a linker to the WASI that is always linked.
 type Parts = (capability::Linked, Imported);
 
-/// Which of the parts of WASI a component imports that are linked only then: they are most of WASI, and few plugins have them.
+/// The optional parts of WASI that a component imports. They are most of WASI, and few plugins have them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Imported {
     filesystem: bool,
@@ -264,8 +264,8 @@ fn config(instances: InstanceAllocationStrategy) -> Config {
     config
 }
 
-/// Whether a plugin with these grants may wait in a capability, rather than compute: for a model,
-/// for a server, for the embedding program, or for a disk, which may be on a network.
+/// Returns true if a plugin with these grants may wait in a capability, rather than compute: for a model, for a server, for the
+/// embedding program, or for a disk, which may be on a network.
 pub(crate) fn may_wait(grants: &Grants) -> bool {
     grants.waits_for_others() || grants.has_directories()
 }

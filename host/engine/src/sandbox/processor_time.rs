@@ -15,7 +15,7 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 thread_local! {
-    /// When this thread last resumed a guest.
+    /// Time at which this thread last resumed a guest.
     static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
     /// The same by the thread's CPU clock; `None` for a guest that has not run for a tick yet.
     static OWN_TIME: Cell<Option<Duration>> = const { Cell::new(None) };

@@ -51,8 +51,7 @@ pub const MAX_PATTERN: usize = 256 * 1024;
 /// schema, and 1 ms of an everyday tool's, measured as for [`MAX_WORK`].
 pub const MAX_WORK_AT_ONCE: u64 = 20_000;
 
-/// How deep the stack may become on the thread that asks: subschemas that hold for the same value, times the nesting of
-/// the value.
+/// Maximum depth of the stack on the thread that asks: subschemas that hold for the same value, times the nesting of the value.
 const SHALLOW: u64 = 200;
 
 /// Maximum number of a value's problems that are reported.

@@ -103,10 +103,9 @@ impl Shape {
         Ok(shape)
     }
 
-    /// Whether the compiled subschema may own itself, so that its memory is never given back:
-    /// `jsonschema` 0.60 keeps, with each `unevaluated…`, what the schemas for the same value look
-    /// at, and shares it among references by counting. Of `properties` after a reference it keeps
-    /// the names alone, which is what lets a schema that extends another recur.
+    /// Returns true if the compiled subschema may own itself, so that its memory is never given back: `jsonschema` 0.60 keeps, with
+    /// each `unevaluated…`, everything that the schemas for the same value look at, and shares it among references by counting. Of
+    /// `properties` after a reference it keeps the names alone, which lets a schema that extends another recur.
     fn keeps_itself(&self, node: usize) -> bool {
         let asks = &self.nodes[node];
         if !asks.unevaluated {

@@ -15,7 +15,7 @@ pub const MAX_NESTING: usize = 128;
 /// [`super::DEADLINE`].
 pub const MAX_WORK: u64 = 2_000_000;
 
-/// What a check means.
+/// The work of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Work {
     pub(super) steps: u64,

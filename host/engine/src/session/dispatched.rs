@@ -1,4 +1,4 @@
-//! How an event of each shape is settled.
+//! Settles events of each shape.
 
 use super::dispatch::{Dispatch, OpenDecision};
 use super::handle::Session;

@@ -41,7 +41,7 @@ struct FailureCount {
     #[serde(flatten)]
     caller: Caller,
     failures: u32,
-    /// When it is tried again, once it is tripped, in milliseconds since the Unix epoch.
+    /// Time of the next attempt, once it is tripped, in milliseconds since the Unix epoch.
     retry: Time,
 }
 

@@ -76,7 +76,7 @@ pub enum ToolCallError {
         plugin: String,
         /// Its own name for the tool.
         tool: String,
-        /// How.
+        /// The failure.
         failure: Failure,
     },
     /// The session has ended.
@@ -94,7 +94,7 @@ pub enum ToolCallError {
         plugin: String,
         /// Its own name for the tool.
         tool: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
 }

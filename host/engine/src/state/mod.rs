@@ -15,7 +15,7 @@ pub(crate) use view::{StateError, View, Write, Writes};
 
 use serde::{Deserialize, Serialize};
 
-/// What a key belongs to.
+/// The owner of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Namespace {
     values: BTreeMap<String, Stored>,
     bytes: usize,
-    /// When the first of the values expires.
+    /// Time of the first expiry of its values.
     next_expiry: Option<Time>,
 }
 

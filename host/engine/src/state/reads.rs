@@ -1,4 +1,4 @@
-//! What a call has read of its state, recorded so that a replay can repeat the call.
+//! A call's reads of its state, recorded so that a replay can repeat the call.
 
 use super::{Scope, Usages};
 use crate::contract::bytes::{bytes_size, written_size};
@@ -10,7 +10,7 @@ pub(crate) const MAX_RECORDED: usize = 256 * 1024;
 /// Bytes of JSON around a key and its value in a record.
 const JSON_OVERHEAD: usize = 48;
 
-/// What a call has read of its snapshot.
+/// A call's reads of its snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reads {
     /// The use of the scopes; absent if the call wrote nothing.
@@ -18,11 +18,11 @@ pub(crate) struct Reads {
     pub(crate) values: BTreeMap<(Scope, String), Read>,
     /// Their size in bytes of JSON.
     bytes: usize,
-    /// Whether the call has read more than is recorded here.
+    /// True if the call has read more than is recorded here.
     pub(crate) incomplete: bool,
 }
 
-/// What a call has read of one key.
+/// A call's read of one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Read {
     Value(Option<Vec<u8>>),

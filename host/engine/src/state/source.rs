@@ -43,10 +43,10 @@ pub(crate) struct Namespaces {
     now: Time,
 }
 
-/// What the recorded calls of an event have read of the state, on top of another source for the rest.
+/// The recorded reads of an event's calls, with another source for the rest.
 #[derive(Debug)]
 pub(crate) struct RecordedReads {
-    /// What was read, by key; a value counts for more than a size.
+    /// The reads, by key. A value has precedence over a size.
     pub(crate) values: BTreeMap<(Scope, String), Read>,
     /// The use of the scopes, if a call has read it.
     pub(crate) usage: Option<Usages>,

@@ -15,14 +15,14 @@ pub(crate) enum Write {
     Add(i64),
 }
 
-/// Why a write was refused.
+/// The reason for the refusal of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StateError {
     QuotaExceeded,
     Unavailable(String),
 }
 
-/// What one call sees: a snapshot and its own writes.
+/// The state as one call sees it: a snapshot and its own writes.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
     snapshot: Arc<dyn Source>,

@@ -1,4 +1,4 @@
-//! Which file an open one is, so that another one in its place is noticed.
+//! The identity of an open file, so that another file in its place is noticed.
 
 use std::fs::File;
 use std::path::Path;

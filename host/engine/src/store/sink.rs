@@ -24,7 +24,7 @@ pub(super) struct Sink {
 struct Missed {
     records: VecDeque<String>,
     bytes: usize,
-    /// Whether a thread gives them to the sink: then they are not in `records`.
+    /// True if a thread gives them to the sink: then they are not in `records`.
     is_giving: bool,
 }
 
@@ -37,7 +37,7 @@ impl Sink {
         self.sink.is_some()
     }
 
-    /// Whether the sink runs on this thread, or waits for what does.
+    /// Returns true if the sink runs on this thread, or waits for work of this thread.
     pub(super) fn waits(&self) -> bool {
         self.sink.as_deref().is_some_and(|sink| callback::waits(held(sink)))
     }

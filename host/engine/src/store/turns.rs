@@ -31,7 +31,7 @@ const TICKET_BITS: u32 = 32;
 /// The first of the bytes that processes lock to show that they are alive; it comes after all places.
 const ALIVE: u64 = 1 << (PLACE_BITS + TICKET_BITS);
 
-/// How long to wait before checking again whether another process still holds a ticket or a door.
+/// Interval of checking whether another process still holds a ticket or a door.
 const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Cells of 8 bytes at the start of the file. Each contains the handle that had the last turn of a session of this cell.
@@ -60,7 +60,7 @@ struct Held {
     tickets: VecDeque<u64>,
     /// A ticket that is kept for the next event, while no event of this process has one.
     kept: Option<u64>,
-    /// Whether who gives tickets back knows of this place.
+    /// True if the thread that gives tickets back knows of this place.
     is_listed: bool,
     /// The handle that had the last turn in this process.
     last: u64,
@@ -69,7 +69,7 @@ struct Held {
 /// The places of which tickets are kept.
 #[derive(Default)]
 struct KeptTickets {
-    /// Whether somebody gives them back soon; otherwise none is kept.
+    /// True if somebody gives them back soon; otherwise none is kept.
     is_open: bool,
     places: Vec<Arc<Order>>,
 }
@@ -88,9 +88,9 @@ pub(crate) struct TurnQueue {
 /// A turn: until it is dropped, no other handle settles an event of the session.
 #[must_use]
 pub(crate) struct Turn {
-    /// Whether another handle of the session may have had a turn since this one's last.
+    /// True if another handle of the session may have had a turn since this one's last.
     pub(crate) is_stale: bool,
-    /// Whether the last turn before this one was of another store, which may be in another process.
+    /// True if the last turn before this one was of another store, which may be in another process.
     pub(crate) is_after_another_store: bool,
     _ticket: Ticket,
 }
@@ -107,7 +107,7 @@ struct TicketFile {
     file: File,
     /// A random number for the store that has the file open.
     store: u32,
-    /// How many handles were made.
+    /// Number of handles that were made.
     handles: AtomicU32,
     kept: Mutex<KeptTickets>,
     /// The number of the byte that this process has locked to show that it is alive, counted from [`ALIVE`].
@@ -119,9 +119,9 @@ struct Ticket {
     order: Arc<Order>,
     file: Option<Arc<TicketFile>>,
     byte: u64,
-    /// Whether it was kept since the last turn, so that no other process had one.
+    /// True if it was kept since the last turn, so that no other process had one.
     was_kept: bool,
-    /// Whether its turn has come.
+    /// True if its turn has come.
     has_turn: bool,
 }
 
@@ -230,7 +230,7 @@ impl Turns {
         self.file.as_ref().map_or(Ok(0), |file| file.show_alive())
     }
 
-    /// Whether the process with this number is alive.
+    /// Returns true if the process with this number is alive.
     ///
     /// # Errors
     /// If the file's locks cannot be read.
@@ -246,7 +246,7 @@ impl Turns {
 }
 
 impl TurnQueue {
-    /// What waits in this process while the queue's turn is held.
+    /// The work in this process that waits while the queue's turn is held.
     pub(crate) fn waiting(&self) -> Waiting {
         Waiting::Turn(Arc::as_ptr(&self.order).addr())
     }
@@ -350,7 +350,7 @@ impl TurnQueue {
         self.ticket(byte, false)
     }
 
-    /// Whether no other process holds a ticket before this one.
+    /// Returns true if no other process holds a ticket before this one.
     fn others_are_behind(&self, ticket: u64) -> Result<bool, StoreError> {
         let Some(file) = &self.file else { return Ok(true) };
         Ok(file.first_locked((self.place << TICKET_BITS) + 1, ticket)?.is_none())
@@ -377,7 +377,7 @@ impl TicketFile {
         Ok(Door { file: self, byte })
     }
 
-    /// Whether a ticket of this place may be kept.
+    /// Returns true if a ticket of this place may be kept.
     fn keep(&self, place: &Arc<Order>, held: &mut Held) -> bool {
         let mut kept = locked(&self.kept);
         if kept.is_open && !held.is_listed {

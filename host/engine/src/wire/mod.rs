@@ -9,7 +9,7 @@ use wasmtime::component::{ComponentNamedList, ComponentType, Lift, Lower};
 
 /// A value that a component can be given.
 pub(crate) trait Given {
-    /// How wasmtime passes it.
+    /// Its form in wasmtime.
     type Wire<'a>: ComponentType + Lower + Send + Sync
     where
         Self: 'a;
@@ -19,7 +19,7 @@ pub(crate) trait Given {
 
 /// A value that a component can answer.
 pub(crate) trait Answered: Sized {
-    /// How wasmtime passes it.
+    /// Its form in wasmtime.
     type Wire: ComponentType + Lift + Send + Sync + 'static;
 
     /// # Errors
@@ -29,7 +29,7 @@ pub(crate) trait Answered: Sized {
 
 /// All that a function of a component answers: nothing, or one value.
 pub(crate) trait Answer: Sized {
-    /// How wasmtime passes it.
+    /// Its form in wasmtime.
     type Wire: ComponentNamedList + Lift + Send + Sync + 'static;
 
     /// # Errors
@@ -37,10 +37,10 @@ pub(crate) trait Answer: Sized {
     fn answer(wire: Self::Wire) -> Result<Self, String>;
 }
 
-/// How wasmtime passes a value to a component.
+/// The form in which wasmtime passes a value to a component.
 pub(crate) type In<'a, T> = <T as Given>::Wire<'a>;
 
-/// How wasmtime passes a value from a component.
+/// The form in which wasmtime passes a value from a component.
 pub(crate) type Out<T> = <T as Answered>::Wire;
 
 impl Given for String {

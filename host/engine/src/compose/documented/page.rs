@@ -25,7 +25,7 @@ pub(crate) struct Page<'a> {
     pub(crate) examples: Vec<Vec<Row<'a>>>,
 }
 
-/// What is wrong with an example, and where.
+/// A flaw of an example, and its place.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Wrong {
     pub(crate) line: usize,

@@ -1,4 +1,4 @@
-//! What the file's words mean, and what is the default of what it does not say.
+//! The meaning of the file's words, and the defaults of absent keys.
 
 use std::{path::Path, time::Duration};
 

@@ -1,5 +1,5 @@
-//! What the host compiles at all. A compilation cannot be interrupted, so what it may cost is bounded beforehand, by a look
-//! at the file that is linear in its size.
+//! Bounds on the components that the host compiles. A compilation cannot be interrupted, so its cost is bounded beforehand, by a
+//! scan of the file in linear time.
 //!
 //! The host does not compile in a child process under limits of the operating system: a library cannot start itself in an
 //! embedder's program, the compiled code would return over a channel that has to be trusted, and limits on address space
@@ -42,9 +42,8 @@ const IMPORTS: u64 = 20_000;
 const EXPORTS: u64 = 100_000;
 /// Elements that segments put into tables.
 const ELEMENTS: u64 = 1_000_000;
-/// What the component and those within it consist of: types, imports, aliases, functions and
-/// exports, once for each time that they are instantiated. Components within each other, each
-/// instantiated twice, take 1 KB for a million.
+/// Maximum number of types, imports, aliases, functions and exports of the component and those within it, once for each time that
+/// they are instantiated. Components within each other, each instantiated twice, take 1 KB for a million.
 const PARTS: u64 = 200_000;
 /// Parts for each function between core code and a component: 2 ms each.
 const PARTS_OF_FUNCTION: u64 = 50;
@@ -73,7 +72,7 @@ fn too_many(what: &str, found: u64, most: u64) -> ContractError {
     ContractError::TooLarge(format!("has {found} {what}, and {most} is the most that a plugin may have"))
 }
 
-/// Whether it is the type of a component, or of an instance that may export one.
+/// Returns true for the type of a component, or of an instance that may export one.
 fn names_a_component(ty: &ComponentType<'_>) -> bool {
     match ty {
         ComponentType::Component(_) => true,
@@ -85,7 +84,7 @@ fn names_a_component(ty: &ComponentType<'_>) -> bool {
     }
 }
 
-/// What was found so far.
+/// The result of the scan so far.
 #[derive(Default)]
 struct Scan {
     /// The component that is read, last, and those around it; `None` means a core module.
@@ -246,7 +245,7 @@ impl Scan {
     }
 }
 
-/// What makes a function take time that grows with the square of it: the compiler cuts it into blocks there.
+/// The branches of a function. The compiler cuts it into blocks there, in a time that grows with the square of their number.
 #[derive(Default)]
 struct Branching {
     /// 1 for a branch, 4 for what is compiled to several, 8 for a loop, 16 for what is compiled to

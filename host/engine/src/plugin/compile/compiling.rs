@@ -19,7 +19,7 @@ use wasmtime::component::Component;
 /// read, it is the only bound.
 const WALL: u32 = 10;
 
-/// How often the clocks are read.
+/// Interval at which the clocks are read.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Time after which the user gets a message about a running compilation.

@@ -8,7 +8,7 @@ use crate::sandbox::capability::{self, OwnCapabilities};
 use crate::sandbox::http;
 use serde::Serialize;
 
-/// What a file is.
+/// The description of a file.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -18,15 +18,15 @@ pub struct Inspection {
     pub digest: Digest,
     /// Its size in bytes.
     pub size: usize,
-    /// What it exports, whole names.
+    /// Its exports, by their whole names.
     pub exports: Vec<String>,
-    /// What it imports, whole names.
+    /// Its imports, by their whole names.
     pub imports: Vec<String>,
     /// The events that it would subscribe to.
     pub events: Vec<crate::contract::EventKind>,
-    /// Whether it takes a configuration.
+    /// True if it takes a configuration.
     pub configurable: bool,
-    /// Whether it brings tools.
+    /// True if it brings tools.
     pub tools: bool,
     /// The grants that it needs, as lines of `[plugin.grants]`.
     pub grants: Vec<String>,

@@ -64,7 +64,7 @@ async fn snapshot(compiler: &Compiler<'_>, entry: &Entry, bytes: &[u8]) -> Resul
     Ok(wizer.snapshot_component(&context, &mut Reader { store, instance }).await.ok())
 }
 
-/// Whether the component exports `setup`, as far as its bytes can be read.
+/// Returns true if the component exports `setup`, as far as its bytes can be read.
 fn exports_setup(bytes: &[u8]) -> bool {
     let mut depth = 0_u32;
     for payload in Parser::new(0).parse_all(bytes) {

@@ -106,7 +106,7 @@ struct Sending {
     /// Bytes of a body.
     limit: usize,
     replayed: bool,
-    /// What the connections take of the thread is the call's own time.
+    /// Thread time of the connections counts as the call's own.
     busy: Arc<Busy>,
 }
 

@@ -40,7 +40,7 @@ const fn behind_head(body: usize) -> usize {
     body.saturating_mul(2).saturating_add(FRAMING)
 }
 
-/// What a small body may have of that, and trailers.
+/// Part of it that a small body may have, and trailers.
 const FRAMING: usize = 128 * 1024;
 
 /// Turns names into addresses. What it says is checked: a name that leads to an address that is not on the public
@@ -157,7 +157,7 @@ impl Network {
         Ok((response, Box::new(rest)))
     }
 
-    /// Where a destination is. The operator names literal addresses and `localhost`; a name must lead to the public
+    /// The addresses of a destination. The operator names literal addresses and `localhost`; a name must lead to the public
     /// internet and nothing else.
     async fn addresses(&self, destination: &Destination) -> Result<Permitted, Error> {
         let addresses = match &destination.host {

@@ -48,7 +48,7 @@ struct Running {
     /// The first use of a capability that ended the call, also where the rule has caught that.
     failed: Mutex<Option<Failure>>,
     stuck: Arc<AtomicUsize>,
-    /// When its thread began with it.
+    /// The start of the call on its thread.
     start: OnceLock<Start>,
 }
 

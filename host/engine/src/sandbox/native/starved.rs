@@ -1,4 +1,4 @@
-//! How long the thread of a call could have run and had no processor: that time is the machine's, and not the rule's.
+//! The time for which the thread of a call could have run and had no processor: that time is the machine's, and not the rule's.
 //!
 //! Linux shows this in `/proc/thread-self/schedstat`: nanoseconds on a processor, nanoseconds of waiting for one, and turns.
 //! Where the system does not, all time is the rule's.

@@ -13,7 +13,7 @@ use crate::store::{LateWrite, QuestionChange, SessionChanges, StoreError, Unit};
 use serde_json::json;
 use std::sync::Arc;
 
-/// When a record has to be written.
+/// The deadline for writing a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::session) enum Durability {
     /// Before the agent acts on it.

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 /// "hkhs": marks the file as ours. <https://sqlite.org/pragma.html#pragma_application_id>
 const APPLICATION: i64 = 0x686b_6873;
 
-/// How long opening the file waits for a process that is creating or closing it.
+/// Timeout for opening the file while a process creates or closes it.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The tables: their names, and the statements that create them. SQLite stores each statement verbatim, and a database is
@@ -323,7 +323,7 @@ fn check_name(path: &Path) -> Result<(), StoreError> {
 struct Foreign {
     /// As the end of "the database holds …".
     says: String,
-    /// Whether it concerns the table of records.
+    /// True if it concerns the table of records.
     is_the_log: bool,
 }
 
@@ -417,7 +417,7 @@ pub(super) fn one_row(changed: usize) -> rusqlite::Result<()> {
     if changed == 1 { Ok(()) } else { Err(rusqlite::Error::StatementChangedRows(changed)) }
 }
 
-/// Whether the file has our schema; `false` for an empty file. A file of anything else is an error.
+/// Returns true if the file has our schema; `false` for an empty file. A file of anything else is an error.
 fn is_begun(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
     // SQLite takes a file of one byte for an empty one, and would overwrite it.
     if std::fs::metadata(path).is_ok_and(|file| file.len() == 1) {
@@ -524,7 +524,7 @@ fn check_journal(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Whether a file with this ending lies beside the database; an error if other users can write it.
+/// Returns true if a file with this ending lies beside the database. If other users can write it, that is an error.
 fn look_beside(path: &Path, ending: &str) -> Result<bool, StoreError> {
     let beside = beside(path, ending);
     match files::look(&beside, Guard::OnlyMineToWrite) {
@@ -546,7 +546,7 @@ pub(super) fn turns(path: &Path) -> Result<PathBuf, StoreError> {
     Ok(beside(&path.canonicalize().map_err(of)?, "-turns"))
 }
 
-/// Where the journals of the database are: one place, by whatever name a process has opened it.
+/// The directory of the database's journals: one place, by whatever name a process has opened the database.
 pub(super) fn journals(path: &Path) -> Result<Directory, StoreError> {
     Ok(Directory::of(&path.canonicalize().map_err(|error| StoreError::io(&error, path))?))
 }

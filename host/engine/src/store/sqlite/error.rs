@@ -1,4 +1,4 @@
-//! What an error of SQLite means.
+//! The meaning of errors of SQLite.
 
 use crate::store::StoreError;
 use crate::store::turns::has_locks;
@@ -35,7 +35,7 @@ impl StoreError {
     }
 }
 
-/// Whether the shared memory of a WAL could not grow.
+/// Returns true if the shared memory of a WAL could not grow.
 fn is_for_lack_of_room(error: &rusqlite::ffi::Error) -> bool {
     error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE
 }

@@ -15,10 +15,10 @@ const CHECKPOINT_ABOVE: u64 = 4 << 20;
 /// one; the next process reads the rest of the WAL, so that has to be small.
 const MAX_WAL_AT_CLOSE: u64 = 256 << 10;
 
-/// How long a checkpoint waits for a reader while writers wait for the checkpoint.
+/// Time that a checkpoint waits for a reader while writers wait for the checkpoint.
 const READER_TIMEOUT: Duration = Duration::from_millis(10);
 
-/// How long the thread waits after a failed write.
+/// Delay after a failed write.
 const RETRY_DELAY: Duration = Duration::from_millis(500);
 
 /// The thread's handle. Dropping it writes what is queued and ends the thread.

@@ -29,7 +29,7 @@ const IDENTIFIER: usize = 16;
 /// Bytes of a frame before its record: the record's length, and the checksums of the length and of the record.
 const FRAME_HEADER: usize = 12;
 
-/// What the name of a journal has after that of its database, before its identifier.
+/// Part of a journal's name between that of its database and its identifier.
 const ENDING: &str = "-records-";
 
 /// Size from which a journal is followed by another one, in bytes. Each new one changes the directory, which is looked through then.
@@ -48,7 +48,7 @@ pub(super) struct Journal {
     files: u32,
     current: Option<Arc<JournalFile>>,
     buffer: Vec<u8>,
-    /// Where the records of the last write end.
+    /// The ends of the records of the last write.
     ends: Vec<u64>,
 }
 
@@ -58,11 +58,11 @@ pub(super) struct AppendedRecords<'a> {
     pub(super) ends: &'a [u64],
 }
 
-/// Where the journals of a database are.
+/// The directory of a database's journals.
 #[derive(Clone, Debug)]
 pub(super) struct Directory {
     path: PathBuf,
-    /// What the names of journals begin with.
+    /// Beginning of the names of journals.
     begins: String,
 }
 
@@ -73,7 +73,7 @@ pub(super) struct JournalFile {
     file: File,
     identity: Option<Identity>,
     end: AtomicU64,
-    /// How many bytes of it the database has.
+    /// Number of its bytes that the database has.
     taken: AtomicU64,
 }
 
@@ -82,7 +82,7 @@ impl JournalFile {
         &self.id
     }
 
-    /// How many bytes of it the database has, as far as this process knows.
+    /// Number of its bytes that the database has, as far as this process knows.
     pub(super) fn taken(&self) -> u64 {
         self.taken.load(Ordering::Relaxed)
     }
@@ -149,12 +149,12 @@ impl Journal {
         &self.directory
     }
 
-    /// Whether a journal is one of this store.
+    /// Returns true for a journal of this store.
     pub(super) fn is_own(&self, id: &str) -> bool {
         id.starts_with(&format!("{:08x}", self.store))
     }
 
-    /// Whether there is a file that takes records.
+    /// Returns true if there is a file that takes records.
     pub(super) fn is_open(&self) -> bool {
         self.current.is_some()
     }
@@ -252,13 +252,13 @@ fn checksum(at: u64, bytes: &[u8]) -> [u8; 4] {
     hasher.finalize().to_le_bytes()
 }
 
-/// What is read of a journal.
+/// The contents of a journal.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Read<'a> {
     pub(super) records: Vec<&'a str>,
     /// The byte after the last of them.
     pub(super) end: u64,
-    /// What is wrong with what comes after them. A frame of which the end is missing is not: its write did not return.
+    /// The problem after them. A frame without its end is none: its write did not return.
     pub(super) problem: Option<&'static str>,
 }
 

@@ -60,7 +60,7 @@ enum Source {
     File,
 }
 
-/// Why a log, or a line of it, cannot be read.
+/// The reason why a log, or a line of it, cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
@@ -72,7 +72,7 @@ pub enum LogError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The message of the system.
         problem: String,
     },
     /// A line is not a valid log record.
@@ -82,7 +82,7 @@ pub enum LogError {
         path: PathBuf,
         /// The line's number, from 1.
         number: u64,
-        /// What is wrong with it.
+        /// The problem.
         problem: LineError,
     },
     /// A record was changed, removed or moved.
@@ -143,7 +143,7 @@ impl Log {
         &self.path
     }
 
-    /// Whether it is an export rather than the database itself.
+    /// Returns true for an export rather than the database itself.
     #[must_use]
     pub fn is_export(&self) -> bool {
         matches!(self.source, Source::File)
@@ -383,7 +383,7 @@ impl std::fmt::Debug for VerifiedLines<'_> {
     }
 }
 
-/// What is stored, line by line.
+/// The stored lines.
 enum StoredLines<'a> {
     Database {
         connection: &'a Connection,

@@ -57,7 +57,7 @@ pub(super) struct Database {
 struct DiskStore {
     path: PathBuf,
     turns: Turns,
-    /// Where the journals are.
+    /// The directory of the journals.
     directory: Directory,
     inner: Mutex<Inner>,
     readers: Arc<Readers>,
@@ -73,25 +73,25 @@ struct Inner {
     files: Files,
 }
 
-/// What waits to be written.
+/// The changes that wait to be written.
 struct Queue {
     waiting: Waiting,
     /// Empty, with the memory of what was written last.
     spare: Waiting,
-    /// Where records are durable before the database has them.
+    /// Makes records durable before the database has them.
     journal: Journal,
     /// The files of the database, as the journal looks at them.
     files: Files,
-    /// Whether the database is being written what is in no journal: what comes after it must not be durable before it.
+    /// True while the database is being written changes that are in no journal: later records must not be durable before them.
     is_exposed: bool,
     bytes: usize,
-    /// Why the last attempt to write it failed.
+    /// The error of the last attempt to write it.
     problem: Option<StoreError>,
     closed: bool,
     checkpoint: bool,
-    /// Whether tickets are kept, which the flusher gives back.
+    /// True if tickets are kept, which the flusher gives back.
     keeps_tickets: bool,
-    /// Whether the flusher cannot come soon.
+    /// True if the flusher cannot come soon.
     is_flusher_busy: bool,
 }
 
@@ -112,12 +112,12 @@ impl Queue {
         }
     }
 
-    /// Whether nothing but another process kept the last attempt from writing.
+    /// Returns true if nothing but another process kept the last attempt from writing.
     fn is_well(&self) -> bool {
         self.problem.as_ref().is_none_or(StoreError::is_transient)
     }
 
-    /// Whether a record may be durable before the database has it: nothing comes before it that the database alone can take.
+    /// Returns true if a record may be durable before the database has it: the database alone takes nothing before it.
     fn takes_records_alone(&self) -> bool {
         self.is_well() && !self.is_exposed && self.waiting.has_only_records() && self.bytes <= MAX_QUEUED_BYTES
     }

@@ -1,4 +1,4 @@
-//! How far journals are taken in: a row of the table of sessions for each, written by the transaction that takes records in.
+//! The progress of taking in journals: a row of the table of sessions for each, written by the transaction that takes records in.
 
 use super::database::one_row;
 use super::journal::{Directory, JournalFile};
@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What the identifier of such a row begins with. That of a session has no control character.
+/// Beginning of the identifier of such a row. That of a session has no control character.
 const MARK: char = '\u{1}';
 
 /// The first text after those that begin with [`MARK`].
@@ -16,7 +16,7 @@ fn row(id: &str) -> String {
     format!("{MARK}{id}")
 }
 
-/// How many bytes of a journal are taken in; 0 if there is no row.
+/// Number of bytes of a journal that are taken in; 0 if there is no row.
 pub(super) fn read(connection: &Connection, id: &str) -> rusqlite::Result<u64> {
     let mut find = connection.prepare_cached("SELECT version FROM session WHERE id = ?1")?;
     let taken: Option<i64> = find.query_row([row(id)], |row| row.get(0)).optional()?;

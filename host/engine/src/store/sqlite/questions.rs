@@ -37,7 +37,7 @@ pub(super) fn answered(connection: &Connection, id: &str) -> rusqlite::Result<Op
     find.query_row([id], |row| row.get(0)).optional()
 }
 
-/// Whether any question waits.
+/// Returns true if any question waits.
 pub(super) fn is_one_open(connection: &Connection) -> rusqlite::Result<bool> {
     let mut find = connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM question)")?;
     find.query_row([], |row| row.get(0))

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehav
 /// Larger numbers nobody reaches: they leave room to count on.
 const MAX_NUMBER: i64 = i64::MAX / 2;
 
-/// How often sessions are forgotten, in milliseconds: a day.
+/// Interval of forgetting sessions, in milliseconds: a day.
 const FORGETTING_INTERVAL: Time = 24 * 60 * 60 * 1000;
 
 /// The row of no session: of its numbers each was given out to a session that is forgotten. It was written when sessions were

@@ -30,7 +30,7 @@ pub(super) struct Readers {
 #[derive(Default)]
 struct Pool {
     free: Vec<Reader>,
-    /// How many connections are open, free or not.
+    /// Number of open connections, free or not.
     open: usize,
     /// The snapshots that may use one.
     snapshots: Vec<Weak<Snapshot>>,
@@ -64,7 +64,7 @@ impl Readers {
         Arc::new(Self { path, file, pool: Mutex::default(), counts: Mutex::default() })
     }
 
-    /// Whether a connection for reading is open.
+    /// Returns true if a connection for reading is open.
     pub(super) fn is_one_open(&self) -> bool {
         locked(&self.pool).open > 0
     }

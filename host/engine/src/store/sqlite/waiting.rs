@@ -1,4 +1,4 @@
-//! What waits to be written: records, and changes of the rows of sessions and questions.
+//! Changes that wait to be written: records, and rows of sessions and questions.
 
 use super::journal::{AppendedRecords, JournalFile};
 use crate::store::{OutcomeChange, SessionChanges};
@@ -7,13 +7,13 @@ use std::sync::Arc;
 /// Upper bound of the text whose memory is kept for the next records, in bytes.
 const MAX_KEPT: usize = 2 << 20;
 
-/// What the next transaction writes first.
+/// The first changes of the next transaction.
 #[derive(Default)]
 pub(super) struct Waiting {
     /// The records, one after the other in one piece of memory.
     text: String,
     records: Vec<WaitingRecord>,
-    /// How many of them no journal has: the last ones.
+    /// Number of them that no journal has: the last ones.
     late: usize,
     /// The journals that have the others, each with the byte up to which they are there.
     journals: Vec<(Arc<JournalFile>, u64)>,
@@ -31,7 +31,7 @@ struct WaitingRecord {
     place: Option<Place>,
 }
 
-/// Where a record ends in one of the journals of [`Waiting`].
+/// The end of a record in one of the journals of [`Waiting`].
 #[derive(Clone, Copy)]
 struct Place {
     journal: usize,

@@ -1,4 +1,4 @@
-//! Whether a path still leads to the open files. What is written into others, nobody reads.
+//! Checks that a path still leads to the open files. Nobody reads what is written into others.
 
 use crate::store::StoreError;
 use crate::store::identity::{Identity, identity};
@@ -25,7 +25,7 @@ pub(super) struct Files {
     turns: Option<(PathBuf, Option<Identity>)>,
     /// The directory of all of them; `None` if a link leads from one directory to another.
     directory: Option<PathBuf>,
-    /// Which directory it was, and when it was last changed before all files were last found there.
+    /// The directory, and the time of its last change before all files were last found there.
     seen: Option<(Identity, SystemTime)>,
     is_unchanged: bool,
 }
@@ -75,20 +75,20 @@ impl Files {
         Ok(())
     }
 
-    /// Whether the last check was by the directory alone.
+    /// Returns true if the last check was by the directory alone.
     pub(super) fn is_unchanged(&self) -> bool {
         self.is_unchanged
     }
 }
 
-/// Whether a directory that was changed then gets another time by a change after `time`.
+/// Returns true if a change after `time` gives the directory another time than `changed`.
 fn is_settled(changed: SystemTime, time: SystemTime) -> bool {
     let is_whole = changed.duration_since(SystemTime::UNIX_EPOCH).is_ok_and(|since| since.subsec_nanos() == 0);
     let age = if is_whole { SETTLED_SECONDS } else { SETTLED };
     time.duration_since(changed).is_ok_and(|since| since > age)
 }
 
-/// Which directory this is, and when a name in it was last changed.
+/// The directory's identity, and the time of the last change of a name in it.
 fn changed(directory: &Path) -> Option<(Identity, SystemTime)> {
     use std::os::unix::fs::MetadataExt as _;
     let metadata = std::fs::metadata(directory).ok()?;
