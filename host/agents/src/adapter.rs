@@ -38,8 +38,8 @@ pub struct Adapter {
     pub(crate) encode_all: Option<fn(&HookCall, &[Outcome]) -> Reply>,
     /// Returns abilities that depend on the call; `None`: those of its hook point.
     pub(crate) abilities: Option<fn(&HookCall) -> Abilities>,
-    /// Creates the canary message, and recognises a denial; `None` if the hook is no command.
-    pub(crate) canary: Option<CanaryFunctions>,
+    /// The canary call; `None` if the hook is no command.
+    pub(crate) canary: Option<Canary>,
     /// Words of the headless command line, one of which is [`PROMPT_WORD`]; empty if no such command is known.
     pub(crate) headless: &'static [&'static str],
     /// JSON dialect of the agent's files.
@@ -50,8 +50,9 @@ pub struct Adapter {
     pub(crate) guarded: Guarded,
 }
 
-/// Functions that create the canary message for a command in a directory, and recognise a denial at a hook point.
-type CanaryFunctions = (fn(&str, &Path) -> (&'static str, Value), fn(&str, &Reply) -> bool);
+/// The hook point before a tool call, the message there for a command in a directory, and the test if a reply is a denial
+/// at a hook point.
+type Canary = (&'static str, fn(&str, &Path) -> Value, fn(&str, &Reply) -> bool);
 
 impl Adapter {
     /// Creates an adapter from the functions that differ for each agent. The other fields have their most common value:
@@ -94,7 +95,8 @@ impl Adapter {
     /// rules could read it differently.
     pub fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
         let fields = Fields::of(message.bytes)?;
-        let call = (self.decode)(message, &fields)?;
+        let mut call = (self.decode)(message, &fields)?;
+        call.raw = fields.to_json();
         checks::check(self.agent, message, &fields, call)
     }
 
@@ -176,16 +178,15 @@ impl Adapter {
     /// starts no process for its hook: then only a run of the agent itself proves that it calls the hook.
     #[must_use]
     pub fn canary(&self, command: &str, directory: &Path) -> Option<(&'static str, Vec<u8>)> {
-        let (message, _) = self.canary?;
-        let (point, message) = message(command, directory);
-        Some((point, message.to_string().into_bytes()))
+        let (point, message, _) = self.canary?;
+        Some((point, message(command, directory).to_string().into_bytes()))
     }
 
     /// Returns true if the agent treats this reply as a denial, so that the call does not run, and not as a failed
     /// hook. Only called for agents that have a [`canary`](Self::canary).
     #[must_use]
     pub fn denies(&self, point: &str, reply: &Reply) -> bool {
-        self.canary.is_some_and(|(_, denies)| denies(point, reply))
+        self.canary.is_some_and(|(_, _, denies)| denies(point, reply))
     }
 
     /// Returns the command line, program first, by which the agent carries out `prompt` unattended with permission to

@@ -1,6 +1,7 @@
 //! The event that an agent's message reports.
 
 use crate::json::Arguments;
+use crate::message::Unreadable;
 use hookhost_contract::{EventKind, Inference, Json, ToolOrigin, ToolResult};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -49,10 +50,20 @@ impl FurtherEvent {
 }
 
 impl HookCall {
-    /// Creates a call with the event at `point` in `session`.
+    /// Creates a call with the event at `point` in `session`, without the message.
     #[must_use]
-    pub fn new(point: impl Into<String>, session: AgentSession, event: HookEvent, raw: Json) -> Self {
-        Self { point: point.into(), session, event, raw, once: None, further: Vec::new(), unclear: None }
+    pub fn new(point: impl Into<String>, session: AgentSession, event: HookEvent) -> Self {
+        let (raw, once, further, unclear) = Default::default();
+        Self { point: point.into(), session, event, raw, once, further, unclear }
+    }
+
+    /// Creates a call from the session and the event that `decode` returns for `point`. Adds the hook point to an error.
+    pub(crate) fn decoded(
+        point: String,
+        decode: impl FnOnce(&str) -> Result<(AgentSession, HookEvent), Unreadable>,
+    ) -> Result<Self, Unreadable> {
+        let (session, event) = decode(&point).map_err(|error| error.at(&point))?;
+        Ok(Self::new(point, session, event))
     }
 
     /// Splits the message into one call per event, in order; each is settled and degraded separately. The first has the
@@ -62,10 +73,8 @@ impl HookCall {
         let mut first = self.clone();
         first.further.clear();
         let later = self.further.iter().enumerate().map(|(index, further)| {
-            let raw = json!({ "part": index + 2 }).into();
-            let mut part = Self::new(further.point.clone(), self.session.clone(), further.event.clone(), raw);
-            part.once.clone_from(&further.once);
-            part
+            let part = Self::new(further.point.clone(), self.session.clone(), further.event.clone());
+            Self { raw: json!({ "part": index + 2 }).into(), once: further.once.clone(), ..part }
         });
         std::iter::once(first).chain(later).collect()
     }

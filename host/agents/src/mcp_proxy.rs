@@ -153,7 +153,7 @@ fn decode(_message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadabl
         Point::SessionStart => HookEvent::SessionStart { is_resumed: false },
         Point::SessionEnd => HookEvent::SessionEnd,
     };
-    Ok(HookCall::new(point, session, means, fields.to_json()))
+    Ok(HookCall::new(point, session, means))
 }
 
 fn abilities(call: &HookCall) -> Abilities {

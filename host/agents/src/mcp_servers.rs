@@ -59,12 +59,19 @@ impl ServersFile {
         Self { path, places: &[&["mcpServers"]], format: ServersFormat::Json }
     }
 
+    /// Returns the JSON file of the context's scope. `user` is absolute or relative to the user's home directory, `project`
+    /// is relative to the project's root. No agent has such a file for the whole machine.
+    pub(crate) fn of_scope(context: &Context<'_>, user: impl AsRef<Path>, project: &str) -> Option<Self> {
+        context.path(user, project, Err("")).ok().map(Self::json)
+    }
+
     /// Returns the JSON file that has the same path below the user's home and below a project.
     pub(crate) fn in_both(context: &Context<'_>, path: &str) -> Option<Self> {
-        match context.scope {
-            Scope::User => Some(Self::json(context.home.join(path))),
-            Scope::Project => Some(Self::json(context.project.join(path))),
-            Scope::Managed => None,
-        }
+        Self::of_scope(context, path, path)
+    }
+
+    /// Returns the JSON file of an agent that has one for the user alone.
+    pub(crate) fn of_user(context: &Context<'_>, path: impl AsRef<Path>) -> Option<Self> {
+        (context.scope == Scope::User).then(|| Self::json(context.home.join(path)))
     }
 }

@@ -300,6 +300,11 @@ pub(crate) fn groups(
     agent.installed().map(entry).collect()
 }
 
+/// Returns the hook points of an agent with their hooks, for a file of hookhost's own: `{"PreToolUse": [HOOK]}`.
+pub(crate) fn hook_lists(agent: &Agent, hook: impl Fn(&HookPoint) -> Value) -> Value {
+    agent.installed().map(|point| (point.name.to_owned(), json!([hook(point)]))).collect()
+}
+
 /// Converts a name such as `PreToolUse` into `pre_tool_use`.
 pub(crate) fn snake_case(name: &str) -> String {
     let mut snake = String::new();

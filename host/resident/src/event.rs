@@ -407,7 +407,7 @@ mod tests {
         for event in events {
             let (kind, named) = (event.kind(), AgentSession::new(Some(format!("{event:?}")), "/work".into()));
             let handle = SessionTable::default().handle(&host, "codex", &named, &rules).unwrap();
-            let call = HookCall::new("Point", named, event, Json::from(json!({})));
+            let call = HookCall::new("Point", named, event);
             let event = SessionEvent {
                 adapter,
                 call: &call,

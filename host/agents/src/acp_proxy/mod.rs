@@ -257,7 +257,7 @@ fn decode(_message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadabl
         Point::SessionStart => HookEvent::SessionStart { is_resumed: false },
         Point::SessionEnd => HookEvent::SessionEnd,
     };
-    let mut call = HookCall::new(point, session, means, fields.to_json());
+    let mut call = HookCall::new(point, session, means);
     call.further = further;
     Ok(call)
 }

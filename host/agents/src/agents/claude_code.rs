@@ -115,7 +115,7 @@ pub(super) static ADAPTER: Adapter = Adapter {
     guarded: GUARDED,
     mcp_servers,
     unsettled: Some(|call, why| claude_shape::unsettled(&AGENT, &DIALECT, call, why)),
-    canary: Some((canary, |point, reply| claude_shape::denies(&AGENT, &DIALECT, point, reply))),
+    canary: Some(("PreToolUse", canary, |point, reply| claude_shape::denies(&AGENT, &DIALECT, point, reply))),
     headless: &["claude", "-p", PROMPT_WORD, "--allowedTools", "Bash"],
     ..Adapter::new(
         &AGENT,
@@ -166,20 +166,17 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
 
 /// Claude Code keeps servers of the local scope, its default, below the path of the project.
 fn mcp_servers(context: &Context<'_>) -> Option<ServersFile> {
-    match context.scope {
-        Scope::User => {
-            let directory = (context.variable)("CLAUDE_CONFIG_DIR");
-            let path = directory.as_deref().unwrap_or(context.home).join(".claude.json");
-            let places = &[&["mcpServers"] as &[&str], &["projects", ANY_KEY, "mcpServers"]];
-            Some(ServersFile { places, ..ServersFile::json(path) })
-        }
-        Scope::Project => Some(ServersFile::json(context.project.join(".mcp.json"))),
-        Scope::Managed => None,
-    }
+    let user = context.directory("CLAUDE_CONFIG_DIR", "").join(".claude.json");
+    let file = ServersFile::of_scope(context, user, ".mcp.json")?;
+    let places: &[&[&str]] = match context.scope {
+        Scope::User => &[&["mcpServers"], &["projects", ANY_KEY, "mcpServers"]],
+        _ => file.places,
+    };
+    Some(ServersFile { places, ..file })
 }
 
-fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
-    let message = json!({
+fn canary(command: &str, directory: &Path) -> Value {
+    json!({
         "session_id": SESSION,
         "transcript_path": "",
         "cwd": directory,
@@ -187,6 +184,5 @@ fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
         "hook_event_name": "PreToolUse",
         "tool_name": "Bash",
         "tool_input": { "command": command },
-    });
-    ("PreToolUse", message)
+    })
 }

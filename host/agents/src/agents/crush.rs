@@ -64,7 +64,7 @@ const GUARDED: Guarded = Guarded {
 
 pub(super) static ADAPTER: Adapter = Adapter {
     guarded: GUARDED,
-    canary: Some((canary, denies)),
+    canary: Some(("PreToolUse", canary, denies)),
     headless: &["crush", "run", PROMPT_WORD],
     ..Adapter::new(
         &AGENT,
@@ -127,13 +127,12 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     Ok(Plan::new(vec![FilePlan::Json { path, entries }]))
 }
 
-fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
-    let message = json!({
+fn canary(command: &str, directory: &Path) -> Value {
+    json!({
         "event": "PreToolUse",
         "session_id": SESSION,
         "cwd": directory,
         "tool_name": "bash",
         "tool_input": { "command": command },
-    });
-    ("PreToolUse", message)
+    })
 }

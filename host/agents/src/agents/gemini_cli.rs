@@ -82,7 +82,7 @@ pub(super) static ADAPTER: Adapter = Adapter {
     guarded: GUARDED,
     mcp_servers: |context| ServersFile::in_both(context, ".gemini/settings.json"),
     neutral,
-    canary: Some((canary, denies)),
+    canary: Some(("BeforeTool", canary, denies)),
     headless: &["gemini", "--yolo", "-p", PROMPT_WORD],
     ..Adapter::new(&AGENT, decode, encode, fail, install)
 };
@@ -259,8 +259,8 @@ pub(super) fn hook(context: &Context<'_>, agent: &Agent, point: &HookPoint) -> V
     })
 }
 
-fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
-    let message = json!({
+fn canary(command: &str, directory: &Path) -> Value {
+    json!({
         "session_id": SESSION,
         "transcript_path": "",
         "cwd": directory,
@@ -268,6 +268,5 @@ fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
         "timestamp": "1970-01-01T00:00:00.000Z",
         "tool_name": "run_shell_command",
         "tool_input": { "command": command },
-    });
-    ("BeforeTool", message)
+    })
 }

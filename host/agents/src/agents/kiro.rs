@@ -55,7 +55,7 @@ const GUARDED: Guarded = Guarded {
 pub(super) static ADAPTER: Adapter = Adapter {
     guarded: GUARDED,
     mcp_servers: |context| ServersFile::in_both(context, ".kiro/settings/mcp.json"),
-    canary: Some((canary, denies)),
+    canary: Some(("PreToolUse", canary, denies)),
     ..Adapter::new(
         &AGENT,
         |message, fields| claude_shape::decode(message, fields, &AGENT, &KEYS),
@@ -95,13 +95,12 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     ))
 }
 
-fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
-    let message = json!({
+fn canary(command: &str, directory: &Path) -> Value {
+    json!({
         "session_id": SESSION,
         "hook_event_name": "PreToolUse",
         "cwd": directory,
         "tool_name": "execute_bash",
         "tool_input": { "command": command },
-    });
-    ("PreToolUse", message)
+    })
 }

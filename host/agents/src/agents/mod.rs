@@ -37,7 +37,8 @@ mod prelude {
     pub(super) use crate::message::{Message, Unreadable};
     pub(super) use crate::outcome::{Answer, Outcome};
     pub(super) use crate::plan::{
-        Context, FilePlan, JsonEntry, NotInstallable, OnFailure, Plan, Scope, elements, groups, machine_path,
+        Context, FilePlan, JsonEntry, NotInstallable, OnFailure, Plan, Scope, elements, groups, hook_lists,
+        machine_path,
     };
     pub(super) use crate::reason;
     pub(super) use crate::reply::Reply;

@@ -142,10 +142,6 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
 }
 
 fn mcp_servers(context: &Context<'_>) -> Option<ServersFile> {
-    let path = match context.scope {
-        Scope::User => context.home.join(".config/opencode/opencode.json"),
-        Scope::Project => context.project.join("opencode.json"),
-        Scope::Managed => return None,
-    };
-    Some(ServersFile { places: &[&["mcp"]], ..ServersFile::json(path) })
+    let file = ServersFile::of_scope(context, ".config/opencode/opencode.json", "opencode.json")?;
+    Some(ServersFile { places: &[&["mcp"]], ..file })
 }

@@ -50,7 +50,7 @@ const GUARDED: Guarded = Guarded {
 
 pub(super) static ADAPTER: Adapter = Adapter {
     guarded: GUARDED,
-    canary: Some((canary, denies)),
+    canary: Some(("PreToolUse", canary, denies)),
     headless: &["openhands", "--headless", "-t", PROMPT_WORD],
     ..Adapter::new(
         &AGENT,
@@ -102,8 +102,8 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
         .step_in(context, Scope::User, elsewhere))
 }
 
-fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
-    let message = json!({
+fn canary(command: &str, directory: &Path) -> Value {
+    json!({
         "event_type": "PreToolUse",
         "tool_name": "terminal",
         "tool_input": { "command": command, "is_input": false },
@@ -112,6 +112,5 @@ fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
         "session_id": SESSION,
         "working_dir": directory,
         "metadata": {},
-    });
-    ("PreToolUse", message)
+    })
 }
