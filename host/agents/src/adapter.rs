@@ -2,7 +2,6 @@
 
 use crate::agent::{Abilities, Agent};
 use crate::checks;
-use crate::guarded::Guarded;
 use crate::hook_call::HookCall;
 use crate::json::Fields;
 use crate::mcp_servers::ServersFile;
@@ -46,8 +45,6 @@ pub struct Adapter {
     pub(crate) json_dialect: JsonDialect,
     /// Returns the file that names MCP servers.
     pub(crate) mcp_servers: fn(&Context<'_>) -> Option<ServersFile>,
-    /// Files, variables and words that decide if the agent's hooks run.
-    pub(crate) guarded: Guarded,
 }
 
 /// The hook point before a tool call, the message there for a command in a directory, and the test if a reply is a denial
@@ -78,7 +75,6 @@ impl Adapter {
             headless: &[],
             json_dialect: JsonDialect::Strict,
             mcp_servers: |_| None,
-            guarded: Guarded::NONE,
         }
     }
 

@@ -45,15 +45,7 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "hooks.json of the user, and of a project",
-    files: &[".gemini/config/hooks.json", ".agents/hooks.json"],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
     neutral,
     canary: Some(("PreToolUse", canary, denies)),
     headless: &["agy", "--dangerously-skip-permissions", "-p", PROMPT_WORD],

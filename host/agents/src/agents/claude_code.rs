@@ -85,34 +85,7 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "https://code.claude.com/docs/en/settings",
-    files: &[
-        ".claude/settings*.json",
-        ".claude/hookhost/**",
-        ".claude.json",
-        "/etc/claude-code/**",
-        "/Library/Application Support/ClaudeCode/**",
-        "C:/ProgramData/ClaudeCode/**",
-        "C:/Program Files/ClaudeCode/**",
-    ],
-    // The last two disable the agent's hooks.
-    variables: &[("CLAUDE_CONFIG_DIR", "~/.claude"), ("CLAUDE_CODE_SIMPLE", ""), ("CLAUDE_CODE_SAFE_MODE", "")],
-    packages: &["claude-code"],
-    unhooked: &[
-        HookBypass::Option("--bare"),
-        HookBypass::Option("--safe-mode"),
-        HookBypass::Option("--setting-sources"),
-        HookBypass::Word(r#"^(--settings=)?\s*\{[^}]*"disableAllHooks"\s*:\s*true"#),
-        // The output of a process substitution is unknown.
-        HookBypass::Words(r" --settings[ =]/(dev/fd|proc/[^/ ]+/fd)/"),
-    ],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
     mcp_servers,
     unsettled: Some(|call, why| claude_shape::unsettled(&AGENT, &DIALECT, call, why)),
     canary: Some(("PreToolUse", canary, |point, reply| claude_shape::denies(&AGENT, &DIALECT, point, reply))),

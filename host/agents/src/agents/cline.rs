@@ -69,17 +69,7 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "hook programs of the user, and of a project",
-    files: &[".cline/hooks/**", ".clinerules/hooks/**"],
-    in_home: &["Documents/Cline/Hooks/**"],
-    variables: &[("CLINE_DIR", "~/.cline")],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
     neutral,
     unsettled: Some(unsettled),
     canary: Some(("PreToolUse", canary, denies)),

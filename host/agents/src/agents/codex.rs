@@ -59,30 +59,7 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "https://developers.openai.com/codex/hooks",
-    files: &[
-        ".codex/hooks.json",
-        ".codex/config.toml",
-        ".codex/requirements.toml",
-        ".codex/managed_config.toml",
-        ".codex/.env",
-        "/etc/codex/**",
-    ],
-    variables: &[("CODEX_HOME", "~/.codex")],
-    unhooked: &[
-        HookBypass::Option("--dangerously-bypass-hook-trust"),
-        HookBypass::Option("--ignore-user-config"),
-        HookBypass::Operands("features disable hooks"),
-        HookBypass::Words(r#" --disable[ =](codex_)?hooks\b"#),
-        HookBypass::Words(r#"(^| |=)['"]?features\.(codex_)?hooks\s*=\s*['"]?false"#),
-    ],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
     mcp_servers,
     canary: Some(("PreToolUse", canary, |point, reply| claude_shape::denies(&AGENT, &DIALECT, point, reply))),
     headless: &["codex", "exec", "--skip-git-repo-check", PROMPT_WORD],

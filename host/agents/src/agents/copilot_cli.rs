@@ -84,24 +84,7 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "https://docs.github.com/en/copilot/reference/hooks-reference",
-    files: &[
-        ".copilot/hooks/**",
-        ".copilot/config.json",
-        ".copilot/settings*.json",
-        ".github/hooks/**",
-        "/etc/github-copilot/**",
-        "C:/ProgramData/GitHub/Copilot/**",
-    ],
-    variables: &[("COPILOT_HOME", "~/.copilot")],
-    unhooked: &[HookBypass::Option("--config-dir")],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
     mcp_servers,
     canary: Some(("preToolUse", canary, denies)),
     headless: &["copilot", "--allow-all-tools", "-p", PROMPT_WORD],

@@ -53,17 +53,7 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "its configuration, which names its hooks",
-    files: &["crush.json", ".crush.json"],
-    in_home: &[".config/crush/**"],
-    variables: &[("CRUSH_GLOBAL_CONFIG", "~/.config/crush")],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
     canary: Some(("PreToolUse", canary, denies)),
     headless: &["crush", "run", PROMPT_WORD],
     ..Adapter::new(

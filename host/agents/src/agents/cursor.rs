@@ -85,20 +85,7 @@ fn abilities(call: &HookCall) -> Abilities {
     }
 }
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "https://cursor.com/docs/hooks",
-    files: &[
-        ".cursor/hooks.json",
-        "/etc/cursor/hooks.json",
-        "/Library/Application Support/Cursor/hooks.json",
-        "C:/ProgramData/Cursor/hooks.json",
-    ],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
     mcp_servers: |context| ServersFile::in_both(context, ".cursor/mcp.json"),
     neutral,
     abilities: Some(abilities),

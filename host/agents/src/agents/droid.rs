@@ -40,15 +40,7 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "https://docs.factory.ai/cli/configuration/hooks-guide",
-    files: &[".factory/hooks.json", ".factory/settings*.json"],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
     mcp_servers: |context| ServersFile::in_both(context, ".factory/mcp.json"),
     canary: Some(("PreToolUse", canary, |point, reply| claude_shape::denies(&AGENT, &DIALECT, point, reply))),
     headless: &["droid", "exec", "--auto", "low", PROMPT_WORD],

@@ -57,29 +57,7 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "https://github.com/google-gemini/gemini-cli/tree/main/docs/hooks",
-    files: &[
-        ".gemini/settings.json",
-        ".gemini/.env",
-        ".gemini/trustedFolders.json",
-        "/etc/gemini-cli/**",
-        "/Library/Application Support/GeminiCli/**",
-        "C:/ProgramData/gemini-cli/**",
-    ],
-    variables: &[
-        ("GEMINI_CLI_HOME", ""),
-        ("GEMINI_CLI_SYSTEM_SETTINGS_PATH", ""),
-        ("GEMINI_CLI_SYSTEM_DEFAULTS_PATH", ""),
-        ("GEMINI_CLI_TRUSTED_FOLDERS_PATH", ""),
-    ],
-    packages: &["gemini-cli"],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
     mcp_servers: |context| ServersFile::in_both(context, ".gemini/settings.json"),
     neutral,
     canary: Some(("BeforeTool", canary, denies)),

@@ -44,17 +44,7 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "plugins of the user, and its configuration",
-    files: &[".agents/plugins/**"],
-    in_home: &[".config/goose/**"],
-    variables: &[("GOOSE_PATH_ROOT", "")],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
     canary: Some(("PreToolUse", canary, denies)),
     headless: &["goose", "run", "--no-session", "-t", PROMPT_WORD],
     ..Adapter::new(&AGENT, decode, encode, fail, install)

@@ -46,15 +46,7 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "hook files of the user, and of a project",
-    files: &[".grok/hooks/**", ".grok/config.toml"],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
     canary: Some(("PreToolUse", canary, denies)),
     headless: &["grok", "--always-approve", "-p", PROMPT_WORD],
     ..Adapter::new(

@@ -45,15 +45,7 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "https://kiro.dev/docs/hooks, and the agents of its command line",
-    files: &[".kiro/hooks/**", ".kiro/agents/**"],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
     mcp_servers: |context| ServersFile::in_both(context, ".kiro/settings/mcp.json"),
     canary: Some(("PreToolUse", canary, denies)),
     ..Adapter::new(

@@ -30,7 +30,6 @@ mod prelude {
     pub(super) use crate::adapter::{Adapter, PROMPT_WORD};
     pub(super) use crate::agent::{Abilities, Agent, Coverage, HookPoint};
     pub(super) use crate::canary::SESSION;
-    pub(super) use crate::guarded::{Guarded, HookBypass};
     pub(super) use crate::hook_call::{AgentSession, FurtherEvent, HookCall, HookEvent, ToolUse};
     pub(super) use crate::json::Fields;
     pub(super) use crate::mcp_servers::ServersFile;
@@ -48,7 +47,6 @@ mod prelude {
 }
 
 use crate::adapter::Adapter;
-use crate::guarded::{self, Guarded};
 use crate::json::keys;
 use crate::message::Message;
 
@@ -82,14 +80,6 @@ pub fn all() -> &'static [&'static Adapter] {
         &windsurf::ADAPTER,
     ];
     ALL
-}
-
-/// Returns all that decides if hooks run: what belongs to hookhost first, then to the agents by name, then to editors
-/// and the environment.
-#[must_use]
-pub fn guarded() -> Vec<Guarded> {
-    let of_agents = all().iter().map(|adapter| adapter.guarded).filter(|guarded| !guarded.owner.is_empty());
-    std::iter::once(guarded::HOOKHOST).chain(of_agents).chain([guarded::EDITORS, guarded::ENVIRONMENT]).collect()
 }
 
 /// Returns the agent of this name.

@@ -54,23 +54,7 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "https://opencode.ai/docs/config, https://opencode.ai/docs/plugins",
-    files: &["opencode.json", "opencode.jsonc", ".opencode/plugin/**", ".opencode/plugins/**"],
-    in_home: &[".config/opencode/**"],
-    variables: &[
-        ("OPENCODE_CONFIG_DIR", "~/.config/opencode"),
-        ("OPENCODE_CONFIG", ""),
-        ("OPENCODE_CONFIG_CONTENT", ""),
-    ],
-    packages: &["opencode-ai"],
-    unhooked: &[HookBypass::Option("--pure")],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
     mcp_servers,
     neutral: own_plugin::neutral,
     headless: &["opencode", "run", PROMPT_WORD],

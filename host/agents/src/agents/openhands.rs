@@ -41,15 +41,7 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "https://docs.openhands.dev",
-    files: &[".openhands/hooks.json"],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
     canary: Some(("PreToolUse", canary, denies)),
     headless: &["openhands", "--headless", "-t", PROMPT_WORD],
     ..Adapter::new(

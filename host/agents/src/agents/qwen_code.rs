@@ -58,27 +58,7 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "settings of the user, of a project and of the machine",
-    files: &[
-        ".qwen/settings*.json",
-        ".qwen/.env",
-        "/etc/qwen-code/**",
-        "/Library/Application Support/QwenCode/**",
-        "C:/ProgramData/qwen-code/**",
-    ],
-    variables: &[
-        ("QWEN_HOME", "~/.qwen"),
-        ("QWEN_CODE_SYSTEM_SETTINGS_PATH", ""),
-        ("QWEN_CODE_SYSTEM_DEFAULTS_PATH", ""),
-    ],
-    packages: &["qwen-code"],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
     mcp_servers: |context| ServersFile::in_both(context, ".qwen/settings.json"),
     canary: Some(("PreToolUse", canary, |point, reply| claude_shape::denies(&AGENT, &DIALECT, point, reply))),
     headless: &["qwen", "--yolo", "-p", PROMPT_WORD],

@@ -43,21 +43,7 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "hooks.json of the user, of a project and of the machine",
-    files: &[
-        ".codeium/windsurf/hooks.json",
-        ".windsurf/hooks.json",
-        "/etc/windsurf/hooks.json",
-        "/Library/Application Support/Windsurf/hooks.json",
-        "C:/ProgramData/Windsurf/hooks.json",
-    ],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
     mcp_servers: |context| ServersFile::of_user(context, ".codeium/windsurf/mcp_config.json"),
     canary: Some(("pre_run_command", canary, denies)),
     ..Adapter::new(&AGENT, decode, encode, fail, install)
