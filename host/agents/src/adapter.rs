@@ -9,6 +9,7 @@ use crate::message::{Message, Unreadable};
 use crate::outcome::{Answer, Outcome};
 use crate::plan::{Context, JsonDialect, NotInstallable, Plan};
 use crate::reply::Reply;
+use hookhost_contract::EventKind;
 use serde_json::Value;
 use std::path::Path;
 
@@ -79,7 +80,6 @@ impl Adapter {
     }
 
     /// Returns the data about the agent.
-    #[must_use]
     pub fn agent(&self) -> &'static Agent {
         self.agent
     }
@@ -98,14 +98,12 @@ impl Adapter {
 
     /// Encodes the reply that makes the agent carry out `outcome`. [`degrade`](crate::degrade()) has already replaced
     /// what the agent cannot express.
-    #[must_use]
     pub fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
         (self.encode)(call, outcome)
     }
 
     /// Encodes one reply to a message with several events ([`HookCall::parts`]). `outcomes` has one outcome per event,
     /// in order.
-    #[must_use]
     pub fn encode_all(&self, call: &HookCall, outcomes: &[Outcome]) -> Reply {
         if let Some(encode_all) = self.encode_all {
             return encode_all(call, outcomes);
@@ -120,7 +118,6 @@ impl Adapter {
 
     /// Encodes the reply to a call that could not be settled in time. Like [`fail`](Self::fail), but in the format of
     /// this call's hook point, for agents that accept a denial only there.
-    #[must_use]
     pub fn unsettled(&self, call: &HookCall, why: &str) -> Reply {
         match self.unsettled {
             Some(unsettled) => unsettled(call, why),
@@ -131,19 +128,32 @@ impl Adapter {
     /// Encodes the reply to a message that could not be read: a denial if the agent accepts one, otherwise the neutral
     /// reply. `point` is the hook point if it is known. The strictest reply is used if an unreadable message has an
     /// unknown hook point.
-    #[must_use]
     pub fn fail(&self, point: Option<&str>, why: &str) -> Reply {
         (self.fail)(point, why)
     }
 
+    /// Returns a reply as a body, for a transport without exit codes. An agent continues after a failure, so a reply that
+    /// has only an exit code becomes the denial of a tool call.
+    ///
+    /// # Errors
+    /// The text of the failure, if the agent understands nothing else.
+    pub fn body(&self, mut reply: Reply) -> Result<String, String> {
+        let is_bare = |reply: &Reply| reply.exit != 0 && reply.stdout.is_empty();
+        let mut points = self.agent.points.iter();
+        if is_bare(&reply)
+            && let Some(gate) = points.find(|point| point.event == EventKind::BeforeToolCall)
+        {
+            reply = self.fail(Some(gate.name), reply.stderr.trim_end());
+        }
+        if is_bare(&reply) { Err(reply.stderr) } else { Ok(reply.stdout) }
+    }
+
     /// Encodes the neutral reply: the agent continues as if it had no hook.
-    #[must_use]
     pub fn neutral(&self, point: Option<&str>) -> Reply {
         (self.neutral)(point)
     }
 
     /// Returns the abilities of the agent for this call.
-    #[must_use]
     pub fn abilities(&self, call: &HookCall) -> Abilities {
         self.abilities.map_or_else(|| self.agent.abilities(&call.point), |abilities| abilities(call))
     }
@@ -157,13 +167,11 @@ impl Adapter {
     }
 
     /// Returns the file in which the agent names MCP servers in this scope; `None` if unknown.
-    #[must_use]
     pub fn mcp_servers(&self, context: &Context<'_>) -> Option<ServersFile> {
         (self.mcp_servers)(context)
     }
 
     /// Returns the JSON dialect of the agent's files.
-    #[must_use]
     pub fn json_dialect(&self) -> JsonDialect {
         self.json_dialect
     }
@@ -172,7 +180,6 @@ impl Adapter {
     /// this shell command in this directory. `hookhost doctor --prove` passes the message to the hook that the agent's
     /// file names. The message names the session [`canary::SESSION`](crate::canary::SESSION). `None` if the agent
     /// starts no process for its hook: then only a run of the agent itself proves that it calls the hook.
-    #[must_use]
     pub fn canary(&self, command: &str, directory: &Path) -> Option<(&'static str, Vec<u8>)> {
         let (point, message, _) = self.canary?;
         Some((point, message(command, directory).to_string().into_bytes()))
@@ -180,14 +187,12 @@ impl Adapter {
 
     /// Returns true if the agent treats this reply as a denial, so that the call does not run, and not as a failed
     /// hook. Only called for agents that have a [`canary`](Self::canary).
-    #[must_use]
     pub fn denies(&self, point: &str, reply: &Reply) -> bool {
         self.canary.is_some_and(|(_, _, denies)| denies(point, reply))
     }
 
     /// Returns the command line, program first, by which the agent carries out `prompt` unattended with permission to
     /// use its shell tool. `None` if no such command is known.
-    #[must_use]
     pub fn headless(&self, prompt: &str) -> Option<Vec<String>> {
         let word = |word: &&str| if *word == PROMPT_WORD { prompt.to_owned() } else { (*word).to_owned() };
         (!self.headless.is_empty()).then(|| self.headless.iter().map(word).collect())

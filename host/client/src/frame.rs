@@ -85,7 +85,6 @@ pub enum Response {
 
 /// The reason why bytes are no frame.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum FrameError {
     /// The other side speaks another protocol, or another version of this one.
     #[error("the other side speaks another version of the protocol")]
@@ -97,7 +96,6 @@ pub enum FrameError {
 
 impl Request {
     /// Encodes the request as a frame with its length.
-    #[must_use]
     pub fn to_frame(&self) -> Vec<u8> {
         let mut body = MAGIC.to_vec();
         match self {
@@ -166,7 +164,6 @@ impl HookRequest {
 
 impl NumberedRequest {
     /// Encodes the message as a frame with its length.
-    #[must_use]
     pub fn to_frame(&self) -> Vec<u8> {
         let mut body = Vec::new();
         match self {
@@ -200,7 +197,6 @@ impl NumberedRequest {
 
 impl Response {
     /// Encodes the response as a frame with its length.
-    #[must_use]
     pub fn to_frame(&self) -> Vec<u8> {
         let mut body = Vec::new();
         self.put(&mut body);
@@ -208,7 +204,6 @@ impl Response {
     }
 
     /// Encodes the response as a frame for a kept connection, with its length.
-    #[must_use]
     pub fn to_numbered_frame(&self, number: u64) -> Vec<u8> {
         let mut body = number.to_le_bytes().to_vec();
         self.put(&mut body);

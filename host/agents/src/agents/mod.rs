@@ -51,7 +51,6 @@ use crate::json::keys;
 use crate::message::Message;
 
 /// Returns all agents, sorted by name.
-#[must_use]
 pub fn all() -> &'static [&'static Adapter] {
     // One line per agent, even if all would fit on one line.
     #[rustfmt::skip]
@@ -83,14 +82,12 @@ pub fn all() -> &'static [&'static Adapter] {
 }
 
 /// Returns the agent of this name.
-#[must_use]
 pub fn by_name(name: &str) -> Option<&'static Adapter> {
     all().iter().copied().find(|adapter| adapter.agent().name == name)
 }
 
 /// Returns the agent that sent the message. Some agents also run the hooks in another agent's file, and then send
 /// messages in their own format. So the message counts more than the name in the hook's command line.
-#[must_use]
 pub fn detect(named: &'static Adapter, message: &Message<'_>) -> &'static Adapter {
     // Clients of the standard are known by the address and sign the whole message.
     if named.agent().name == "acs" {
