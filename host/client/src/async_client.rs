@@ -64,7 +64,7 @@ impl AsyncClient {
             message,
         };
         match self.send(request, on_wait).await {
-            Ok(Response::Reply { stdout, .. }) => serde_json::from_slice(&stdout)
+            Ok(Response::Reply(reply)) => serde_json::from_str(&reply.stdout)
                 .map_err(|error| format!("the resident host's reply cannot be read: {error}")),
             Ok(Response::Refused(why)) => Err(why),
             Ok(_) => Err("the resident host answered another question".to_owned()),

@@ -77,18 +77,13 @@ impl Hook<'_> {
             variables: agent_variables.chain(self.directories().variables()).collect(),
             message,
         };
-        let response = self.ask(&request, deadline);
-        match response {
-            Ok(Response::Reply { exit, stdout, stderr }) => {
-                match (String::from_utf8(stdout), String::from_utf8(stderr)) {
-                    (Ok(stdout), Ok(stderr)) => HookReply { reply: Reply { exit, stdout, stderr }, unanswered: None },
-                    _ => self.unanswered(&request.message, &directory, "the reply is not UTF-8"),
-                }
-            }
-            Ok(Response::Refused(why)) => self.unanswered(&request.message, &directory, &why),
-            Ok(_) => self.unanswered(&request.message, &directory, "the resident host answered another question"),
-            Err(error) => self.unanswered(&request.message, &directory, &error.to_string()),
-        }
+        let why = match self.ask(&request, deadline) {
+            Ok(Response::Reply(reply)) => return HookReply { reply, unanswered: None },
+            Ok(Response::Refused(why)) => why,
+            Ok(_) => "the resident host answered another question".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        self.unanswered(&request.message, &directory, &why)
     }
 
     /// Returns the directories of hookhost's files. Those of the command line take precedence over those of the environment.

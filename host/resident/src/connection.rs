@@ -444,13 +444,11 @@ async fn respond(
     let mut sent = Message::new(message, directory);
     sent.point = (!point.is_empty()).then_some(point.as_str());
     sent.variables = variables;
-    let reply = tokio::select! {
+    tokio::select! {
         biased;
-        reply = shared.settler.reply(adapter, &sent, on_wait) => reply,
-        () = gone => return None,
-    };
-    let (exit, stdout, stderr) = (reply.exit, reply.stdout.into_bytes(), reply.stderr.into_bytes());
-    Some(Response::Reply { exit, stdout, stderr })
+        reply = shared.settler.reply(adapter, &sent, on_wait) => Some(Response::Reply(reply)),
+        () = gone => None,
+    }
 }
 
 /// Returns true if a hook's environment leads to other directories than this process's own. This process then settles under other

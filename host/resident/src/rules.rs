@@ -261,13 +261,8 @@ impl RulesByDirectory {
     }
 
     /// Returns the number of directories whose rules are kept.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner).len()
-    }
-
-    /// Returns true if the rules of no directory are kept.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     fn entry(&self, directory: &Path) -> Arc<DirectoryEntry> {
@@ -356,7 +351,7 @@ impl Loader {
 
 impl std::fmt::Debug for RulesByDirectory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RulesByDirectory").field("directories", &self.len()).finish_non_exhaustive()
+        f.debug_struct("RulesByDirectory").field("directories", &self.count()).finish_non_exhaustive()
     }
 }
 

@@ -255,8 +255,8 @@ impl Settler {
         json!({
             "version": env!("CARGO_PKG_VERSION"),
             "process": std::process::id(),
-            "sessions": self.sessions.len(),
-            "directories": self.rules.len(),
+            "sessions": self.sessions.count(),
+            "directories": self.rules.count(),
             "rules": rules,
         })
     }
@@ -374,7 +374,7 @@ impl Settler {
 
 impl std::fmt::Debug for Settler {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Settler").field("sessions", &self.sessions.len()).finish_non_exhaustive()
+        f.debug_struct("Settler").field("sessions", &self.sessions.count()).finish_non_exhaustive()
     }
 }
 
