@@ -19,7 +19,6 @@ pub struct Programs {
 
 impl Programs {
     /// Returns the variables by which benchmarks find the programs.
-    #[must_use]
     pub fn variables(&self) -> [(&'static str, &Path); 2] {
         [("HOOKHOST_COMMAND", &self.hookhost), ("HOOKHOST_HOOK", &self.hook)]
     }

@@ -63,7 +63,6 @@ impl Workspace {
     ///
     /// # Panics
     /// If the sources of this program are not there.
-    #[must_use]
     pub fn unlocked(root: &Path) -> Self {
         let lock = File::open(env!("CARGO_MANIFEST_PATH")).expect("a manifest");
         Self { root: root.into(), target: root.join("target"), main: root.into(), lock }

@@ -4,6 +4,7 @@
 use crate::{User, message};
 use bench::measure::{median, spoken};
 use bench::table::{Row, Table};
+use hookhost_agents::Reply;
 use hookhost_agents::directories::Directories;
 use hookhost_client::frame::{HookRequest, NumberedRequest, Request, Response};
 use hookhost_client::paths::{self, HostPaths};
@@ -31,7 +32,7 @@ const MIN_EACH_SECOND: f64 = 15_000.0;
 const MAX_WAIT: Duration = Duration::from_millis(5);
 
 /// The response to an allowed call.
-const ALLOWED: Response = Response::Reply { exit: 0, stdout: Vec::new(), stderr: Vec::new() };
+const ALLOWED: Response = Response::Reply(Reply { exit: 0, stdout: String::new(), stderr: String::new() });
 
 pub(crate) fn rows(table: &mut Table, user: &User) {
     let resident = user.serve(&[]);

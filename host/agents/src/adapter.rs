@@ -2,7 +2,6 @@
 
 use crate::agent::{Abilities, Agent};
 use crate::checks;
-use crate::guarded::Guarded;
 use crate::hook_call::HookCall;
 use crate::json::Fields;
 use crate::mcp_servers::ServersFile;
@@ -10,6 +9,7 @@ use crate::message::{Message, Unreadable};
 use crate::outcome::{Answer, Outcome};
 use crate::plan::{Context, JsonDialect, NotInstallable, Plan};
 use crate::reply::Reply;
+use hookhost_contract::EventKind;
 use serde_json::Value;
 use std::path::Path;
 
@@ -38,20 +38,19 @@ pub struct Adapter {
     pub(crate) encode_all: Option<fn(&HookCall, &[Outcome]) -> Reply>,
     /// Returns abilities that depend on the call; `None`: those of its hook point.
     pub(crate) abilities: Option<fn(&HookCall) -> Abilities>,
-    /// Creates the canary message, and recognises a denial; `None` if the hook is no command.
-    pub(crate) canary: Option<CanaryFunctions>,
+    /// The canary call; `None` if the hook is no command.
+    pub(crate) canary: Option<Canary>,
     /// Words of the headless command line, one of which is [`PROMPT_WORD`]; empty if no such command is known.
     pub(crate) headless: &'static [&'static str],
     /// JSON dialect of the agent's files.
     pub(crate) json_dialect: JsonDialect,
     /// Returns the file that names MCP servers.
     pub(crate) mcp_servers: fn(&Context<'_>) -> Option<ServersFile>,
-    /// Files, variables and words that decide if the agent's hooks run.
-    pub(crate) guarded: Guarded,
 }
 
-/// Functions that create the canary message for a command in a directory, and recognise a denial at a hook point.
-type CanaryFunctions = (fn(&str, &Path) -> (&'static str, Value), fn(&str, &Reply) -> bool);
+/// The hook point before a tool call, the message there for a command in a directory, and the test if a reply is a denial
+/// at a hook point.
+type Canary = (&'static str, fn(&str, &Path) -> Value, fn(&str, &Reply) -> bool);
 
 impl Adapter {
     /// Creates an adapter from the functions that differ for each agent. The other fields have their most common value:
@@ -77,12 +76,10 @@ impl Adapter {
             headless: &[],
             json_dialect: JsonDialect::Strict,
             mcp_servers: |_| None,
-            guarded: Guarded::NONE,
         }
     }
 
     /// Returns the data about the agent.
-    #[must_use]
     pub fn agent(&self) -> &'static Agent {
         self.agent
     }
@@ -94,20 +91,19 @@ impl Adapter {
     /// rules could read it differently.
     pub fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
         let fields = Fields::of(message.bytes)?;
-        let call = (self.decode)(message, &fields)?;
+        let mut call = (self.decode)(message, &fields)?;
+        call.raw = fields.to_json();
         checks::check(self.agent, message, &fields, call)
     }
 
     /// Encodes the reply that makes the agent carry out `outcome`. [`degrade`](crate::degrade()) has already replaced
     /// what the agent cannot express.
-    #[must_use]
     pub fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
         (self.encode)(call, outcome)
     }
 
     /// Encodes one reply to a message with several events ([`HookCall::parts`]). `outcomes` has one outcome per event,
     /// in order.
-    #[must_use]
     pub fn encode_all(&self, call: &HookCall, outcomes: &[Outcome]) -> Reply {
         if let Some(encode_all) = self.encode_all {
             return encode_all(call, outcomes);
@@ -122,7 +118,6 @@ impl Adapter {
 
     /// Encodes the reply to a call without a decision in time. Like [`fail`](Self::fail), but in the format of
     /// this call's hook point, for agents that accept a denial only there.
-    #[must_use]
     pub fn unsettled(&self, call: &HookCall, why: &str) -> Reply {
         match self.unsettled {
             Some(unsettled) => unsettled(call, why),
@@ -133,19 +128,32 @@ impl Adapter {
     /// Encodes the reply to a message that could not be read: a denial if the agent accepts one, otherwise the neutral
     /// reply. `point` is the hook point if it is known. The strictest reply is used if an unreadable message has an
     /// unknown hook point.
-    #[must_use]
     pub fn fail(&self, point: Option<&str>, why: &str) -> Reply {
         (self.fail)(point, why)
     }
 
+    /// Returns a reply as a body, for a transport without exit codes. An agent continues after a failure, so a reply that
+    /// has only an exit code becomes the denial of a tool call.
+    ///
+    /// # Errors
+    /// The text of the failure, if the agent understands nothing else.
+    pub fn body(&self, mut reply: Reply) -> Result<String, String> {
+        let is_bare = |reply: &Reply| reply.exit != 0 && reply.stdout.is_empty();
+        let mut points = self.agent.points.iter();
+        if is_bare(&reply)
+            && let Some(gate) = points.find(|point| point.event == EventKind::BeforeToolCall)
+        {
+            reply = self.fail(Some(gate.name), reply.stderr.trim_end());
+        }
+        if is_bare(&reply) { Err(reply.stderr) } else { Ok(reply.stdout) }
+    }
+
     /// Encodes the neutral reply: the agent continues as if it had no hook.
-    #[must_use]
     pub fn neutral(&self, point: Option<&str>) -> Reply {
         (self.neutral)(point)
     }
 
     /// Returns the abilities of the agent for this call.
-    #[must_use]
     pub fn abilities(&self, call: &HookCall) -> Abilities {
         self.abilities.map_or_else(|| self.agent.abilities(&call.point), |abilities| abilities(call))
     }
@@ -159,13 +167,11 @@ impl Adapter {
     }
 
     /// Returns the file in which the agent names MCP servers in this scope; `None` if unknown.
-    #[must_use]
     pub fn mcp_servers(&self, context: &Context<'_>) -> Option<ServersFile> {
         (self.mcp_servers)(context)
     }
 
     /// Returns the JSON dialect of the agent's files.
-    #[must_use]
     pub fn json_dialect(&self) -> JsonDialect {
         self.json_dialect
     }
@@ -174,23 +180,19 @@ impl Adapter {
     /// this shell command in this directory. `hookhost doctor --prove` passes the message to the hook that the agent's
     /// file names. The message names the session [`canary::SESSION`](crate::canary::SESSION). `None` if the agent
     /// starts no process for its hook: then only a run of the agent itself proves that it calls the hook.
-    #[must_use]
     pub fn canary(&self, command: &str, directory: &Path) -> Option<(&'static str, Vec<u8>)> {
-        let (message, _) = self.canary?;
-        let (point, message) = message(command, directory);
-        Some((point, message.to_string().into_bytes()))
+        let (point, message, _) = self.canary?;
+        Some((point, message(command, directory).to_string().into_bytes()))
     }
 
     /// Returns true if the agent treats this reply as a denial, so that the call does not run, and not as a failed
     /// hook. Only called for agents that have a [`canary`](Self::canary).
-    #[must_use]
     pub fn denies(&self, point: &str, reply: &Reply) -> bool {
-        self.canary.is_some_and(|(_, denies)| denies(point, reply))
+        self.canary.is_some_and(|(_, _, denies)| denies(point, reply))
     }
 
     /// Returns the command line, program first, by which the agent carries out `prompt` unattended with permission to
     /// use its shell tool. `None` if no such command is known.
-    #[must_use]
     pub fn headless(&self, prompt: &str) -> Option<Vec<String>> {
         let word = |word: &&str| if *word == PROMPT_WORD { prompt.to_owned() } else { (*word).to_owned() };
         (!self.headless.is_empty()).then(|| self.headless.iter().map(word).collect())

@@ -4,7 +4,6 @@ use hookhost_contract::EventKind;
 
 /// The static data of an agent.
 #[derive(Debug)]
-#[non_exhaustive]
 pub struct Agent {
     /// Name on the command line, in `session.agent`, and in the table of tools.
     pub name: &'static str,
@@ -24,7 +23,6 @@ pub struct Agent {
 
 impl Agent {
     /// Returns the hook point of this name.
-    #[must_use]
     pub fn point(&self, name: &str) -> Option<&'static HookPoint> {
         self.points.iter().find(|point| point.name == name)
     }
@@ -35,13 +33,11 @@ impl Agent {
     }
 
     /// Returns the time that the agent waits for the hook at a hook point, in seconds.
-    #[must_use]
     pub fn timeout(&self, point: &str) -> u16 {
         self.point(point).map_or(TIMEOUT, |point| point.timeout)
     }
 
     /// Returns the abilities of the agent at a hook point; none at an unknown hook point.
-    #[must_use]
     pub fn abilities(&self, point: &str) -> Abilities {
         self.point(point).map_or(Abilities::NONE, |point| point.abilities)
     }
@@ -49,7 +45,6 @@ impl Agent {
 
 /// A point in an agent's life at which it calls hooks.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub struct HookPoint {
     /// The agent's own name of the hook point.
     pub name: &'static str,
@@ -69,7 +64,6 @@ pub const TIMEOUT: u16 = 330;
 
 impl HookPoint {
     /// Returns a hook point that `hookhost install` registers.
-    #[must_use]
     pub const fn new(name: &'static str, event: EventKind, abilities: Abilities) -> Self {
         Self { name, event, abilities, installed: true, timeout: TIMEOUT }
     }
@@ -90,7 +84,6 @@ impl HookPoint {
 /// The abilities of an agent with a reply at one hook point. An outcome that needs another ability is first replaced by
 /// a stricter one ([`crate::degrade()`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Abilities {
     /// The agent does not perform a rejected call, and does not use a rejected result or text.
     pub rejects: bool,
@@ -141,7 +134,6 @@ impl Abilities {
 
 /// Coverage of one kind of tool of an agent.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub struct Coverage {
     /// The kind of tool, such as `shell commands`.
     pub tools: &'static str,
@@ -181,7 +173,6 @@ pub enum Covered {
 
 impl Covered {
     /// Returns the name.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Gated => "gated",

@@ -13,7 +13,6 @@ pub const PASSED: &str = "echo hookhost-canary-passed";
 pub const SESSION: &str = "hookhost-doctor";
 
 /// Returns true if `session` is the session of a proof.
-#[must_use]
 pub fn is_proof(session: &str) -> bool {
     session.strip_prefix(SESSION).is_some_and(|rest| ["", "-denied"].contains(&rest))
 }

@@ -11,7 +11,6 @@ use serde_json::{Map, Value};
 /// A part of an outcome that an agent cannot express, and its replacement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
 pub enum Degradation {
     /// The agent accepts no changed arguments: the call is rejected, and the reason contains the changed call.
     ChangeToRejection,
@@ -37,7 +36,6 @@ pub enum Degradation {
 
 impl Degradation {
     /// Returns one sentence for people.
-    #[must_use]
     pub const fn sentence(self) -> &'static str {
         match self {
             Self::ChangeToRejection => {
@@ -62,7 +60,6 @@ impl Degradation {
 
 /// Replaces the parts of `outcome` that an agent with the abilities `can` cannot express for `call`. Returns the new
 /// outcome and the list of replacements.
-#[must_use]
 pub fn degrade(call: &HookCall, outcome: Outcome, can: Abilities) -> (Outcome, Vec<Degradation>) {
     let mut lost = Vec::new();
     let Outcome { answer, mut context, mut notices, rules } = outcome;

@@ -36,7 +36,6 @@ pub struct Directories {
 
 /// A variable that sets another directory than the hook's command line does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Contradiction {
     /// The variable.
     pub variable: &'static str,
@@ -83,7 +82,6 @@ impl DirectoryKind {
 impl Directories {
     /// Returns the directories that an environment sets. It does not ask the system's user database, which knows the
     /// home directory of a user without `HOME`.
-    #[must_use]
     pub fn of_environment(environment: Environment<'_>) -> Self {
         let [config, state, cache, home] =
             DIRECTORY_KINDS.map(|kind| kind.of_environment(environment).map(|(directory, _)| directory));
@@ -104,7 +102,6 @@ impl Directories {
     /// Returns the flags of a hook's command line that fix these directories. It leaves out a path that is not UTF-8,
     /// which cannot be written into an agent's file, and a relative path, which would mean another directory for each
     /// hook.
-    #[must_use]
     pub fn flags(&self) -> Vec<String> {
         let whole = self.texts().filter(|(_, directory)| Path::new(directory).is_absolute());
         whole.map(|(kind, directory)| format!("{}={directory}", kind.flag)).collect()
@@ -123,13 +120,11 @@ impl Directories {
     }
 
     /// Returns the variables that make a program use these directories, with their values.
-    #[must_use]
     pub fn variables(&self) -> Vec<(String, String)> {
         self.texts().map(|(kind, directory)| (kind.variable.to_owned(), directory.to_owned())).collect()
     }
 
     /// Returns the first variable of an environment that sets another directory than these.
-    #[must_use]
     pub fn contradiction(&self, environment: Environment<'_>) -> Option<Contradiction> {
         self.known().find_map(|(kind, fixed)| {
             let (leads_to, variable) = kind.of_environment(environment)?;

@@ -1,13 +1,13 @@
 //! The event that an agent's message reports.
 
 use crate::json::Arguments;
+use crate::message::Unreadable;
 use hookhost_contract::{EventKind, Inference, Json, ToolOrigin, ToolResult};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// A decoded message of an agent.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct HookCall {
     /// The agent's own name of the hook point, such as `PreToolUse`.
     pub point: String,
@@ -30,7 +30,6 @@ pub struct HookCall {
 
 /// A further event of a message.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct FurtherEvent {
     /// The hook point of the event.
     pub point: String,
@@ -42,30 +41,35 @@ pub struct FurtherEvent {
 
 impl FurtherEvent {
     /// Creates a further event at `point`.
-    #[must_use]
     pub fn new(point: impl Into<String>, event: HookEvent) -> Self {
         Self { point: point.into(), once: None, event }
     }
 }
 
 impl HookCall {
-    /// Creates a call with the event at `point` in `session`.
-    #[must_use]
-    pub fn new(point: impl Into<String>, session: AgentSession, event: HookEvent, raw: Json) -> Self {
-        Self { point: point.into(), session, event, raw, once: None, further: Vec::new(), unclear: None }
+    /// Creates a call with the event at `point` in `session`, without the message.
+    pub fn new(point: impl Into<String>, session: AgentSession, event: HookEvent) -> Self {
+        let (raw, once, further, unclear) = Default::default();
+        Self { point: point.into(), session, event, raw, once, further, unclear }
+    }
+
+    /// Creates a call from the session and the event that `decode` returns for `point`. Adds the hook point to an error.
+    pub(crate) fn decoded(
+        point: String,
+        decode: impl FnOnce(&str) -> Result<(AgentSession, HookEvent), Unreadable>,
+    ) -> Result<Self, Unreadable> {
+        let (session, event) = decode(&point).map_err(|error| error.at(&point))?;
+        Ok(Self::new(point, session, event))
     }
 
     /// Splits the message into one call per event, in order; each gets its own decision and is degraded separately. The first has the
     /// whole message as `raw`, each later one its part number.
-    #[must_use]
     pub fn parts(&self) -> Vec<Self> {
         let mut first = self.clone();
         first.further.clear();
         let later = self.further.iter().enumerate().map(|(index, further)| {
-            let raw = json!({ "part": index + 2 }).into();
-            let mut part = Self::new(further.point.clone(), self.session.clone(), further.event.clone(), raw);
-            part.once.clone_from(&further.once);
-            part
+            let part = Self::new(further.point.clone(), self.session.clone(), further.event.clone());
+            Self { raw: json!({ "part": index + 2 }).into(), once: further.once.clone(), ..part }
         });
         std::iter::once(first).chain(later).collect()
     }
@@ -73,7 +77,6 @@ impl HookCall {
     /// Returns the kind and the key of this call within its session. Two reports with the same key are about the same
     /// call; two hook files or two programs of the agent can cause them. Numbered tool calls have a key, and so do the
     /// events that a gateway repeats with each request ([`once`](Self::once)).
-    #[must_use]
     pub fn key(&self) -> Option<(&'static str, &str)> {
         let (kind, call) = match &self.event {
             HookEvent::BeforeToolCall(call) => ("before", call),
@@ -87,7 +90,6 @@ impl HookCall {
 
 /// A session of an agent, in the agent's own terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct AgentSession {
     /// The agent's own identifier of the session; `None` if the agent sends none.
     pub id: Option<String>,
@@ -105,13 +107,11 @@ pub struct AgentSession {
 
 impl AgentSession {
     /// Creates the session `id` in `cwd`, which is also the project's root.
-    #[must_use]
     pub fn new(id: Option<String>, cwd: PathBuf) -> Self {
         Self { id, subagent: None, workspace: cwd.clone(), cwd, version: None, interactive: true }
     }
 
     /// Returns an error text if the working directory belongs to Windows and this hookhost runs on another system.
-    #[must_use]
     pub fn is_elsewhere(&self) -> Option<String> {
         let shown = self.cwd.to_string_lossy();
         let is_elsewhere = !cfg!(windows) && is_of_windows(&shown);
@@ -126,7 +126,6 @@ impl AgentSession {
 
 /// An event in an agent.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub enum HookEvent {
     /// The session begins, or continues after an interruption.
     SessionStart {
@@ -207,7 +206,6 @@ pub enum HookEvent {
 
 impl HookEvent {
     /// Returns the kind of event that plugins get.
-    #[must_use]
     pub fn kind(&self) -> EventKind {
         match self {
             Self::SessionStart { .. } => EventKind::SessionStart,
@@ -231,7 +229,6 @@ impl HookEvent {
 
 /// A tool call, in the agent's own terms.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub struct ToolUse {
     /// The agent's identifier of the call, if it has one.
     pub id: Option<String>,
@@ -248,7 +245,6 @@ pub struct ToolUse {
 impl ToolUse {
     /// Creates a call of the agent's own tool `name`. A name such as `mcp__SERVER__TOOL` makes it a tool of that MCP
     /// server.
-    #[must_use]
     pub fn new(id: Option<String>, name: impl Into<String>, arguments: impl Into<Arguments>) -> Self {
         let name = name.into();
         let Arguments { value: arguments, is_exact } = arguments.into();

@@ -4,8 +4,8 @@
 //! All modules except [`install`] are pure: they read no file, open no socket and ask no plugin. The hook program uses
 //! these alone, so it stays small, and can deny a call in the agent's own format even if no resident host answers.
 //!
-//! A new agent is one file in `agents/`, one line in the list of [`agents::all`], and its tools in
-//! `hookhost_contract::action`.
+//! A new agent is one file in `agents/`, one line in the list of [`agents::all`], its tools in
+//! `hookhost_contract::action`, and its files in `guarded.toml`, the table of the plugins that protect a session.
 //!
 //! Data flows down this list and never back up:
 //!
@@ -24,7 +24,6 @@
 //! | [`directories`] | the directories of hookhost's own files, and the variables that set them |
 //! | [`plan`] | the files of an agent that have to name the hook |
 //! | [`mcp_servers`] | the files of an agent that name MCP servers |
-//! | [`guarded`] | other files, variables and options that decide if an agent's hooks run |
 //! | [`adapter`] | the data and functions of one agent's adapter |
 //! | `claude_shape` | the format that several agents took over from Claude Code |
 //! | [`agents`] | the agents, one file each |
@@ -45,7 +44,6 @@ mod checks;
 mod claude_shape;
 pub mod degrade;
 pub mod directories;
-pub mod guarded;
 pub mod hook_call;
 pub mod install;
 pub mod json;

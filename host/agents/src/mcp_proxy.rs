@@ -1,14 +1,6 @@
 //! The protocol by which the proxy in front of MCP servers asks the resident host: one message per event, and its
 //! reply. The resident host treats the proxy as an agent with its own adapter, [`ADAPTER`]; it cannot be installed as
 //! one.
-//!
-//! | point | event |
-//! |---|---|
-//! | `request` | `before-tool-call` |
-//! | `result` | `after-tool-call` |
-//! | `held-back` | `custom-event`: tools that the proxy hid from the client, or that the client called nevertheless |
-//! | `answered` | `custom-event`: the user's answer to a question of the rules, as the client reports it |
-//! | `session-start`, `session-end` | the events of these names |
 
 use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent, Coverage, HookPoint};
@@ -41,19 +33,6 @@ pub enum Point {
     SessionStart,
     /// A proxy ends.
     SessionEnd,
-}
-
-impl Point {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Request => "request",
-            Self::Result => "result",
-            Self::HeldBack => "held-back",
-            Self::Answered => "answered",
-            Self::SessionStart => "session-start",
-            Self::SessionEnd => "session-end",
-        }
-    }
 }
 
 /// An event of the proxy.
@@ -130,30 +109,31 @@ pub static ADAPTER: &Adapter = &Adapter {
 };
 
 fn decode(_message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
-    let event: Event = proxies::event(fields)?;
-    let point = event.point.name();
-    if !event.cwd.is_absolute() {
-        return Err(Unreadable::new("`cwd` is no absolute path").at(point));
-    }
-    let Event { session, cwd, server, asks, id, method, tool, arguments, result, .. } = event;
-    let mut session = AgentSession::new(Some(session), cwd);
-    session.interactive = asks;
-    let call =
-        |arguments| ToolUse::new(Some(id), format!("mcp__{server}__{tool}"), arguments).of_server(server.clone());
-    let means = match event.point {
-        Point::Request => HookEvent::BeforeToolCall(call(arguments)),
-        Point::Result => {
-            let result = result.ok_or_else(|| Unreadable::new("`result` is missing").at(point))?;
-            HookEvent::AfterToolCall { call: call(arguments), result }
+    let Event { point: kind, session, cwd, server, asks, id, method, tool, arguments, result, .. } =
+        proxies::event(fields)?;
+    HookCall::decoded(fields.text("point")?, |_| {
+        if !cwd.is_absolute() {
+            return Err(Unreadable::new("`cwd` is no absolute path"));
         }
-        Point::HeldBack => HookEvent::Custom { payload: json!({ "server": server, "tools": arguments }) },
-        Point::Answered => HookEvent::Custom {
-            payload: json!({ "server": server, "tool": tool, "method": method, "answered": arguments }),
-        },
-        Point::SessionStart => HookEvent::SessionStart { is_resumed: false },
-        Point::SessionEnd => HookEvent::SessionEnd,
-    };
-    Ok(HookCall::new(point, session, means, fields.to_json()))
+        let mut session = AgentSession::new(Some(session), cwd);
+        session.interactive = asks;
+        let call =
+            |arguments| ToolUse::new(Some(id), format!("mcp__{server}__{tool}"), arguments).of_server(server.clone());
+        let event = match kind {
+            Point::Request => HookEvent::BeforeToolCall(call(arguments)),
+            Point::Result => {
+                let result = result.ok_or_else(|| Unreadable::new("`result` is missing"))?;
+                HookEvent::AfterToolCall { call: call(arguments), result }
+            }
+            Point::HeldBack => HookEvent::Custom { payload: json!({ "server": server, "tools": arguments }) },
+            Point::Answered => HookEvent::Custom {
+                payload: json!({ "server": server, "tool": tool, "method": method, "answered": arguments }),
+            },
+            Point::SessionStart => HookEvent::SessionStart { is_resumed: false },
+            Point::SessionEnd => HookEvent::SessionEnd,
+        };
+        Ok((session, event))
+    })
 }
 
 fn abilities(call: &HookCall) -> Abilities {

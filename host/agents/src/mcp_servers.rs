@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 /// A file that names servers. Each of the objects at `places` has one member per server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct ServersFile {
     /// Path of the file.
     pub path: PathBuf,
@@ -21,7 +20,6 @@ pub const ANY_KEY: &str = "*";
 
 /// Format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum ServersFormat {
     /// JSON, in the dialect that the agent accepts.
     Json,
@@ -33,19 +31,16 @@ pub enum ServersFormat {
 pub const PROXY_WORD_COUNT: usize = 4;
 
 /// Returns the words between the proxy and the server's own command.
-#[must_use]
 pub const fn proxy_words(name: &str) -> [&str; PROXY_WORD_COUNT] {
     ["mcp", "--name", name, "--"]
 }
 
 /// Returns true if the command line, program first, starts the proxy `program` and no other program of the same name.
-#[must_use]
 pub fn starts_proxy(words: &[String], program: &Path) -> bool {
     words.first().is_some_and(|word| Path::new(word) == program) && looks_like_proxy(words)
 }
 
 /// Returns true if the command line has the form of one that starts the proxy, with any program called `hookhost`.
-#[must_use]
 pub fn looks_like_proxy(words: &[String]) -> bool {
     let has_name = |program: &String| Path::new(program).file_name().is_some_and(|name| name == "hookhost");
     let between = words.get(1..=PROXY_WORD_COUNT).unwrap_or_default();
@@ -59,12 +54,19 @@ impl ServersFile {
         Self { path, places: &[&["mcpServers"]], format: ServersFormat::Json }
     }
 
+    /// Returns the JSON file of the context's scope. `user` is absolute or relative to the user's home directory, `project`
+    /// is relative to the project's root. No agent has such a file for the whole machine.
+    pub(crate) fn of_scope(context: &Context<'_>, user: impl AsRef<Path>, project: &str) -> Option<Self> {
+        context.path(user, project, Err("")).ok().map(Self::json)
+    }
+
     /// Returns the JSON file that has the same path below the user's home and below a project.
     pub(crate) fn in_both(context: &Context<'_>, path: &str) -> Option<Self> {
-        match context.scope {
-            Scope::User => Some(Self::json(context.home.join(path))),
-            Scope::Project => Some(Self::json(context.project.join(path))),
-            Scope::Managed => None,
-        }
+        Self::of_scope(context, path, path)
+    }
+
+    /// Returns the JSON file of an agent that has one for the user alone.
+    pub(crate) fn of_user(context: &Context<'_>, path: impl AsRef<Path>) -> Option<Self> {
+        (context.scope == Scope::User).then(|| Self::json(context.home.join(path)))
     }
 }

@@ -34,13 +34,11 @@ pub struct Message<'a> {
 
 impl<'a> Message<'a> {
     /// Creates a message with defaults.
-    #[must_use]
     pub fn new(bytes: &'a [u8], directory: &'a Path) -> Self {
         Self { bytes, point: None, directory, variables: &[], within: None }
     }
 
     /// Returns the value of a variable that is set and not empty.
-    #[must_use]
     pub fn variable(&self, name: &str) -> Option<&'a str> {
         let found = self.variables.iter().find(|(known, value)| known == name && !value.is_empty());
         found.map(|(_, value)| value.as_str())
@@ -50,7 +48,6 @@ impl<'a> Message<'a> {
 /// The reason why a message cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
-#[non_exhaustive]
 pub struct Unreadable {
     /// The hook point, if known.
     pub point: Option<String>,

@@ -6,7 +6,6 @@ use serde_json::Value;
 
 /// The outcome of an event, for an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct Outcome {
     /// The answer to the agent.
     pub answer: Answer,
@@ -20,7 +19,6 @@ pub struct Outcome {
 
 impl Outcome {
     /// Creates an outcome with this answer alone.
-    #[must_use]
     pub fn new(answer: Answer) -> Self {
         Self { answer, context: Vec::new(), notices: Vec::new(), rules: String::new() }
     }

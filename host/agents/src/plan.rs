@@ -21,7 +21,6 @@ pub enum Scope {
 
 impl Scope {
     /// Returns the name of the scope.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -31,7 +30,6 @@ impl Scope {
     }
 
     /// Returns the flag of `hookhost install` with a leading space; empty for the user's own files.
-    #[must_use]
     pub const fn flag(self) -> &'static str {
         match self {
             Self::User => "",
@@ -73,7 +71,6 @@ pub struct Context<'a> {
 
 impl Context<'_> {
     /// Returns the hook's command line, program first.
-    #[must_use]
     pub fn words(&self, agent: &Agent, point: &str) -> Vec<String> {
         let mut words = vec![self.program.to_string_lossy().into_owned(), agent.name.to_owned(), point.to_owned()];
         words.extend(self.flags());
@@ -81,7 +78,6 @@ impl Context<'_> {
     }
 
     /// Returns the flags of the hook's command line, which follow the hook point.
-    #[must_use]
     pub fn flags(&self) -> Vec<String> {
         let directories = self.directories.filter(|_| self.scope == Scope::User);
         let mut flags = directories.map(Directories::flags).unwrap_or_default();
@@ -92,13 +88,11 @@ impl Context<'_> {
     }
 
     /// Returns the hook's command line for a shell.
-    #[must_use]
     pub fn command(&self, agent: &Agent, point: &str) -> String {
         self.words(agent, point).iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
     }
 
     /// Returns the hook's command in the form that most agents read, with the timeout in seconds.
-    #[must_use]
     pub(crate) fn command_hook(&self, agent: &Agent, point: &HookPoint) -> Value {
         json!({ "type": "command", "command": self.command(agent, point.name), "timeout": point.timeout })
     }
@@ -122,7 +116,6 @@ impl Context<'_> {
     }
 
     /// Returns the directory that a variable names, otherwise `in_home` in the user's home directory.
-    #[must_use]
     pub fn directory(&self, variable: &str, in_home: &str) -> PathBuf {
         (self.variable)(variable).unwrap_or_else(|| self.home.join(in_home))
     }
@@ -145,7 +138,6 @@ pub(crate) fn quoted(word: &str) -> String {
 
 /// The required contents of an agent's files, and the steps for a person.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
 pub struct Plan {
     /// The files.
     pub files: Vec<FilePlan>,
@@ -155,7 +147,6 @@ pub struct Plan {
 
 impl Plan {
     /// Creates a plan with these files.
-    #[must_use]
     pub fn new(files: Vec<FilePlan>) -> Self {
         Self { files, steps: Vec::new() }
     }
@@ -206,7 +197,6 @@ impl FilePlan {
     }
 
     /// Returns the path of the file.
-    #[must_use]
     pub fn path(&self) -> &Path {
         match self {
             Self::Whole { path, .. } | Self::Json { path, .. } => path,
@@ -249,13 +239,11 @@ pub enum JsonEntry {
 
 impl JsonEntry {
     /// Creates an element of the array at these keys.
-    #[must_use]
     pub fn element(at: &[&str], value: Value) -> Self {
         Self::Element { at: at.iter().map(|&key| key.to_owned()).collect(), value }
     }
 
     /// Creates a member that gets this value if it is missing.
-    #[must_use]
     pub fn default(at: &[&str], value: Value) -> Self {
         Self::Default { at: at.iter().map(|&key| key.to_owned()).collect(), value }
     }
@@ -298,6 +286,11 @@ pub(crate) fn groups(
         JsonEntry::element(&[at, &[point.name]].concat(), group)
     };
     agent.installed().map(entry).collect()
+}
+
+/// Returns the hook points of an agent with their hooks, for a file of hookhost's own: `{"PreToolUse": [HOOK]}`.
+pub(crate) fn hook_lists(agent: &Agent, hook: impl Fn(&HookPoint) -> Value) -> Value {
+    agent.installed().map(|point| (point.name.to_owned(), json!([hook(point)]))).collect()
 }
 
 /// Converts a name such as `PreToolUse` into `pre_tool_use`.

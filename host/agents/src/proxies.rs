@@ -73,13 +73,11 @@ pub fn event<E: DeserializeOwned>(fields: &Fields) -> Result<E, Unreadable> {
 }
 
 /// Encodes an outcome as a reply to a proxy.
-#[must_use]
 pub fn encode(outcome: &Outcome) -> Reply {
     reply(&settled(outcome))
 }
 
 /// Converts an outcome into the form that a proxy reads.
-#[must_use]
 pub fn settled(outcome: &Outcome) -> ProxyReply {
     match &outcome.answer {
         Answer::Neutral | Answer::Approved { .. } => ProxyReply::Allowed { notices: outcome.notices.clone() },
@@ -97,19 +95,16 @@ pub fn settled(outcome: &Outcome) -> ProxyReply {
 }
 
 /// Encodes the reply to an event without a decision, at any hook point.
-#[must_use]
 pub fn fail(_: Option<&str>, why: &str) -> Reply {
     reply(&ProxyReply::Failed { why: why.to_owned() })
 }
 
 /// Encodes the neutral reply.
-#[must_use]
 pub fn neutral(_: Option<&str>) -> Reply {
     reply(&ProxyReply::Allowed { notices: Vec::new() })
 }
 
 /// Encodes a reply to a proxy.
-#[must_use]
 pub fn reply(settled: &ProxyReply) -> Reply {
     Reply::json(&serde_json::to_value(settled).unwrap_or_else(|_| json!({ "answer": "failed", "why": "no reply" })))
 }

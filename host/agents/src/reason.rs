@@ -5,14 +5,12 @@ use serde_json::Value;
 
 /// Returns the text about an event without a decision: the first line of the reason, and the command that says
 /// more.
-#[must_use]
 pub fn not_settled(agent: &str, why: &str) -> String {
     let why = sentence(why.lines().next().unwrap_or_default());
     format!("hookhost could not decide on this event: {why}`hookhost doctor {agent}` says more.")
 }
 
 /// Returns the model's text about a rejection. A model that only reads "denied" tries the same in another way.
-#[must_use]
 pub fn rejected(rejection: &Rejection) -> String {
     let code = rejection.refusal.code.as_ref().map(|code| format!(" [{code}]")).unwrap_or_default();
     let said = format!("{rejection}{code}");
@@ -34,7 +32,6 @@ pub fn rejected(rejection: &Rejection) -> String {
 }
 
 /// Returns the text that an agent's user is asked.
-#[must_use]
 pub fn asked(questions: &[Question]) -> String {
     let asked = questions.iter().map(|question| {
         let code = question.escalation.code.as_ref().map(|code| format!(" [{code}]")).unwrap_or_default();
@@ -45,7 +42,6 @@ pub fn asked(questions: &[Question]) -> String {
 }
 
 /// Returns the model's text if plugins changed a call and its agent accepts no other arguments.
-#[must_use]
 pub fn make_this_call(by: &[String], arguments: &Value) -> String {
     format!(
         "{} changed this call, and this agent cannot run a changed call. Make exactly this call instead, with the \
@@ -55,7 +51,6 @@ pub fn make_this_call(by: &[String], arguments: &Value) -> String {
 }
 
 /// Returns the model's text if a plugin gave the result and its agent only accepts a rejection.
-#[must_use]
 pub fn use_this_result(result: &ToolResult) -> String {
     format!("the tool did not run, and this is the result in its place:\n{}\n(end of the result)", result.text)
 }

@@ -5,9 +5,9 @@ use crate::connection::{
     self, CONNECT_TIMEOUT, ConnectionError, DELIVERY_TIMEOUT, Deadline, RESUME_TIMEOUT, SILENCE_TIMEOUT,
 };
 use crate::frame::{FrameError, HookRequest, MAX_FRAME, NumberedRequest, Request, Response};
-use crate::hook::{CALL_TIMEOUT, MAX_HOSTS, START_TIMEOUT};
+use crate::hook::{CALL_TIMEOUT, MAX_HOSTS};
 use crate::paths::{self, HostPaths};
-use crate::start::{self, StartingHost};
+use crate::start::{self, START_TIMEOUT};
 use hookhost_agents::directories::Directories;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -19,11 +19,11 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-/// Poll interval while a resident host starts.
-const START_INTERVAL: Duration = Duration::from_millis(20);
+/// Time between the end of a resident host and the next attempt.
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Called with the number of seconds that the reply can take from now on, if that is long.
 pub type LongWaitCallback<'a> = &'a (dyn Fn(u32) + Send + Sync);
@@ -39,7 +39,6 @@ pub struct AsyncClient {
 
 impl AsyncClient {
     /// Creates a client for the resident host at these paths. `program` is `hookhost`, which starts the host.
-    #[must_use]
     pub fn new(paths: HostPaths, program: PathBuf) -> Self {
         Self { paths, program, numbers: AtomicU64::new(0), connection: tokio::sync::Mutex::default() }
     }
@@ -65,7 +64,7 @@ impl AsyncClient {
             message,
         };
         match self.send(request, on_wait).await {
-            Ok(Response::Reply { stdout, .. }) => serde_json::from_slice(&stdout)
+            Ok(Response::Reply(reply)) => serde_json::from_str(&reply.stdout)
                 .map_err(|error| format!("the resident host's reply cannot be read: {error}")),
             Ok(Response::Refused(why)) => Err(why),
             Ok(_) => Err("the resident host answered another question".to_owned()),
@@ -83,10 +82,10 @@ impl AsyncClient {
         for _ in 0..MAX_HOSTS {
             let started = Instant::now() + START_TIMEOUT;
             let not_started = |_| ConnectionError::TooLate(START_TIMEOUT);
-            let connection = timeout_at(started, self.connection(started)).await.map_err(not_started)??;
+            let connection = timeout_at(started, self.connection()).await.map_err(not_started)??;
             match connection.converse(number, frame.clone(), Instant::now() + CALL_TIMEOUT, on_wait).await {
                 // A host that ended meanwhile may have recorded the event. It is settled again, so that no event stays unsettled.
-                Err(ConnectionError::Closed) => sleep(START_INTERVAL).await,
+                Err(ConnectionError::Closed) => sleep(RETRY_INTERVAL).await,
                 Err(ConnectionError::Silent { process }) => start::end_stuck(process, &self.paths),
                 answered => return answered,
             }
@@ -95,40 +94,32 @@ impl AsyncClient {
     }
 
     /// Returns the kept connection, or opens a new one.
-    async fn connection(&self, deadline: Instant) -> Result<SharedConnection, ConnectionError> {
+    async fn connection(&self) -> Result<SharedConnection, ConnectionError> {
         let mut kept = self.connection.lock().await;
         if let Some(connection) = kept.as_ref().filter(|connection| !connection.has_ended()) {
             return Ok(connection.clone());
         }
-        let connection = SharedConnection::over(self.connect(deadline).await?);
+        let connection = SharedConnection::over(self.connect().await?);
         *kept = Some(connection.clone());
         Ok(connection)
     }
 
     /// Connects to the resident host. Starts it if none runs.
-    async fn connect(&self, deadline: Instant) -> Result<UnixStream, ConnectionError> {
-        let mut starting: Option<StartingHost> = None;
-        loop {
-            let error = match connection::open(&self.paths, Deadline::within(CONNECT_TIMEOUT, None)) {
-                Ok(stream) => return Ok(UnixStream::from_std(stream)?),
-                Err(error) => error,
-            };
-            let is_there = match &error {
-                ConnectionError::NotThere(_) => false,
-                // Too many clients connect at once.
-                ConnectionError::TooLate(_) => true,
-                _ => return Err(error),
-            };
-            if Instant::now() >= deadline {
-                return Err(error);
+    async fn connect(&self) -> Result<UnixStream, ConnectionError> {
+        let stream = match connection::open(&self.paths, Deadline::within(CONNECT_TIMEOUT, None)) {
+            Err(ConnectionError::NotThere(_) | ConnectionError::TooLate(_)) => {
+                let (paths, program) = (self.paths.clone(), self.program.clone());
+                let (send, connected) = oneshot::channel();
+                // The end of the runtime would wait for a thread of its own.
+                std::thread::spawn(move || {
+                    let deadline = Deadline::within(START_TIMEOUT, None);
+                    let _ = send.send(start::connect(&program, &Directories::default(), &paths, None, deadline));
+                });
+                connected.await.map_err(|_| ConnectionError::Closed)??
             }
-            match starting.take() {
-                None if is_there => {}
-                None => starting = StartingHost::spawn(&self.program, &Directories::default(), &self.paths)?,
-                Some(mut host) => starting = if host.has_yielded()? { None } else { Some(host) },
-            }
-            sleep(START_INTERVAL).await;
-        }
+            opened => opened?,
+        };
+        Ok(UnixStream::from_std(stream)?)
     }
 }
 
@@ -280,4 +271,43 @@ async fn receive(input: &mut BufReader<OwnedReadHalf>) -> Result<(u64, Response)
 
 fn too_late<E>(_: E) -> ConnectionError {
     ConnectionError::TooLate(CALL_TIMEOUT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AsyncClient, HostPaths};
+    use std::os::unix::net::UnixListener;
+    use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+    use std::process::{Command, Stdio};
+    use std::time::Duration;
+
+    /// The variable that makes [`stand_in_to_serve`] a host: the path of its socket.
+    const SOCKET: &str = "HOOKHOST_TEST_SOCKET";
+
+    /// A resident host that accepts connections and sends nothing, in a process of its own.
+    #[test]
+    fn stand_in_to_serve() {
+        let Some(socket) = std::env::var_os(SOCKET) else { return };
+        let _listener = UnixListener::bind(socket).unwrap();
+        std::thread::sleep(Duration::from_secs(60));
+    }
+
+    #[test]
+    fn a_host_that_sends_nothing_is_ended_and_the_event_gets_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let paths = HostPaths::below(directory.path());
+        std::fs::create_dir(paths.directory()).unwrap();
+        let mut host = Command::new(std::env::current_exe().unwrap());
+        // The test program runs the tests whose names contain this word.
+        host.arg0("hookhost").arg("serve").env(SOCKET, paths.socket()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut host = host.spawn().unwrap();
+        while std::os::unix::net::UnixStream::connect(paths.socket()).is_err() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let client = AsyncClient::new(paths, directory.path().join("missing"));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let asked = runtime.block_on(client.ask::<()>("mcp-proxy", directory.path(), &(), &|_| {}));
+        assert!(asked.unwrap_err().contains("cannot be reached"));
+        assert_eq!(host.wait().unwrap().signal(), Some(9));
+    }
 }

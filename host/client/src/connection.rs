@@ -40,7 +40,6 @@ const CHUNK_SIZE: usize = 64 * 1024;
 
 /// The reason why the resident host has not answered.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum ConnectionError {
     /// No resident host runs: there is no socket, or no process listens on it.
     #[error("no resident host answers at {}", .0.display())]
@@ -86,7 +85,6 @@ pub struct Deadline<'a> {
 
 impl<'a> Deadline<'a> {
     /// Creates a deadline that passes after `within` from now, or once `interrupted` is set, which a signal handler may do.
-    #[must_use]
     pub fn within(within: Duration, interrupted: Option<&'a AtomicBool>) -> Self {
         Self { began: Instant::now(), within, interrupted }
     }
@@ -203,13 +201,19 @@ pub struct Connection {
     stream: UnixStream,
 }
 
+impl From<UnixStream> for Connection {
+    fn from(stream: UnixStream) -> Self {
+        Self { stream }
+    }
+}
+
 impl Connection {
     /// Connects to the resident host. Its process must belong to the same user or to root.
     ///
     /// # Errors
     /// [`ConnectionError::NotThere`] if no process listens on the socket, and others.
     pub fn open(paths: &HostPaths, deadline: Deadline<'_>) -> Result<Self, ConnectionError> {
-        Ok(Self { stream: open(paths, deadline)? })
+        open(paths, deadline).map(Self::from)
     }
 
     /// Sends a request.
@@ -225,7 +229,13 @@ impl Connection {
     /// # Errors
     /// If no response arrives in time, or the frame is not a response.
     pub fn receive(&mut self, deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
-        receive_from(&mut self.stream, deadline)
+        let length = read_exactly(&mut self.stream, 4, deadline)?;
+        let length = length.first_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes));
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        if length > MAX_FRAME {
+            return Err(FrameError::Garbage.into());
+        }
+        Ok(Response::from_body(&read_exactly(&mut self.stream, length, deadline)?)?)
     }
 
     /// Waits for the next response of a resident host that works on an event. Such a host sends a frame each second.
@@ -244,7 +254,6 @@ impl Connection {
     }
 
     /// Returns the process that listens on the socket, if the system names it.
-    #[must_use]
     pub fn process(&self) -> Option<u32> {
         peer_process(&self.stream)
     }
@@ -271,25 +280,7 @@ pub fn open(paths: &HostPaths, deadline: Deadline<'_>) -> Result<UnixStream, Con
     Ok(stream)
 }
 
-/// Waits for the next response from a connection or a pipe.
-///
-/// # Errors
-/// If no response arrives in time, or the frame is not a response.
-pub fn receive_from(from: &mut (impl Read + AsFd), deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
-    let length = read_exactly(from, 4, deadline)?;
-    let length = length.first_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes));
-    let length = usize::try_from(length).unwrap_or(usize::MAX);
-    if length > MAX_FRAME {
-        return Err(FrameError::Garbage.into());
-    }
-    Ok(Response::from_body(&read_exactly(from, length, deadline)?)?)
-}
-
-fn read_exactly(
-    from: &mut (impl Read + AsFd),
-    count: usize,
-    deadline: Deadline<'_>,
-) -> Result<Vec<u8>, ConnectionError> {
+fn read_exactly(from: &mut UnixStream, count: usize, deadline: Deadline<'_>) -> Result<Vec<u8>, ConnectionError> {
     let mut bytes = Vec::new();
     let mut chunk = vec![0; count.min(CHUNK_SIZE)];
     while bytes.len() < count {
@@ -364,14 +355,12 @@ fn connect_to(socket: &Path, _: Deadline<'_>) -> Result<UnixStream, ConnectionEr
 }
 
 /// Returns a short path to the socket below an open directory.
-#[must_use]
 pub fn short(directory: &std::fs::File) -> PathBuf {
     use std::os::fd::AsRawFd as _;
     PathBuf::from(format!("/proc/self/fd/{}/host.sock", directory.as_raw_fd()))
 }
 
 /// Returns true if processes of `user` may decide on our events or send us events: our own user, and root, which can do anything.
-#[must_use]
 pub fn is_trusted(user: u32) -> bool {
     user == nix::unistd::geteuid().as_raw() || user == 0
 }

@@ -3,6 +3,7 @@
 //! A request begins with [`MAGIC`], whose last byte is the version of the protocol. Texts and byte strings are preceded by their
 //! length, four bytes in little-endian order.
 
+use hookhost_agents::Reply;
 use std::path::PathBuf;
 
 /// The beginning of a request: three letters, and the version of the protocol.
@@ -69,14 +70,7 @@ pub enum Response {
         seconds: u32,
     },
     /// The hook's reply to the agent.
-    Reply {
-        /// The hook's exit code.
-        exit: u8,
-        /// Standard output.
-        stdout: Vec<u8>,
-        /// Standard error.
-        stderr: Vec<u8>,
-    },
+    Reply(Reply),
     /// The host makes no decision, for this reason.
     Refused(String),
     /// The host's status, a JSON object.
@@ -85,7 +79,6 @@ pub enum Response {
 
 /// The reason why bytes are no frame.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum FrameError {
     /// The other side speaks another protocol, or another version of this one.
     #[error("the other side speaks another version of the protocol")]
@@ -97,7 +90,6 @@ pub enum FrameError {
 
 impl Request {
     /// Encodes the request as a frame with its length.
-    #[must_use]
     pub fn to_frame(&self) -> Vec<u8> {
         let mut body = MAGIC.to_vec();
         match self {
@@ -166,7 +158,6 @@ impl HookRequest {
 
 impl NumberedRequest {
     /// Encodes the message as a frame with its length.
-    #[must_use]
     pub fn to_frame(&self) -> Vec<u8> {
         let mut body = Vec::new();
         match self {
@@ -200,7 +191,6 @@ impl NumberedRequest {
 
 impl Response {
     /// Encodes the response as a frame with its length.
-    #[must_use]
     pub fn to_frame(&self) -> Vec<u8> {
         let mut body = Vec::new();
         self.put(&mut body);
@@ -208,7 +198,6 @@ impl Response {
     }
 
     /// Encodes the response as a frame for a kept connection, with its length.
-    #[must_use]
     pub fn to_numbered_frame(&self, number: u64) -> Vec<u8> {
         let mut body = number.to_le_bytes().to_vec();
         self.put(&mut body);
@@ -230,10 +219,10 @@ impl Response {
                 body.push(1);
                 body.extend_from_slice(&seconds.to_le_bytes());
             }
-            Self::Reply { exit, stdout, stderr } => {
+            Self::Reply(Reply { exit, stdout, stderr }) => {
                 body.extend_from_slice(&[2, *exit]);
-                put(body, stdout);
-                put(body, stderr);
+                put(body, stdout.as_bytes());
+                put(body, stderr.as_bytes());
             }
             Self::Refused(why) => {
                 body.push(3);
@@ -254,10 +243,7 @@ impl Response {
         let mut reader = Reader { rest: body };
         let response = match reader.byte()? {
             1 => Self::Waiting { seconds: reader.number()? },
-            2 => {
-                let exit = reader.byte()?;
-                Self::Reply { exit, stdout: reader.bytes()?.to_vec(), stderr: reader.bytes()?.to_vec() }
-            }
+            2 => Self::Reply(Reply { exit: reader.byte()?, stdout: reader.text()?, stderr: reader.text()? }),
             3 => Self::Refused(reader.text()?),
             4 => Self::Status(reader.text()?),
             _ => return Err(FrameError::Garbage),
@@ -337,7 +323,7 @@ impl<'a> Reader<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FrameError, HookRequest, NumberedRequest, Request, Response};
+    use super::{FrameError, HookRequest, NumberedRequest, Reply, Request, Response};
     use proptest::prelude::*;
 
     fn body(frame: &[u8]) -> &[u8] {
@@ -362,11 +348,11 @@ mod tests {
 
         #[test]
         fn a_response_comes_as_it_was_sent(
-            exit in any::<u8>(), stdout in prop::collection::vec(any::<u8>(), 0..200), seconds in any::<u32>(), text in ".*",
+            exit in any::<u8>(), stdout in ".*", seconds in any::<u32>(), text in ".*",
             number in any::<u64>(),
         ) {
             for response in [
-                Response::Reply { exit, stdout: stdout.clone(), stderr: text.clone().into_bytes() },
+                Response::Reply(Reply { exit, stdout: stdout.clone(), stderr: text.clone() }),
                 Response::Waiting { seconds }, Response::Refused(text.clone()), Response::Status(text),
             ] {
                 prop_assert_eq!(

@@ -1,9 +1,9 @@
 //! The hook: takes one message of an agent and always returns a reply, even if the resident host fails meanwhile.
 
-use crate::connection::{CONNECT_TIMEOUT, Connection, ConnectionError, Deadline, SILENCE_TIMEOUT};
+use crate::connection::{Connection, ConnectionError, Deadline, SILENCE_TIMEOUT};
 use crate::frame::{FrameError, HookRequest, Request, Response};
 use crate::paths::{self, HostPaths};
-use crate::start::{self, StartingHost};
+use crate::start::{self, START_TIMEOUT};
 use crate::unanswered_calls::UnansweredCall;
 use hookhost_agents::directories::{Contradiction, Directories};
 use hookhost_agents::json::MAX_BYTES;
@@ -19,20 +19,16 @@ use std::time::{Duration, Instant};
 /// Time limit of a call, unless the agent waits for less time or the resident host says that this call takes long.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Maximum time before the end of the agent's wait that is reserved for the reply. Less is reserved for agents that wait for a short time.
-pub const MAX_REPLY_TIME: Duration = Duration::from_secs(15);
-
-/// Time that a resident host may take to listen after a hook or a proxy has started it. This time does not count towards the event's
-/// deadline.
-pub(crate) const START_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Poll intervals while a resident host starts: the first and the longest one. Each interval is twice the one before.
-const START_INTERVALS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(16)];
+/// Returns the time before the end of an agent's wait that is reserved for the reply: a quarter of the wait, at most 15 seconds.
+pub fn reply_reserve(wait: Duration) -> Duration {
+    Duration::from_secs(15).min(wait / 4)
+}
 
 /// Maximum number of resident hosts that are started for one event, each after the one before has died.
 pub(crate) const MAX_HOSTS: u32 = 3;
 
 /// A hook, configured by its command line.
+#[derive(Debug)]
 pub struct Hook<'a> {
     /// The agent that the command line names.
     pub adapter: &'static Adapter,
@@ -81,22 +77,13 @@ impl Hook<'_> {
             variables: agent_variables.chain(self.directories().variables()).collect(),
             message,
         };
-        let response = self.ask(&request, deadline);
-        match response {
-            Ok(Response::Reply { exit, stdout, stderr }) => {
-                match (String::from_utf8(stdout), String::from_utf8(stderr)) {
-                    (Ok(stdout), Ok(stderr)) => {
-                        let mut reply = Reply::empty();
-                        (reply.exit, reply.stdout, reply.stderr) = (exit, stdout, stderr);
-                        HookReply { reply, unanswered: None }
-                    }
-                    _ => self.unanswered(&request.message, &directory, "the reply is not UTF-8"),
-                }
-            }
-            Ok(Response::Refused(why)) => self.unanswered(&request.message, &directory, &why),
-            Ok(_) => self.unanswered(&request.message, &directory, "the resident host answered another question"),
-            Err(error) => self.unanswered(&request.message, &directory, &error.to_string()),
-        }
+        let why = match self.ask(&request, deadline) {
+            Ok(Response::Reply(reply)) => return HookReply { reply, unanswered: None },
+            Ok(Response::Refused(why)) => why,
+            Ok(_) => "the resident host answered another question".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        self.unanswered(&request.message, &directory, &why)
     }
 
     /// Returns the directories of hookhost's files. Those of the command line take precedence over those of the environment.
@@ -105,7 +92,6 @@ impl Hook<'_> {
     }
 
     /// Returns the paths of the resident host, or `None` if no state directory is known.
-    #[must_use]
     pub fn paths(&self) -> Option<HostPaths> {
         self.directories().state.map(|state| HostPaths::below(&state))
     }
@@ -140,7 +126,7 @@ impl Hook<'_> {
             None => agent.points.iter().map(|point| point.timeout).max().unwrap_or_default(),
         };
         let timeout = Duration::from_secs(seconds.into());
-        timeout - MAX_REPLY_TIME.min(timeout / 4) / 2
+        timeout - reply_reserve(timeout) / 2
     }
 
     /// Sends the message to the resident host, and starts a host if none runs. If the host dies meanwhile, the next one gets the
@@ -171,32 +157,10 @@ impl Hook<'_> {
     /// Connects to a resident host that this hook or another one starts. Ignores the process that is `stuck`.
     fn connect_to_new_host(&self, paths: &HostPaths, stuck: Option<u32>) -> Result<Connection, ConnectionError> {
         let deadline = Deadline::within(START_TIMEOUT.min(self.agent_timeout()), Some(self.interrupted));
-        let program = start::program()?;
-        let [mut interval, longest] = START_INTERVALS;
-        let mut host = StartingHost::spawn(&program, &self.fixed, paths)?;
-        loop {
-            match Connection::open(paths, deadline.at_most(CONNECT_TIMEOUT)) {
-                Ok(connection) if stuck.is_none() || connection.process() != stuck => return Ok(connection),
-                Ok(_) | Err(ConnectionError::NotThere(_) | ConnectionError::TooLate(_)) => {}
-                Err(error) => return Err(error),
-            }
-            match host.take() {
-                None => host = StartingHost::spawn(&program, &self.fixed, paths)?,
-                Some(mut starting) => host = if starting.has_yielded()? { None } else { Some(starting) },
-            }
-            let left = deadline.left().map_err(|error| match error {
-                ConnectionError::TooLate(within) => {
-                    ConnectionError::NotStarted(format!("it does not listen after {} seconds", within.as_secs()))
-                }
-                other => other,
-            })?;
-            std::thread::sleep(interval.min(left));
-            interval = longest.min(interval * 2);
-        }
+        start::connect(&start::program()?, &self.fixed, paths, stuck, deadline).map(Connection::from)
     }
 
     /// Returns the reply to a call that no resident host answered: a denial, unless the operator chose otherwise.
-    #[must_use]
     pub fn unanswered(&self, message: &[u8], directory: &Path, why: &str) -> HookReply {
         let mut sent = Message::new(message, directory);
         sent.point = self.point;
@@ -271,11 +235,45 @@ fn classify(received: Result<Response, ConnectionError>, deadline: Deadline<'_>,
     }
 }
 
-impl std::fmt::Debug for Hook<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Hook")
-            .field("agent", &self.adapter.agent().name)
-            .field("point", &self.point)
-            .finish_non_exhaustive()
+#[cfg(test)]
+mod tests {
+    use super::{Deadline, Directories, Hook, HookRequest, OnFailure};
+    use crate::connection::ConnectionError;
+    use crate::frame::Response;
+    use hookhost_agents::by_name;
+    use serde_json::json;
+    use std::io::Write as _;
+    use std::os::unix::net::UnixListener;
+    use std::sync::atomic::AtomicBool;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn a_reply_that_never_comes_is_a_denial_before_the_agent_stops_waiting() {
+        let directory = tempfile::tempdir().unwrap();
+        let fixed = Directories { state: Some(directory.path().to_owned()), ..Directories::default() };
+        let interrupted = AtomicBool::new(false);
+        let adapter = by_name("claude-code").unwrap();
+        // The agent waits for one second at this point.
+        let point = Some("SessionEnd");
+        let hook = Hook { adapter, point, on_failure: OnFailure::Deny, fixed, interrupted: &interrupted };
+        std::fs::create_dir(directory.path().join("run")).unwrap();
+        let listener = UnixListener::bind(hook.paths().unwrap().socket()).unwrap();
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            // A person is asked, and never answers.
+            while stream.write_all(&Response::Waiting { seconds: 600 }.to_frame()).is_ok() {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        });
+        let message = json!({
+            "session_id": "s", "cwd": "/", "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": { "command": "ls" },
+        });
+        let request = HookRequest { message: message.to_string().into_bytes(), ..HookRequest::default() };
+        let began = Instant::now();
+        let answered = hook.ask(&request, Deadline::within(hook.call_timeout(), None));
+        assert!(matches!(answered, Err(ConnectionError::TooLate(_))), "{answered:?}");
+        assert!(began.elapsed() >= hook.call_timeout() && began.elapsed() < Duration::from_secs(1));
+        let denied = hook.unanswered(&request.message, directory.path(), "too late");
+        assert!(adapter.denies("PreToolUse", &denied.reply) && denied.unanswered.is_some());
     }
 }

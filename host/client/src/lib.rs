@@ -12,7 +12,7 @@
 //! | `json_end` | the end of a message that arrives in chunks |
 //! | [`connection`] | a connection, with a deadline for each step |
 //! | [`unanswered_calls`] | calls that no resident host answered, noted for the next one |
-//! | [`start`] | starts the resident host, and ends one that is stuck |
+//! | [`start`] | starts the resident host and connects to it, and ends one that is stuck |
 //! | [`control`] | asks the resident host for its status, and stops it |
 //! | [`hook`] | the hook, from its message to its reply |
 //! | [`async_client`] | a connection that carries events concurrently, for programs with a runtime |

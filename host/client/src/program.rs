@@ -8,7 +8,7 @@ use nix::sys::stat::{SFlag, fstat, stat};
 use signal_hook::consts::signal;
 use signal_hook::flag;
 use std::io::{self, Write as _};
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::AsFd as _;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
@@ -102,17 +102,13 @@ fn print(text: &str) -> io::Result<()> {
         return Ok(());
     }
     let mut stdout = io::stdout();
-    // A closed standard output also leads here: Rust opens `/dev/null` for each program that starts without one.
-    if is_null_device(stdout.as_fd())? {
+    // A closed standard output also leads here: Rust opens `/dev/null` for each program that starts without one. This opens no file: the
+    // process may have no descriptor left.
+    let output = fstat(stdout.as_fd())?;
+    let is_device = output.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFCHR.bits();
+    if is_device && output.st_rdev == stat("/dev/null")?.st_rdev {
         return Err(io::Error::other("no program reads the standard output"));
     }
     stdout.write_all(text.as_bytes())?;
     stdout.flush()
-}
-
-fn is_null_device(output: BorrowedFd<'_>) -> io::Result<bool> {
-    // Opens no file: the process may have no descriptor left.
-    let output = fstat(output)?;
-    let is_device = output.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFCHR.bits();
-    Ok(is_device && output.st_rdev == stat("/dev/null")?.st_rdev)
 }

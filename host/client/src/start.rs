@@ -1,6 +1,6 @@
-//! Starts the resident host, and ends one that is stuck.
+//! Starts the resident host and connects to it, and ends one that is stuck.
 
-use crate::connection::ConnectionError;
+use crate::connection::{self, CONNECT_TIMEOUT, ConnectionError, Deadline};
 use crate::paths::HostPaths;
 use hookhost_agents::directories::Directories;
 use nix::errno::Errno;
@@ -9,8 +9,17 @@ use nix::unistd::Pid;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// Time that a resident host may take to listen after a hook or a proxy has started it. This time does not count towards the event's
+/// deadline.
+pub(crate) const START_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Poll intervals while a resident host starts: the first and the longest one. Each interval is twice the one before.
+const START_INTERVALS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(16)];
 
 /// Maximum size of the resident host's log at a start, in bytes. A larger log is emptied.
 const MAX_LOG: u64 = 1024 * 1024;
@@ -29,9 +38,44 @@ pub fn program() -> io::Result<PathBuf> {
     Err(io::Error::new(io::ErrorKind::NotFound, why))
 }
 
+/// Connects to a resident host that this process or another one starts, and returns the non-blocking socket. Ignores the process that is
+/// `stuck`. Blocks the thread.
+///
+/// # Errors
+/// If no host can be started, or none listens before the deadline.
+pub(crate) fn connect(
+    program: &Path,
+    fixed: &Directories,
+    paths: &HostPaths,
+    stuck: Option<u32>,
+    deadline: Deadline<'_>,
+) -> Result<UnixStream, ConnectionError> {
+    let [mut interval, longest] = START_INTERVALS;
+    let mut host: Option<StartingHost> = None;
+    loop {
+        match connection::open(paths, deadline.at_most(CONNECT_TIMEOUT)) {
+            Ok(stream) if stuck.is_none() || connection::peer_process(&stream) != stuck => return Ok(stream),
+            Ok(_) | Err(ConnectionError::NotThere(_) | ConnectionError::TooLate(_)) => {}
+            Err(error) => return Err(error),
+        }
+        match host.take() {
+            None => host = StartingHost::spawn(program, fixed, paths)?,
+            Some(mut starting) => host = if starting.has_yielded()? { None } else { Some(starting) },
+        }
+        let left = deadline.left().map_err(|error| match error {
+            ConnectionError::TooLate(within) => {
+                ConnectionError::NotStarted(format!("it does not listen after {} seconds", within.as_secs()))
+            }
+            other => other,
+        })?;
+        std::thread::sleep(interval.min(left));
+        interval = longest.min(interval * 2);
+    }
+}
+
 /// A resident host that this process is starting. As long as this value exists, no other process starts one.
 #[derive(Debug)]
-pub struct StartingHost {
+struct StartingHost {
     process: Child,
     log: PathBuf,
     /// Length of the log before the start, in bytes.
@@ -45,7 +89,7 @@ impl StartingHost {
     ///
     /// # Errors
     /// If it cannot be started.
-    pub fn spawn(program: &Path, fixed: &Directories, paths: &HostPaths) -> io::Result<Option<Self>> {
+    fn spawn(program: &Path, fixed: &Directories, paths: &HostPaths) -> io::Result<Option<Self>> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(paths.directory())?;
         let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(paths.starting())?;
         match lock.try_lock() {
@@ -75,7 +119,7 @@ impl StartingHost {
     ///
     /// # Errors
     /// [`ConnectionError::NotStarted`] if it has ended for another reason: what it printed, or its exit status.
-    pub fn has_yielded(&mut self) -> Result<bool, ConnectionError> {
+    fn has_yielded(&mut self) -> Result<bool, ConnectionError> {
         match self.process.try_wait()? {
             None => Ok(false),
             Some(status) if status.success() => Ok(true),
@@ -105,7 +149,7 @@ fn log(paths: &HostPaths) -> io::Result<File> {
 
 /// Ends a resident host that is silent or of another version, so that the next one gets its lock. Leaves the process alone if it is no
 /// `hookhost serve` or belongs to another user.
-pub fn end_stuck(process: Option<u32>, paths: &HostPaths) {
+pub(crate) fn end_stuck(process: Option<u32>, paths: &HostPaths) {
     let Some(process) = process.filter(|process| is_resident_host(*process)) else { return };
     let Ok(number) = i32::try_from(process) else { return };
     if kill(Pid::from_raw(number), Signal::SIGKILL).is_ok() {

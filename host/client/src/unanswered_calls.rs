@@ -2,7 +2,7 @@
 
 use crate::paths::HostPaths;
 use nix::fcntl::OFlag;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -16,8 +16,8 @@ const MAX_BYTES: u64 = 1024 * 1024;
 const MAX_OPEN_ATTEMPTS: u32 = 10;
 
 /// A call that no resident host answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct UnansweredCall {
     /// The agent.
     pub agent: String,
@@ -33,27 +33,10 @@ pub struct UnansweredCall {
 
 impl UnansweredCall {
     /// Creates a call with the current time.
-    #[must_use]
     pub fn now(agent: &str, point: &str, why: &str, was_allowed: bool) -> Self {
         let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let time = u64::try_from(time).unwrap_or(u64::MAX);
         Self { agent: agent.to_owned(), point: point.to_owned(), time, why: why.to_owned(), was_allowed }
-    }
-
-    fn to_json(&self) -> Value {
-        let Self { agent, point, time, why, was_allowed } = self;
-        json!({ "agent": agent, "point": point, "time": time, "why": why, "was-allowed": was_allowed })
-    }
-
-    fn of_json(value: &Value) -> Option<Self> {
-        let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
-        Some(Self {
-            agent: text("agent")?,
-            point: text("point")?,
-            time: value.get("time")?.as_u64()?,
-            why: text("why")?,
-            was_allowed: value.get("was-allowed")?.as_bool()?,
-        })
     }
 
     /// Appends the call to the file, as one line.
@@ -66,7 +49,7 @@ impl UnansweredCall {
         if file.metadata()?.len() >= MAX_BYTES {
             return Err(io::Error::other(format!("more than {MAX_BYTES} bytes are noted there already")));
         }
-        file.write_all(format!("{}\n", self.to_json()).as_bytes())
+        file.write_all(&[&serde_json::to_vec(self)?, b"\n".as_slice()].concat())
     }
 }
 
@@ -121,8 +104,7 @@ impl UnansweredCalls {
         }
         let mut bytes = Vec::new();
         taken.take(2 * MAX_BYTES).read_to_end(&mut bytes)?;
-        let lines = bytes.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
-        let calls = lines.filter_map(|value| UnansweredCall::of_json(&value)).collect();
+        let calls = bytes.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
         Ok(Some(Self { calls, file }))
     }
 

@@ -85,7 +85,6 @@ pub enum FileError {
 
 impl FileError {
     /// Returns true if the file does not exist, or its parent is not a directory.
-    #[must_use]
     pub fn is_missing(&self) -> bool {
         let missing = |kind| matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
         matches!(self, Self::Io(error) if missing(error.kind()))

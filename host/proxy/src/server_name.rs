@@ -38,7 +38,6 @@ impl ServerName {
     }
 
     /// Makes a name of any words, such as those of a command. Drops the characters that a name cannot have.
-    #[must_use]
     pub fn made_of(words: &str) -> Option<Self> {
         let plain: String =
             words.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
@@ -49,13 +48,11 @@ impl ServerName {
     }
 
     /// Returns the name as a text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// Returns the name under which plugins and the log know one of the server's tools.
-    #[must_use]
     pub fn tool(&self, tool: &str) -> String {
         format!("mcp__{}__{tool}", self.0)
     }

@@ -73,13 +73,13 @@ fn content(call: &HookCall) -> String {
 #[cfg(test)]
 mod tests {
     use super::CallKey;
-    use hookhost::contract::{Json, ToolResult};
+    use hookhost::contract::ToolResult;
     use hookhost_agents::{AgentSession, HookCall, HookEvent, ToolUse};
     use serde_json::json;
 
     fn key(event: HookEvent, rules: &str, cwd: &str) -> CallKey {
         let session = AgentSession::new(Some("s".to_owned()), cwd.into());
-        CallKey::new("agent:s", &HookCall::new("point", session, event, Json::default()), rules).unwrap()
+        CallKey::new("agent:s", &HookCall::new("point", session, event), rules).unwrap()
     }
 
     fn tool(arguments: serde_json::Value) -> ToolUse {

@@ -1,8 +1,7 @@
 //! A connection to the resident host: one request and its responses, or many messages and their responses.
 
 use crate::deadlines::WaitCallback;
-use crate::proxies;
-use crate::settler::Settler;
+use crate::settler::{Settler, proxy};
 use hookhost_agents::directories::DIRECTORY_VARIABLES;
 use hookhost_agents::{Message, by_name};
 use hookhost_client::connection::{is_trusted, peer};
@@ -434,7 +433,7 @@ async fn respond(
     gone: impl Future<Output = ()>,
 ) -> Option<Response> {
     let HookRequest { agent, point, directory, variables, message } = request;
-    let Some(adapter) = proxies::by_name(agent).or_else(|| by_name(agent)) else {
+    let Some(adapter) = proxy(agent).or_else(|| by_name(agent)) else {
         let why = format!("the resident host knows no agent {agent:?}: it is of another version than the hook");
         return Some(Response::Refused(why));
     };
@@ -445,13 +444,11 @@ async fn respond(
     let mut sent = Message::new(message, directory);
     sent.point = (!point.is_empty()).then_some(point.as_str());
     sent.variables = variables;
-    let reply = tokio::select! {
+    tokio::select! {
         biased;
-        reply = shared.settler.reply(adapter, &sent, on_wait) => reply,
-        () = gone => return None,
-    };
-    let (exit, stdout, stderr) = (reply.exit, reply.stdout.into_bytes(), reply.stderr.into_bytes());
-    Some(Response::Reply { exit, stdout, stderr })
+        reply = shared.settler.reply(adapter, &sent, on_wait) => Some(Response::Reply(reply)),
+        () = gone => None,
+    }
 }
 
 /// Returns true if a hook's environment leads to other directories than this process's own. This process would then use other

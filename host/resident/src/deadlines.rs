@@ -1,7 +1,7 @@
 //! Time limits of a reply.
 
-use hookhost_agents::{Adapter, agent};
-use hookhost_client::hook::MAX_REPLY_TIME;
+use hookhost_agents::Adapter;
+use hookhost_client::hook::reply_reserve;
 use std::time::{Duration, Instant};
 
 /// The time that the sender of a message waits, if it says so, or the reason why that cannot be read.
@@ -21,10 +21,9 @@ pub(crate) struct ReplyDeadlines {
 impl ReplyDeadlines {
     /// Derives the deadlines from the time that the agent waits at this point, or from the shorter time that the sender names.
     pub(crate) fn new(adapter: &Adapter, point: &str, sender: Option<Duration>) -> Self {
-        let seconds = adapter.agent().point(point).map_or(agent::TIMEOUT, |point| point.timeout);
-        let agent = Duration::from_secs(seconds.into());
+        let agent = Duration::from_secs(adapter.agent().timeout(point).into());
         let timeout = sender.map_or(agent, |sender| sender.min(agent));
-        let reserved = MAX_REPLY_TIME.min(timeout / 4);
+        let reserved = reply_reserve(timeout);
         let now = Instant::now();
         Self { decision: now + (timeout - reserved), reply: now + (timeout - reserved / 2) }
     }

@@ -3,10 +3,12 @@
 use crate::call_key::{APPROVED_OUTCOME_LIFETIME, OUTCOME_LIFETIME};
 use crate::deadlines::{WaitCallback, time_until, whole_seconds};
 use crate::outcome_cache::CachedOutcome;
-use crate::payloads;
 use crate::sessions::{MAX_CONTINUATIONS, SessionHandle};
 use hookhost::audit::{DeliveryKind, EventRecord};
-use hookhost::contract::{Decision, Json, ResultSource, Task, ToolCall, ToolResult, TransformOutcome, Usage};
+use hookhost::contract::{
+    Compaction, Completion, Custom, Decision, Json, Progress, Response, ResultSource, Subagent, SubagentSummary, Task,
+    ToolCall, ToolOutcome, ToolResult, TransformOutcome, Usage,
+};
 use hookhost::event_types::{
     AfterCompaction, AfterInference, AfterToolCall, AgentError, BeforeCompaction, BeforeInference, CustomEvent,
     FinalizeContent, PromptSubmit, QueueEmpty, SessionEnd, SubagentEnd, SubagentStart, TaskComplete,
@@ -18,6 +20,9 @@ use serde::Serialize;
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+/// The status of a task or a sub-agent that has ended. Agents report no other one.
+const SUCCESS: &str = "success";
 
 /// An agent's event, with its session.
 pub(crate) struct SessionEvent<'a> {
@@ -101,7 +106,7 @@ impl SessionEvent<'_> {
             }
             HookEvent::BeforeToolCall(tool) | HookEvent::PermissionRequest(tool) => self.tool_call(tool, on_wait).await,
             HookEvent::AfterToolCall { call, result } => {
-                let payload = payloads::tool_outcome(&self.handle.session, call, result, ResultSource::Tool);
+                let payload = self.tool_outcome(call, result, ResultSource::Tool);
                 let RecordedOutcome { outcome, record, .. } = self.begin::<AfterToolCall>(payload).await;
                 let answer = match outcome {
                     TransformOutcome::Passed { .. } if record.changed_by.is_empty() => Answer::Neutral,
@@ -111,30 +116,41 @@ impl SessionEvent<'_> {
                 Ok((answer, Some(record.id)))
             }
             HookEvent::SubagentStart { id, prompt } => {
-                let subagent = payloads::subagent(id, u32::from(self.call.session.subagent.is_some()), prompt);
+                let depth = 1 + u32::from(self.call.session.subagent.is_some());
+                let subagent = Subagent { call_id: id.clone(), depth, prompt: prompt.clone() };
                 let open = self.begin::<SubagentStart>(subagent).await;
-                let replaced =
-                    |value: &hookhost::contract::Subagent| (value.prompt != *prompt).then(|| value.prompt.clone());
+                let replaced = |value: &Subagent| (value.prompt != *prompt).then(|| value.prompt.clone());
                 self.gate(open, replaced, |never| match never {}, on_wait).await
             }
             HookEvent::SubagentEnd { id, text, .. } => {
-                Ok(self.observe::<SubagentEnd>(payloads::subagent_summary(id, text)).await)
+                let (session, call_id, status, text) = (id.clone(), id.clone(), SUCCESS.to_owned(), text.clone());
+                let (turns, input_tokens, output_tokens) = Default::default();
+                let summary = SubagentSummary { session, call_id, status, text, turns, input_tokens, output_tokens };
+                Ok(self.observe::<SubagentEnd>(summary).await)
             }
             HookEvent::BeforeInference(request) => {
                 let open = self.begin::<BeforeInference>(request.clone()).await;
                 self.gate(open, |_| None, Answer::Replaced, on_wait).await
             }
-            HookEvent::AfterInference { text } => Ok(self.observe::<AfterInference>(payloads::response(text)).await),
+            HookEvent::AfterInference { text } => {
+                let response = Response { text: text.clone(), tool_calls: Vec::new(), stop_reason: String::new() };
+                Ok(self.observe::<AfterInference>(response).await)
+            }
             HookEvent::BeforeCompaction => {
-                let open = self.begin::<BeforeCompaction>(payloads::compaction()).await;
+                // Agents do not report the sizes.
+                let compaction = Compaction { messages: 0, input_tokens: 0, context_window: 0 };
+                let open = self.begin::<BeforeCompaction>(compaction).await;
                 self.gate(open, |_| None, Answer::Replaced, on_wait).await
             }
             HookEvent::AfterCompaction { summary } => Ok(self.transform_text::<AfterCompaction>(summary).await),
             HookEvent::FinalText { text } => Ok(self.transform_text::<FinalizeContent>(text).await),
             HookEvent::Stop { .. } => {
-                let completed = self.begin::<TaskComplete>(payloads::completion()).await;
+                // An agent reports only that it stops.
+                let completion = Completion { status: SUCCESS.to_owned(), turns: 0, input_tokens: 0, output_tokens: 0 };
+                let progress = Progress { tasks: 0, turns: 0, input_tokens: 0, output_tokens: 0 };
+                let completed = self.begin::<TaskComplete>(completion).await;
                 let mut tasks = completed.outcome;
-                tasks.extend(self.begin::<QueueEmpty>(payloads::progress()).await.outcome);
+                tasks.extend(self.begin::<QueueEmpty>(progress).await.outcome);
                 Ok((self.limit_continuations(self.continue_with(tasks)), Some(completed.record.id)))
             }
             HookEvent::AgentError { message } => {
@@ -143,11 +159,6 @@ impl SessionEvent<'_> {
                 Ok((answer, Some(settled.record.id)))
             }
             HookEvent::Custom { payload } => self.custom(payload.into(), on_wait).await,
-            // An event that this version does not know is observed like one without a counterpart.
-            _ => {
-                let custom = payloads::unknown(self.adapter.agent().name, &self.call.point);
-                self.custom(custom.payload, on_wait).await
-            }
         }
     }
 
@@ -191,7 +202,7 @@ impl SessionEvent<'_> {
 
     /// Settles the custom event of this hook point.
     async fn custom(&self, payload: Json, on_wait: WaitCallback<'_>) -> Result<RecordedAnswer, String> {
-        let custom = payloads::custom(self.adapter.agent().name, &self.call.point, payload);
+        let custom = Custom { name: format!("{}/{}", self.adapter.agent().name, self.call.point), payload };
         let settled = self.decided(self.begin::<CustomEvent>(custom).await, on_wait).await;
         let answer = match settled.outcome {
             Decision::Rejected(rejection) => Answer::Rejected(rejection),
@@ -311,11 +322,17 @@ impl SessionEvent<'_> {
 
     /// Passes a plugin's result of a call through `after-tool-call`, like a tool's.
     async fn response(&self, tool: &ToolUse, result: &ToolResult, by: String) -> Answer {
-        let payload = payloads::tool_outcome(&self.handle.session, tool, result, ResultSource::Plugin);
+        let payload = self.tool_outcome(tool, result, ResultSource::Plugin);
         match self.begin::<AfterToolCall>(payload).await.outcome {
             TransformOutcome::Passed { value } => Answer::Responded { result: value, by },
             TransformOutcome::Withheld(rejection) => Answer::Rejected(rejection),
         }
+    }
+
+    fn tool_outcome(&self, tool: &ToolUse, result: &ToolResult, source: ResultSource) -> ToolOutcome {
+        let ToolUse { id, name, arguments, origin, .. } = tool;
+        let call = self.handle.session.tool_call(id.as_deref().unwrap_or_default(), name, arguments, origin.clone());
+        ToolOutcome { call: call.into_call(), tool_result: result.clone(), source }
     }
 
     fn remember(&self, tool: &ToolUse, arguments: &Value) {
@@ -407,7 +424,7 @@ mod tests {
         for event in events {
             let (kind, named) = (event.kind(), AgentSession::new(Some(format!("{event:?}")), "/work".into()));
             let handle = SessionTable::default().handle(&host, "codex", &named, &rules).unwrap();
-            let call = HookCall::new("Point", named, event, Json::from(json!({})));
+            let call = HookCall::new("Point", named, event);
             let event = SessionEvent {
                 adapter,
                 call: &call,

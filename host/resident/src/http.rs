@@ -19,7 +19,6 @@
 
 use crate::deadlines::ClientTimeout;
 use crate::mcp;
-use crate::reply_body::reply_body;
 use crate::settler::Settler;
 use hookhost_agents::json::{MAX_BYTES, value};
 use hookhost_agents::{Message, by_name};
@@ -73,7 +72,6 @@ pub struct Token([u8; 32]);
 
 impl Token {
     /// Creates the token. Keeps only a digest of the secret.
-    #[must_use]
     pub fn new(secret: &str) -> Self {
         Self(Sha256::digest(secret).into())
     }
@@ -411,7 +409,7 @@ async fn hook(
         (Err(why), _) => service.settler.reply_to_unread(adapter, point, &service.home, &why),
         (_, Err(why)) => service.settler.reply_to_unread(adapter, point, &service.home, why),
     };
-    match reply_body(adapter, reply) {
+    match adapter.body(reply) {
         Ok(body) => json(body),
         // This agent understands only exit codes. It must read this answer as a failed hook.
         Err(why) => text(StatusCode::INTERNAL_SERVER_ERROR, &why),

@@ -8,16 +8,11 @@
 //! | [`users_file`] | checks that the user's own file is still there |
 //! | `call_key` | the key of a call, under which it has one decision |
 //! | [`sessions`] | the agents' sessions, kept across calls |
-//! | `proxies` | hookhost's own proxies, which send events like agents |
 //! | `outcome_cache` | the outcomes of calls, for repeated reports |
 //! | [`deadlines`] | time limits of a reply |
 //! | `canary_rules` | the call by which `hookhost doctor` proves a hook, and its rules |
-//! | `reply_body` | replies for transports without exit codes |
-//! | `notes` | records of events without a decision |
-//! | `payloads` | the engine's payloads of a hook's event |
 //! | `event` | dispatches one event to the engine, and returns the outcome for the agent |
 //! | [`settler`] | processes a message: decodes it, asks about its events, encodes the reply |
-//! | `status` | the status of the host |
 //! | `mcp` | the tool by which agents send events without starting a process |
 //! | [`http`] | hooks, gateways and the MCP endpoint over HTTP |
 //! | `connection` | a connection of the socket: messages and their responses |
@@ -34,16 +29,11 @@ pub mod deadlines;
 mod event;
 pub mod http;
 mod mcp;
-mod notes;
 mod outcome_cache;
-mod payloads;
-mod proxies;
-mod reply_body;
 pub mod resident;
 pub mod rules;
 pub mod sessions;
 pub mod settler;
-mod status;
 mod successor;
 pub mod users_file;
 

@@ -5,7 +5,6 @@
 //! sessions and without streams: each request has its answer in the body. Source: the specification of 2025-06-18 and of 2025-11-25.
 
 use crate::deadlines::ClientTimeout;
-use crate::reply_body::reply_body;
 use crate::settler::Settler;
 use hookhost::contract::action::arguments::twin;
 use hookhost_agents::{Message, by_name};
@@ -107,7 +106,7 @@ async fn call(
         }
         Err(why) => settler.reply_to_unread(adapter, sent.point, home, why),
     };
-    let (said, is_error) = match reply_body(adapter, reply) {
+    let (said, is_error) = match adapter.body(reply) {
         Ok(said) => (said, false),
         Err(why) => (why, true),
     };

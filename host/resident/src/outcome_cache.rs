@@ -2,11 +2,10 @@
 //! again after a host was killed. All reports get the same outcome. Only a host that dies within 20 ms of its reply takes its outcome along.
 
 use crate::call_key::{CallId, CallKey, OUTCOME_LIFETIME};
+use hookhost::contract::bytes::written_size;
 use hookhost::store::KeptOutcome;
 use hookhost_agents::{Answer, Outcome};
-use serde::Serialize;
 use std::collections::HashMap;
-use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::{OnceCell, watch};
@@ -182,12 +181,12 @@ impl CacheEntry {
 /// Returns the size of an outcome, in bytes.
 fn outcome_size(outcome: &Outcome) -> usize {
     let answer = match &outcome.answer {
-        Answer::Changed { arguments, .. } => json_size(arguments),
-        Answer::Responded { result, .. } | Answer::ReplacedResult(result) => json_size(result),
-        Answer::Rejected(no) => json_size(no),
-        Answer::Ask { questions, arguments } => json_size(questions) + json_size(arguments),
+        Answer::Changed { arguments, .. } => written_size(arguments),
+        Answer::Responded { result, .. } | Answer::ReplacedResult(result) => written_size(result),
+        Answer::Rejected(no) => written_size(no),
+        Answer::Ask { questions, arguments } => written_size(questions) + written_size(arguments),
         Answer::Replaced(text) => text.len(),
-        Answer::GoOn(tasks) => json_size(tasks),
+        Answer::GoOn(tasks) => written_size(tasks),
         Answer::Neutral | Answer::Approved { .. } => 0,
     };
     let texts: usize = outcome.context.iter().chain(&outcome.notices).map(String::len).sum();
@@ -198,25 +197,6 @@ fn outcome_size(outcome: &Outcome) -> usize {
 fn milliseconds() -> u64 {
     let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Returns the length of a value as JSON, without building the text.
-fn json_size(value: &impl Serialize) -> usize {
-    struct Length(usize);
-    impl io::Write for Length {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut length = Length(0);
-    // A value that cannot be JSON is counted up to the error.
-    let _ = serde_json::to_writer(&mut length, value);
-    length.0
 }
 
 #[cfg(test)]

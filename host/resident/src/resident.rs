@@ -39,7 +39,6 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The reason why a process cannot be the resident host.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum ResidentError {
     /// The directory of the socket cannot be used.
     #[error("the directory {} of the resident host cannot be used: {why}", directory.display())]
@@ -61,7 +60,6 @@ pub enum ResidentError {
 
 /// The reason why a resident host has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum EndReason {
     /// Nobody has used it for a while.
     Idle,

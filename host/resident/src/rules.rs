@@ -39,7 +39,6 @@ pub trait ConfigurationSource: Send + Sync {
 
 /// A configuration that was found, with notes for the user.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct FoundConfiguration {
     /// The active configuration.
     pub config: Config,
@@ -49,7 +48,6 @@ pub struct FoundConfiguration {
 
 impl FoundConfiguration {
     /// Creates a result without notes.
-    #[must_use]
     pub fn new(config: Config) -> Self {
         Self { config, notes: Vec::new() }
     }
@@ -201,7 +199,6 @@ type Stamp = Option<(u64, u64, u64, [i64; 4])>;
 
 impl RulesByDirectory {
     /// Creates an empty table.
-    #[must_use]
     pub fn new(host: Host, configurations: Arc<dyn ConfigurationSource>) -> Self {
         let loader = Arc::new(Loader { host, configurations, revisions: AtomicU64::new(0) });
         Self { loader, entries: Mutex::default(), checks: Mutex::default(), uses: AtomicU64::new(0) }
@@ -264,15 +261,8 @@ impl RulesByDirectory {
     }
 
     /// Returns the number of directories whose rules are kept.
-    #[must_use]
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner).len()
-    }
-
-    /// Returns true if the rules of no directory are kept.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     fn entry(&self, directory: &Path) -> Arc<DirectoryEntry> {
@@ -361,7 +351,7 @@ impl Loader {
 
 impl std::fmt::Debug for RulesByDirectory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RulesByDirectory").field("directories", &self.len()).finish_non_exhaustive()
+        f.debug_struct("RulesByDirectory").field("directories", &self.count()).finish_non_exhaustive()
     }
 }
 

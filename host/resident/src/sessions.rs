@@ -126,15 +126,8 @@ impl SessionTable {
     }
 
     /// Returns the number of open handles.
-    #[must_use]
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.handles().len()
-    }
-
-    /// Returns true if no handle is open.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     fn handles(&self) -> MutexGuard<'_, HashMap<HandleKey, Arc<SessionHandle>>> {

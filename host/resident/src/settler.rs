@@ -4,17 +4,19 @@ use crate::call_key::{CallId, CallKey};
 use crate::canary_rules::{self, in_own_session, is_canary, is_proof};
 use crate::deadlines::{ReplyDeadlines, WaitCallback, time_until, whole_seconds};
 use crate::event::SessionEvent;
-use crate::notes;
 use crate::outcome_cache::{CachedOutcome, OutcomeCache};
-use crate::proxies;
-use crate::rules::{ConfigurationSource, DirectoryRules, RulesByDirectory};
+use crate::rules::{ConfigurationSource, DirectoryRules, RulesByDirectory, real};
 use crate::sessions::{SessionHandle, SessionTable, directories};
 use hookhost::audit::DeliveryKind;
 use hookhost::contract::Usage;
-use hookhost::{Host, StoreError};
-use hookhost_agents::{Adapter, AgentSession, HookCall, HookEvent, Message, Outcome, Reply, degrade, detect, reason};
+use hookhost::session::SessionError;
+use hookhost::{Host, Plugin, Session, SessionSpec, StoreError};
+use hookhost_agents::{
+    Adapter, AgentSession, HookCall, HookEvent, Message, Outcome, Reply, acp_proxy, degrade, detect, mcp_proxy, reason,
+};
 use hookhost_client::hook;
 use hookhost_client::unanswered_calls::UnansweredCall;
+use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -84,7 +86,6 @@ impl Drop for ActiveMessage<'_> {
 
 impl Settler {
     /// Creates a settler on this host. `configurations` finds the rules for the directory of each message.
-    #[must_use]
     pub fn new(host: Host, configurations: Arc<dyn ConfigurationSource>) -> Self {
         Self {
             rules: RulesByDirectory::new(host.clone(), configurations),
@@ -98,25 +99,21 @@ impl Settler {
     }
 
     /// Returns the host.
-    #[must_use]
     pub fn host(&self) -> &Host {
         &self.host
     }
 
     /// Returns the open sessions.
-    #[must_use]
     pub fn sessions(&self) -> &SessionTable {
         &self.sessions
     }
 
     /// Returns the rules of all directories.
-    #[must_use]
     pub fn rules(&self) -> &RulesByDirectory {
         &self.rules
     }
 
     /// Returns the time since the last message; zero while one is pending.
-    #[must_use]
     pub fn idle(&self) -> Duration {
         let usage = self.usage();
         if usage.active > 0 { Duration::ZERO } else { usage.last.elapsed() }
@@ -197,7 +194,6 @@ impl Settler {
     }
 
     /// Returns the reply to a message that was not read: a denial, as far as the agent understands one.
-    #[must_use]
     pub fn reply_to_unread(&self, adapter: &Adapter, point: Option<&str>, directory: &Path, why: &str) -> Reply {
         self.note_unsettled(adapter, point.unwrap_or_default(), directory, why);
         adapter.fail(point, &unsettled_reason(adapter, why))
@@ -210,17 +206,59 @@ impl Settler {
     }
 
     fn note_unsettled(&self, adapter: &Adapter, point: &str, directory: &Path, why: &str) {
-        notes::unsettled(&self.host, adapter.agent().name, point, directory, why);
+        self.note(adapter.agent().name, point, directory, why);
+    }
+
+    /// Records that an event could not be settled, as far as that is possible. `agent` may be the name of a transport, for a
+    /// message of an unknown agent.
+    fn note(&self, agent: &str, point: &str, directory: &Path, why: &str) {
+        tracing::warn!(agent, point, why, "an event could not be settled");
+        let directory = if directory.is_absolute() { directory } else { Path::new("/") };
+        if let Ok(session) = self.unsettled_session(agent, directory) {
+            session.note_delivery(None, point, DeliveryKind::Unanswered, why);
+        }
+    }
+
+    /// Opens the session in which an agent's unsettled events are recorded.
+    fn unsettled_session(&self, agent: &str, directory: &Path) -> Result<Session, SessionError> {
+        self.host.open_session(SessionSpec::new(agent, directory).id(format!("{agent}:unsettled")))
     }
 
     /// Records that a message of an unknown agent could not be read.
     pub fn note_unread(&self, transport: &str, directory: &Path, why: &str) {
-        notes::unsettled(&self.host, transport, "", directory, why);
+        self.note(transport, "", directory, why);
     }
 
     /// Records a call that no resident host answered.
     pub fn note_unanswered(&self, call: &UnansweredCall) {
-        notes::unanswered(&self.host, call);
+        let UnansweredCall { agent, point, time, why, was_allowed } = call;
+        let consequence =
+            if *was_allowed { "it could continue, since the operator chose so" } else { "it was told no" };
+        let note = format!("at {time} ms since the Unix epoch the agent got no outcome ({why}): {consequence}");
+        match self.unsettled_session(agent, Path::new("/")) {
+            Ok(session) => session.note_delivery(None, point, DeliveryKind::Unanswered, &note),
+            Err(error) => tracing::error!(%error, agent, note, "a call that nobody answered cannot be recorded"),
+        }
+    }
+
+    /// Returns the status as JSON: the active rules of `directory`, the number of open sessions, the version.
+    pub(crate) async fn status(&self, directory: &Path) -> Value {
+        let rules = match self.rules.of(&real(directory)).await {
+            Ok(DirectoryRules { rules, notes, .. }) => {
+                let plugin = |plugin: &Plugin| json!({ "name": plugin.name(), "digest": plugin.code_id().to_string() });
+                let plugins: Vec<Value> = rules.plugins().iter().map(plugin).collect();
+                let files: Vec<String> = rules.config().files().iter().map(|file| file.display().to_string()).collect();
+                json!({ "files": files, "plugins": plugins, "notes": *notes })
+            }
+            Err(why) => json!({ "problem": why }),
+        };
+        json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "process": std::process::id(),
+            "sessions": self.sessions.count(),
+            "directories": self.rules.count(),
+            "rules": rules,
+        })
     }
 
     /// Settles each event of a message, in order; `rules` are those of the first.
@@ -258,15 +296,6 @@ impl Settler {
         self.rules.of_session(directories(&call.session), has_others).await
     }
 
-    /// Returns the handle of a call's session, after checking the session's project files.
-    fn handle(&self, adapter: &Adapter, call: &HookCall, rules: &DirectoryRules) -> Result<Arc<SessionHandle>, String> {
-        let handle = self.sessions.handle(&self.host, adapter.agent().name, &call.session, rules);
-        let handle = handle.map_err(|error| error.to_string())?;
-        let is_revoked = |file: &Path| self.rules.is_revoked(file);
-        handle.check_project_files(&call.session, &rules.project_files, is_revoked)?;
-        Ok(handle)
-    }
-
     /// Decides on an event, unless an earlier report of the same call has a decision.
     async fn dispatch_once(
         &self,
@@ -275,7 +304,9 @@ impl Settler {
     ) -> Result<(CachedOutcome, Arc<SessionHandle>), String> {
         let MessageContext { adapter, call, deadline, on_wait } = context;
         let call = &*in_own_session(call);
-        let handle = self.handle(adapter, call, rules)?;
+        let handle = self.sessions.handle(&self.host, adapter.agent().name, &call.session, rules);
+        let handle = handle.map_err(|error| error.to_string())?;
+        handle.check_project_files(&call.session, &rules.project_files, |file| self.rules.is_revoked(file))?;
         if rules.plugin_time > hook::CALL_TIMEOUT / 2 {
             on_wait(whole_seconds(rules.plugin_time.min(time_until(deadline))));
         }
@@ -312,7 +343,7 @@ impl Settler {
                 };
                 if !is_first {
                     handle.note_repeated(&call.point, cached.event.as_deref());
-                } else if proxies::by_name(adapter.agent().name).is_none()
+                } else if proxy(adapter.agent().name).is_none()
                     && let Some(row) = self.outcomes.to_row(&entry)
                 {
                     // A proxy reports each call only once.
@@ -343,8 +374,13 @@ impl Settler {
 
 impl std::fmt::Debug for Settler {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Settler").field("sessions", &self.sessions.len()).finish_non_exhaustive()
+        f.debug_struct("Settler").field("sessions", &self.sessions.count()).finish_non_exhaustive()
     }
+}
+
+/// Returns the adapter of the proxy of this name: hookhost's own proxies send events like agents.
+pub(crate) fn proxy(name: &str) -> Option<&'static Adapter> {
+    [mcp_proxy::ADAPTER, acp_proxy::ADAPTER].into_iter().find(|proxy| proxy.agent().name == name)
 }
 
 /// Returns the reason if a directory of the session is too long: the search for rules visits each directory above it.

@@ -1,19 +1,5 @@
 //! The protocol by which the proxy between an editor and an agent of the Agent Client Protocol asks the resident host.
 //! The resident host treats the proxy as an agent with its own adapter, [`ADAPTER`]; it cannot be installed as one.
-//!
-//! | point | event |
-//! |---|---|
-//! | `permission` | `before-tool-call`, one for each reading of the call ([`reading`]): the agent asks for permission |
-//! | `request` | `before-tool-call`: the agent asks the editor to read or write a file, or to run a command |
-//! | `ambiguous-request` | the same, for a request that editors run in different ways |
-//! | `result` | `after-tool-call`: the editor's answer to such a request, if it is a text |
-//! | `prompt` | `prompt-submit` |
-//! | `update` | `after-tool-call`: the agent reports that a call has run |
-//! | `ungated` | `custom-event`: the agent had not asked for permission for this call |
-//! | `answered` | `custom-event`: the answer of the editor's user to a question of the rules |
-//! | `observed` | `custom-event`: another message of a session |
-//! | `summary` | `custom-event`: the share of its calls about which the agent asked |
-//! | `session-start`, `session-end` | the events of these names |
 
 pub mod reading;
 
@@ -40,7 +26,7 @@ pub const NAME: &str = "acp-proxy";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Point {
-    /// The agent asks for permission.
+    /// The agent asks for permission. Each reading of the call ([`reading`]) is an event.
     Permission,
     /// The agent asks the editor to read or write a file, or to run a command.
     Request,
@@ -62,22 +48,8 @@ pub enum Point {
     SessionEnd,
 }
 
-impl Point {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Permission => "permission",
-            Self::Request => "request",
-            Self::Result => "result",
-            Self::Prompt => "prompt",
-            Self::Update => "update",
-            Self::Answered => "answered",
-            Self::Observed => "observed",
-            Self::Summary => "summary",
-            Self::SessionStart => "session-start",
-            Self::SessionEnd => "session-end",
-        }
-    }
-}
+/// Hook point of a question for permission.
+const PERMISSION_POINT: &str = "permission";
 
 /// Hook point of a request that editors run in different ways.
 const AMBIGUOUS: &str = "ambiguous-request";
@@ -137,7 +109,7 @@ static AGENT: Agent = Agent {
     programs: &[],
     versions: ("", ""),
     points: &[
-        HookPoint::new("permission", EventKind::BeforeToolCall, PERMISSION),
+        HookPoint::new(PERMISSION_POINT, EventKind::BeforeToolCall, PERMISSION),
         HookPoint::new("request", EventKind::BeforeToolCall, REQUEST),
         HookPoint::new(AMBIGUOUS, EventKind::BeforeToolCall, REJECTS),
         HookPoint::new("result", EventKind::AfterToolCall, TEXT),
@@ -168,7 +140,7 @@ pub static ADAPTER: &Adapter = &Adapter {
 
 /// Turns an allowed permission into a question if the agent does not say what its call does.
 fn permitted(call: &HookCall, settled: ProxyReply) -> ProxyReply {
-    let is_permission = call.point == Point::Permission.name();
+    let is_permission = call.point == PERMISSION_POINT;
     let says_what_it_does =
         || call.raw.read::<Event>().is_ok_and(|event| Readings::of_tool_call(&event.arguments).is_stated);
     match settled {
@@ -182,7 +154,7 @@ fn permitted(call: &HookCall, settled: ProxyReply) -> ProxyReply {
 
 /// Returns one call per reading; all of them have to be allowed.
 fn calls(
-    point: &'static str,
+    point: &str,
     event: &Event,
     readings: Readings,
     of: fn(ToolUse) -> HookEvent,
@@ -204,50 +176,47 @@ fn has_run(event: &Event, readings: Readings) -> Result<HookEvent, Unreadable> {
 
 fn decode(_message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
     let event = proxies::event::<Event>(fields)?;
-    let mut point = event.point.name();
-    let unreadable = |why: &str| Unreadable::new(why.to_owned()).at(point);
+    let mut point = fields.text("point")?;
+    let read = events(&event, &mut point);
+    let (first, further) = read.map_err(|unreadable| unreadable.at(&point))?;
+    let call = HookCall::new(point, AgentSession::new(Some(event.session), event.cwd), first);
+    Ok(HookCall { further, ..call })
+}
+
+/// Returns the events of a message. Changes the hook point of a request that editors run in different ways.
+fn events(event: &Event, point: &mut String) -> Result<(HookEvent, Vec<FurtherEvent>), Unreadable> {
     if !event.cwd.is_absolute() {
-        return Err(unreadable("`cwd` is no absolute path"));
+        return Err(Unreadable::new("`cwd` is no absolute path"));
     }
     if matches!(event.point, Point::Permission | Point::Request)
         && let Some(why) = ActionMap::default().ambiguity(&event.arguments)
     {
-        return Err(unreadable(&format!("the call {why}")));
+        return Err(Unreadable::new(format!("the call {why}")));
     }
-    let session = AgentSession::new(Some(event.session.clone()), event.cwd.clone());
-    let mut further = Vec::new();
-    let means = match event.point {
+    let request = || {
+        let readings = Readings::of_request(&event.method, &event.arguments);
+        readings.ok_or_else(|| Unreadable::new("this request raises no event"))
+    };
+    let first = match event.point {
         Point::Permission => {
-            let first;
-            let readings = Readings::of_tool_call(&event.arguments);
-            (first, further) = calls(point, &event, readings, HookEvent::PermissionRequest);
-            first
+            return Ok(calls(point, event, Readings::of_tool_call(&event.arguments), HookEvent::PermissionRequest));
         }
         Point::Request => {
-            let readings = Readings::of_request(&event.method, &event.arguments);
-            let readings = readings.ok_or_else(|| unreadable("this request raises no event"))?;
+            let readings = request()?;
             if readings.all.len() > 1 {
-                point = AMBIGUOUS;
+                AMBIGUOUS.clone_into(point);
             }
-            let first;
-            (first, further) = calls(point, &event, readings, HookEvent::BeforeToolCall);
-            first
+            return Ok(calls(point, event, readings, HookEvent::BeforeToolCall));
         }
-        Point::Result => {
-            let readings = Readings::of_request(&event.method, &event.arguments);
-            let readings = readings.ok_or_else(|| unreadable("this request raises no event"))?;
-            has_run(&event, readings).map_err(|unreadable| unreadable.at(point))?
-        }
+        Point::Result => has_run(event, request()?)?,
         Point::Update => {
-            let call = has_run(&event, Readings::of_tool_call(&event.arguments));
-            if event.ungated {
-                let payload = json!({ "agent": event.agent, "call": event.arguments });
-                further.push(FurtherEvent::new(UNGATED, HookEvent::Custom { payload }));
-            }
-            call.map_err(|unreadable| unreadable.at(point))?
+            let payload = || json!({ "agent": event.agent, "call": event.arguments });
+            let ungated = || FurtherEvent::new(UNGATED, HookEvent::Custom { payload: payload() });
+            let call = has_run(event, Readings::of_tool_call(&event.arguments))?;
+            return Ok((call, event.ungated.then(ungated).into_iter().collect()));
         }
         Point::Prompt => {
-            let prompt = event.arguments.as_str().ok_or_else(|| unreadable("the prompt is no text"))?;
+            let prompt = event.arguments.as_str().ok_or_else(|| Unreadable::new("the prompt is no text"))?;
             HookEvent::PromptSubmit { prompt: prompt.to_owned() }
         }
         Point::Answered | Point::Observed | Point::Summary => {
@@ -257,9 +226,7 @@ fn decode(_message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadabl
         Point::SessionStart => HookEvent::SessionStart { is_resumed: false },
         Point::SessionEnd => HookEvent::SessionEnd,
     };
-    let mut call = HookCall::new(point, session, means, fields.to_json());
-    call.further = further;
-    Ok(call)
+    Ok((first, Vec::new()))
 }
 
 /// Encodes the strictest of all outcomes.

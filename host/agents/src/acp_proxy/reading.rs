@@ -24,7 +24,6 @@ const MAX_READINGS: usize = 64;
 
 /// One reading of a call: a tool name and its arguments.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub struct Reading {
     /// Name of the tool.
     pub name: String,
@@ -34,7 +33,6 @@ pub struct Reading {
 
 /// All readings of a call.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub struct Readings {
     /// The readings, at least one.
     pub all: Vec<Reading>,
@@ -45,7 +43,6 @@ pub struct Readings {
 impl Readings {
     /// Returns the readings of the tool call in `session/request_permission`, merged with what the agent has sent about
     /// it before.
-    #[must_use]
     pub fn of_tool_call(call: &Value) -> Self {
         let call = ToolCall { call };
         let kind = call.text("kind").unwrap_or("other");
@@ -91,7 +88,6 @@ impl Readings {
     }
 
     /// Returns the readings of a request to the editor; `None` for a method without an event.
-    #[must_use]
     pub fn of_request(method: &str, params: &Value) -> Option<Self> {
         let fields = params.as_object()?;
         let mut arguments = fields.clone();

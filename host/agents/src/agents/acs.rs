@@ -139,7 +139,7 @@ fn read(message: &Message<'_>, fields: &Fields, point: &str) -> Result<HookCall,
     session.interactive = false;
     let payload = fields.get("payload").cloned().unwrap_or_default();
     let event = event(point, fields, &payload)?;
-    let mut call = HookCall::new(point, session, event, fields.to_json());
+    let mut call = HookCall::new(point, session, event);
     call.further.extend(shell_command(point, &payload)?);
     Ok(call)
 }

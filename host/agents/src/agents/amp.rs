@@ -45,18 +45,7 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "plugins of the user, and settings",
-    files: &[".amp/plugins/**", ".amp/settings*.json*"],
-    in_home: &[".config/amp/plugins/**", ".config/amp/settings*.json*"],
-    variables: &[("AMP_SETTINGS_FILE", "")],
-    unhooked: &[HookBypass::Option("--settings-file")],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
     neutral: own_plugin::neutral,
     headless: &["amp", "--plugin-ready-timeout", "30", "-x", PROMPT_WORD],
     ..Adapter::new(&AGENT, decode, own_plugin::encode, |point, why| own_plugin::fail(&AGENT, point, why), install)

@@ -45,17 +45,9 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "hooks.json of the user, and of a project",
-    files: &[".gemini/config/hooks.json", ".agents/hooks.json"],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
     neutral,
-    canary: Some((canary, denies)),
+    canary: Some(("PreToolUse", canary, denies)),
     headless: &["agy", "--dangerously-skip-permissions", "-p", PROMPT_WORD],
     ..Adapter::new(&AGENT, decode, encode, fail, install)
 };
@@ -79,7 +71,7 @@ fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable
     };
     let point = point_of(&AGENT, name).map_or(name, |point| point.name);
     let session = session(message, fields).map_err(|error| error.at(point))?;
-    Ok(HookCall::new(point, session, event, fields.to_json()))
+    Ok(HookCall::new(point, session, event))
 }
 
 fn session(message: &Message<'_>, fields: &Fields) -> Result<AgentSession, Unreadable> {
@@ -161,14 +153,13 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     Ok(plan.step("Restart Antigravity, then check the hook: Antigravity does not report a file that it cannot load"))
 }
 
-fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
-    let message = json!({
+fn canary(command: &str, directory: &Path) -> Value {
+    json!({
         "conversationId": SESSION,
         "stepIdx": 0,
         "transcriptPath": "",
         "workspacePaths": [directory],
         "artifactDirectoryPath": "",
         "toolCall": { "name": "run_command", "args": { "CommandLine": command, "Cwd": directory } },
-    });
-    ("PreToolUse", message)
+    })
 }

@@ -85,37 +85,10 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "https://code.claude.com/docs/en/settings",
-    files: &[
-        ".claude/settings*.json",
-        ".claude/hookhost/**",
-        ".claude.json",
-        "/etc/claude-code/**",
-        "/Library/Application Support/ClaudeCode/**",
-        "C:/ProgramData/ClaudeCode/**",
-        "C:/Program Files/ClaudeCode/**",
-    ],
-    // The last two disable the agent's hooks.
-    variables: &[("CLAUDE_CONFIG_DIR", "~/.claude"), ("CLAUDE_CODE_SIMPLE", ""), ("CLAUDE_CODE_SAFE_MODE", "")],
-    packages: &["claude-code"],
-    unhooked: &[
-        HookBypass::Option("--bare"),
-        HookBypass::Option("--safe-mode"),
-        HookBypass::Option("--setting-sources"),
-        HookBypass::Word(r#"^(--settings=)?\s*\{[^}]*"disableAllHooks"\s*:\s*true"#),
-        // The output of a process substitution is unknown.
-        HookBypass::Words(r" --settings[ =]/(dev/fd|proc/[^/ ]+/fd)/"),
-    ],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
     mcp_servers,
     unsettled: Some(|call, why| claude_shape::unsettled(&AGENT, &DIALECT, call, why)),
-    canary: Some((canary, |point, reply| claude_shape::denies(&AGENT, &DIALECT, point, reply))),
+    canary: Some(("PreToolUse", canary, |point, reply| claude_shape::denies(&AGENT, &DIALECT, point, reply))),
     headless: &["claude", "-p", PROMPT_WORD, "--allowedTools", "Bash"],
     ..Adapter::new(
         &AGENT,
@@ -166,20 +139,17 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
 
 /// Claude Code keeps servers of the local scope, its default, below the path of the project.
 fn mcp_servers(context: &Context<'_>) -> Option<ServersFile> {
-    match context.scope {
-        Scope::User => {
-            let directory = (context.variable)("CLAUDE_CONFIG_DIR");
-            let path = directory.as_deref().unwrap_or(context.home).join(".claude.json");
-            let places = &[&["mcpServers"] as &[&str], &["projects", ANY_KEY, "mcpServers"]];
-            Some(ServersFile { places, ..ServersFile::json(path) })
-        }
-        Scope::Project => Some(ServersFile::json(context.project.join(".mcp.json"))),
-        Scope::Managed => None,
-    }
+    let user = context.directory("CLAUDE_CONFIG_DIR", "").join(".claude.json");
+    let file = ServersFile::of_scope(context, user, ".mcp.json")?;
+    let places: &[&[&str]] = match context.scope {
+        Scope::User => &[&["mcpServers"], &["projects", ANY_KEY, "mcpServers"]],
+        _ => file.places,
+    };
+    Some(ServersFile { places, ..file })
 }
 
-fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
-    let message = json!({
+fn canary(command: &str, directory: &Path) -> Value {
+    json!({
         "session_id": SESSION,
         "transcript_path": "",
         "cwd": directory,
@@ -187,6 +157,5 @@ fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
         "hook_event_name": "PreToolUse",
         "tool_name": "Bash",
         "tool_input": { "command": command },
-    });
-    ("PreToolUse", message)
+    })
 }

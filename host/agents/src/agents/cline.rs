@@ -69,31 +69,20 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "hook programs of the user, and of a project",
-    files: &[".cline/hooks/**", ".clinerules/hooks/**"],
-    in_home: &["Documents/Cline/Hooks/**"],
-    variables: &[("CLINE_DIR", "~/.cline")],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
     neutral,
     unsettled: Some(unsettled),
-    canary: Some((canary, denies)),
+    canary: Some(("PreToolUse", canary, denies)),
     headless: &["cline", PROMPT_WORD],
     ..Adapter::new(&AGENT, decode, encode, fail, install)
 };
 
 fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
     // Every message of Cline has this field.
-    let point = fields.text("hookName")?;
-    let event = event(&point, fields).map_err(|error| error.at(&point))?;
-    let session = session(message, fields, &event).map_err(|error| error.at(&point))?;
-    let raw = fields.to_json();
-    Ok(HookCall::new(point, session, event, raw))
+    HookCall::decoded(fields.text("hookName")?, |point| {
+        let event = event(point, fields)?;
+        Ok((session(message, fields, &event)?, event))
+    })
 }
 
 fn session(message: &Message<'_>, fields: &Fields, event: &HookEvent) -> Result<AgentSession, Unreadable> {
@@ -248,8 +237,8 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     })
 }
 
-fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
-    let message = json!({
+fn canary(command: &str, directory: &Path) -> Value {
+    json!({
         "clineVersion": "",
         "timestamp": "1970-01-01T00:00:00.000Z",
         "taskId": SESSION,
@@ -263,6 +252,5 @@ fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
         "iteration": 1,
         "tool_call": { "name": "run_commands", "input": { "commands": [command] } },
         "preToolUse": { "toolName": "run_commands", "parameters": { "commands": json!([command]).to_string() } },
-    });
-    ("PreToolUse", message)
+    })
 }

@@ -59,32 +59,9 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "https://developers.openai.com/codex/hooks",
-    files: &[
-        ".codex/hooks.json",
-        ".codex/config.toml",
-        ".codex/requirements.toml",
-        ".codex/managed_config.toml",
-        ".codex/.env",
-        "/etc/codex/**",
-    ],
-    variables: &[("CODEX_HOME", "~/.codex")],
-    unhooked: &[
-        HookBypass::Option("--dangerously-bypass-hook-trust"),
-        HookBypass::Option("--ignore-user-config"),
-        HookBypass::Operands("features disable hooks"),
-        HookBypass::Words(r#" --disable[ =](codex_)?hooks\b"#),
-        HookBypass::Words(r#"(^| |=)['"]?features\.(codex_)?hooks\s*=\s*['"]?false"#),
-    ],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
     mcp_servers,
-    canary: Some((canary, |point, reply| claude_shape::denies(&AGENT, &DIALECT, point, reply))),
+    canary: Some(("PreToolUse", canary, |point, reply| claude_shape::denies(&AGENT, &DIALECT, point, reply))),
     headless: &["codex", "exec", "--skip-git-repo-check", PROMPT_WORD],
     ..Adapter::new(
         &AGENT,
@@ -121,16 +98,13 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
 }
 
 fn mcp_servers(context: &Context<'_>) -> Option<ServersFile> {
-    let path = match context.scope {
-        Scope::User => context.directory("CODEX_HOME", ".codex").join("config.toml"),
-        Scope::Project => context.project.join(".codex/config.toml"),
-        Scope::Managed => return None,
-    };
-    Some(ServersFile { path, places: &[&["mcp_servers"]], format: ServersFormat::Toml })
+    let user = context.directory("CODEX_HOME", ".codex").join("config.toml");
+    let file = ServersFile::of_scope(context, user, ".codex/config.toml")?;
+    Some(ServersFile { places: &[&["mcp_servers"]], format: ServersFormat::Toml, ..file })
 }
 
-fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
-    let message = json!({
+fn canary(command: &str, directory: &Path) -> Value {
+    json!({
         "session_id": SESSION,
         "turn_id": SESSION,
         "transcript_path": null,
@@ -140,6 +114,5 @@ fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
         "permission_mode": "default",
         "tool_name": "Bash",
         "tool_input": { "command": command },
-    });
-    ("PreToolUse", message)
+    })
 }

@@ -84,36 +84,18 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "https://docs.github.com/en/copilot/reference/hooks-reference",
-    files: &[
-        ".copilot/hooks/**",
-        ".copilot/config.json",
-        ".copilot/settings*.json",
-        ".github/hooks/**",
-        "/etc/github-copilot/**",
-        "C:/ProgramData/GitHub/Copilot/**",
-    ],
-    variables: &[("COPILOT_HOME", "~/.copilot")],
-    unhooked: &[HookBypass::Option("--config-dir")],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
     mcp_servers,
-    canary: Some((canary, denies)),
+    canary: Some(("preToolUse", canary, denies)),
     headless: &["copilot", "--allow-all-tools", "-p", PROMPT_WORD],
     ..Adapter::new(&AGENT, decode, encode, fail, install)
 };
 
 fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
-    let point = point(fields, message.point)?;
-    let event = event(&point, fields).map_err(|error| error.at(&point))?;
-    let session = session(message, fields).map_err(|error| error.at(&point))?;
-    let raw = fields.to_json();
-    Ok(HookCall::new(point, session, event, raw))
+    HookCall::decoded(point(fields, message.point)?, |point| {
+        let cwd = fields.some_text("cwd").map_or_else(|| message.directory.to_owned(), PathBuf::from);
+        Ok((AgentSession::new(fields.id(&["sessionId", "session_id"])?, cwd), event(point, fields)?))
+    })
 }
 
 /// Returns the hook point: from the message, otherwise from the command line, otherwise from the message's keys.
@@ -162,12 +144,6 @@ fn point(fields: &Fields, named: Option<&str>) -> Result<String, Unreadable> {
         shown => shown,
     };
     shown.or(named).map(str::to_owned).ok_or_else(|| Unreadable::new("the message does not show its hook point"))
-}
-
-fn session(message: &Message<'_>, fields: &Fields) -> Result<AgentSession, Unreadable> {
-    let id = fields.id(&["sessionId", "session_id"])?;
-    let cwd = fields.some_text("cwd").map_or_else(|| message.directory.to_owned(), PathBuf::from);
-    Ok(AgentSession::new(id, cwd))
 }
 
 fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
@@ -362,16 +338,15 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let managed = machine_path("/etc/github-copilot/policy.d", None, Some(r"C:\ProgramData\GitHub\Copilot\policy.d"));
     let user = context.directory("COPILOT_HOME", ".copilot").join("hooks");
     let path = context.path(user, ".github/hooks", Ok(managed))?.join("hookhost.json");
-    let hooks = AGENT.installed().map(|point| {
-        let hook = json!({
+    let hooks = hook_lists(&AGENT, |point| {
+        json!({
             "type": "command",
             "bash": context.command(&AGENT, point.name),
             "powershell": powershell(&context.words(&AGENT, point.name)),
             "timeoutSec": point.timeout,
-        });
-        (point.name.to_owned(), json!([hook]))
+        })
     });
-    let content = json!({ "version": 1, "hooks": hooks.collect::<Map<_, _>>() });
+    let content = json!({ "version": 1, "hooks": hooks });
     let owner = "Make root the owner of the file, and let nobody else write to it; otherwise Copilot ignores the file.";
     Ok(Plan::new(vec![FilePlan::whole_json(path, &content)]).step_in(context, Scope::Managed, owner))
 }
@@ -383,17 +358,15 @@ fn powershell(words: &[String]) -> String {
 }
 
 fn mcp_servers(context: &Context<'_>) -> Option<ServersFile> {
-    let path = context.directory("COPILOT_HOME", ".copilot").join("mcp-config.json");
-    (context.scope == Scope::User).then(|| ServersFile::json(path))
+    ServersFile::of_user(context, context.directory("COPILOT_HOME", ".copilot").join("mcp-config.json"))
 }
 
-fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
-    let message = json!({
+fn canary(command: &str, directory: &Path) -> Value {
+    json!({
         "sessionId": SESSION,
         "timestamp": 0,
         "cwd": directory,
         "toolName": "bash",
         "toolArgs": { "command": command, "description": "Proves the hook" },
-    });
-    ("preToolUse", message)
+    })
 }

@@ -53,18 +53,8 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "its configuration, which names its hooks",
-    files: &["crush.json", ".crush.json"],
-    in_home: &[".config/crush/**"],
-    variables: &[("CRUSH_GLOBAL_CONFIG", "~/.config/crush")],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
-    canary: Some((canary, denies)),
+    canary: Some(("PreToolUse", canary, denies)),
     headless: &["crush", "run", PROMPT_WORD],
     ..Adapter::new(
         &AGENT,
@@ -127,13 +117,12 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     Ok(Plan::new(vec![FilePlan::Json { path, entries }]))
 }
 
-fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
-    let message = json!({
+fn canary(command: &str, directory: &Path) -> Value {
+    json!({
         "event": "PreToolUse",
         "session_id": SESSION,
         "cwd": directory,
         "tool_name": "bash",
         "tool_input": { "command": command },
-    });
-    ("PreToolUse", message)
+    })
 }

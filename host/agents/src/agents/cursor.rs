@@ -85,24 +85,11 @@ fn abilities(call: &HookCall) -> Abilities {
     }
 }
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "https://cursor.com/docs/hooks",
-    files: &[
-        ".cursor/hooks.json",
-        "/etc/cursor/hooks.json",
-        "/Library/Application Support/Cursor/hooks.json",
-        "C:/ProgramData/Cursor/hooks.json",
-    ],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
     mcp_servers: |context| ServersFile::in_both(context, ".cursor/mcp.json"),
     neutral,
     abilities: Some(abilities),
-    canary: Some((canary, denies)),
+    canary: Some(("preToolUse", canary, denies)),
     headless: &["cursor-agent", "--force", "-p", PROMPT_WORD],
     ..Adapter::new(&AGENT, decode, encode, fail, install)
 };
@@ -115,10 +102,10 @@ fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable
     // Cursor runs the hook in Claude Code's file: the message is Cursor's, the reply has to be Claude Code's.
     let is_compatible = named == "preToolUse" && message.point == Some(COMPATIBLE);
     let point = if is_compatible { COMPATIBLE.to_owned() } else { named };
-    let event = event(&point, fields).map_err(|error| error.at(&point))?;
-    let session = session(message, fields, &event).map_err(|error| error.at(&point))?;
-    let raw = fields.to_json();
-    Ok(HookCall::new(point, session, event, raw))
+    HookCall::decoded(point, |point| {
+        let event = event(point, fields)?;
+        Ok((session(message, fields, &event)?, event))
+    })
 }
 
 /// Decodes the session. If `cwd` is missing or empty, the first root of the workspace is used.
@@ -389,8 +376,8 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     Ok(Plan::new(vec![FilePlan::Json { path, entries }]).step_in(context, Scope::Project, trust))
 }
 
-fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
-    let message = json!({
+fn canary(command: &str, directory: &Path) -> Value {
+    json!({
         "conversation_id": SESSION,
         "generation_id": SESSION,
         "model": "",
@@ -403,6 +390,5 @@ fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
         "tool_name": "Shell",
         "tool_input": { "command": command, "working_directory": directory },
         "cwd": directory,
-    });
-    ("preToolUse", message)
+    })
 }

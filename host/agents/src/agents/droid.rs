@@ -40,17 +40,9 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "https://docs.factory.ai/cli/configuration/hooks-guide",
-    files: &[".factory/hooks.json", ".factory/settings*.json"],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
     mcp_servers: |context| ServersFile::in_both(context, ".factory/mcp.json"),
-    canary: Some((canary, |point, reply| claude_shape::denies(&AGENT, &DIALECT, point, reply))),
+    canary: Some(("PreToolUse", canary, |point, reply| claude_shape::denies(&AGENT, &DIALECT, point, reply))),
     headless: &["droid", "exec", "--auto", "low", PROMPT_WORD],
     ..Adapter::new(
         &AGENT,
@@ -88,8 +80,8 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     Ok(Plan::new(vec![FilePlan::Json { path, entries }]).step(step))
 }
 
-fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
-    let message = json!({
+fn canary(command: &str, directory: &Path) -> Value {
+    json!({
         "session_id": SESSION,
         "transcript_path": "",
         "cwd": directory,
@@ -97,6 +89,5 @@ fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
         "hook_event_name": "PreToolUse",
         "tool_name": "Execute",
         "tool_input": { "command": command, "summary": "Proves the hook" },
-    });
-    ("PreToolUse", message)
+    })
 }

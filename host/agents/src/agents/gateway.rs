@@ -125,7 +125,7 @@ pub(super) fn call(side: &str, session: AgentSession, fields: &Fields, parts: Ve
     let mut events = parts.into_iter().map(|part| part.further);
     let first =
         events.next().unwrap_or_else(|| FurtherEvent::new(side, HookEvent::Custom { payload: fields.as_value() }));
-    let mut call = HookCall::new(first.point, session, first.event, fields.to_json());
+    let mut call = HookCall::new(first.point, session, first.event);
     call.once = first.once;
     call.further = events.collect();
     call

@@ -57,32 +57,10 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "https://github.com/google-gemini/gemini-cli/tree/main/docs/hooks",
-    files: &[
-        ".gemini/settings.json",
-        ".gemini/.env",
-        ".gemini/trustedFolders.json",
-        "/etc/gemini-cli/**",
-        "/Library/Application Support/GeminiCli/**",
-        "C:/ProgramData/gemini-cli/**",
-    ],
-    variables: &[
-        ("GEMINI_CLI_HOME", ""),
-        ("GEMINI_CLI_SYSTEM_SETTINGS_PATH", ""),
-        ("GEMINI_CLI_SYSTEM_DEFAULTS_PATH", ""),
-        ("GEMINI_CLI_TRUSTED_FOLDERS_PATH", ""),
-    ],
-    packages: &["gemini-cli"],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
     mcp_servers: |context| ServersFile::in_both(context, ".gemini/settings.json"),
     neutral,
-    canary: Some((canary, denies)),
+    canary: Some(("BeforeTool", canary, denies)),
     headless: &["gemini", "--yolo", "-p", PROMPT_WORD],
     ..Adapter::new(&AGENT, decode, encode, fail, install)
 };
@@ -259,8 +237,8 @@ pub(super) fn hook(context: &Context<'_>, agent: &Agent, point: &HookPoint) -> V
     })
 }
 
-fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
-    let message = json!({
+fn canary(command: &str, directory: &Path) -> Value {
+    json!({
         "session_id": SESSION,
         "transcript_path": "",
         "cwd": directory,
@@ -268,6 +246,5 @@ fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
         "timestamp": "1970-01-01T00:00:00.000Z",
         "tool_name": "run_shell_command",
         "tool_input": { "command": command },
-    });
-    ("BeforeTool", message)
+    })
 }

@@ -44,18 +44,8 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "plugins of the user, and its configuration",
-    files: &[".agents/plugins/**"],
-    in_home: &[".config/goose/**"],
-    variables: &[("GOOSE_PATH_ROOT", "")],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
-    canary: Some((canary, denies)),
+    canary: Some(("PreToolUse", canary, denies)),
     headless: &["goose", "run", "--no-session", "-t", PROMPT_WORD],
     ..Adapter::new(&AGENT, decode, encode, fail, install)
 };
@@ -65,15 +55,13 @@ const OWN: &[&str] = &["developer", "summon", "todo", "platform", "skills", "ext
 
 fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
     // Every message of goose has both fields.
-    let point = fields.text("event")?;
-    if !fields.has("matcher_context") {
-        return Err(Unreadable::new("`matcher_context` is missing").at(&point));
-    }
-    let event = event(&point, fields).map_err(|error| error.at(&point))?;
-    let id = fields.id(&["session_id"]).map_err(|error| error.at(&point))?;
-    let cwd = fields.some_text("working_dir").map_or_else(|| message.directory.to_owned(), PathBuf::from);
-    let raw = fields.to_json();
-    Ok(HookCall::new(point, AgentSession::new(id, cwd), event, raw))
+    HookCall::decoded(fields.text("event")?, |point| {
+        if !fields.has("matcher_context") {
+            return Err(Unreadable::new("`matcher_context` is missing"));
+        }
+        let cwd = fields.some_text("working_dir").map_or_else(|| message.directory.to_owned(), PathBuf::from);
+        Ok((AgentSession::new(fields.id(&["session_id"])?, cwd), event(point, fields)?))
+    })
 }
 
 fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
@@ -139,35 +127,33 @@ fn denies(point: &str, reply: &Reply) -> bool {
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let managed = Err("goose has no hooks for a whole machine: install them for each user");
     let root = context.path(".agents/plugins/hookhost", ".agents/plugins/hookhost", managed)?;
-    let hooks = AGENT.installed().map(|point| {
+    let hooks = hook_lists(&AGENT, |point| {
         let mut hook = context.command_hook(&AGENT, point);
         // goose reads this key only at the hook point before a tool.
         if point.abilities.rejects && context.on_failure == OnFailure::Deny {
             hook["on_failure"] = json!("block");
         }
-        (point.name.to_owned(), json!([{ "hooks": [hook] }]))
+        json!({ "hooks": [hook] })
     });
     let about = json!({
         "name": "hookhost",
         "version": env!("CARGO_PKG_VERSION"),
         "description": "Asks hookhost's plugins about what the agent does",
     });
-    let hooks = json!({ "hooks": hooks.collect::<Map<_, _>>() });
     let files = vec![
         FilePlan::whole_json(root.join("plugin.json"), &about),
-        FilePlan::whole_json(root.join("hooks/hooks.json"), &hooks),
+        FilePlan::whole_json(root.join("hooks/hooks.json"), &json!({ "hooks": hooks })),
     ];
     Ok(Plan::new(files).step("Restart goose to load the plugin."))
 }
 
-fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
-    let message = json!({
+fn canary(command: &str, directory: &Path) -> Value {
+    json!({
         "event": "PreToolUse",
         "session_id": SESSION,
         "matcher_context": "developer__shell",
         "tool_name": "developer__shell",
         "tool_input": { "command": command },
         "working_dir": directory,
-    });
-    ("PreToolUse", message)
+    })
 }

@@ -46,16 +46,8 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "hook files of the user, and of a project",
-    files: &[".grok/hooks/**", ".grok/config.toml"],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
-    canary: Some((canary, denies)),
+    canary: Some(("PreToolUse", canary, denies)),
     headless: &["grok", "--always-approve", "-p", PROMPT_WORD],
     ..Adapter::new(
         &AGENT,
@@ -98,22 +90,18 @@ fn denies(point: &str, reply: &Reply) -> bool {
 fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let managed = Err("Grok Build has no hooks for a whole machine: install them for each user or project");
     let path = context.path(".grok/hooks/hookhost.json", ".grok/hooks/hookhost.json", managed)?;
-    let hooks = AGENT
-        .installed()
-        .map(|point| (point.name.to_owned(), json!([{ "hooks": [context.command_hook(&AGENT, point)] }])));
-    let content = json!({ "hooks": hooks.collect::<Map<_, _>>() });
+    let hooks = hook_lists(&AGENT, |point| json!({ "hooks": [context.command_hook(&AGENT, point)] }));
     let trust = "Type /hooks-trust in Grok Build, which runs no hooks of untrusted projects";
-    Ok(Plan::new(vec![FilePlan::whole_json(path, &content)]).step_in(context, Scope::Project, trust))
+    Ok(Plan::new(vec![FilePlan::whole_json(path, &json!({ "hooks": hooks }))]).step_in(context, Scope::Project, trust))
 }
 
-fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
-    let message = json!({
+fn canary(command: &str, directory: &Path) -> Value {
+    json!({
         "hookEventName": "pre_tool_use",
         "sessionId": SESSION,
         "cwd": directory,
         "workspaceRoot": directory,
         "toolName": "run_terminal_command",
         "toolInput": { "command": command },
-    });
-    ("PreToolUse", message)
+    })
 }

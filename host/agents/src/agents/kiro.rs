@@ -45,17 +45,9 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "https://kiro.dev/docs/hooks, and the agents of its command line",
-    files: &[".kiro/hooks/**", ".kiro/agents/**"],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
     mcp_servers: |context| ServersFile::in_both(context, ".kiro/settings/mcp.json"),
-    canary: Some((canary, denies)),
+    canary: Some(("PreToolUse", canary, denies)),
     ..Adapter::new(
         &AGENT,
         |message, fields| claude_shape::decode(message, fields, &AGENT, &KEYS),
@@ -95,13 +87,12 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     ))
 }
 
-fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
-    let message = json!({
+fn canary(command: &str, directory: &Path) -> Value {
+    json!({
         "session_id": SESSION,
         "hook_event_name": "PreToolUse",
         "cwd": directory,
         "tool_name": "execute_bash",
         "tool_input": { "command": command },
-    });
-    ("PreToolUse", message)
+    })
 }

@@ -30,14 +30,14 @@ mod prelude {
     pub(super) use crate::adapter::{Adapter, PROMPT_WORD};
     pub(super) use crate::agent::{Abilities, Agent, Coverage, HookPoint};
     pub(super) use crate::canary::SESSION;
-    pub(super) use crate::guarded::{Guarded, HookBypass};
     pub(super) use crate::hook_call::{AgentSession, FurtherEvent, HookCall, HookEvent, ToolUse};
     pub(super) use crate::json::Fields;
     pub(super) use crate::mcp_servers::ServersFile;
     pub(super) use crate::message::{Message, Unreadable};
     pub(super) use crate::outcome::{Answer, Outcome};
     pub(super) use crate::plan::{
-        Context, FilePlan, JsonEntry, NotInstallable, OnFailure, Plan, Scope, elements, groups, machine_path,
+        Context, FilePlan, JsonEntry, NotInstallable, OnFailure, Plan, Scope, elements, groups, hook_lists,
+        machine_path,
     };
     pub(super) use crate::reason;
     pub(super) use crate::reply::Reply;
@@ -47,12 +47,10 @@ mod prelude {
 }
 
 use crate::adapter::Adapter;
-use crate::guarded::{self, Guarded};
 use crate::json::keys;
 use crate::message::Message;
 
 /// Returns all agents, sorted by name.
-#[must_use]
 pub fn all() -> &'static [&'static Adapter] {
     // One line per agent, even if all would fit on one line.
     #[rustfmt::skip]
@@ -83,23 +81,13 @@ pub fn all() -> &'static [&'static Adapter] {
     ALL
 }
 
-/// Returns all that decides if hooks run: what belongs to hookhost first, then to the agents by name, then to editors
-/// and the environment.
-#[must_use]
-pub fn guarded() -> Vec<Guarded> {
-    let of_agents = all().iter().map(|adapter| adapter.guarded).filter(|guarded| !guarded.owner.is_empty());
-    std::iter::once(guarded::HOOKHOST).chain(of_agents).chain([guarded::EDITORS, guarded::ENVIRONMENT]).collect()
-}
-
 /// Returns the agent of this name.
-#[must_use]
 pub fn by_name(name: &str) -> Option<&'static Adapter> {
     all().iter().copied().find(|adapter| adapter.agent().name == name)
 }
 
 /// Returns the agent that sent the message. Some agents also run the hooks in another agent's file, and then send
 /// messages in their own format. So the message has priority over the name in the hook's command line.
-#[must_use]
 pub fn detect(named: &'static Adapter, message: &Message<'_>) -> &'static Adapter {
     // Clients of the standard are known by the address and sign the whole message.
     if named.agent().name == "acs" {

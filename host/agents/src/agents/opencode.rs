@@ -55,23 +55,7 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "https://opencode.ai/docs/config, https://opencode.ai/docs/plugins",
-    files: &["opencode.json", "opencode.jsonc", ".opencode/plugin/**", ".opencode/plugins/**"],
-    in_home: &[".config/opencode/**"],
-    variables: &[
-        ("OPENCODE_CONFIG_DIR", "~/.config/opencode"),
-        ("OPENCODE_CONFIG", ""),
-        ("OPENCODE_CONFIG_CONTENT", ""),
-    ],
-    packages: &["opencode-ai"],
-    unhooked: &[HookBypass::Option("--pure")],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
     mcp_servers,
     neutral: own_plugin::neutral,
     headless: &["opencode", "run", PROMPT_WORD],
@@ -142,10 +126,6 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
 }
 
 fn mcp_servers(context: &Context<'_>) -> Option<ServersFile> {
-    let path = match context.scope {
-        Scope::User => context.home.join(".config/opencode/opencode.json"),
-        Scope::Project => context.project.join("opencode.json"),
-        Scope::Managed => return None,
-    };
-    Some(ServersFile { places: &[&["mcp"]], ..ServersFile::json(path) })
+    let file = ServersFile::of_scope(context, ".config/opencode/opencode.json", "opencode.json")?;
+    Some(ServersFile { places: &[&["mcp"]], ..file })
 }

@@ -41,16 +41,8 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "https://docs.openhands.dev",
-    files: &[".openhands/hooks.json"],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
-    canary: Some((canary, denies)),
+    canary: Some(("PreToolUse", canary, denies)),
     headless: &["openhands", "--headless", "-t", PROMPT_WORD],
     ..Adapter::new(
         &AGENT,
@@ -102,8 +94,8 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
         .step_in(context, Scope::User, elsewhere))
 }
 
-fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
-    let message = json!({
+fn canary(command: &str, directory: &Path) -> Value {
+    json!({
         "event_type": "PreToolUse",
         "tool_name": "terminal",
         "tool_input": { "command": command, "is_input": false },
@@ -112,6 +104,5 @@ fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
         "session_id": SESSION,
         "working_dir": directory,
         "metadata": {},
-    });
-    ("PreToolUse", message)
+    })
 }

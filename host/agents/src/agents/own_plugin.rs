@@ -7,7 +7,6 @@
 
 use super::prelude::*;
 use crate::agent::TIMEOUT;
-use hookhost_contract::Json;
 
 /// Timeout of a plugin for the hook program, in milliseconds.
 const TIMEOUT_MS: u32 = TIMEOUT as u32 * 1000;
@@ -58,14 +57,12 @@ pub(super) struct PluginMessage {
     pub(super) session: AgentSession,
     /// The agent's data about the event.
     pub(super) event: Fields,
-    raw: Json,
 }
 
 impl PluginMessage {
     /// Reads a message of a hookhost plugin, or the agent's event alone. The hook point of the latter is its `type` or
     /// that of the command line.
     pub(super) fn of(message: &Message<'_>, fields: &Fields) -> Result<Self, Unreadable> {
-        let raw = fields.to_json();
         let is_ours = fields.get("hookhost").is_some_and(Value::is_object) && fields.has("event");
         let (about, event) = if is_ours {
             (fields.within("hookhost"), fields.within("event"))
@@ -83,13 +80,12 @@ impl PluginMessage {
         session.subagent = about.id(&["subagent"])?;
         session.version = about.some_text("version");
         session.interactive = about.get("interactive") != Some(&Value::Bool(false));
-        Ok(Self { point, session, event, raw })
+        Ok(Self { point, session, event })
     }
 
     /// Adds the event, or the hook point to its error.
     pub(super) fn call(self, event: Result<HookEvent, Unreadable>) -> Result<HookCall, Unreadable> {
-        let event = event.map_err(|error| error.at(&self.point))?;
-        Ok(HookCall::new(self.point, self.session, event, self.raw))
+        HookCall::decoded(self.point, |_| Ok((self.session, event?)))
     }
 }
 

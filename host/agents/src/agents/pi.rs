@@ -43,18 +43,7 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "extensions of the user, and of a project, and its settings",
-    files: &[".pi/agent/extensions/**", ".pi/agent/settings.json", ".pi/extensions/**", ".pi/settings.json"],
-    variables: &[("PI_CODING_AGENT_DIR", "~/.pi/agent")],
-    packages: &["pi-coding-agent"],
-    unhooked: &[HookBypass::Option("--no-extensions"), HookBypass::Option("-ne")],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
     neutral: own_plugin::neutral,
     headless: &["pi", "-p", PROMPT_WORD],
     ..Adapter::new(&AGENT, decode, own_plugin::encode, |point, why| own_plugin::fail(&AGENT, point, why), install)

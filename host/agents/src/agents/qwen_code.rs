@@ -58,29 +58,9 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "settings of the user, of a project and of the machine",
-    files: &[
-        ".qwen/settings*.json",
-        ".qwen/.env",
-        "/etc/qwen-code/**",
-        "/Library/Application Support/QwenCode/**",
-        "C:/ProgramData/qwen-code/**",
-    ],
-    variables: &[
-        ("QWEN_HOME", "~/.qwen"),
-        ("QWEN_CODE_SYSTEM_SETTINGS_PATH", ""),
-        ("QWEN_CODE_SYSTEM_DEFAULTS_PATH", ""),
-    ],
-    packages: &["qwen-code"],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
     mcp_servers: |context| ServersFile::in_both(context, ".qwen/settings.json"),
-    canary: Some((canary, |point, reply| claude_shape::denies(&AGENT, &DIALECT, point, reply))),
+    canary: Some(("PreToolUse", canary, |point, reply| claude_shape::denies(&AGENT, &DIALECT, point, reply))),
     headless: &["qwen", "--yolo", "-p", PROMPT_WORD],
     ..Adapter::new(
         &AGENT,
@@ -97,8 +77,7 @@ fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable
     let mut call = claude_shape::decode(message, fields, &AGENT, &KEYS)?;
     if matches!(&call.event, HookEvent::PromptSubmit { prompt } if prompt.is_empty()) {
         // The agent sends this also with tool results for the model, which are no prompt of the user.
-        let payload = serde_json::from_str(&call.raw).unwrap_or_default();
-        call.event = HookEvent::Custom { payload };
+        call.event = HookEvent::Custom { payload: fields.as_value() };
     }
     Ok(call)
 }
@@ -125,8 +104,8 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     Ok(Plan::new(vec![FilePlan::Json { path, entries }]).step_in(context, Scope::Project, trust))
 }
 
-fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
-    let message = json!({
+fn canary(command: &str, directory: &Path) -> Value {
+    json!({
         "session_id": SESSION,
         "transcript_path": "",
         "cwd": directory,
@@ -136,6 +115,5 @@ fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
         "prompt_id": SESSION,
         "tool_name": "run_shell_command",
         "tool_input": { "command": command },
-    });
-    ("PreToolUse", message)
+    })
 }

@@ -43,37 +43,21 @@ static AGENT: Agent = Agent {
     ],
 };
 
-const GUARDED: Guarded = Guarded {
-    owner: AGENT.name,
-    source: "hooks.json of the user, of a project and of the machine",
-    files: &[
-        ".codeium/windsurf/hooks.json",
-        ".windsurf/hooks.json",
-        "/etc/windsurf/hooks.json",
-        "/Library/Application Support/Windsurf/hooks.json",
-        "C:/ProgramData/Windsurf/hooks.json",
-    ],
-    ..Guarded::NONE
-};
-
 pub(super) static ADAPTER: Adapter = Adapter {
-    guarded: GUARDED,
-    mcp_servers,
-    canary: Some((canary, denies)),
+    mcp_servers: |context| ServersFile::of_user(context, ".codeium/windsurf/mcp_config.json"),
+    canary: Some(("pre_run_command", canary, denies)),
     ..Adapter::new(&AGENT, decode, encode, fail, install)
 };
 
 fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
     // Every message of Windsurf has this field.
-    let point = fields.text("agent_action_name")?;
-    let event = event(&point, fields).map_err(|error| error.at(&point))?;
-    let id = fields.id(&["trajectory_id"]).map_err(|error| error.at(&point))?;
-    let cwd = fields.within("tool_info").some_text("cwd");
-    let cwd = cwd.map_or_else(|| message.directory.to_owned(), PathBuf::from);
-    let mut session = AgentSession::new(id, cwd);
-    session.workspace = message.directory.to_owned();
-    let raw = fields.to_json();
-    Ok(HookCall::new(point, session, event, raw))
+    HookCall::decoded(fields.text("agent_action_name")?, |point| {
+        let cwd = fields.within("tool_info").some_text("cwd");
+        let cwd = cwd.map_or_else(|| message.directory.to_owned(), PathBuf::from);
+        let mut session = AgentSession::new(fields.id(&["trajectory_id"])?, cwd);
+        session.workspace = message.directory.to_owned();
+        Ok((session, event(point, fields)?))
+    })
 }
 
 fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
@@ -146,18 +130,12 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     Ok(Plan::new(vec![FilePlan::Json { path, entries: elements(&AGENT, hook) }]))
 }
 
-fn mcp_servers(context: &Context<'_>) -> Option<ServersFile> {
-    let path = context.home.join(".codeium/windsurf/mcp_config.json");
-    (context.scope == Scope::User).then(|| ServersFile::json(path))
-}
-
-fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
-    let message = json!({
+fn canary(command: &str, directory: &Path) -> Value {
+    json!({
         "agent_action_name": "pre_run_command",
         "trajectory_id": SESSION,
         "execution_id": SESSION,
         "timestamp": "1970-01-01T00:00:00Z",
         "tool_info": { "command_line": command, "cwd": directory },
-    });
-    ("pre_run_command", message)
+    })
 }

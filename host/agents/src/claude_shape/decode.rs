@@ -84,7 +84,7 @@ pub(crate) fn decode(
         // The event belongs to the session that started the sub-agent.
         session.subagent = None;
     }
-    Ok(HookCall::new(point.name, session, event, fields.to_json()))
+    Ok(HookCall::new(point.name, session, event))
 }
 
 /// Returns the hook point of this name, in camel case, Pascal case or snake case.
@@ -137,7 +137,7 @@ impl Reader<'_> {
             return Err(Unreadable::new(why));
         }
         let event = HookEvent::Custom { payload: self.fields.as_value() };
-        Ok(HookCall::new(name, self.session()?, event, self.fields.to_json()))
+        Ok(HookCall::new(name, self.session()?, event))
     }
 
     fn session(&self) -> Result<AgentSession, Unreadable> {

@@ -16,7 +16,6 @@ pub enum CheckState {
 
 impl CheckState {
     /// Returns the name of the state.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -29,7 +28,6 @@ impl CheckState {
 /// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
 pub struct Check {
     /// Subject of the check, one word.
     pub about: &'static str,

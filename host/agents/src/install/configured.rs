@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 
 /// A command in an agent's file that mentions the hook program.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub struct ConfiguredHook {
     /// Path of the file.
     pub file: PathBuf,
@@ -42,7 +41,6 @@ pub enum HookCommand {
 
 impl HookCommand {
     /// Returns the words that run the command.
-    #[must_use]
     pub fn words(&self) -> Vec<OsString> {
         match self {
             Self::Words(words) => words.iter().map(OsString::from).collect(),
@@ -73,13 +71,11 @@ impl HookCommand {
 impl ConfiguredHook {
     /// Returns true if the command names this agent and then this hook point. In hookhost's command they follow the
     /// program.
-    #[must_use]
     pub fn is_of(&self, agent: &str, point: &str) -> bool {
         self.said().windows(2).any(|pair| pair == [agent, point])
     }
 
     /// Returns true if the command names this agent after the program. The same file can have another agent's hook.
-    #[must_use]
     pub fn is_for(&self, agent: &str) -> bool {
         self.said().iter().skip_while(|word| !ours::names_program(word)).skip(1).any(|word| word == agent)
     }
@@ -96,7 +92,6 @@ impl ConfiguredHook {
     }
 
     /// Returns the program of the command: the word that ends in the hook program's name.
-    #[must_use]
     pub fn program(&self) -> Option<PathBuf> {
         match &self.run {
             HookCommand::Shell { command, .. } => program_in(command).map(PathBuf::from),
@@ -174,7 +169,6 @@ fn of_program(path: &Path, content: String) -> Option<ConfiguredHook> {
 const SHELL: &str = "/bin/sh";
 
 /// Returns the commands anywhere in a value that mention the hook program.
-#[must_use]
 pub fn of_value(file: &Path, value: &Value) -> Vec<ConfiguredHook> {
     let mut found = Vec::new();
     collect(file, value, &mut found);

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 /// The error for a file that is left unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} {what}, so it is left as it is: {next}", path.display())]
-#[non_exhaustive]
 pub struct FileRefusal {
     /// Path of the file.
     pub path: PathBuf,
@@ -24,7 +23,6 @@ impl FileRefusal {
     }
 
     /// Returns the fault as a finding, for a command that only reads the file.
-    #[must_use]
     pub fn finding(&self) -> String {
         format!("{} {}", self.path.display(), self.what)
     }

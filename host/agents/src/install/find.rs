@@ -22,7 +22,6 @@ const SHARED: &[&str] = &[
 
 /// Traces of an installed agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct AgentTraces {
     /// Path of the agent's program.
     pub program: Option<PathBuf>,
@@ -32,7 +31,6 @@ pub struct AgentTraces {
 
 impl AgentTraces {
     /// Returns true if there is any trace.
-    #[must_use]
     pub fn any(&self) -> bool {
         self.program.is_some() || !self.directories.is_empty()
     }
@@ -41,7 +39,6 @@ impl AgentTraces {
 /// Splits `path` into the directories in which programs are searched, and the directories that are left out: relative
 /// ones, which depend on the working directory, and those of the project, because hookhost runs nothing from a
 /// repository. A project that contains the user's home belongs to the user.
-#[must_use]
 pub fn searched(path: &OsStr, project: &Path, home: &Path) -> (OsString, Vec<PathBuf>) {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let (project, home) = (real(project), real(home));
@@ -53,7 +50,6 @@ pub fn searched(path: &OsStr, project: &Path, home: &Path) -> (OsString, Vec<Pat
 }
 
 /// Searches for an agent's programs in the directories of `path`, and for the directories of its user files.
-#[must_use]
 pub fn traces(adapter: &Adapter, context: &Context<'_>, path: &OsStr) -> AgentTraces {
     let program = adapter.agent().programs.iter().find_map(|name| on_path(name, path));
     let plan = adapter.install(&Context { scope: Scope::User, ..*context });
@@ -70,7 +66,6 @@ pub fn traces(adapter: &Adapter, context: &Context<'_>, path: &OsStr) -> AgentTr
 }
 
 /// Returns the first executable program of this name in the directories of `path`.
-#[must_use]
 pub fn on_path(name: &str, path: &OsStr) -> Option<PathBuf> {
     let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     // A relative directory depends on the working directory.
@@ -79,7 +74,6 @@ pub fn on_path(name: &str, path: &OsStr) -> Option<PathBuf> {
 }
 
 /// Returns true if the file exists and is executable.
-#[must_use]
 pub fn is_executable(file: &Path) -> bool {
     let Ok(metadata) = file.metadata() else { return false };
     #[cfg(unix)]

@@ -79,7 +79,6 @@ pub fn with_entries(
 
 /// The text without hookhost's entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct RemainingText {
     /// The text.
     pub text: String,

@@ -13,7 +13,6 @@ use std::path::Path;
 
 /// The change of a server's entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum ServerChange {
     /// The entry now starts the proxy, or the server alone again.
     Changed,
@@ -29,7 +28,6 @@ pub enum ServerChange {
 
 /// A server in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct ServerEntry {
     /// Name of the server in the file.
     pub name: String,

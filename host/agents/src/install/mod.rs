@@ -50,7 +50,6 @@ use std::path::PathBuf;
 
 /// The planned change of a file.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct FileChange {
     /// The file as it was read.
     pub file: SettingsFile,
@@ -62,7 +61,6 @@ pub struct FileChange {
 
 impl FileChange {
     /// Returns true if the content changes.
-    #[must_use]
     pub fn is_needed(&self) -> bool {
         self.file.content.as_ref() != Some(&self.after)
     }

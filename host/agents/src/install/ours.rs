@@ -4,7 +4,6 @@ use crate::plan::PROGRAM;
 use serde_json::Value;
 
 /// Returns true if a text names the hook program as a separate word, with or without a path.
-#[must_use]
 pub fn names_program(text: &str) -> bool {
     let is_end = |c: char| c.is_whitespace() || "'\"/\\;&|)".contains(c);
     text.match_indices(PROGRAM).any(|(at, found)| {
@@ -17,7 +16,6 @@ pub fn names_program(text: &str) -> bool {
 
 /// Returns true if a value contains this agent's hook in the form that hookhost installs: a command of the program and the
 /// agent's name that runs nothing else. Several agents can have their hooks in one file.
-#[must_use]
 pub fn is_ours(value: &Value, agent: &str) -> bool {
     match value {
         Value::String(text) => is_command(text, agent),
@@ -70,7 +68,6 @@ pub enum Ownership {
 }
 
 /// Returns the share of an element that is this agent's hook. A group with other hooks is a [`Ownership::Part`].
-#[must_use]
 pub fn share(element: &Value, agent: &str) -> Ownership {
     if !is_ours(element, agent) {
         return Ownership::Nothing;

@@ -19,7 +19,6 @@ const STREAMS_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The exit of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct ProgramOutput {
     /// Exit code; `None` if a signal ended the program.
     pub code: Option<i32>,
@@ -31,7 +30,6 @@ pub struct ProgramOutput {
 
 /// The reason why a program did not end by itself.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum ProgramError {
     /// The program could not be started.
     #[error("cannot be started ({0})")]

@@ -28,7 +28,6 @@ const MAX_OUTPUT_LENGTH: usize = 300;
 /// The hook's reaction to one canary call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
 pub struct Trial {
     /// The command of the call.
     pub command: String,
@@ -55,7 +54,6 @@ pub enum TrialVerdict {
 /// A recorded proof.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
 pub struct Proof {
     /// The agent's name.
     pub agent: String,
@@ -82,13 +80,11 @@ pub struct Proof {
 
 impl Proof {
     /// Returns true if the hook denied exactly the call that it has to deny.
-    #[must_use]
     pub fn holds(&self) -> bool {
         self.denied.verdict == TrialVerdict::Denied && self.passed.verdict == TrialVerdict::Passed
     }
 
     /// Returns the reason why the proof no longer holds, as the end of a sentence; `None` if it still does.
-    #[must_use]
     pub fn outdated(&self) -> Option<String> {
         let program = self.program.iter().map(|program| (program, &self.program_digest));
         for (file, digest) in iter::once((&self.file, &self.file_digest)).chain(program) {
@@ -101,7 +97,6 @@ impl Proof {
     }
 
     /// Returns one sentence about the result.
-    #[must_use]
     pub fn sentence(&self) -> String {
         let Self { denied, passed, .. } = self;
         match (denied.verdict, passed.verdict) {
@@ -126,7 +121,6 @@ fn failed(trial: &Trial) -> String {
 /// Runs the hook with both canary calls in a directory, if a file has it as hookhost's plan would write it; no other
 /// command of a file is run. Returns `None` if the agent starts no process, or if no file has hookhost's hook at the
 /// hook point of its canary. `path` is the `PATH` for programs.
-#[must_use]
 pub fn prove(
     adapter: &Adapter,
     commands: &[ConfiguredHook],
@@ -206,7 +200,6 @@ pub struct Proofs {
 
 impl Proofs {
     /// Returns the proofs in this state directory.
-    #[must_use]
     pub fn of(state: &Path) -> Self {
         Self { directory: state.join("proofs") }
     }
@@ -220,21 +213,16 @@ impl Proofs {
     /// # Errors
     /// If the proof cannot be written.
     pub fn keep(&self, proof: &Proof) -> io::Result<()> {
-        let mut directory = fs::DirBuilder::new();
+        hookhost_files::make_own_directory(&self.directory)?;
         let mut options = fs::OpenOptions::new();
         #[cfg(unix)]
-        {
-            std::os::unix::fs::DirBuilderExt::mode(&mut directory, 0o700);
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        }
-        directory.recursive(true).create(&self.directory)?;
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut line = serde_json::to_string(proof)?;
         line.push('\n');
         options.create(true).append(true).open(self.path(&proof.agent))?.write_all(line.as_bytes())
     }
 
     /// Returns the newest proof of an agent. An unreadable line is skipped.
-    #[must_use]
     pub fn newest(&self, agent: &str) -> Option<Proof> {
         let text = read_text(&self.path(agent), None).ok()??;
         text.lines().rev().find_map(|line| serde_json::from_str(line).ok())

@@ -25,7 +25,6 @@ pub struct Receipts {
 /// One installation of one agent's hook.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
 pub struct Receipt {
     /// The version of this format.
     pub format: u32,
@@ -49,7 +48,6 @@ pub struct Receipt {
 /// The receipt of a changed file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
 pub struct FileReceipt {
     /// The path by which the agent names the file.
     pub path: PathBuf,
@@ -78,7 +76,6 @@ pub enum Content {
 
 impl Content {
     /// Encodes a content.
-    #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         match std::str::from_utf8(bytes) {
             Ok(text) => Self::Text(text.to_owned()),
@@ -100,7 +97,6 @@ impl Content {
 
 /// Identifies an installation and its receipt.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub struct Installation<'a> {
     /// The agent's name.
     pub agent: &'a str,
@@ -112,7 +108,6 @@ pub struct Installation<'a> {
 
 impl<'a> Installation<'a> {
     /// Identifies an agent's installation in this scope.
-    #[must_use]
     pub fn new(agent: &'a str, scope: Scope, project: &'a Path) -> Self {
         Self { agent, scope, project }
     }
@@ -149,7 +144,6 @@ impl<'a> Installation<'a> {
 
 impl Receipts {
     /// Returns the receipts in this state directory.
-    #[must_use]
     pub fn of(state: &Path) -> Self {
         Self { directory: state.join("installed") }
     }
@@ -202,10 +196,7 @@ pub(crate) fn now() -> u64 {
 /// Writes a JSON file that only the user can read, as a whole or not at all.
 pub(crate) fn write_private(path: &Path, value: &impl Serialize) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
-    let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(directory)?;
+    hookhost_files::make_own_directory(directory)?;
     // A temporary file is only accessible to the user, and the permissions are kept.
     let mut file = tempfile::Builder::new().prefix(".hookhost-").tempfile_in(directory)?;
     serde_json::to_writer_pretty(file.as_file_mut(), value)?;

@@ -14,7 +14,6 @@ const MAX_BYTES: u64 = 16 << 20;
 
 /// A file with the content that it had when it was read.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct SettingsFile {
     /// The given path.
     pub named: PathBuf,
@@ -270,7 +269,6 @@ fn text_of<'a>(path: &Path, content: &'a [u8]) -> Result<&'a str, FileRefusal> {
 }
 
 /// Returns the SHA-256 of a content in hexadecimal digits.
-#[must_use]
 pub fn digest(content: &[u8]) -> String {
     HEXLOWER.encode(&Sha256::digest(content))
 }

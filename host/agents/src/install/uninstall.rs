@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 
 /// The change of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum UndoAction {
     /// The file contains nothing of hookhost.
     Nothing,
@@ -27,7 +26,6 @@ pub enum UndoAction {
 
 /// A file and its change.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct FileUndo {
     /// The file as it was read.
     pub file: SettingsFile,
@@ -38,7 +36,6 @@ pub struct FileUndo {
 
 impl FileUndo {
     /// Returns the new content; `None` if the file is removed or does not exist.
-    #[must_use]
     pub fn after(&self) -> Option<&[u8]> {
         match &self.undo {
             UndoAction::Restore(content) | UndoAction::RemoveEntries(content) => Some(content),

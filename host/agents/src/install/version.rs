@@ -12,7 +12,6 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The relation of a version to the supported versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum VersionSupport {
     /// Older than the oldest supported version.
     Older,
@@ -40,7 +39,6 @@ pub fn ask(program: &Path, path: &OsStr) -> Result<String, String> {
 }
 
 /// Returns the first number with a dot in a text, such as `2.1.330` in `2.1.330 (Claude Code)`.
-#[must_use]
 pub fn number_in(text: &str) -> Option<String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+');
     let words =
@@ -51,7 +49,6 @@ pub fn number_in(text: &str) -> Option<String> {
 }
 
 /// Compares a version with those that the adapter supports.
-#[must_use]
 pub fn support(agent: &Agent, version: &str) -> VersionSupport {
     let (oldest, newest) = agent.versions;
     match (numbers(version), numbers(oldest), numbers(newest)) {

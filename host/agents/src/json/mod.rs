@@ -60,7 +60,6 @@ pub fn exact(text: &str) -> Result<Value, String> {
 }
 
 /// Returns a valid JSON text with each number that does not fit an `i64`, `u64` or `f64` turned into a string.
-#[must_use]
 pub fn with_long_numbers_as_texts(text: &str) -> Cow<'_, str> {
     if has_long_number(text) { Cow::Owned(RewrittenJson::of(text, false).text) } else { Cow::Borrowed(text) }
 }
@@ -133,7 +132,6 @@ fn parse(text: &str, ambiguities: &mut Option<&mut Ambiguities>) -> Result<Value
 }
 
 /// Returns true if the JSON library reserves this key for itself.
-#[must_use]
 pub fn is_reserved(key: &str) -> bool {
     RESERVED_KEYS.contains(&key)
 }
@@ -308,7 +306,6 @@ impl Fields {
     }
 
     /// Returns the fields of the object at `key`; no fields if it is no object.
-    #[must_use]
     pub fn within(&self, key: &str) -> Self {
         let object = self.object.get(key).and_then(Value::as_object).cloned().unwrap_or_default();
         Self { object, ambiguities: Ambiguities::default() }
@@ -323,19 +320,16 @@ impl Fields {
     }
 
     /// Returns the whole message as a JSON text.
-    #[must_use]
     pub fn to_json(&self) -> Json {
         Json::of(&self.object).unwrap_or_default()
     }
 
     /// Returns the whole message as a JSON value.
-    #[must_use]
     pub fn as_value(&self) -> Value {
         Value::Object(self.object.clone())
     }
 
     /// Returns a field of any type.
-    #[must_use]
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.object.get(key)
     }
@@ -346,7 +340,6 @@ impl Fields {
     }
 
     /// Returns true if there is a field of this name.
-    #[must_use]
     pub fn has(&self, key: &str) -> bool {
         self.object.contains_key(key)
     }
@@ -383,19 +376,16 @@ impl Fields {
     }
 
     /// Returns a string; `None` if it is missing, empty, `null` or of another type.
-    #[must_use]
     pub fn some_text(&self, key: &str) -> Option<String> {
         self.object.get(key).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
     }
 
     /// Returns the first of several fields that is a string and not empty.
-    #[must_use]
     pub fn first_text(&self, keys: &[&str]) -> Option<String> {
         keys.iter().find_map(|key| self.some_text(key))
     }
 
     /// Returns true if a field is `true`.
-    #[must_use]
     pub fn is(&self, key: &str) -> bool {
         self.object.get(key) == Some(&Value::Bool(true))
     }
@@ -420,7 +410,6 @@ impl Fields {
 
 /// The arguments of a call, as an agent wrote them.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub struct Arguments {
     /// An object; `null` if there are no arguments, or a string if the agent wrote a string in place of an object.
     pub value: Value,

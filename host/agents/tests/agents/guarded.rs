@@ -1,10 +1,9 @@
-//! The plugins that protect a session guard the files, variables and words that determine an agent's rules. Their table is generated
-//! from the adapters.
+//! The plugins that protect a session guard the files, variables and words that determine an agent's rules. Their table has what the
+//! adapters install, and parts of the rules are generated from it.
 //!
-//! `HOOKHOST_WRITE_GOLDENS=1 cargo test -p hookhost-agents guarded` writes the table and the parts of the rules.
+//! `HOOKHOST_WRITE_GOLDENS=1 cargo test -p hookhost-agents guarded` writes these parts.
 
 use hookhost_agents::agents;
-use hookhost_agents::guarded::{Guarded, HookBypass};
 use hookhost_agents::plan::{Context, OnFailure, Scope};
 use shell_syntax::guarded::Reach;
 use shell_syntax::path::{Normal, clean};
@@ -12,14 +11,40 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
+use toml_edit::{Document, Item, TableLike};
 
 const HOME: &str = "/home/me";
 const PROJECT: &str = "/work/project";
-const TABLE: &str = "shell-syntax/guarded.toml";
 const RULES: &str = "shell-guard/rules/catalogues/self-defence.toml";
 
-fn guarded() -> &'static [Guarded] {
-    static ALL: LazyLock<Vec<Guarded>> = LazyLock::new(agents::guarded);
+/// The variables, packages and words of one owner of the table.
+struct Owner {
+    name: String,
+    variables: Vec<String>,
+    packages: Vec<String>,
+    /// Options, first operands, patterns of one word, and patterns of all words joined by spaces.
+    without_hooks: [Vec<String>; 4],
+}
+
+fn owners() -> &'static [Owner] {
+    static ALL: LazyLock<Vec<Owner>> = LazyLock::new(|| {
+        let texts = |table: Option<&dyn TableLike>, key: &str| -> Vec<String> {
+            let list = table.and_then(|table| table.get(key)?.as_array());
+            list.into_iter().flatten().map(|text| text.as_str().unwrap().to_owned()).collect()
+        };
+        let owner = |table: &toml_edit::Table| {
+            let variables = table.get("variables").and_then(Item::as_table_like);
+            let without_hooks = table.get("without-hooks").and_then(Item::as_table_like);
+            Owner {
+                name: table["name"].as_str().unwrap().to_owned(),
+                variables: variables.iter().flat_map(|table| table.iter()).map(|(name, _)| name.to_owned()).collect(),
+                packages: texts(Some(table), "packages"),
+                without_hooks: ["options", "operands", "word", "words"].map(|key| texts(without_hooks, key)),
+            }
+        };
+        let table = Document::parse(include_str!("../../../../example-plugins/shell-syntax/guarded.toml")).unwrap();
+        table["owner"].as_array_of_tables().unwrap().iter().map(owner).collect()
+    });
     &ALL
 }
 
@@ -46,25 +71,6 @@ fn installed() -> Vec<(&'static str, PathBuf)> {
     files
 }
 
-/// Returns the path as it stands in the table: relative to the home or to the project, or absolute.
-fn row(path: &Path) -> String {
-    let below = path.strip_prefix(HOME).or_else(|_| path.strip_prefix(PROJECT)).unwrap_or(path);
-    below.to_string_lossy().into_owned()
-}
-
-fn is_covered(guarded: &Guarded, row: &str) -> bool {
-    let fits = |pattern: &str| {
-        let (base, is_tree) = pattern.strip_suffix("/**").map_or((pattern, false), |base| (base, true));
-        let (parts, names): (Vec<_>, Vec<_>) = (base.split('/').collect(), row.split('/').collect());
-        let same = |(part, name): (&&str, &&str)| match part.split_once('*') {
-            Some((begin, end)) => name.starts_with(begin) && name.ends_with(end.trim_end_matches('*')),
-            None => part == name,
-        };
-        (parts.len() == names.len() || (is_tree && parts.len() < names.len())) && parts.iter().zip(&names).all(same)
-    };
-    [guarded.files, guarded.in_home, guarded.alone].into_iter().flatten().any(|pattern| fits(pattern))
-}
-
 /// Adds `key = [items]`, in as few lines as have room for them.
 fn list(text: &mut String, key: &str, items: &[String]) {
     const WIDTH: usize = 140;
@@ -87,70 +93,23 @@ fn list(text: &mut String, key: &str, items: &[String]) {
     .expect("text");
 }
 
-/// The table of guarded files.
-fn table() -> String {
-    let mut text = "\
-# The files that decide under which rules an agent runs: hookhost's own, and those in which agents name their hooks and proxies.
-# shell-guard and path-guard let nothing that an agent asks for write them. The build makes a table of it (`src/guarded.rs` looks a path
-# up).
-#
-# Generated from what the adapters know (`host/agents/src/guarded.rs`, and the files that `hookhost install` writes):
-# `HOOKHOST_WRITE_GOLDENS=1 cargo test -p hookhost-agents guarded`.
-#
-# A path is a row of names, in any case, anywhere: `.claude/settings*.json` is that file of the user, of this project and of any other.
-# With a slash in front it is a path from the root. `*` stands for any part of a name. `/**` at the end is the directory with
-# everything in it. To remove or move a directory that a path of `files` names takes the file with it. A path of `in-home` is a
-# user's: its directories count only where they lie in a home. Those of `alone` may be removed. Those of `outside` count outside of the
-# workspace, those of `variables-in` where one of all `variables` is written into them. `variables` lead the owner to other settings; a
-# value is the directory that is meant where the variable is not set.
-"
-    .to_owned();
-    let installed = installed();
-    for guarded in guarded() {
-        writeln!(text, "\n[[owner]]\nname = {:?}\nsource = {:?}", guarded.owner, guarded.source).unwrap();
-        let own = |paths: &[&str]| paths.iter().map(|&path| path.to_owned()).collect::<Vec<_>>();
-        let (mut files, mut in_home) = (own(guarded.files), own(guarded.in_home));
-        let of_agent =
-            installed.iter().filter(|(agent, _)| agent.strip_suffix("-mods").unwrap_or(agent) == guarded.owner);
-        let further: BTreeSet<String> =
-            of_agent.map(|(_, path)| row(path)).filter(|row| !is_covered(guarded, row)).collect();
-        for row in further {
-            if row.starts_with(".config/") { in_home.push(row) } else { files.push(row) }
-        }
-        list(&mut text, "files", &files);
-        list(&mut text, "in-home", &in_home);
-        list(&mut text, "alone", &own(guarded.alone));
-        list(&mut text, "outside", &own(guarded.outside));
-        list(&mut text, "variables-in", &own(guarded.variables_in));
-        if !guarded.variables.is_empty() {
-            let variables: Vec<String> =
-                guarded.variables.iter().map(|(name, directory)| format!("{name} = {directory:?}")).collect();
-            writeln!(text, "variables = {{ {} }}", variables.join(", ")).unwrap();
-        }
-    }
-    text
-}
-
 /// The names by which an agent is started.
 fn programs(owner: &str) -> Vec<String> {
     let adapter = agents::by_name(owner).map(|adapter| adapter.agent().programs).unwrap_or_default();
-    let packages = guarded().iter().filter(|guarded| guarded.owner == owner).flat_map(|guarded| guarded.packages);
-    let packages = packages.flat_map(|package| [(*package).to_owned(), format!("{package}@*")]);
+    let packages = owners().iter().filter(|known| known.name == owner).flat_map(|known| &known.packages);
+    let packages = packages.flat_map(|package| [package.clone(), format!("{package}@*")]);
     adapter.iter().flat_map(|program| [(*program).to_owned(), format!("{program}@*")]).chain(packages).collect()
 }
 
 fn all_programs() -> Vec<String> {
     let mut all: Vec<String> = ["hookhost", "hookhost-hook"].map(str::to_owned).into();
-    all.extend(
-        guarded().iter().filter(|guarded| guarded.owner != "hookhost").flat_map(|guarded| programs(guarded.owner)),
-    );
+    all.extend(owners().iter().filter(|owner| owner.name != "hookhost").flat_map(|owner| programs(&owner.name)));
     all
 }
 
 /// The variables that lead an agent, and no other program, elsewhere.
 fn variables() -> String {
-    let names = guarded().iter().flat_map(|guarded| guarded.variables).map(|(name, _)| *name);
-    names.collect::<Vec<_>>().join("|")
+    owners().iter().flat_map(|owner| &owner.variables).map(String::as_str).collect::<Vec<_>>().join("|")
 }
 
 /// The matches of the rule `self.environment`.
@@ -184,25 +143,19 @@ fn of_environment() -> String {
 /// The matches of the rule `self.agent_hooks`.
 fn of_hooks() -> String {
     let mut text = String::new();
-    for guarded in guarded() {
-        let (mut options, mut operands, mut further) = (Vec::new(), Vec::new(), Vec::new());
-        for unhooked in guarded.unhooked {
-            match unhooked {
-                HookBypass::Option(name) => options.push(*name),
-                HookBypass::Operands(words) => operands.push((*words).to_owned()),
-                HookBypass::Word(pattern) => further.push(format!("word = '{pattern}'")),
-                HookBypass::Words(pattern) => further.push(format!("line = '{}'", pattern.replace('\'', "\\x27"))),
-            }
-        }
+    for owner in owners() {
+        let [options, operands, word, words] = &owner.without_hooks;
+        let mut conditions: Vec<String> = word.iter().map(|pattern| format!("word = '{pattern}'")).collect();
+        conditions.extend(words.iter().map(|pattern| format!("line = '{}'", pattern.replace('\'', "\\x27"))));
         if !options.is_empty() {
-            further.push(format!("any-flags = [{:?}]", options.join("|")));
+            conditions.push(format!("any-flags = [{:?}]", options.join("|")));
         }
         if !operands.is_empty() {
-            further.push(format!("subcommand = {operands:?}"));
+            conditions.push(format!("subcommand = {operands:?}"));
         }
-        for condition in further {
+        for condition in conditions {
             text.push_str("[[rule.match]]\n");
-            list(&mut text, "program", &programs(guarded.owner));
+            list(&mut text, "program", &programs(&owner.name));
             writeln!(text, "{condition}").unwrap();
         }
     }
@@ -231,19 +184,22 @@ fn generated(mut text: String, name: &str, content: &str) -> String {
 }
 
 #[test]
-fn the_table_and_the_rules_are_those_that_the_adapters_know() {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../example-plugins");
-    let kept = |file: &str| std::fs::read_to_string(directory.join(file)).unwrap();
-    let rules = generated(kept(RULES), "environment", &of_environment());
+fn the_rules_have_the_variables_and_words_of_the_table() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../example-plugins").join(RULES);
+    let kept = std::fs::read_to_string(&file).unwrap();
+    let rules = generated(kept.clone(), "environment", &of_environment());
     let rules = generated(generated(rules, "hooks", &of_hooks()), "programs", &of_programs());
-    for (file, expected) in [(TABLE, table()), (RULES, rules)] {
-        if std::env::var_os("HOOKHOST_WRITE_GOLDENS").is_some() {
-            std::fs::write(directory.join(file), &expected).unwrap();
-        }
-        assert!(
-            kept(file) == expected,
-            "example-plugins/{file} is stale: HOOKHOST_WRITE_GOLDENS=1 cargo test -p hookhost-agents guarded"
-        );
+    if std::env::var_os("HOOKHOST_WRITE_GOLDENS").is_some() {
+        std::fs::write(&file, &rules).unwrap();
+    }
+    assert!(kept == rules, "{RULES} is stale: HOOKHOST_WRITE_GOLDENS=1 cargo test -p hookhost-agents guarded");
+}
+
+#[test]
+fn each_owner_of_the_table_is_hookhost_an_agent_the_editors_or_the_environment() {
+    for Owner { name, .. } in owners() {
+        let is_known = agents::by_name(name).is_some() || ["hookhost", "editors", "environment"].contains(&&**name);
+        assert!(is_known, "{name}");
     }
 }
 

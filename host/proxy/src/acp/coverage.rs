@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 /// The counts of one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct CoverageSummary {
     /// Questions for permission.
     pub permissions: QuestionCounts,
@@ -32,7 +31,6 @@ pub struct CoverageSummary {
 
 /// The counts of one kind of question.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct QuestionCounts {
     /// Number of questions.
     pub all: usize,
@@ -60,13 +58,11 @@ impl QuestionCounts {
 
 impl CoverageSummary {
     /// Returns true if all counts are zero.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
     /// Returns a text for people: a sentence, and a line for each way of asking.
-    #[must_use]
     pub fn to_text(&self, agent: &str) -> String {
         let Self { servers, servers_left_out, calls, ungated, cut, unrecorded, .. } = self;
         let mut lines = vec![format!("how far the agent {agent} asked; this is no boundary by itself")];
@@ -87,7 +83,6 @@ impl CoverageSummary {
     }
 
     /// Returns the counts as JSON for the log.
-    #[must_use]
     pub fn to_json(&self) -> Value {
         json!({
             "permissions": self.permissions.to_json(), "to-the-user": self.to_the_user,

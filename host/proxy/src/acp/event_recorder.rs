@@ -77,7 +77,6 @@ impl EventRecorder {
     }
 
     /// Returns the number of lost events.
-    #[must_use]
     pub fn lost(&self) -> usize {
         self.losses.count.load(Ordering::Relaxed)
     }

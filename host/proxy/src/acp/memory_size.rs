@@ -7,7 +7,6 @@ use serde_json::Value;
 const VALUE_OVERHEAD: usize = 64;
 
 /// Returns the approximate memory that a value takes, in bytes.
-#[must_use]
 pub fn memory_size(value: &Value) -> usize {
     let within = match value {
         Value::String(text) => text.len(),

@@ -21,7 +21,6 @@ impl Method {
     pub const ALL: &[Self] = &[Self::ReadFile, Self::WriteFile, Self::RunCommand];
 
     /// Returns the protocol's name.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::ReadFile => "fs/read_text_file",
@@ -31,7 +30,6 @@ impl Method {
     }
 
     /// Returns the kind of this name.
-    #[must_use]
     pub fn of(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|method| method.name() == name)
     }
@@ -174,7 +172,6 @@ fn is_plain_script(params: &Value) -> bool {
 }
 
 /// Returns the member of a result that rules read as a text; `None` if they read none.
-#[must_use]
 pub fn text_key(method: &str) -> Option<&'static str> {
     match method {
         "fs/read_text_file" => Some("content"),

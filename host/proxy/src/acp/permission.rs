@@ -10,7 +10,6 @@ pub struct PermissionOptions(Vec<(String, String)>);
 
 impl PermissionOptions {
     /// Reads the options from the parameters of `session/request_permission`. Skips options that cannot be read.
-    #[must_use]
     pub fn of(params: &Value) -> Self {
         let options = params.get("options").and_then(Value::as_array).into_iter().flatten();
         let text = |option: &Value, key: &str| option.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -25,14 +24,12 @@ impl PermissionOptions {
     }
 
     /// Returns the answer that allows this call; `None` if the agent offers no option that applies once.
-    #[must_use]
     pub fn yes(&self, id: &Id) -> Option<Bytes> {
         let option = self.of_kind("allow_once")?;
         Some(message::result(id, &json!({ "outcome": { "outcome": "selected", "optionId": option } })))
     }
 
     /// Returns the answer that rejects this call, with the reason for an agent that reads it.
-    #[must_use]
     pub fn no(&self, id: &Id, why: &str) -> Bytes {
         let outcome = match self.of_kind("reject_once") {
             Some(option) => json!({ "outcome": "selected", "optionId": option }),
@@ -42,7 +39,6 @@ impl PermissionOptions {
     }
 
     /// Returns the meaning of the editor's answer: the kind of the option, `cancelled`, `unknown` or `error`.
-    #[must_use]
     pub fn meaning(&self, result: Option<&Value>) -> String {
         let outcome = result.and_then(|result| result.get("outcome"));
         let chosen = outcome.and_then(|outcome| outcome.get("optionId")).and_then(Value::as_str);
@@ -57,7 +53,6 @@ impl PermissionOptions {
 }
 
 /// Returns the answer to a question of a cancelled prompt.
-#[must_use]
 pub fn cancelled(id: &Id) -> Bytes {
     message::result(id, &json!({ "outcome": { "outcome": "cancelled" } }))
 }

@@ -91,7 +91,6 @@ fn is_block(block: &Value) -> bool {
 }
 
 /// Returns the prompt with this text in place of the original one.
-#[must_use]
 pub fn with_text(prompt: &Value, text: &str) -> Value {
     let mut blocks = Vec::new();
     let mut is_there = false;

@@ -31,7 +31,6 @@ pub struct ProxiedServers {
 
 impl ProxiedServers {
     /// Puts the servers of this list behind the proxy.
-    #[must_use]
     pub fn behind(list: &[Value], program: &ProxyProgram) -> Self {
         let mut servers = Self::default();
         for (entry, name) in list.iter().zip(names_for_rules(list, program)) {

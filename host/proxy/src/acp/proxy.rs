@@ -147,7 +147,6 @@ fn lock(state: &Mutex<ConnectionState>) -> MutexGuard<'_, ConnectionState> {
 
 impl Proxy {
     /// Creates a proxy for an agent of this name, started in this directory. Must be called within the runtime.
-    #[must_use]
     pub fn new(
         agent: String,
         cwd: PathBuf,

@@ -52,7 +52,6 @@ struct SessionLoad {
 
 impl Sessions {
     /// Creates an empty table.
-    #[must_use]
     pub fn new(connection: String, cwd: PathBuf) -> Self {
         let (known, terminals) = Default::default();
         Self { connection, cwd, known, beginning: Vec::new(), terminals, bytes: 0 }
@@ -129,7 +128,6 @@ impl Sessions {
     }
 
     /// Returns true if the directory of a session is known: the session is open, or can only be one that begins now.
-    #[must_use]
     pub fn can_be(&self, id: &str) -> bool {
         let mut beginning = self.beginning.iter();
         let begins = beginning.next().is_some_and(|first| beginning.all(|cwd| cwd == first));
@@ -144,14 +142,12 @@ impl Sessions {
     }
 
     /// Returns true if the agent is replaying a session's earlier messages.
-    #[must_use]
     pub fn is_loading(&self, id: &str) -> bool {
         let loading = self.known.get(id).and_then(|session| session.loading.as_ref());
         loading.is_some_and(|loading| loading.replays)
     }
 
     /// Returns a session's directory, and its name for rules and the log, which is unique across connections.
-    #[must_use]
     pub fn of(&self, id: &str) -> (String, PathBuf) {
         let open = self.known.get(id).map(|session| &session.cwd);
         let cwd = open.or(self.beginning.first()).unwrap_or(&self.cwd);
@@ -160,7 +156,6 @@ impl Sessions {
     }
 
     /// Returns the names of the open sessions.
-    #[must_use]
     pub fn open_ones(&self) -> Vec<String> {
         let is_open = |session: &OpenSession| session.loading.as_ref().is_none_or(|loading| loading.before.is_some());
         let open = self.known.iter().filter(|(_, session)| is_open(session));
@@ -170,7 +165,6 @@ impl Sessions {
     }
 
     /// Returns true if there is room for a terminal that runs the command of these parameters.
-    #[must_use]
     pub fn has_room(&self, params: &Value) -> bool {
         self.terminals.len() < MAX_TERMINALS && self.bytes + memory_size(params) <= MAX_COMMANDS
     }
@@ -187,7 +181,6 @@ impl Sessions {
     }
 
     /// Returns the parameters of the command that a terminal runs.
-    #[must_use]
     pub fn terminal(&self, session: &str, terminal: &str) -> Option<Value> {
         self.terminals.get(&(session.to_owned(), terminal.to_owned())).cloned()
     }

@@ -34,7 +34,6 @@ impl Drop for PendingAnswer<'_> {
 
 impl ClientRequests {
     /// Creates a table of requests that go to the client through this queue.
-    #[must_use]
     pub fn new(to_client: MessageQueue) -> Self {
         Self { to_client, waiting: Mutex::default() }
     }
@@ -57,7 +56,6 @@ impl ClientRequests {
     }
 
     /// Returns true if an identifier is that of one of these requests.
-    #[must_use]
     pub fn has(&self, id: &Id) -> bool {
         self.waiting().contains_key(id)
     }

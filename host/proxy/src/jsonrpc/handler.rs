@@ -55,7 +55,6 @@ pub enum RequestRoute<E, J> {
 
 impl<E, J> RequestRoute<E, J> {
     /// Answers the request at once.
-    #[must_use]
     pub const fn answer(answer: Bytes) -> Self {
         Self::Answer { answer, before: None }
     }
@@ -87,7 +86,6 @@ pub enum RequestDecision<E> {
 
 /// The route of a notification.
 #[derive(Debug)]
-#[non_exhaustive]
 pub enum NotificationRoute {
     /// Forward the notification.
     Forward,
@@ -131,7 +129,6 @@ pub struct QuestionContext<'a> {
 
 impl<'a> QuestionContext<'a> {
     /// Creates a context with this place, and with `client_requests` for requests to the client.
-    #[must_use]
     pub const fn new(place: &'a QueuePlace, client_requests: &'a ClientRequests) -> Self {
         Self { place, client_requests }
     }

@@ -53,7 +53,6 @@ const ENVELOPE_KEYS: &[&str] = &["jsonrpc", "id", "method", "params", "result", 
 
 /// Returns the error for an over-long message, of which only both ends are kept. If one end contains the identifier, the side that
 /// waits gets an answer.
-#[must_use]
 pub fn too_long(head: &[u8], tail: &[u8]) -> UnreadableMessage {
     let before = head.iter().skip(1).position(|byte| matches!(byte, b'{' | b'[')).map_or(head, |at| &head[..=at]);
     let after = tail.iter().rposition(|byte| matches!(byte, b'{' | b'[')).map_or(tail, |at| &tail[at..]);
@@ -134,7 +133,6 @@ impl UnreadableMessage {
     }
 
     /// Returns the answers of a batch as a batch of their own, which is refused too and needs no answer.
-    #[must_use]
     pub fn answers_as_batch(&self) -> Bytes {
         let answer = |id: &Id| format!(r#"{{"id":{},"result":0}}"#, id.to_json());
         Bytes::from(format!("[{}]", self.answers.iter().map(answer).collect::<Vec<_>>().join(",")))
@@ -220,7 +218,6 @@ impl Message {
     }
 
     /// Returns the method of a request or a notification.
-    #[must_use]
     pub fn method(&self) -> Option<&str> {
         match &self.kind {
             MessageKind::Request { method, .. } | MessageKind::Notification { method } => Some(method),
@@ -255,33 +252,28 @@ impl Message {
     }
 
     /// Returns the message with other parameters.
-    #[must_use]
     pub fn with_params(&self, params: &Members) -> Bytes {
         self.members.with("params", params.to_raw()).to_bytes()
     }
 
     /// Returns the message with this result, or its original bytes if the result is unchanged.
-    #[must_use]
     pub fn with_result_or_as_it_came(&self, result: &Members) -> Bytes {
         let is_own = self.members.within("result").is_ok_and(|own| own.to_json() == result.to_json());
         if is_own { self.bytes.clone() } else { self.with_result(result.to_raw()) }
     }
 
     /// Returns the message with this error, or its original bytes for `None`.
-    #[must_use]
     pub fn with_error(&self, error: Option<Value>) -> Bytes {
         error.map_or_else(|| self.bytes.clone(), |error| self.members.with("error", raw(&error)).to_bytes())
     }
 
     /// Returns the message with another result.
-    #[must_use]
     pub fn with_result(&self, result: Box<RawValue>) -> Bytes {
         self.members.with("result", result).to_bytes()
     }
 }
 
 /// Returns an answer with an error.
-#[must_use]
 pub fn error(id: Option<&Id>, code: i64, why: &str) -> Bytes {
     let id = id.map_or_else(|| "null".to_owned(), Id::to_json);
     let why = Value::from(why);
@@ -289,13 +281,11 @@ pub fn error(id: Option<&Id>, code: i64, why: &str) -> Bytes {
 }
 
 /// Returns an answer with a result.
-#[must_use]
 pub fn result(id: &Id, result: &Value) -> Bytes {
     Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
 }
 
 /// Replaces line breaks and carriage returns by spaces, so that the message is one line. Its value stays the same.
-#[must_use]
 pub fn on_one_line(bytes: Bytes) -> Bytes {
     if !bytes.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
         return bytes;

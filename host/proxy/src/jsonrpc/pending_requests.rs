@@ -71,7 +71,6 @@ impl<E> Default for PendingRequests<E> {
 
 impl<E> PendingRequests<E> {
     /// Returns the reason why a request with this identifier and size cannot be accepted, or `None` if it can.
-    #[must_use]
     pub fn objection(&self, id: &Id, bytes: usize) -> Option<String> {
         if self.has(id) {
             return Some(format!("a pending request has the same id {id}: the request was not passed on"));
@@ -84,7 +83,6 @@ impl<E> PendingRequests<E> {
     }
 
     /// Returns true if an identifier is taken.
-    #[must_use]
     pub fn has(&self, id: &Id) -> bool {
         self.requests.contains_key(id) || self.cancelled.iter().any(|(known, ..)| known == id)
     }
@@ -101,13 +99,11 @@ impl<E> PendingRequests<E> {
     }
 
     /// Returns the number of requests so far.
-    #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
     /// Returns the request that was sent to the other side first, among the first `count` of all requests.
-    #[must_use]
     pub fn oldest_sent(&self, count: u64) -> Option<Id> {
         let sent = self.requests.iter().filter(|(_, request)| matches!(request.stage, RequestStage::Sent(_)));
         let oldest = sent.filter(|(_, request)| request.number < count).min_by_key(|(_, request)| request.number);
@@ -115,14 +111,12 @@ impl<E> PendingRequests<E> {
     }
 
     /// Returns the number of requests that the other side has.
-    #[must_use]
     pub fn sent(&self) -> usize {
         self.requests.values().filter(|request| matches!(request.stage, RequestStage::Sent(_))).count()
     }
 
     /// Returns the identifier, as spelled in its request, that an answer names: one of the same value, or one of the other type if no
     /// request ever used the answer's type.
-    #[must_use]
     pub fn named(&self, id: &Id) -> Option<Id> {
         let known = |id: &Id| {
             let cancelled = || self.cancelled.iter().map(|(known, ..)| known).find(|known| *known == id);
@@ -214,7 +208,6 @@ impl<E> PendingRequests<E> {
     }
 
     /// Returns true if no request is pending.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.requests.is_empty()
     }

@@ -55,7 +55,6 @@ pub struct ReservedPlace {
 
 impl MessageQueue {
     /// Creates an empty queue.
-    #[must_use]
     pub fn new() -> (Self, QueueWriter) {
         let (sender, receiver) = mpsc::channel(MAX_MESSAGES);
         (Self { sender, room: Arc::new(Semaphore::new(MAX_KIB as usize)) }, QueueWriter { receiver })

@@ -22,19 +22,16 @@ pub struct QueuePlace {
 
 impl QueuePlace {
     /// Creates a place with the room of its message.
-    #[must_use]
     pub fn new(place: ReservedPlace, room: Option<QueueRoom>) -> Self {
         Self { place: Mutex::new(Some((place, room))), kept: None, takes_long: Notify::new() }
     }
 
     /// Creates the place of an answer, which keeps its room until it is written: nothing else bounds the answers being judged.
-    #[must_use]
     pub fn of_answer(place: ReservedPlace, room: Option<QueueRoom>) -> Self {
         Self { place: Mutex::new(Some((place, None))), kept: room, takes_long: Notify::new() }
     }
 
     /// Creates the place of a message that is not forwarded. It takes room but has no place for which others wait.
-    #[must_use]
     pub fn none(room: Option<QueueRoom>) -> Self {
         Self { place: Mutex::default(), kept: room, takes_long: Notify::new() }
     }

@@ -33,7 +33,6 @@ const READ_BUFFER_SIZE: usize = 64 * 1024;
 
 /// The reason why a relay has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum RelayEnd {
     /// The client has closed its output.
     Client,

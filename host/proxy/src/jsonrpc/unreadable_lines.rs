@@ -11,7 +11,6 @@ const REPORT_LIMIT: (u32, Duration) = (20, Duration::from_secs(10));
 const MAX_SHOWN: usize = 80;
 
 /// Returns the beginning of a line, quoted for people.
-#[must_use]
 pub fn beginning(line: &[u8]) -> String {
     let text: String = text_of(line).trim().chars().take(MAX_SHOWN).collect();
     format!("{text:?}")
@@ -24,7 +23,6 @@ fn text_of(line: &[u8]) -> String {
 
 /// Returns the reason why this line may leave a request without an answer, as the end of a sentence. Returns `None` if the line cannot
 /// have been meant as an answer.
-#[must_use]
 pub fn lost_answer(line: &[u8]) -> Option<String> {
     let text = text_of(line);
     let shown = beginning(line);

@@ -30,7 +30,6 @@ impl WorkCounter {
     }
 
     /// Returns true if no work is running.
-    #[must_use]
     pub fn is_idle(&self) -> bool {
         *self.0.borrow() == 0
     }

@@ -69,7 +69,6 @@ fn is_result_type(kind: &Value) -> bool {
 }
 
 /// Returns the text of an error: its message and its other members.
-#[must_use]
 pub fn said(error: &Value) -> String {
     let mut text = error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
     for (key, value) in error.as_object().into_iter().flatten() {
@@ -172,14 +171,12 @@ pub fn write_back(
 }
 
 /// Returns a call's result that is a text.
-#[must_use]
 pub fn tool_result(text: &str, is_error: bool) -> Value {
     json!({ "content": [{ "type": "text", "text": text }], "isError": is_error })
 }
 
 /// Returns the answer to a rejected request. For a call, it is a result, so that the model reads the reason. `is_stateless` is true
 /// for the revision in which each result names its type.
-#[must_use]
 pub fn rejected(method: Method, id: &Id, why: &str, is_stateless: bool) -> Bytes {
     match method {
         Method::CallTool => message::result(id, &typed(tool_result(why, true), is_stateless)),
@@ -201,7 +198,6 @@ pub fn responded(operation: &Operation, id: &Id, result: &ToolResult, is_statele
 }
 
 /// Returns the answer to a call of a tool that the client does not have, forbidden or unknown.
-#[must_use]
 pub fn no_such_tool(id: &Id, tool: &str) -> Bytes {
     message::error(Some(id), INVALID_PARAMS, &format!("Unknown tool: {tool}"))
 }

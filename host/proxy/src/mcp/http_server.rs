@@ -69,7 +69,6 @@ pub struct ClientKey([u8; 32]);
 
 impl ClientKey {
     /// Creates the key.
-    #[must_use]
     pub fn new(key: &str) -> Self {
         Self(Sha256::digest(key).into())
     }

@@ -112,13 +112,11 @@ pub struct ClientCapabilities {
 
 impl ClientCapabilities {
     /// Reads the parameters of `initialize`.
-    #[must_use]
     pub fn of_initialize(params: &Members) -> Self {
         Self { elicits: elicits(params.value("capabilities").as_ref()), is_stateless: false }
     }
 
     /// Reads the client's capabilities from a request, if it lists them.
-    #[must_use]
     pub fn of_request(params: &Members) -> Option<Self> {
         let meta = params.value("_meta")?;
         meta.get(REVISION_KEY)?;
@@ -271,7 +269,6 @@ impl Judge {
     }
 
     /// Returns the route of a new request. `initial` are the capabilities that the client sent in `initialize`.
-    #[must_use]
     pub fn route_request(
         self: &Arc<Self>,
         id: &Id,

@@ -6,15 +6,15 @@
 use crate::jsonrpc::message::is_json;
 use crate::server_name::ServerName;
 use hookhost_contract::canonical;
-use hookhost_files::{Guard, Links};
+use hookhost_files::{Guard, Links, NewFile};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// The name of the lock file.
@@ -109,7 +109,6 @@ impl LockFile {
     }
 
     /// Returns the approved definition of a tool.
-    #[must_use]
     pub fn definition(&self, server: &str, tool: &str) -> Option<&Value> {
         self.servers.get(server)?.get(tool)
     }
@@ -122,7 +121,6 @@ impl LockFile {
 
 /// Returns a definition in the form in which it is shown, approved and compared. In a large definition, digests replace the
 /// large members. If it is still too large, one digest replaces the schema; then no arguments match.
-#[must_use]
 pub fn pinned(tool: &str, definition: &Value) -> Value {
     let indented = |value: &Value| serde_json::to_string_pretty(value).map_or(usize::MAX, |text| text.len());
     let is_small = |value: &Value| value.to_string().len() <= MAX_DEFINITION && indented(value) <= MAX_INDENTED;
@@ -148,7 +146,6 @@ fn digest(value: &Value) -> Value {
 }
 
 /// Returns true if two definitions are the same, independent of their formatting.
-#[must_use]
 pub fn is_same(a: &Value, b: &Value) -> bool {
     a == b || matches!((canonical(&a.to_string()), canonical(&b.to_string())), (Ok(a), Ok(b)) if a == b)
 }
@@ -173,7 +170,6 @@ pub struct HeldDefinition {
 
 impl HeldDefinition {
     /// Returns what the user can do so that the tool is listed, as the end of a sentence.
-    #[must_use]
     pub fn remedy(&self, server: &ServerName) -> String {
         if self.is_final {
             "no approval changes that".to_owned()
@@ -208,7 +204,6 @@ pub fn bound(held: &mut HeldDefinitions) -> usize {
 impl HeldBackStore {
     /// Returns the store for a lock file, below a state directory. Each lock file has its own store, because servers of two
     /// projects can have the same name.
-    #[must_use]
     pub fn below(state: &Path, lock_file: &Path) -> Self {
         let digest = Sha256::digest(lock_file.as_os_str().as_encoded_bytes());
         let name: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
@@ -247,7 +242,6 @@ impl HeldBackStore {
     }
 
     /// Returns the servers that have definitions held back.
-    #[must_use]
     pub fn servers(&self) -> Vec<String> {
         let files = fs::read_dir(&self.directory).into_iter().flatten().flatten().map(|entry| entry.path());
         let named = files.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
@@ -263,7 +257,7 @@ impl HeldBackStore {
     pub fn changing(&self) -> Result<File, LockError> {
         let path = self.directory.join("changing");
         let failed = |error: io::Error| LockError::new(&path, "locked", &error);
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory).map_err(failed)?;
+        hookhost_files::make_own_directory(&self.directory).map_err(failed)?;
         let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
         let file = file.map_err(failed)?;
         file.lock().map_err(failed)?;
@@ -285,21 +279,9 @@ fn read(path: &Path) -> Result<Option<String>, LockError> {
 
 /// Writes a file atomically.
 fn write(path: &Path, text: &str) -> Result<(), LockError> {
-    let mut part = path.as_os_str().to_owned();
-    part.push(format!(".{}", std::process::id()));
-    let part = PathBuf::from(part);
-    let directory = path.parent().unwrap_or(Path::new("."));
-    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
-    // Removes the file of an earlier process with the same id, so that the write follows no link.
-    let _ = fs::remove_file(&part);
-    let written = made
-        .and_then(|()| File::create_new(&part))
-        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
-    let renamed = written.and_then(|()| fs::rename(&part, path));
-    renamed.map_err(|error| {
-        let _ = fs::remove_file(&part);
-        LockError::new(path, "written", &error)
-    })
+    let made = hookhost_files::make_own_directory(path.parent().unwrap_or(Path::new(".")));
+    let written = made.and_then(|()| hookhost_files::replace(path, text.as_bytes(), NewFile::Usual));
+    written.map_err(|error| LockError::new(path, "written", &error))
 }
 
 #[cfg(test)]

@@ -43,7 +43,6 @@ impl Method {
     pub const FROM_SERVER: &[Self] = &[Self::Sample, Self::Elicit];
 
     /// Returns the protocol's name.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::CallTool => "tools/call",
@@ -57,7 +56,6 @@ impl Method {
     }
 
     /// Returns the kind of this name, except [`Self::TaskResult`].
-    #[must_use]
     pub fn of(name: &str) -> Option<Self> {
         Self::FROM_CLIENT.iter().chain(Self::FROM_SERVER).copied().find(|method| method.name() == name)
     }
@@ -67,7 +65,6 @@ impl Method {
 const PARAMS_KEYS: &[&str] = &["name", "arguments", "uri", "_meta", "task", "taskId", "requestState", "inputResponses"];
 
 /// Returns true if a server's tool cannot have this name, since the name stands for something else.
-#[must_use]
 pub fn is_reserved(tool: &str) -> bool {
     Method::of(tool).is_some_and(|method| method != Method::CallTool)
         || tool == Method::TaskResult.name()

@@ -238,7 +238,6 @@ pub struct HeaderMismatch {
 }
 
 /// Returns a contradiction between a request and its headers, if there is one. `header` finds a header by its name in lower case.
-#[must_use]
 pub fn header_mismatch<'a>(
     parameter_headers: &ParameterHeaders,
     request: &Message,

@@ -93,7 +93,6 @@ impl<'de> Deserialize<'de> for ToolPattern {
 
 /// A pattern of tools in a server's table.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub struct ServerPattern<'a> {
     /// The name of the server.
     pub server: &'a str,
@@ -106,7 +105,6 @@ pub struct ServerPattern<'a> {
 
 impl ServerPattern<'_> {
     /// Returns true if the pattern matches a tool's name.
-    #[must_use]
     pub fn fits(&self, tool: &str) -> bool {
         self.pattern.matches_with(tool, MATCH_OPTIONS)
     }
@@ -118,7 +116,6 @@ const MATCH_OPTIONS: MatchOptions =
 
 /// The policy of one server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Policy {
     /// The effect of a rejection.
     pub mode: Mode,
@@ -162,7 +159,6 @@ impl Section {
     }
 
     /// Returns the policy of a server.
-    #[must_use]
     pub fn policy(&self, server: &ServerName) -> Policy {
         let own = self.servers.get(server.as_str()).cloned().unwrap_or_default();
         let max_result = own.max_result_bytes.or(self.max_result_bytes).map_or(MAX_RESULT, NonZeroUsize::get);
@@ -179,7 +175,6 @@ impl Section {
 
 impl Policy {
     /// Returns true if the server may have a tool of this name. Other tools are treated as if they did not exist.
-    #[must_use]
     pub fn has(&self, tool: &str) -> bool {
         let fits =
             |patterns: &[ToolPattern]| patterns.iter().any(|pattern| pattern.0.matches_with(tool, MATCH_OPTIONS));

@@ -41,7 +41,6 @@ pub struct QuestionDigest(String);
 
 impl QuestionDigest {
     /// Creates the digest of these questions about a request that would have these arguments, under rules of this digest.
-    #[must_use]
     pub fn of(operation: &Operation, questions: &[Question], arguments: &Value, rules: &str) -> Self {
         let asked = json!([operation.method.name(), operation.tool, questions, arguments, rules]);
         Self(digest(&asked))
@@ -100,7 +99,6 @@ impl StateSealer {
     }
 
     /// Returns true if a state begins like one of this proxy's.
-    #[must_use]
     pub fn is_ours(state: &str) -> bool {
         state.starts_with(STATE_PREFIX)
     }
@@ -159,7 +157,6 @@ impl StateSealer {
 }
 
 /// Returns the parameters of `elicitation/create`, to which `accept` is the yes. Characters that a person does not see are escaped.
-#[must_use]
 pub fn elicitation(
     server: &ServerName,
     operation: &Operation,
@@ -183,7 +180,6 @@ pub fn elicitation(
 }
 
 /// Returns true if an answer to an elicitation is a yes.
-#[must_use]
 pub fn is_yes(answer: &Value) -> bool {
     answer.get("action").and_then(Value::as_str) == Some("accept")
 }

@@ -4,7 +4,6 @@ use hyper::header::{ACCEPT, HOST, HeaderName, HeaderValue, ORIGIN};
 use hyper::{HeaderMap, Uri};
 
 /// Returns true if the client addresses this machine. For a page in a browser, the page must also be of this machine.
-#[must_use]
 pub fn is_local(address: &Uri, headers: &HeaderMap) -> bool {
     let is_named = address.authority().is_none_or(|authority| is_loopback(authority.as_str()));
     let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or_default());
@@ -14,7 +13,6 @@ pub fn is_local(address: &Uri, headers: &HeaderMap) -> bool {
 }
 
 /// Returns a header that affects the decision about a request and occurs more than once: readers could pick different values.
-#[must_use]
 pub fn repeated(headers: &HeaderMap) -> Option<&HeaderName> {
     let is_judged = |name: &HeaderName| {
         ["host", "origin", "authorization", "content-type"].contains(&name.as_str())
@@ -25,7 +23,6 @@ pub fn repeated(headers: &HeaderMap) -> Option<&HeaderName> {
 }
 
 /// Returns true if a body of this content type is a message.
-#[must_use]
 pub fn is_json(kind: &HeaderValue) -> bool {
     is_media_type(kind, "application/json")
 }
@@ -53,7 +50,6 @@ pub(crate) fn is_loopback_host(host: &str) -> bool {
 }
 
 /// Returns true if a client accepts events as an answer.
-#[must_use]
 pub fn accepts_events(headers: &HeaderMap) -> bool {
     let mut accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     accepted.any(|value| value.contains("text/event-stream"))

@@ -54,7 +54,6 @@ pub(crate) const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-proto
 
 /// An error: the service cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum ServiceError {
     /// The address is no web address.
     #[error("{0:?} is no http or https address")]
@@ -193,7 +192,6 @@ impl Service {
     }
 
     /// Returns the same service in another session.
-    #[must_use]
     pub fn in_another_session(&self) -> Self {
         let ServiceInner { url, client, headers, shared, .. } = &*self.0;
         Self::over(url.clone(), client.clone(), headers.clone(), shared.clone())
@@ -216,7 +214,6 @@ impl Service {
     }
 
     /// Returns the stream of the service's lines, and the stream for lines to it. Must be called within the runtime.
-    #[must_use]
     pub fn connect(&self) -> (DuplexStream, DuplexStream) {
         let (output, theirs) = duplex(PIPE_SIZE);
         let (input, input_lines) = duplex(PIPE_SIZE);

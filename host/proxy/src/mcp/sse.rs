@@ -50,13 +50,11 @@ impl EventParser {
     }
 
     /// Returns the identifier of the last event that has one.
-    #[must_use]
     pub fn last_id(&self) -> Option<&str> {
         self.last_id.as_deref()
     }
 
     /// Returns the time that the other side wants the client to wait before it reconnects.
-    #[must_use]
     pub fn retry(&self) -> Option<Duration> {
         self.retry
     }
@@ -99,7 +97,6 @@ fn field<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a str> {
 }
 
 /// Returns a message as an event.
-#[must_use]
 pub fn event(message: &[u8]) -> Bytes {
     // A message is one line.
     Bytes::from([b"event: message\ndata: ".as_slice(), message, b"\n\n"].concat())

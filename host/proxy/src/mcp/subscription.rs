@@ -56,7 +56,6 @@ impl Subscriptions {
     }
 
     /// Returns true if the server can end this subscription by a notification.
-    #[must_use]
     pub fn has(&self, id: &Id) -> bool {
         self.open.contains_key(id) || self.cancelled.contains(id)
     }
@@ -68,7 +67,6 @@ impl Subscriptions {
 }
 
 /// Returns the request that a notification cancels, or the subscription that a server ends by it. Returns `None` for other messages.
-#[must_use]
 pub fn cancelled(message: &Message) -> Option<Id> {
     let is_it = matches!(&message.kind, MessageKind::Notification { method } if method == "notifications/cancelled");
     if !is_it {
@@ -79,7 +77,6 @@ pub fn cancelled(message: &Message) -> Option<Id> {
 
 /// Returns the subscription on which a server agrees by this message to report changes of its tools. Returns `None` for other
 /// messages.
-#[must_use]
 pub fn agreed(message: &Message) -> Option<Id> {
     if message.method() != Some("notifications/subscriptions/acknowledged") {
         return None;
@@ -91,14 +88,12 @@ pub fn agreed(message: &Message) -> Option<Id> {
 }
 
 /// Returns the notification by which a server ends a subscription.
-#[must_use]
 pub fn ended(id: &Id) -> Bytes {
     let id = id.to_json();
     Bytes::from(format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#))
 }
 
 /// Returns the notification on a subscription that the client's listing of tools has changed.
-#[must_use]
 pub fn tools_changed(id: &Id) -> Bytes {
     let params = format!(r#"{{"_meta":{{"{SUBSCRIPTION}":{}}}}}"#, id.to_json());
     Bytes::from(format!(r#"{{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{params}}}"#))

@@ -3,6 +3,7 @@
 use crate::support::{Lab, bash, decision};
 use hookhost::contract::{Escalation, Refusal, ToolCall, ToolCallVerdict};
 use hookhost::native::Rule;
+use hookhost_agents::Reply;
 use hookhost_client::connection::{Connection, ConnectionError, Deadline};
 use hookhost_client::control;
 use hookhost_client::frame::{HookRequest, NumberedRequest, Request, Response};
@@ -76,8 +77,8 @@ fn request(message: &Value) -> Request {
 }
 
 fn said(response: Response) -> Value {
-    let Response::Reply { exit: 0, stdout, .. } = response else { panic!("{response:?}") };
-    if stdout.is_empty() { Value::Null } else { serde_json::from_slice(&stdout).unwrap() }
+    let Response::Reply(Reply { exit: 0, stdout, .. }) = response else { panic!("{response:?}") };
+    if stdout.is_empty() { Value::Null } else { serde_json::from_str(&stdout).unwrap() }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -124,7 +125,7 @@ async fn two_hundred_hooks_at_once_over_twenty_sessions_each_get_their_own_answe
         assert_eq!(decision(&answer) == "deny", number % 3 == 0, "{number}: {answer}");
     }
     assert_eq!(running.lab.events("before-tool-call").len(), 200);
-    assert_eq!(running.lab.settler.sessions().len(), 20);
+    assert_eq!(running.lab.settler.sessions().count(), 20);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

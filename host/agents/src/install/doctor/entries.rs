@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 
 /// The entries of a plan that its files contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Presence {
     /// Entries in the form that would be written now; for a file that belongs to hookhost as a whole, its name.
     pub there: Vec<String>,
@@ -27,7 +26,6 @@ pub struct Presence {
 impl Presence {
     /// Compares this agent's plan with its files. `dialect` is the JSON that the agent accepts. For `project`, see
     /// [`read_text`].
-    #[must_use]
     pub fn of(plan: &Plan, agent: &str, dialect: JsonDialect, project: Option<&Path>) -> Self {
         let mut presence = Self::default();
         for file in &plan.files {
@@ -37,7 +35,6 @@ impl Presence {
     }
 
     /// Returns true if the files contain any entry.
-    #[must_use]
     pub fn any(&self) -> bool {
         !self.there.is_empty() || !self.other.is_empty()
     }

@@ -26,7 +26,6 @@ const MAX_SHOWN: usize = 200;
 
 /// The findings about an agent.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct Diagnosis {
     /// Traces of the agent on this machine.
     pub traces: AgentTraces,
@@ -40,7 +39,6 @@ pub struct Diagnosis {
 
 /// The hook in the files of one scope.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct InstalledHook {
     /// The scope.
     pub scope: Scope,
@@ -54,13 +52,11 @@ pub struct InstalledHook {
 
 impl Diagnosis {
     /// Returns true if no check is a problem.
-    #[must_use]
     pub fn is_well(&self) -> bool {
         self.problem().is_none()
     }
 
     /// Returns the first problem.
-    #[must_use]
     pub fn problem(&self) -> Option<&Check> {
         self.checks.iter().find(|check| check.state == CheckState::Problem)
     }
@@ -77,7 +73,6 @@ pub enum Selection {
 }
 
 /// Examines an agent's program and its files of all scopes. `path` is the `PATH` for programs.
-#[must_use]
 pub fn examine(adapter: &Adapter, context: &Context<'_>, path: &OsStr, sought: Selection) -> Diagnosis {
     let agent = adapter.agent();
     let traces = find::traces(adapter, context, path);
@@ -128,7 +123,6 @@ fn foreign(agent: &Agent, installed: &InstalledHook) -> Option<Check> {
 }
 
 /// Returns the scopes whose files contain the hook. Adds each file that cannot be read to `unreadable`.
-#[must_use]
 pub fn installed(adapter: &Adapter, context: &Context<'_>, unreadable: &mut Vec<FileRefusal>) -> Vec<InstalledHook> {
     let mut installed: Vec<InstalledHook> = Vec::new();
     for scope in entries::SCOPES {

@@ -1,33 +1,12 @@
-//! The actions of each agent's tools, one file per agent.
+//! The actions of each agent's tools.
 //!
-//! An agent's file lists its own tools and the arguments that they read. Any other tool is looked up in [`common`],
-//! which has names that mean the same in every agent. So a tool that an agent gets later is not missed. An agent
-//! without a file also gets [`unknown`], which reads ambiguous names in the strict way.
+//! An agent's function in [`tables`] lists its own tools and the arguments that they read. Any other tool is looked up in
+//! [`tables::common`], which has names that mean the same in every agent. So a tool that an agent gets later is not missed.
+//! An agent without a function also gets [`tables::unknown`], which reads ambiguous names in the strict way.
 //!
-//! To add an agent, add a file here, a line in [`AGENTS`], and its calls in `tests.rs`.
+//! To add an agent, add a function there, a line in [`AGENTS`], and its calls in `tests.rs`.
 
-mod acp_proxy;
-mod amp;
-mod antigravity;
-mod claude_code;
-mod cline;
-mod codex;
-mod common;
-mod copilot_cli;
-mod crush;
-mod cursor;
-mod droid;
-mod gemini_cli;
-mod goose;
-mod grok_build;
-mod hookhost;
-mod kiro;
-mod opencode;
-mod openhands;
-mod pi;
-mod qwen_code;
-mod unknown;
-mod windsurf;
+mod tables;
 
 use super::{ToolShape, folded};
 use crate::{McpTool, ShellDialect};
@@ -36,31 +15,31 @@ use std::sync::OnceLock;
 
 /// The agents, by the name in a session.
 static AGENTS: [Agent; 21] = [
-    Agent::new("acp-proxy", acp_proxy::tools),
-    Agent::new("amp", amp::tools),
-    Agent::new("antigravity", antigravity::tools),
-    Agent::new("claude-code", claude_code::tools),
+    Agent::new("acp-proxy", tables::acp_proxy),
+    Agent::new("amp", tables::amp),
+    Agent::new("antigravity", tables::antigravity),
+    Agent::new("claude-code", tables::claude_code),
     // The same agent: a mod gets the same calls in the agent's own process.
-    Agent::new("claude-code-mods", claude_code::tools),
-    Agent::new("cline", cline::tools),
-    Agent::new("codex", codex::tools),
-    Agent::new("copilot-cli", copilot_cli::tools),
-    Agent::new("crush", crush::tools),
-    Agent::new("cursor", cursor::tools),
-    Agent::new("droid", droid::tools),
-    Agent::new("gemini-cli", gemini_cli::tools),
-    Agent::new("goose", goose::tools),
-    Agent::new("grok-build", grok_build::tools),
-    Agent::new("hookhost", hookhost::tools),
-    Agent::new("kiro", kiro::tools),
-    Agent::new("opencode", opencode::tools),
-    Agent::new("openhands", openhands::tools),
-    Agent::new("pi", pi::tools),
-    Agent::new("qwen-code", qwen_code::tools),
-    Agent::new("windsurf", windsurf::tools),
+    Agent::new("claude-code-mods", tables::claude_code),
+    Agent::new("cline", tables::cline),
+    Agent::new("codex", tables::codex),
+    Agent::new("copilot-cli", tables::copilot_cli),
+    Agent::new("crush", tables::crush),
+    Agent::new("cursor", tables::cursor),
+    Agent::new("droid", tables::droid),
+    Agent::new("gemini-cli", tables::gemini_cli),
+    Agent::new("goose", tables::goose),
+    Agent::new("grok-build", tables::grok_build),
+    Agent::new("hookhost", tables::hookhost),
+    Agent::new("kiro", tables::kiro),
+    Agent::new("opencode", tables::opencode),
+    Agent::new("openhands", tables::openhands),
+    Agent::new("pi", tables::pi),
+    Agent::new("qwen-code", tables::qwen_code),
+    Agent::new("windsurf", tables::windsurf),
 ];
 
-static UNKNOWN: Agent = Agent::new("", unknown::tools);
+static UNKNOWN: Agent = Agent::new("", tables::unknown);
 
 /// Returns the table of an agent.
 pub(super) fn of(agent: &str) -> &'static Table {
@@ -86,7 +65,7 @@ impl Agent {
     fn table(&self) -> &Table {
         self.table.get_or_init(|| {
             let mut table = Table::default();
-            common::tools(&mut table);
+            tables::common(&mut table);
             (self.rows)(&mut table);
             table
         })

@@ -239,7 +239,7 @@ fn an_unknown_agent_is_read_strictly() {
 #[test]
 fn a_tool_is_of_one_kind_in_the_names_that_agents_share_and_in_the_agents_that_have_it() {
     let mut shared = super::Table::default();
-    super::common::tools(&mut shared);
+    super::tables::common(&mut shared);
     for agent in AGENTS.iter().chain([&UNKNOWN]) {
         let mut own = super::Table::default();
         (agent.rows)(&mut own);

@@ -83,7 +83,6 @@ impl Number {
 
 impl Id {
     /// Returns the identifier as JSON, in its own spelling.
-    #[must_use]
     pub fn to_json(&self) -> String {
         match self {
             Self::Number(number) => number.spelling.clone(),
@@ -92,7 +91,6 @@ impl Id {
     }
 
     /// Reads an identifier. Returns `None` unless it is a short text or a number.
-    #[must_use]
     pub fn of(value: &Value) -> Option<Self> {
         match value {
             Value::String(text) => (text.len() <= MAX_ID).then(|| Self::Text(text.clone())),
@@ -111,7 +109,6 @@ impl Id {
     }
 
     /// Returns the identifier of the other type that some programs write for this one, such as `"2"` for `2`, if there is one.
-    #[must_use]
     pub fn of_other_type(&self) -> Option<Self> {
         match self {
             Self::Number(Number { value: NumberValue::Integer(integer), .. }) => Some(Self::Text(integer.to_string())),

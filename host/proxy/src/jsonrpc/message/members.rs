@@ -32,19 +32,16 @@ impl Members {
     }
 
     /// Returns a member as raw JSON.
-    #[must_use]
     pub fn get(&self, key: &str) -> Option<&RawValue> {
         self.0.iter().find(|(known, _)| known == key).map(|(_, value)| &**value)
     }
 
     /// Returns the value of a member, or `None` if it is missing or cannot be read (a number out of range, a lone surrogate).
-    #[must_use]
     pub fn value(&self, key: &str) -> Option<Value> {
         self.get(key).and_then(|raw| json::value(raw.get()).ok())
     }
 
     /// Returns the value of a member that is a text.
-    #[must_use]
     pub fn text(&self, key: &str) -> Option<String> {
         match self.value(key) {
             Some(Value::String(text)) => Some(text),
@@ -70,7 +67,6 @@ impl Members {
 
     /// Returns the reason why two readers could read different members, as the end of a sentence: two keys differ only in case, or a
     /// key differs only in case from one that is `known`. Returns `None` if the members are clear.
-    #[must_use]
     pub fn ambiguity(&self, known: &[&str]) -> Option<String> {
         let mut others = self.keys().filter(|key| !known.contains(key)).peekable();
         others.peek()?;
@@ -80,7 +76,6 @@ impl Members {
     }
 
     /// Returns the members with this one added, or replaced in its place.
-    #[must_use]
     pub fn with(&self, key: &str, value: Box<RawValue>) -> Self {
         let mut all = self.0.clone();
         match all.iter_mut().find(|(known, _)| known == key) {
@@ -91,26 +86,22 @@ impl Members {
     }
 
     /// Returns the members without this one.
-    #[must_use]
     pub fn without(&self, key: &str) -> Self {
         Self(self.0.iter().filter(|(known, _)| known != key).cloned().collect())
     }
 
     /// Returns the object as JSON. It is on one line if its members are.
-    #[must_use]
     pub fn to_json(&self) -> String {
         let member = |(key, value): &(String, Box<RawValue>)| format!("{}:{}", Value::from(key.as_str()), value.get());
         format!("{{{}}}", self.0.iter().map(member).collect::<Vec<_>>().join(","))
     }
 
     /// Returns the object as bytes.
-    #[must_use]
     pub fn to_bytes(&self) -> Bytes {
         Bytes::from(self.to_json())
     }
 
     /// Returns the object as raw JSON.
-    #[must_use]
     pub fn to_raw(&self) -> Box<RawValue> {
         raw_text(self.to_json())
     }
@@ -125,7 +116,6 @@ impl Members {
 }
 
 /// Returns a value as raw JSON.
-#[must_use]
 pub fn raw(value: &Value) -> Box<RawValue> {
     raw_text(value.to_string())
 }
@@ -258,7 +248,6 @@ impl<'de> Visitor<'de> for ValueCheck<'_> {
 }
 
 /// Returns true if a text is one JSON value.
-#[must_use]
 pub fn is_json(text: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(text).is_ok()
 }

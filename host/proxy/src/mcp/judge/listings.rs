@@ -75,7 +75,6 @@ impl Judge {
     }
 
     /// Returns true if a message calls a tool that its client does not have. The proxy answers it, whatever else is wrong with it.
-    #[must_use]
     pub fn lacks_tool(&self, message: &Message) -> bool {
         let MessageKind::Request { id, method } = &message.kind else { return false };
         if method != Method::CallTool.name() {
@@ -112,7 +111,6 @@ impl Judge {
 
     /// Returns a number that changes as soon as a listing could differ from the last one, through approvals or the configuration.
     /// Several sessions can share this judge, and each compares the number with the last one that it saw.
-    #[must_use]
     pub fn listing_changes(&self) -> u64 {
         let policy = self.rules.policy(&self.server);
         let mut state = self.state();

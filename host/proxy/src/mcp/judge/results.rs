@@ -344,7 +344,6 @@ pub(super) fn asks(result: &Members) -> bool {
 }
 
 /// Returns true if an unjudged answer asks the client's user or model something.
-#[must_use]
 pub fn is_question(answer: &Message) -> bool {
     answer.members.within("result").is_ok_and(|result| asks(&result))
 }
