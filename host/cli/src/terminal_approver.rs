@@ -120,25 +120,29 @@ impl Approver for Terminal {
             let waits = format!("{DIM}Without an answer within {deadline} it is no.{DIM:#}\n");
             let question = describe(&request, workspace.as_deref());
             screen::ask(&format!("{question}{waits}{}", key.prompt(can_be_kept)));
-            let mut asked = Asked { shown: None };
+            let mut asked = QuestionOnScreen { shown: None };
             let mut slips = 0;
             let (approval, typed) = loop {
                 let keys = answered.await.ok().flatten();
                 match keys.as_deref().map(|keys| key.answer(keys)) {
-                    Some(Typed::Yes) => break (Approval::yes(), "yes"),
-                    Some(Typed::Always) if can_be_kept => break (Approval::yes_for_session(), "yes, for the session"),
-                    Some(Typed::No) => break (Approval::no(), "no"),
-                    Some(typed @ (Typed::Always | Typed::Slip)) if slips < MAX_SLIPS => {
+                    Some(TypedAnswer::Yes) => break (Approval::yes(), "yes"),
+                    Some(TypedAnswer::Always) if can_be_kept => {
+                        break (Approval::yes_for_session(), "yes, for the session");
+                    }
+                    Some(TypedAnswer::No) => break (Approval::no(), "no"),
+                    Some(typed @ (TypedAnswer::Always | TypedAnswer::Slip)) if slips < MAX_SLIPS => {
                         slips += 1;
                         answered = read_keys(&self.keyboard);
                         let why = match typed {
-                            Typed::Always => "A plugin asks, so a yes is for this once.",
+                            TypedAnswer::Always => "A plugin asks, so a yes is for this once.",
                             _ => "That is not the key of this question.",
                         };
                         screen::ask_again(&format!("\n{why}\n{}", key.prompt(can_be_kept)));
                     }
-                    Some(Typed::Always) => break (Approval::no().because("no yes for the session can be given"), "no"),
-                    Some(Typed::Slip) => {
+                    Some(TypedAnswer::Always) => {
+                        break (Approval::no().because("no yes for the session can be given"), "no");
+                    }
+                    Some(TypedAnswer::Slip) => {
                         break (Approval::no().because("the key of the question was not pressed"), "no");
                     }
                     None => break (Approval::no().because("nobody answered"), "no"),
@@ -157,7 +161,7 @@ struct YesKey(char);
 
 /// The meaning of the pressed keys.
 #[derive(Debug, PartialEq, Eq)]
-enum Typed {
+enum TypedAnswer {
     Yes,
     /// Yes, for the rest of the session.
     Always,
@@ -173,15 +177,15 @@ impl YesKey {
     }
 
     /// Interprets keys that were pressed without a pause between them.
-    fn answer(self, keys: &str) -> Typed {
+    fn answer(self, keys: &str) -> TypedAnswer {
         let keys = keys.trim_end_matches(['\r', '\n']);
         let mut pressed = keys.chars();
         match (pressed.next(), pressed.next()) {
-            (Some(key), None) if key == self.0 => Typed::Yes,
-            (Some(key), None) if key == self.0.to_ascii_uppercase() => Typed::Always,
+            (Some(key), None) if key == self.0 => TypedAnswer::Yes,
+            (Some(key), None) if key == self.0.to_ascii_uppercase() => TypedAnswer::Always,
             // Enter, Ctrl-D, Escape.
-            (None | Some('\u{4}' | '\u{1b}'), None) | (Some('n' | 'N'), _) => Typed::No,
-            _ => Typed::Slip,
+            (None | Some('\u{4}' | '\u{1b}'), None) | (Some('n' | 'N'), _) => TypedAnswer::No,
+            _ => TypedAnswer::Slip,
         }
     }
 
@@ -198,12 +202,12 @@ impl YesKey {
 }
 
 /// A question that is alone on the screen. If it is dropped without an answer, the screen says so.
-struct Asked {
+struct QuestionOnScreen {
     /// The answer, as shown on the screen.
     shown: Option<&'static str>,
 }
 
-impl Drop for Asked {
+impl Drop for QuestionOnScreen {
     fn drop(&mut self) {
         match self.shown {
             Some(answer) => screen::answered(&format!("{answer}\n")),
@@ -285,28 +289,28 @@ fn in_words(time: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Typed, YES_LETTERS, YesKey};
+    use super::{TypedAnswer, YES_LETTERS, YesKey};
 
     #[test]
     fn one_key_answers_a_question_and_neither_a_habit_nor_typing_does() {
         let key = YesKey('k');
         for (keys, typed) in [
-            ("k", Typed::Yes),
-            ("k\r", Typed::Yes),
-            ("K", Typed::Always),
-            ("n", Typed::No),
-            ("N\n", Typed::No),
-            ("no\n", Typed::No),
-            ("\r", Typed::No),
-            ("\u{4}", Typed::No),
-            ("\u{1b}", Typed::No),
-            ("y", Typed::Slip),
-            ("yes\n", Typed::Slip),
-            ("j", Typed::Slip),
-            ("\u{1b}[A", Typed::Slip),
-            ("kk", Typed::Slip),
-            ("keep going", Typed::Slip),
-            (" k", Typed::Slip),
+            ("k", TypedAnswer::Yes),
+            ("k\r", TypedAnswer::Yes),
+            ("K", TypedAnswer::Always),
+            ("n", TypedAnswer::No),
+            ("N\n", TypedAnswer::No),
+            ("no\n", TypedAnswer::No),
+            ("\r", TypedAnswer::No),
+            ("\u{4}", TypedAnswer::No),
+            ("\u{1b}", TypedAnswer::No),
+            ("y", TypedAnswer::Slip),
+            ("yes\n", TypedAnswer::Slip),
+            ("j", TypedAnswer::Slip),
+            ("\u{1b}[A", TypedAnswer::Slip),
+            ("kk", TypedAnswer::Slip),
+            ("keep going", TypedAnswer::Slip),
+            (" k", TypedAnswer::Slip),
         ] {
             assert_eq!(key.answer(keys), typed, "{keys:?}");
         }

@@ -42,10 +42,10 @@ impl Subscriber for Says {
     }
 
     fn event(&self, event: &Event<'_>) {
-        let mut said = Said::default();
+        let mut said = EventText::default();
         event.record(&mut said);
         if event.metadata().target() == PROGRESS {
-            let Said { message, plugin, .. } = said;
+            let EventText { message, plugin, .. } = said;
             let shown = printable(&plugin);
             if self.compiling.lock().unwrap_or_else(PoisonError::into_inner).insert(plugin) {
                 note(&format!("{DIM}{shown} {message}{DIM:#}\n"));
@@ -54,7 +54,7 @@ impl Subscriber for Says {
         }
         let (style, word) =
             if *event.metadata().level() == Level::ERROR { (ERROR, "error") } else { (WARNING, "warning") };
-        let Said { message, facts, .. } = said;
+        let EventText { message, facts, .. } = said;
         note(&format!("{style}{word}:{style:#} {}\n", printable(&format!("{message}{facts}"))));
     }
 
@@ -69,13 +69,13 @@ impl Subscriber for Says {
 
 /// The message of an event, and the event's other fields in the form `; name: value`.
 #[derive(Default)]
-struct Said {
+struct EventText {
     message: String,
     facts: String,
     plugin: String,
 }
 
-impl Visit for Said {
+impl Visit for EventText {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         if field.name() == "message" {
             let _ = write!(self.message, "{value:?}");

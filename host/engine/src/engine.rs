@@ -31,7 +31,7 @@ use std::sync::{Arc, Mutex, Weak};
 /// ```
 #[derive(Clone, Default)]
 pub struct Engine {
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<CodeInUse>>,
 }
 
 /// A reason why a component cannot be compiled ahead.
@@ -49,7 +49,7 @@ pub enum CompileError {
 
 /// The resources in use.
 #[derive(Default)]
-struct Known {
+struct CodeInUse {
     sandboxes: Vec<Weak<Sandbox>>,
     /// By the digest of their files.
     plugins: HashMap<Digest, Vec<Weak<ConfiguredPlugin>>>,

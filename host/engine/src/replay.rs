@@ -140,7 +140,7 @@ async fn replay_lines(
     mut each: impl FnMut(&Compared),
 ) -> Result<Summary, LogError> {
     let mut summary = Summary::default();
-    let mut sessions: HashMap<String, Known> = HashMap::new();
+    let mut sessions: HashMap<String, RecordedSession> = HashMap::new();
     for line in lines {
         let line = match line {
             Ok(line) => line,
@@ -154,7 +154,10 @@ async fn replay_lines(
             Ok(Record::Session(opened)) => {
                 let (id, lacks_schemas) = (opened.header.session.clone(), !opened.without_schema.is_empty());
                 let handles = sessions.get(&id).map_or(0, |known| known.handles) + 1;
-                sessions.insert(id, Known { session: Replayed::Announced(opened), lacks_schemas, handles });
+                sessions.insert(
+                    id,
+                    RecordedSession { session: ReplayedSession::Announced(opened), lacks_schemas, handles },
+                );
             }
             Ok(Record::SessionEnded(ended)) => {
                 if let Entry::Occupied(mut known) = sessions.entry(ended.header.session) {
@@ -178,8 +181,8 @@ async fn replay_lines(
 }
 
 /// A session in the log.
-struct Known {
-    session: Replayed,
+struct RecordedSession {
+    session: ReplayedSession,
     /// True if the log lacks schemas of the session's tools. Arguments that were invalid when they were recorded are then
     /// valid.
     lacks_schemas: bool,
@@ -188,14 +191,14 @@ struct Known {
 }
 
 /// A session of the log, before and after it is opened for the replay.
-enum Replayed {
+enum ReplayedSession {
     Announced(Box<SessionOpened>),
     Open(Session),
     /// The session cannot be opened. Holds the reason.
     Closed(String),
 }
 
-impl Replayed {
+impl ReplayedSession {
     /// The session, which is opened at first use.
     fn session(&mut self, host: &Host) -> Result<&Session, String> {
         if let Self::Announced(opened) = self {
@@ -226,7 +229,12 @@ fn spec(opened: &SessionOpened) -> SessionSpec {
     }
 }
 
-async fn compare(host: &Host, sessions: &mut HashMap<String, Known>, seq: u64, recorded: EventRecord) -> Compared {
+async fn compare(
+    host: &Host,
+    sessions: &mut HashMap<String, RecordedSession>,
+    seq: u64,
+    recorded: EventRecord,
+) -> Compared {
     let mut compared = Compared {
         seq,
         not_replayable: recorded.not_replayable.clone(),

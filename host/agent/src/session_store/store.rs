@@ -13,7 +13,7 @@ const MAX_SIMILAR: usize = 5;
 /// Directory of the stored sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionStore {
-    directory: PathBuf,
+    pub(super) directory: PathBuf,
 }
 
 impl SessionStore {
@@ -63,7 +63,7 @@ impl SessionStore {
         std::fs::remove_file(&path).map_err(SessionStoreError::io(path, "removed"))
     }
 
-    fn path(&self, id: &str) -> PathBuf {
+    pub(super) fn path(&self, id: &str) -> PathBuf {
         self.directory.join(format!("{id}.{EXTENSION}"))
     }
 

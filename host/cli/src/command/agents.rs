@@ -15,7 +15,7 @@ use hookhost_agents::{Agent, Covered, canary};
 use serde_json::{Value, json};
 
 /// An agent on this machine.
-struct Found {
+struct InstalledAgent {
     agent: &'static Agent,
     diagnosis: Diagnosis,
     proof: Option<Proof>,
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &AgentsArgs) -> Result<Exit, CliError> {
         let agent = adapter.agent();
         let proof = doctor::newest_proof(&places, agent.name, &mut diagnosis);
         let can_be_proven = adapter.canary(canary::DENIED, &places.project).is_some();
-        Found { agent, diagnosis, proof, can_be_proven }
+        InstalledAgent { agent, diagnosis, proof, can_be_proven }
     });
     let found: Vec<_> = found.collect();
     if args.json {
@@ -50,8 +50,8 @@ fn blind(agent: &Agent) -> Vec<&'static str> {
     blind.map(|coverage| coverage.tools).collect()
 }
 
-fn as_text(found: &Found, events: &LastEvents) -> String {
-    let Found { agent, diagnosis, proof, can_be_proven } = found;
+fn as_text(found: &InstalledAgent, events: &LastEvents) -> String {
+    let InstalledAgent { agent, diagnosis, proof, can_be_proven } = found;
     let Diagnosis { traces, installed, .. } = diagnosis;
     let place = traces.program.as_ref().or_else(|| traces.directories.first());
     let place = place.map(|place| one_line(&place.to_string_lossy())).unwrap_or_default();
@@ -101,8 +101,8 @@ fn as_text(found: &Found, events: &LastEvents) -> String {
     text
 }
 
-fn as_json(found: &Found, events: &LastEvents) -> Value {
-    let Found { agent, diagnosis, proof, .. } = found;
+fn as_json(found: &InstalledAgent, events: &LastEvents) -> Value {
+    let InstalledAgent { agent, diagnosis, proof, .. } = found;
     let Diagnosis { traces, installed, .. } = diagnosis;
     let holds = |proof: &&Proof| proof.holds() && proof.outdated().is_none() && diagnosis.is_well();
     json!({

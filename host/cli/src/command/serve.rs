@@ -54,7 +54,7 @@ const CLAIM_INTERVAL: Duration = Duration::from_millis(2);
 pub(crate) fn run(args: &ServeArgs) -> Result<Exit, CliError> {
     let mut next = None;
     let ended = super::wait_for(async {
-        let Served { exit, successor } = serve_or_tell(args).await?;
+        let HostEnding { exit, successor } = serve_or_tell(args).await?;
         next = successor;
         Ok(exit)
     });
@@ -66,22 +66,22 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, CliError> {
 }
 
 /// The end of a resident host.
-struct Served {
+struct HostEnding {
     exit: Exit,
     /// The program that takes its place.
     successor: Option<Successor>,
 }
 
-impl From<Exit> for Served {
+impl From<Exit> for HostEnding {
     fn from(exit: Exit) -> Self {
         Self { exit, successor: None }
     }
 }
 
-async fn serve_or_tell(args: &ServeArgs) -> Result<Served, CliError> {
+async fn serve_or_tell(args: &ServeArgs) -> Result<HostEnding, CliError> {
     let place = HostPaths::below(&configuration::places()?.state);
     if args.stop {
-        return stop(&place).map(Served::from);
+        return stop(&place).map(HostEnding::from);
     }
     if args.status {
         let status = control::status(&place, &configuration::cwd()?, STATUS_TIMEOUT).map_err(not_answering)?;
@@ -139,7 +139,7 @@ fn claimed(args: &ServeArgs, place: &HostPaths) -> Result<Option<ResidentHost>, 
     }
 }
 
-async fn serve(args: &ServeArgs, place: &HostPaths, resident: ResidentHost) -> Result<Served, CliError> {
+async fn serve(args: &ServeArgs, place: &HostPaths, resident: ResidentHost) -> Result<HostEnding, CliError> {
     // Only the user's own file: a project's file counts in its own directory.
     let own = configuration::places()?.config;
     let config = match configuration::find(None, &own) {
@@ -170,7 +170,7 @@ async fn serve(args: &ServeArgs, place: &HostPaths, resident: ResidentHost) -> R
     let done = audit_log::finish(&host, Ok(Exit::Done)).await;
     // If it was asked to end meanwhile, it ends.
     if ended == EndReason::Replaced && !cancel.is_cancelled() {
-        return Ok(Served { exit: done?, successor: Some(Successor { listener }) });
+        return Ok(HostEnding { exit: done?, successor: Some(Successor { listener }) });
     }
     if !args.on_demand {
         output::note(match ended {
@@ -179,7 +179,7 @@ async fn serve(args: &ServeArgs, place: &HostPaths, resident: ResidentHost) -> R
             _ => "ended\n",
         });
     }
-    done.map(Served::from)
+    done.map(HostEnding::from)
 }
 
 /// A new version of the program, which replaces this one. This process continues as that program, with the same command line, so

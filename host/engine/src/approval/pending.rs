@@ -41,12 +41,12 @@ use tokio::time::Instant;
 /// ```
 #[derive(Debug, Default)]
 pub struct PendingApprovals {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<OpenRequests>,
     changed: watch::Sender<()>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct OpenRequests {
     /// In the order in which they were asked.
     requests: Vec<ListedRequest>,
     asked: u64,

@@ -14,7 +14,7 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/composition.
 /// The asking member, and its question.
 type Question = (String, String);
 /// The result of a chain of texts.
-type Decided = GateResult<String, String>;
+type TextResult = GateResult<String, String>;
 
 /// The plugins of an example.
 struct Chain<'a> {
@@ -178,7 +178,7 @@ fn gates(rows: &[Row<'_>]) -> Result<(), Wrong> {
 }
 
 /// The decision, and the outcome without the questions.
-fn gate(chain: &Chain<'_>, said: &[Row<'_>], outcome: &Row<'_>) -> Result<(Decided, Decided), Wrong> {
+fn gate(chain: &Chain<'_>, said: &[Row<'_>], outcome: &Row<'_>) -> Result<(TextResult, TextResult), Wrong> {
     let (asks, said): (Vec<_>, Vec<_>) = said.iter().partition(|row| row.label.starts_with("ask"));
     for row in &asks {
         if row.cells.len() != 2 {

@@ -9,7 +9,7 @@ pub(crate) const MAX_ROUNDS: u32 = 4;
 /// One gate event during its way through a chain.
 #[derive(Clone, Debug)]
 pub(crate) struct Gate<V, R> {
-    chain: Vec<Standing>,
+    chain: Vec<MemberProgress>,
     value: V,
     /// Counts the changes: equal values of different versions are not the same, since somebody objected in between.
     version: u32,
@@ -25,7 +25,7 @@ pub(crate) struct Gate<V, R> {
 
 /// The state of a member.
 #[derive(Clone, Debug)]
-struct Standing {
+struct MemberProgress {
     member: Member,
     /// Version of the value in its last answer; `None` before its first answer.
     answered: Option<u32>,
@@ -83,7 +83,7 @@ impl<V: PartialEq, R> Gate<V, R> {
     /// A gate event about `value` before a chain of `members`.
     #[must_use]
     pub(crate) fn new(members: impl IntoIterator<Item = Member>, value: V) -> Self {
-        let standing = |member| Standing {
+        let standing = |member| MemberProgress {
             member,
             answered: None,
             is_silent: false,

@@ -6,7 +6,7 @@ use super::{ConfiguredPlugin, ContractError, LoadError, PluginTool, Runs};
 use crate::config::{CodeId, Digest, Entry};
 use crate::contract::EventKind;
 use crate::sandbox::capability::{Interface, OwnCapabilities};
-use crate::sandbox::{Guest, Handle, Imported, Preopens, SharedSandbox, capability, http};
+use crate::sandbox::{Guest, Handle, OptionalWasi, Preopens, SharedSandbox, capability, http};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ impl<'a> CheckedComponent<'a> {
         let Self { sandbox, entry, component, surface } = self;
         let link_error = |error: wasmtime::Error| unfit(entry, ContractError::ImportType(format!("{error:#}")));
         let types = component.component_type();
-        let imported = Imported::of(types.imports(sandbox.engine()).map(|(import, _)| import));
+        let imported = OptionalWasi::of(types.imports(sandbox.engine()).map(|(import, _)| import));
         let mut linker = sandbox.linker(&entry.grants, imported).map_err(link_error)?;
         for own in &surface.own {
             own.link(Arc::make_mut(&mut linker)).map_err(link_error)?;

@@ -62,7 +62,7 @@ enum Runs {
     Native(native::Native),
 }
 
-/// A component that is [linked](link::Linked) and configured.
+/// A component that is [linked](link::LinkedComponent) and configured.
 #[derive(Clone)]
 struct Component {
     preopens: Arc<Preopens>,

@@ -126,17 +126,17 @@ pub(crate) struct Sandbox {
 }
 
 /// The additions of a linker to the WASI that is always linked.
-type Parts = (capability::Linked, Imported);
+type Parts = (capability::LinkedCapabilities, OptionalWasi);
 
 /// The optional parts of WASI that a component imports. They are most of WASI, and few plugins have them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Imported {
+pub(crate) struct OptionalWasi {
     filesystem: bool,
     sockets: bool,
     http: bool,
 }
 
-impl Imported {
+impl OptionalWasi {
     pub(crate) fn of<'a>(imports: impl Iterator<Item = &'a str>) -> Self {
         let mut imported = Self { filesystem: false, sockets: false, http: false };
         for import in imports {
@@ -184,8 +184,8 @@ impl Sandbox {
     }
 
     /// A linker with what a component imports of base WASI, and what `grants` gives of the contract.
-    pub(crate) fn linker(&self, grants: &Grants, imported: Imported) -> wasmtime::Result<Arc<Linker<Guest>>> {
-        let linked = capability::Linked::by(grants);
+    pub(crate) fn linker(&self, grants: &Grants, imported: OptionalWasi) -> wasmtime::Result<Arc<Linker<Guest>>> {
+        let linked = capability::LinkedCapabilities::by(grants);
         let parts = (linked, imported);
         let mut linkers = locked(&self.linkers);
         if let Some((_, linker)) = linkers.iter().find(|(other, _)| *other == parts) {

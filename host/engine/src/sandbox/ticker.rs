@@ -31,7 +31,7 @@ struct TickerState {
 
 /// A running call; the epoch advances while one exists.
 #[derive(Debug)]
-pub(crate) struct Ticking<'a>(&'a TickerState);
+pub(crate) struct RunningEpoch<'a>(&'a TickerState);
 
 impl Ticker {
     /// # Errors
@@ -71,12 +71,12 @@ impl Ticker {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    pub(crate) fn call(&self) -> Ticking<'_> {
+    pub(crate) fn call(&self) -> RunningEpoch<'_> {
         self.shared.calls.fetch_add(1, Ordering::SeqCst);
         if self.shared.asleep.load(Ordering::SeqCst) {
             self.wake();
         }
-        Ticking(&self.shared)
+        RunningEpoch(&self.shared)
     }
 
     fn wake(&self) {
@@ -86,7 +86,7 @@ impl Ticker {
     }
 }
 
-impl Drop for Ticking<'_> {
+impl Drop for RunningEpoch<'_> {
     fn drop(&mut self) {
         self.0.calls.fetch_sub(1, Ordering::SeqCst);
     }

@@ -6,7 +6,7 @@
 //! from the event's id, so that a verdict can be reproduced; `grants.env` adds variables,
 //! `grants.clock` and `grants.random` give real ones.
 
-use super::Imported;
+use super::OptionalWasi;
 use super::capability::EventFacts;
 use super::guest::Guest;
 use super::output::Output;
@@ -76,7 +76,7 @@ pub(super) fn context(event: &EventFacts, grants: &Grants, files: WasiFilesystem
 }
 
 /// Links the imported parts of base WASI.
-pub(super) fn link(linker: &mut Linker<Guest>, imported: Imported) -> wasmtime::Result<()> {
+pub(super) fn link(linker: &mut Linker<Guest>, imported: OptionalWasi) -> wasmtime::Result<()> {
     wasmtime_wasi::p2::add_to_linker_proxy_interfaces_async(linker)?;
     cli::environment::add_to_linker::<Guest, WasiCli>(linker, Guest::cli)?;
     cli::exit::add_to_linker::<Guest, WasiCli>(linker, Guest::cli)?;
@@ -113,7 +113,7 @@ fn link_sockets(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
 #[cfg(test)]
 mod tests {
     use crate::config::{Digest, Entry, Grants};
-    use crate::sandbox::{CallLimits, GuestSetup, Imported, PoolSize, Sandbox};
+    use crate::sandbox::{CallLimits, GuestSetup, OptionalWasi, PoolSize, Sandbox};
     use std::num::NonZeroU32;
     use std::sync::Arc;
     use wasmtime::component::Component;
@@ -157,7 +157,7 @@ mod tests {
     async fn sockets_are_linked_and_none_is_made() {
         let entry = Entry::new("p", "p.wasm", Digest::zero());
         let sandbox = Arc::new(Sandbox::new(PoolSize::of(&[&entry], NonZeroU32::MIN)).unwrap());
-        let imported = Imported::of(["wasi:sockets/tcp@0.2.0"].into_iter());
+        let imported = OptionalWasi::of(["wasi:sockets/tcp@0.2.0"].into_iter());
         let linker = sandbox.linker(&Grants::default(), imported).unwrap();
         for kind in ["tcp", "udp"] {
             let bytes = wat::parse_str(ASKS.replace("KIND", kind)).unwrap();

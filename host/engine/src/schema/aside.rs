@@ -19,7 +19,7 @@ const STACK: usize = 256 * 1024 * 1024;
 
 /// A reason why there is no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Missed {
+pub(super) enum WorkFailure {
     /// It took too long. The thread continues.
     Deadline,
     /// There was no place for the thread within that time.
@@ -54,9 +54,12 @@ impl Drop for Place {
 }
 
 /// Returns the result of `work`, if it comes in time.
-pub(super) fn run<T: Send + 'static>(within: Duration, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Missed> {
+pub(super) fn run<T: Send + 'static>(
+    within: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, WorkFailure> {
     let until = Instant::now() + within;
-    let place = Place::take(until).ok_or(Missed::Full)?;
+    let place = Place::take(until).ok_or(WorkFailure::Full)?;
     let (done, waiting) = mpsc::sync_channel(1);
     let working = move || {
         let result = catch_unwind(AssertUnwindSafe(work));
@@ -64,11 +67,11 @@ pub(super) fn run<T: Send + 'static>(within: Duration, work: impl FnOnce() -> T 
         // Perhaps nobody waits any more.
         let _ = done.send(result);
     };
-    thread::Builder::new().name("schema".into()).stack_size(STACK).spawn(working).map_err(|_| Missed::Died)?;
+    thread::Builder::new().name("schema".into()).stack_size(STACK).spawn(working).map_err(|_| WorkFailure::Died)?;
     match waiting.recv_timeout(until.saturating_duration_since(Instant::now())) {
-        Ok(result) => result.map_err(|_| Missed::Died),
-        Err(mpsc::RecvTimeoutError::Timeout) => Err(Missed::Deadline),
-        Err(mpsc::RecvTimeoutError::Disconnected) => Err(Missed::Died),
+        Ok(result) => result.map_err(|_| WorkFailure::Died),
+        Err(mpsc::RecvTimeoutError::Timeout) => Err(WorkFailure::Deadline),
+        Err(mpsc::RecvTimeoutError::Disconnected) => Err(WorkFailure::Died),
     }
 }
 
@@ -80,7 +83,7 @@ mod tests {
     fn what_misses_its_deadline_is_not_waited_for_and_its_place_is_bounded() {
         let (go, wait) = mpsc::channel::<()>();
         let missed = run(Duration::from_millis(1), move || wait.recv().is_ok());
-        assert_eq!(missed, Err(Missed::Deadline));
+        assert_eq!(missed, Err(WorkFailure::Deadline));
         assert!(*BUSY.lock().unwrap() <= MAX_THREADS);
         go.send(()).unwrap();
         assert_eq!(run(Duration::from_secs(60), || 7), Ok(7));
@@ -88,6 +91,6 @@ mod tests {
 
     #[test]
     fn a_panic_is_not_the_hosts() {
-        assert_eq!(run(Duration::from_secs(60), || -> u8 { panic!("as a test") }), Err(Missed::Died));
+        assert_eq!(run(Duration::from_secs(60), || -> u8 { panic!("as a test") }), Err(WorkFailure::Died));
     }
 }

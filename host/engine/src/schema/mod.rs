@@ -29,7 +29,7 @@ mod validator;
 mod validator;
 mod work;
 
-use aside::Missed;
+use aside::WorkFailure;
 use serde_json::Value;
 use shape::Shape;
 use std::fmt;
@@ -127,9 +127,9 @@ impl Schema {
             let schema = schema.clone();
             aside::run(DEADLINE, move || Validator::compile(&schema)).map_err(|missed| {
                 SchemaError::GivenUp(match missed {
-                    Missed::Deadline => format!("took longer than {} s to compile", DEADLINE.as_secs()),
-                    Missed::Full => "cannot be compiled now: too many schemas take too long".into(),
-                    Missed::Died => "cannot be compiled".into(),
+                    WorkFailure::Deadline => format!("took longer than {} s to compile", DEADLINE.as_secs()),
+                    WorkFailure::Full => "cannot be compiled now: too many schemas take too long".into(),
+                    WorkFailure::Died => "cannot be compiled".into(),
                 })
             })?
         };
@@ -172,8 +172,8 @@ impl Schema {
         let (shared, value) = (Arc::clone(compiled), value.clone());
         aside::run(DEADLINE, move || shared.validator.problems(&value, told)).unwrap_or_else(|missed| {
             vec![match missed {
-                Missed::Full => "cannot be checked now: too many checks take too long".into(),
-                Missed::Deadline | Missed::Died => {
+                WorkFailure::Full => "cannot be checked now: too many checks take too long".into(),
+                WorkFailure::Deadline | WorkFailure::Died => {
                     compiled.given_up.store(true, Ordering::Relaxed);
                     format!("cannot be checked: it took longer than {} s", DEADLINE.as_secs())
                 }

@@ -75,7 +75,8 @@ impl Shape {
         if serde_json::to_string(schema).map_or(true, |text| text.len() > MAX_BYTES) {
             return Err(SchemaError::TooLarge);
         }
-        let mut reading = Reading { root: schema, known: HashMap::new(), found: Vec::new(), shape: Self::default() };
+        let mut reading =
+            ShapeReader { root: schema, known: HashMap::new(), found: Vec::new(), shape: Self::default() };
         reading.survey()?;
         reading.node(schema, "#".into());
         let mut next = 0;
@@ -140,7 +141,7 @@ fn too_many(what: &'static str, found: String, most: u64) -> SchemaError {
     SchemaError::TooMany { what, found, most }
 }
 
-struct Reading<'a> {
+struct ShapeReader<'a> {
     root: &'a Value,
     /// Subschemas by where they are in memory.
     known: HashMap<*const Value, usize>,
@@ -148,7 +149,7 @@ struct Reading<'a> {
     shape: Shape,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> ShapeReader<'a> {
     /// Looks at every value of the schema, keyword or not.
     fn survey(&mut self) -> Result<(), SchemaError> {
         let mut open = vec![(self.root, 1)];
@@ -306,7 +307,7 @@ struct Walk<'a> {
 }
 
 /// The end of a walk.
-enum Met {
+enum WalkEnd {
     /// A node that leads to itself.
     Cycle(usize),
     TooLong,
@@ -322,8 +323,8 @@ impl<'a> Walk<'a> {
     fn order(mut self, places: &[String]) -> Result<Vec<usize>, SchemaError> {
         for node in 0..self.nodes.len() {
             self.enter(node, 0).map_err(|met| match met {
-                Met::Cycle(node) => SchemaError::Endless(format!("`{}`", places[node])),
-                Met::TooLong => too_long(),
+                WalkEnd::Cycle(node) => SchemaError::Endless(format!("`{}`", places[node])),
+                WalkEnd::TooLong => too_long(),
             })?;
         }
         let mut order = vec![0; self.nodes.len()];
@@ -340,17 +341,17 @@ impl<'a> Walk<'a> {
                 Err(too_many("ways through its references", format!("more than {MAX_PATHS}"), MAX_PATHS))
             }
             Ok(_) => Ok(()),
-            Err(Met::Cycle(_) | Met::TooLong) => Err(too_long()),
+            Err(WalkEnd::Cycle(_) | WalkEnd::TooLong) => Err(too_long()),
         }
     }
 
     /// Goes no deeper than [`MAX_CHAIN`].
-    fn enter(&mut self, node: usize, depth: usize) -> Result<(u64, usize), Met> {
+    fn enter(&mut self, node: usize, depth: usize) -> Result<(u64, usize), WalkEnd> {
         if let Some(left) = self.left[node] {
-            return if depth + left.1 > MAX_CHAIN { Err(Met::TooLong) } else { Ok(left) };
+            return if depth + left.1 > MAX_CHAIN { Err(WalkEnd::TooLong) } else { Ok(left) };
         }
         if depth >= MAX_CHAIN {
-            return Err(Met::TooLong);
+            return Err(WalkEnd::TooLong);
         }
         self.entered[node] = true;
         let (mut paths, mut longest) = (1_u64, 0);
@@ -364,7 +365,7 @@ impl<'a> Walk<'a> {
                 if self.into_parts {
                     continue;
                 }
-                return Err(Met::Cycle(next));
+                return Err(WalkEnd::Cycle(next));
             }
             let (further, length) = self.enter(next, depth + 1)?;
             paths = paths.saturating_add(further.saturating_mul(times));

@@ -8,7 +8,7 @@ mod reads;
 mod source;
 mod view;
 
-pub(crate) use namespace::{Namespace, Stored};
+pub(crate) use namespace::{Namespace, StoredValue};
 pub(crate) use reads::{MAX_RECORDED, Read, Reads};
 pub(crate) use source::{Found, Namespaces, RecordedReads, Source};
 pub(crate) use view::{StateError, View, Write, Writes};

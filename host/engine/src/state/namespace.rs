@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// The values of one scope; a snapshot is a clone of the `Arc` around it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Namespace {
-    values: BTreeMap<String, Stored>,
+    values: BTreeMap<String, StoredValue>,
     bytes: usize,
     /// Time of the first expiry of its values.
     next_expiry: Option<Time>,
@@ -15,12 +15,12 @@ pub(crate) struct Namespace {
 
 /// A value, and how long it lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stored {
+pub(crate) struct StoredValue {
     pub(crate) value: Vec<u8>,
     pub(crate) expires: Option<Time>,
 }
 
-impl Stored {
+impl StoredValue {
     pub(crate) fn is_live(&self, now: Time) -> bool {
         self.expires.is_none_or(|expires| expires > now)
     }
@@ -44,7 +44,7 @@ impl Namespace {
         self.values.get(key).filter(|stored| stored.is_live(now)).map(|stored| stored.value.as_slice())
     }
 
-    pub(crate) fn put(&mut self, key: &str, stored: Stored) {
+    pub(crate) fn put(&mut self, key: &str, stored: StoredValue) {
         self.remove(key);
         self.bytes += key.len() + stored.value.len();
         self.next_expiry = self.next_expiry.into_iter().chain(stored.expires).min();
@@ -76,14 +76,17 @@ impl Namespace {
 
     /// The value after `write`; `None` if there is none. An increment of a value that another session has meanwhile
     /// replaced by something other than a number starts at 0.
-    pub(crate) fn after(before: Option<&Stored>, write: &Write, now: Time) -> Option<Stored> {
+    pub(crate) fn after(before: Option<&StoredValue>, write: &Write, now: Time) -> Option<StoredValue> {
         match write {
-            Write::Set { value, expires } => Some(Stored { value: value.clone(), expires: *expires }),
+            Write::Set { value, expires } => Some(StoredValue { value: value.clone(), expires: *expires }),
             Write::Delete => None,
             Write::Add(by) => {
                 let before = before.filter(|stored| stored.is_live(now));
                 let sum = before.and_then(|stored| number(&stored.value)).unwrap_or(0).saturating_add(*by);
-                Some(Stored { value: sum.to_string().into_bytes(), expires: before.and_then(|stored| stored.expires) })
+                Some(StoredValue {
+                    value: sum.to_string().into_bytes(),
+                    expires: before.and_then(|stored| stored.expires),
+                })
             }
         }
     }

@@ -290,7 +290,7 @@ fn the_host_remembers_no_more_reads_than_a_record_has_room_for() {
 fn the_size_of_a_read_counts_its_escapes() {
     let mut committed = Committed::default();
     for (key, value) in [("nul", vec![0; 30_000]), ("more", vec![0; 30_000]), ("text", vec![b'x'; 30_000])] {
-        committed.plugin.put(key, Stored { value, expires: None });
+        committed.plugin.put(key, StoredValue { value, expires: None });
     }
     let mut view = committed.view(1 << 20, 0);
     for (key, is_complete) in [("nul", true), ("text", true), ("more", false)] {
@@ -303,7 +303,7 @@ fn the_size_of_a_read_counts_its_escapes() {
 fn the_number_of_keys_is_bounded_however_small_they_are() {
     let mut committed = Committed::default();
     for number in 0..MAX_KEYS {
-        committed.plugin.put(&number.to_string(), Stored { value: vec![], expires: None });
+        committed.plugin.put(&number.to_string(), StoredValue { value: vec![], expires: None });
     }
     let mut view = committed.view(usize::MAX, 0);
     assert_eq!(view.set(Scope::Plugin, "new", vec![], None), Err(StateError::QuotaExceeded));
@@ -318,7 +318,7 @@ fn the_number_of_keys_is_bounded_however_small_they_are() {
 #[test]
 fn over_a_lowered_quota_a_value_may_be_replaced_by_one_that_is_not_larger() {
     let mut committed = Committed::default();
-    committed.plugin.put("k", Stored { value: b"123".to_vec(), expires: None });
+    committed.plugin.put("k", StoredValue { value: b"123".to_vec(), expires: None });
     let mut view = committed.view(1, 0);
     let mut set = |value: &[u8]| view.set(Scope::Plugin, "k", value.to_vec(), None);
     assert_eq!((set(b"456"), set(b"1234"), set(b"7")), (Ok(()), Err(StateError::QuotaExceeded), Ok(())));
@@ -352,17 +352,17 @@ fn a_state_that_cannot_be_read_is_unavailable() {
 
 #[test]
 fn an_increment_starts_at_zero_once_the_number_has_expired() {
-    let before = Stored { value: b"5".to_vec(), expires: Some(10) };
+    let before = StoredValue { value: b"5".to_vec(), expires: Some(10) };
     let after = |now| Namespace::after(Some(&before), &Write::Add(2), now);
-    assert_eq!(after(9), Some(Stored { value: b"7".to_vec(), expires: Some(10) }));
-    assert_eq!(after(10), Some(Stored { value: b"2".to_vec(), expires: None }));
+    assert_eq!(after(9), Some(StoredValue { value: b"7".to_vec(), expires: Some(10) }));
+    assert_eq!(after(10), Some(StoredValue { value: b"2".to_vec(), expires: None }));
 }
 
 #[test]
 fn a_namespace_knows_whether_one_of_its_values_has_expired() {
     let mut namespace = Namespace::default();
     assert!(!namespace.has_expired(Time::MAX));
-    let stored = |expires| Stored { value: b"1".to_vec(), expires };
+    let stored = |expires| StoredValue { value: b"1".to_vec(), expires };
     namespace.put("never", stored(None));
     assert!(!namespace.has_expired(Time::MAX));
     namespace.put("later", stored(Some(20)));
@@ -381,7 +381,7 @@ fn a_known_size_counts_against_the_quota_and_reading_its_value_is_noted_as_not_r
         [("size", Read::Size(Some(50))), ("gone", Read::Size(None)), ("value", Read::Value(Some(b"1".to_vec())))];
     let mut rest = Committed::default();
     for key in ["size", "gone", "value", "other"] {
-        rest.plugin.put(key, Stored { value: b"rest".to_vec(), expires: None });
+        rest.plugin.put(key, StoredValue { value: b"rest".to_vec(), expires: None });
     }
     let source = || RecordedReads {
         values: learnt.clone().map(|(key, read)| ((Scope::Plugin, key.to_owned()), read)).into(),

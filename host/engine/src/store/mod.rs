@@ -204,7 +204,7 @@ impl Store {
     ///
     /// # Errors
     /// If the unit could not be written. Then no part of it was written.
-    pub(crate) fn commit<'a>(&'a self, unit: &'a Unit) -> Attempted<'a, ()> {
+    pub(crate) fn commit<'a>(&'a self, unit: &'a Unit) -> CommitFuture<'a, ()> {
         match self.sink.give(unit.records.iter()) {
             Ok(()) => retry_while_locked(|| self.backend.commit(unit)),
             Err(error) => Either::Left(ready(Err(error))),
@@ -326,10 +326,12 @@ impl Store {
 }
 
 /// Something that was done at once, or is tried again.
-pub(crate) type Attempted<'a, T> = Either<Ready<Result<T, StoreError>>, BoxFuture<'a, Result<T, StoreError>>>;
+pub(crate) type CommitFuture<'a, T> = Either<Ready<Result<T, StoreError>>, BoxFuture<'a, Result<T, StoreError>>>;
 
 /// Retries while other processes hold the write lock, for [`LOCK_TIMEOUT`] at most, without blocking the thread.
-fn retry_while_locked<'a, T: Send + 'a>(attempt: impl Fn() -> Result<T, StoreError> + Send + 'a) -> Attempted<'a, T> {
+fn retry_while_locked<'a, T: Send + 'a>(
+    attempt: impl Fn() -> Result<T, StoreError> + Send + 'a,
+) -> CommitFuture<'a, T> {
     match attempt() {
         // See `boxed`.
         Err(error) if error.is_transient() => Either::Right(Box::pin(retry(attempt))),

@@ -15,13 +15,13 @@ const MAX_MISSED_BYTES: usize = 16 << 20;
 #[derive(Default)]
 pub(super) struct Sink {
     sink: Option<Arc<dyn AuditSink>>,
-    missed: Mutex<Missed>,
+    missed: Mutex<UntakenRecords>,
     /// Some thread has given the sink what it missed.
     given: Condvar,
 }
 
 #[derive(Default)]
-struct Missed {
+struct UntakenRecords {
     records: VecDeque<String>,
     bytes: usize,
     /// True if a thread gives them to the sink: then they are not in `records`.

@@ -49,13 +49,13 @@ pub(crate) struct Turns {
 struct Order {
     /// Lets one of them arrive at a time, in order.
     door: tokio::sync::Mutex<()>,
-    held: Mutex<Held>,
+    held: Mutex<HeldTickets>,
     /// Notified when one of them leaves.
     left: Notify,
 }
 
 #[derive(Default)]
-struct Held {
+struct HeldTickets {
     /// Tickets that this process holds, in ascending order: the kernel does not report a process's own locks.
     tickets: VecDeque<u64>,
     /// A ticket that is kept for the next event, while no event of this process has one.
@@ -344,7 +344,7 @@ impl TurnQueue {
     }
 
     /// Notes a ticket that no other process has; where there is no other, it is at least so high.
-    fn take(&self, held: &mut Held, at_least: u64) -> Ticket {
+    fn take(&self, held: &mut HeldTickets, at_least: u64) -> Ticket {
         let byte = held.tickets.back().map_or(at_least, |last| at_least.max(last + 1));
         held.tickets.push_back(byte);
         self.ticket(byte, false)
@@ -378,7 +378,7 @@ impl TicketFile {
     }
 
     /// Returns true if a ticket of this place may be kept.
-    fn keep(&self, place: &Arc<Order>, held: &mut Held) -> bool {
+    fn keep(&self, place: &Arc<Order>, held: &mut HeldTickets) -> bool {
         let mut kept = locked(&self.kept);
         if kept.is_open && !held.is_listed {
             held.is_listed = true;

@@ -17,15 +17,15 @@ pub(super) struct Proposed {
 }
 
 /// A grant that a plugin needs.
-struct Needed<'a> {
+struct NeededGrant<'a> {
     key: &'a str,
     /// The line of `[plugin.grants]`.
     text: &'a str,
 }
 
 /// The grants without which the plugin will not load.
-fn needed(inspection: &Inspection) -> impl Iterator<Item = Needed<'_>> {
-    inspection.grants.iter().map(|line| Needed { key: line.split('=').next().unwrap_or(line).trim(), text: line })
+fn needed(inspection: &Inspection) -> impl Iterator<Item = NeededGrant<'_>> {
+    inspection.grants.iter().map(|line| NeededGrant { key: line.split('=').next().unwrap_or(line).trim(), text: line })
 }
 
 /// Returns the existing entry with the file's current digest.

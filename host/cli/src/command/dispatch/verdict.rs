@@ -23,7 +23,7 @@ pub(super) fn describe(settled: &RecordedOutcome<Value>) -> String {
     let original = parsed(&settled.record.original);
     let Some(command) = command_of(&original) else { return headline(settled) };
     let mut text = headline(settled);
-    let shown = Shown::all(command, &settled.record.calls);
+    let shown = LocatedFinding::all(command, &settled.record.calls);
     for (at, found) in shown.iter().enumerate() {
         let is_said = shown.iter().take(at).any(|before| before.is_about_the_same(found));
         if !is_said {
@@ -63,7 +63,7 @@ fn headline(settled: &RecordedOutcome<Value>) -> String {
 }
 
 /// A finding, and the part of the command that it is about.
-struct Shown<'a> {
+struct LocatedFinding<'a> {
     call: &'a CallRecord,
     finding: &'a Finding,
     /// The command about which the plugin was asked.
@@ -72,7 +72,7 @@ struct Shown<'a> {
     would: Option<String>,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> LocatedFinding<'a> {
     /// Returns the findings of all calls, without repetitions. A call is about the command as the calls before it changed it.
     fn all(command: &str, calls: &'a [CallRecord]) -> Vec<Self> {
         let mut command = command.to_owned();
@@ -158,7 +158,7 @@ fn changed_to(call: &CallRecord) -> Option<String> {
 }
 
 /// Adds the reason of a rejection or the questions, unless a finding says the same.
-fn reason(text: &mut String, settled: &RecordedOutcome<Value>, shown: &[Shown<'_>]) {
+fn reason(text: &mut String, settled: &RecordedOutcome<Value>, shown: &[LocatedFinding<'_>]) {
     let is_found = |code: Option<&str>| code.is_some_and(|code| shown.iter().any(|found| found.finding.code == code));
     if let Some(rejection) = rejection(&settled.outcome) {
         let by_verdict = cause(&settled.outcome) == Some("verdict");

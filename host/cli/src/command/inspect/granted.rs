@@ -21,7 +21,7 @@ pub(super) async fn run(args: &InspectArgs, inspection: &Inspection) -> Result<E
         let message = anyhow!("{} is not on the allowlist, so nothing is granted to it", args.wasm.display());
         return Err(CliError::not_loaded(message).advise(allow(None)));
     };
-    let mut given = Given { entry, inspection, missing: missing(entry, inspection), set_up_once: None };
+    let mut given = GrantedPlugin { entry, inspection, missing: missing(entry, inspection), set_up_once: None };
     if given.loads() && inspection.configurable {
         // Only loading shows this. The plugin is allowed, so it may be loaded.
         given.set_up_once = Some(loading::attempt(entry).await?.is_preinitialised());
@@ -34,7 +34,7 @@ pub(super) async fn run(args: &InspectArgs, inspection: &Inspection) -> Result<E
     Ok(if given.loads() { Exit::Done } else { Exit::NotLoaded })
 }
 
-struct Given<'a> {
+struct GrantedPlugin<'a> {
     entry: &'a Entry,
     inspection: &'a Inspection,
     /// Grants that the plugin needs and does not have, as lines of `[plugin.grants]`.
@@ -50,7 +50,7 @@ fn missing<'a>(entry: &Entry, inspection: &'a Inspection) -> Vec<&'a str> {
     inspection.grants.iter().map(String::as_str).filter(|line| !granted.contains_key(&key(line))).collect()
 }
 
-impl Given<'_> {
+impl GrantedPlugin<'_> {
     fn is_this_file(&self) -> bool {
         self.entry.code.digest() == Some(self.inspection.digest)
     }

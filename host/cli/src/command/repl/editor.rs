@@ -26,7 +26,7 @@ const MAX_LINE_BYTES: usize = 16 * 1024;
 
 /// The result of reading a line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Typed {
+pub(super) enum LineInput {
     Line(String),
     /// Ctrl-C. The typed text is discarded.
     Interrupted,
@@ -72,7 +72,7 @@ impl LineEditor {
     }
 
     /// Returns the next line. If this future is dropped, the next call returns its line.
-    pub(super) async fn read(&mut self) -> Result<Typed, CliError> {
+    pub(super) async fn read(&mut self) -> Result<LineInput, CliError> {
         if let Some(mut editor) = self.editor.take() {
             screen::edits(self.above.clone());
             self.reading = Some(tokio::task::spawn_blocking(move || {
@@ -80,7 +80,7 @@ impl LineEditor {
                 (editor, line)
             }));
         }
-        let Some(reading) = &mut self.reading else { return Ok(Typed::End) };
+        let Some(reading) = &mut self.reading else { return Ok(LineInput::End) };
         let read = reading.await;
         self.reading = None;
         screen::edits(None);
@@ -89,13 +89,13 @@ impl LineEditor {
         match line {
             Ok(line) => {
                 self.remember(&line);
-                Ok(Typed::Line(line.replace("\\\n", "\n")))
+                Ok(LineInput::Line(line.replace("\\\n", "\n")))
             }
-            Err(ReadlineError::Interrupted) => Ok(Typed::Interrupted),
-            Err(ReadlineError::Eof) => Ok(Typed::End),
+            Err(ReadlineError::Interrupted) => Ok(LineInput::Interrupted),
+            Err(ReadlineError::Eof) => Ok(LineInput::End),
             Err(ReadlineError::Io(error)) if error.kind() == ErrorKind::InvalidData => {
                 output::note(&format!("{WARNING}note:{WARNING:#} the line is not UTF-8, and is given up\n"));
-                Ok(Typed::Line(String::new()))
+                Ok(LineInput::Line(String::new()))
             }
             Err(error) => Err(unusable(&error)),
         }

@@ -21,7 +21,7 @@ use crate::output::{
 };
 use crate::terminal_approver::{self, Answering};
 use completer::Choices;
-use editor::{LineEditor, PROMPT, Typed};
+use editor::{LineEditor, LineInput, PROMPT};
 use hookhost::{Config, Host};
 use hookhost_agent::agent::{Agent, Dialogue, RunOutcome, Status};
 use hookhost_agent::config::{AgentSection, Overrides, ProviderChoice};
@@ -167,14 +167,14 @@ impl<'a> Repl<'a> {
                 },
             };
             let line = match typed {
-                Typed::End => return Ok(Exit::Done),
-                Typed::Interrupted if interrupted => return Ok(Exit::Interrupted),
-                Typed::Interrupted => {
+                LineInput::End => return Ok(Exit::Done),
+                LineInput::Interrupted if interrupted => return Ok(Exit::Interrupted),
+                LineInput::Interrupted => {
                     interrupted = true;
                     self.hint();
                     continue;
                 }
-                Typed::Line(line) => line,
+                LineInput::Line(line) => line,
             };
             interrupted = false;
             if line.trim().is_empty() {

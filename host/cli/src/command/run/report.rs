@@ -47,13 +47,13 @@ pub(super) fn line(object: &impl serde::Serialize) {
 /// Reports to people: short, and coloured on a terminal.
 #[derive(Debug, Default)]
 pub(crate) struct ForPeople {
-    shown: Mutex<Shown>,
+    shown: Mutex<OutputState>,
     progress: Arc<Mutex<Progress>>,
 }
 
 /// The state of the output.
 #[derive(Debug, Default)]
-struct Shown {
+struct OutputState {
     /// Set if the model's text ended without a line break. It holds the number of questions at that time, since a question begins a new
     /// line.
     mid_line: Option<usize>,
@@ -74,17 +74,17 @@ struct Shown {
     /// Numbers of tasks that have ended, and that wait.
     queue: (u32, usize),
     /// Texts that were shortened, if the user can ask for them.
-    folded: Option<Folded>,
+    folded: Option<FoldedTexts>,
 }
 
 /// Texts that were shown in part, numbered from 1.
 #[derive(Debug, Default)]
-struct Folded {
+struct FoldedTexts {
     texts: VecDeque<String>,
     dropped: usize,
 }
 
-impl Folded {
+impl FoldedTexts {
     /// Keeps a text and returns its number.
     fn keep(&mut self, text: String) -> usize {
         if self.texts.len() == MAX_KEPT {
@@ -131,11 +131,11 @@ impl Reporter for ForPeople {
 impl ForPeople {
     /// Makes a reporter that keeps the full text of what it shortens, for [`Self::unfold`].
     pub(crate) fn folding() -> Self {
-        let shown = Shown { folded: Some(Folded::default()), ..Shown::default() };
+        let shown = OutputState { folded: Some(FoldedTexts::default()), ..OutputState::default() };
         Self { shown: Mutex::new(shown), ..Self::default() }
     }
 
-    fn shown(&self) -> MutexGuard<'_, Shown> {
+    fn shown(&self) -> MutexGuard<'_, OutputState> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -182,7 +182,7 @@ impl ForPeople {
     }
 }
 
-impl Shown {
+impl OutputState {
     fn end_line(&mut self) {
         if let Some(mut markdown) = self.markdown.take() {
             let _ = output::print(&markdown.finish());
@@ -491,7 +491,7 @@ mod tests {
 
     #[test]
     fn a_refusal_is_shown_once_although_it_is_the_calls_result_too() {
-        let mut shown = Shown::default();
+        let mut shown = OutputState::default();
         let id = "1".to_owned();
         let name = "bash".to_owned();
         let refusal = refused(Cause::Verdict);
@@ -511,7 +511,7 @@ mod tests {
     fn a_result_that_does_not_follow_its_calls_start_is_reported_with_its_tools_name() {
         let finished =
             AgentEvent::ToolFinished { id: "1".into(), name: "bash".into(), text: "x".into(), is_error: false };
-        let mut shown = Shown { last_started: Some(("1".into(), screen::questions())), ..Shown::default() };
+        let mut shown = OutputState { last_started: Some(("1".into(), screen::questions())), ..OutputState::default() };
         assert_eq!(plain(&shown.describe(&finished)), "  x\n");
         shown.last_started = Some(("2".into(), screen::questions()));
         assert_eq!(plain(&shown.describe(&finished)), "bash answered\n  x\n");

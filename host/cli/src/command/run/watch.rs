@@ -63,7 +63,7 @@ struct Reloader {
 
 /// The known state of the files.
 struct State {
-    watched: Watched,
+    watched: WatchedFiles,
     /// The files' stamps at the last reading; empty before the first.
     seen: Vec<Option<(SystemTime, u64)>>,
     last_problem: Option<String>,
@@ -72,7 +72,7 @@ struct State {
 }
 
 /// The watched directories, and the relevant names in them. Directories are watched because a rewritten file may be a new one.
-struct Watched {
+struct WatchedFiles {
     watcher: RecommendedWatcher,
     files: BTreeSet<PathBuf>,
     names: Arc<Mutex<BTreeSet<OsString>>>,
@@ -87,7 +87,7 @@ pub(crate) fn watch(
     config: Config,
     reporter: Arc<dyn Reporter>,
 ) -> Option<ConfigWatcher> {
-    let mut watched = match Watched::new() {
+    let mut watched = match WatchedFiles::new() {
         Ok(watched) => watched,
         Err(error) => {
             say(&*reporter, format!("changed rules will not apply during this run: {error}"));
@@ -209,7 +209,7 @@ fn say(reporter: &dyn Reporter, text: String) {
     reporter.report(&AgentEvent::Notice { text });
 }
 
-impl Watched {
+impl WatchedFiles {
     fn new() -> anyhow::Result<Self> {
         let names = Arc::<Mutex<BTreeSet<OsString>>>::default();
         let changed = Arc::new(Notify::new());

@@ -76,7 +76,7 @@ pub(crate) fn redact<'a>(value: &'a RawValue, settings: &AuditSettings) -> (Cow<
 /// The record of a text that is too large.
 fn cut(text: &str) -> Box<RawValue> {
     #[derive(Serialize)]
-    struct Recorded<'a> {
+    struct CutValue<'a> {
         cut: Cut<'a>,
     }
     #[derive(Serialize)]
@@ -86,7 +86,7 @@ fn cut(text: &str) -> Box<RawValue> {
         begins: &'a str,
     }
     let begins = &text[..text.floor_char_boundary(BEGINNING)];
-    raw(&Recorded { cut: Cut { bytes: text.len(), sha256: Digest::of_bytes(text.as_bytes()), begins } })
+    raw(&CutValue { cut: Cut { bytes: text.len(), sha256: Digest::of_bytes(text.as_bytes()), begins } })
 }
 
 struct Mask<'k> {

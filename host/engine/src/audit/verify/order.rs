@@ -4,12 +4,12 @@ use super::Flaw;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The first and the last number of a range of consecutive numbers.
-type Run = (u64, u64);
+type NumberRange = (u64, u64);
 
 /// The numbers of a log's lines in the order of the file, as runs of consecutive numbers. An unchanged log has one run.
 #[derive(Default)]
 pub(super) struct Order {
-    runs: Vec<Run>,
+    runs: Vec<NumberRange>,
 }
 
 impl Order {
@@ -42,8 +42,8 @@ impl Order {
     }
 
     /// Returns the missing numbers, up to the highest number present, and the numbers that occur on more than one line.
-    fn missing_and_twice(&self) -> (Vec<Run>, Vec<Run>) {
-        let (mut missing, mut twice): (Vec<Run>, Vec<Run>) = (Vec::new(), Vec::new());
+    fn missing_and_twice(&self) -> (Vec<NumberRange>, Vec<NumberRange>) {
+        let (mut missing, mut twice): (Vec<NumberRange>, Vec<NumberRange>) = (Vec::new(), Vec::new());
         let mut sorted = self.runs.clone();
         sorted.sort_unstable();
         let mut covered = 0;

@@ -20,7 +20,7 @@ const CODE: u64 = 16 << 20;
 const FUNCTION: u64 = 512 << 10;
 /// Functions, which cost some 0.3 ms each, whatever their size.
 const FUNCTIONS: u64 = 50_000;
-/// The sum over all functions of the square of what [`Branching`] counts: time grows with the square of it.
+/// The sum over all functions of the square of what [`FunctionBranches`] counts: time grows with the square of it.
 const BRANCHING: u64 = 1_600_000_000;
 /// Blocks within each other: time and memory grow with the square of it. A `match` of a thousand cases is a thousand.
 const NESTED: usize = 3_000;
@@ -230,7 +230,7 @@ impl Scan {
             count(&mut locals, number.into(), "local variables in one function", LOCALS)?;
         }
         count(&mut self.locals, locals, "local variables", ALL_LOCALS)?;
-        let mut branching = Branching::default();
+        let mut branching = FunctionBranches::default();
         for operator in body.get_operators_reader().map_err(invalid)? {
             branching.operator(&operator.map_err(invalid)?)?;
         }
@@ -247,7 +247,7 @@ impl Scan {
 
 /// The branches of a function. The compiler cuts it into blocks there, in a time that grows with the square of their number.
 #[derive(Default)]
-struct Branching {
+struct FunctionBranches {
     /// 1 for a branch, 4 for what is compiled to several, 8 for a loop, 16 for what is compiled to
     /// a loop over a table or costs as much.
     weight: u64,
@@ -257,7 +257,7 @@ struct Branching {
     loops: usize,
 }
 
-impl Branching {
+impl FunctionBranches {
     fn operator(&mut self, operator: &Operator<'_>) -> Result<(), ContractError> {
         self.weight += match operator {
             Operator::Loop { .. } => 8,

@@ -109,9 +109,9 @@ impl Guest {
 }
 
 /// The capability `effects`.
-pub(super) struct Returned;
+pub(super) struct EffectsCapability;
 
-of_the_contract!(Returned = effects, "effects", None, |_| true);
+of_the_contract!(EffectsCapability = effects, "effects", None, |_| true);
 
 impl wit::effects::Host for Guest {
     fn report(&mut self, finding: wit::effects::Finding) -> wasmtime::Result<()> {

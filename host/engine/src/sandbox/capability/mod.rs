@@ -98,8 +98,14 @@ pub(crate) trait Interface: Sync {
 }
 
 /// The capabilities of the contract.
-const OURS: [&dyn Interface; 6] =
-    [&event::Facts, &log::Lines, &effects::Returned, &state::Values, &transcript::Conversation, &model::SideCalls];
+const OURS: [&dyn Interface; 6] = [
+    &event::Facts,
+    &log::Lines,
+    &effects::EffectsCapability,
+    &state::Values,
+    &transcript::Conversation,
+    &model::SideCalls,
+];
 
 /// The capability of the contract that has this name.
 pub(crate) fn of_contract(name: &str) -> Option<&'static dyn Interface> {
@@ -108,16 +114,16 @@ pub(crate) fn of_contract(name: &str) -> Option<&'static dyn Interface> {
 
 /// The contract's capabilities in a set of grants. Plugins with the same capabilities share a linker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Linked([bool; OURS.len()]);
+pub(super) struct LinkedCapabilities([bool; OURS.len()]);
 
-impl Linked {
+impl LinkedCapabilities {
     pub(super) fn by(grants: &Grants) -> Self {
         Self(OURS.map(|ours| ours.is_granted(grants)))
     }
 }
 
 /// Links the capabilities of the contract that are given.
-pub(super) fn link(linker: &mut Linker<Guest>, Linked(given): Linked) -> wasmtime::Result<()> {
+pub(super) fn link(linker: &mut Linker<Guest>, LinkedCapabilities(given): LinkedCapabilities) -> wasmtime::Result<()> {
     OURS.into_iter().zip(given).filter(|(_, is_given)| *is_given).try_for_each(|(ours, _)| ours.link(linker))
 }
 

@@ -10,7 +10,7 @@ use tokio::time::{Instant, Sleep};
 use wasmtime_wasi_http::Error;
 
 /// A body of at most so many bytes.
-pub(super) struct Bounded<B> {
+pub(super) struct BoundedBody<B> {
     body: B,
     limit: usize,
     left: usize,
@@ -24,7 +24,7 @@ struct Silence {
     timer: Pin<Box<Sleep>>,
 }
 
-impl<B> Bounded<B> {
+impl<B> BoundedBody<B> {
     /// `too_large` is the error for a body of more than `limit` bytes.
     pub(super) fn new(body: B, limit: usize, too_large: fn(Option<u64>) -> Error) -> Self {
         Self { body, limit, left: limit, too_large, silence: None }
@@ -37,7 +37,7 @@ impl<B> Bounded<B> {
     }
 }
 
-impl<B> Body for Bounded<B>
+impl<B> Body for BoundedBody<B>
 where
     B: Body<Data = Bytes, Error: Into<Error>> + Unpin,
 {

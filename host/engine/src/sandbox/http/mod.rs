@@ -20,7 +20,7 @@ use super::guest::Guest;
 use crate::config::{Grants, Server, ServerHost};
 use futures_util::FutureExt as _;
 use http::{HeaderValue, Method, Request, Uri, header};
-use network::{Destination, Rest, Sent};
+use network::{Destination, PendingResponse, Rest};
 use std::error::Error as _;
 use std::future::Future;
 use std::io;
@@ -96,11 +96,11 @@ fn http_error_code(
 #[derive(Debug)]
 pub(super) struct Http {
     context: WasiHttpCtx,
-    sending: Sending,
+    sending: RequestSender,
 }
 
 #[derive(Debug)]
-struct Sending {
+struct RequestSender {
     servers: Arc<[Server]>,
     network: Arc<Network>,
     /// Bytes of a body.
@@ -125,12 +125,12 @@ impl Http {
         busy: &Arc<Busy>,
     ) -> Self {
         let (servers, network, busy) = (Arc::clone(servers), Arc::clone(network), Arc::clone(busy));
-        let sending = Sending { servers, network, limit, replayed, busy };
+        let sending = RequestSender { servers, network, limit, replayed, busy };
         Self { context: WasiHttpCtx::new(), sending }
     }
 }
 
-impl Sending {
+impl RequestSender {
     /// Returns the error of a request from the error of its stream, if there is one.
     fn code_of(&mut self, error: &wasmtime::Error) -> Option<ErrorCode> {
         if let Some(code) = error.downcast_ref::<ErrorCode>() {
@@ -185,13 +185,13 @@ fn cause<T: std::error::Error + 'static>(error: &hyper::Error) -> Option<&T> {
     error.source()?.downcast_ref()
 }
 
-impl WasiHttpHooks for Sending {
+impl WasiHttpHooks for RequestSender {
     fn send_request(
         &mut self,
         mut request: Request<WasiBody>,
         options: Option<RequestOptions>,
         _: Box<dyn Future<Output = Result<(), Error>> + Send>,
-    ) -> Box<dyn Future<Output = Result<Sent, Error>> + Send> {
+    ) -> Box<dyn Future<Output = Result<PendingResponse, Error>> + Send> {
         let destination = self.destination(request.method(), request.uri());
         let (network, limit) = (Arc::clone(&self.network), self.limit);
         let busy = Arc::clone(&self.busy);

@@ -1,7 +1,7 @@
 //! Sending a request: look the name up once, check every address, connect to exactly these.
 
 use super::address::is_public;
-use super::body::Bounded;
+use super::body::BoundedBody;
 use super::stream::BoundedStream;
 use crate::config::ServerHost;
 use futures_util::future::{BoxFuture, Either, select};
@@ -91,10 +91,10 @@ impl Destination {
 }
 
 /// Addresses that a request may go to. There are none but through [`Network::addresses`].
-struct Permitted(Vec<SocketAddr>);
+struct PermittedAddresses(Vec<SocketAddr>);
 
 /// A response, and the connection that carries its body and is to be driven meanwhile.
-pub(super) type Sent = (Response<WasiBody>, Rest);
+pub(super) type PendingResponse = (Response<WasiBody>, Rest);
 pub(super) type Rest = Box<dyn Future<Output = Result<(), Error>> + Send>;
 
 impl Default for Network {
@@ -116,11 +116,11 @@ impl Network {
         mut request: Request<WasiBody>,
         options: RequestOptions,
         body_limit: usize,
-    ) -> Result<Sent, Error> {
+    ) -> Result<PendingResponse, Error> {
         // What a proxy would be sent is the whole URL; we talk to the server itself.
         let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
         *request.uri_mut() = Uri::builder().path_and_query(path).build().map_err(|_| Error::HttpRequestUriInvalid)?;
-        let request = request.map(|body| Bounded::new(body, body_limit, Error::HttpRequestBodySize).boxed_unsync());
+        let request = request.map(|body| BoundedBody::new(body, body_limit, Error::HttpRequestBodySize).boxed_unsync());
 
         let connect_within = options.connect_timeout.map_or(CONNECT, |asked| asked.min(CONNECT));
         let connecting = async {
@@ -149,7 +149,7 @@ impl Network {
         };
         has_head.store(true, Ordering::Relaxed);
         let response = response.map(|body| {
-            Bounded::new(body, body_limit, Error::HttpResponseBodySize)
+            BoundedBody::new(body, body_limit, Error::HttpResponseBodySize)
                 .with_silence(options.between_bytes_timeout)
                 .boxed_unsync()
         });
@@ -159,7 +159,7 @@ impl Network {
 
     /// The addresses of a destination. The operator names literal addresses and `localhost`; a name must lead to the public
     /// internet and nothing else.
-    async fn addresses(&self, destination: &Destination) -> Result<Permitted, Error> {
+    async fn addresses(&self, destination: &Destination) -> Result<PermittedAddresses, Error> {
         let addresses = match &destination.host {
             ServerHost::Localhost => vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
             ServerHost::Address(address) => vec![*address],
@@ -177,7 +177,9 @@ impl Network {
                 found
             }
         };
-        Ok(Permitted(addresses.into_iter().map(|address| SocketAddr::new(address, destination.port)).collect()))
+        Ok(PermittedAddresses(
+            addresses.into_iter().map(|address| SocketAddr::new(address, destination.port)).collect(),
+        ))
     }
 
     async fn encrypted(&self, stream: TcpStream, host: &ServerHost) -> Result<Box<dyn Stream>, Error> {
@@ -214,7 +216,7 @@ fn tls() -> Option<Arc<ClientConfig>> {
 }
 
 /// The first address that accepts a connection.
-async fn connected(addresses: &Permitted) -> Result<TcpStream, Error> {
+async fn connected(addresses: &PermittedAddresses) -> Result<TcpStream, Error> {
     let mut failed = Error::DestinationNotFound;
     for address in &addresses.0 {
         match TcpStream::connect(address).await {

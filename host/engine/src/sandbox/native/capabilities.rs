@@ -1,6 +1,6 @@
 //! The capabilities for a native rule: the functions that answer a guest, called directly.
 
-use super::{Ended, Running};
+use super::{RunningCall, UnwindSignal};
 use crate::contract::Failure;
 use crate::locked::locked;
 use crate::sandbox::capability::generated::hookhost::hooks as wit;
@@ -18,11 +18,11 @@ use wit::transcript::Host as _;
 
 /// Answers a rule on the thread of its call.
 pub(super) struct OfTheHost {
-    running: Arc<Running>,
+    running: Arc<RunningCall>,
 }
 
 impl OfTheHost {
-    pub(super) fn new(running: &Arc<Running>) -> Self {
+    pub(super) fn new(running: &Arc<RunningCall>) -> Self {
         Self { running: Arc::clone(running) }
     }
 
@@ -41,9 +41,9 @@ impl OfTheHost {
                     None => Failure::invalid(format!("gave the host something invalid: {}", error.root_cause())),
                 };
                 locked(&self.running.failed).get_or_insert(failure);
-                resume_unwind(Box::new(Ended));
+                resume_unwind(Box::new(UnwindSignal));
             }
-            None => resume_unwind(Box::new(Ended)),
+            None => resume_unwind(Box::new(UnwindSignal)),
         }
     }
 

@@ -42,7 +42,7 @@ pub(crate) struct NativeCalls {
 }
 
 /// A call between its thread and the event that waits for it.
-struct Running {
+struct RunningCall {
     state: AtomicU8,
     guest: Mutex<Option<Guest>>,
     /// The first use of a capability that ended the call, also where the rule has caught that.
@@ -57,7 +57,7 @@ const RETURNED: u8 = 1;
 const GIVEN_UP: u8 = 2;
 
 /// The panic payload that unwinds a rule whose call is over.
-struct Ended;
+struct UnwindSignal;
 
 impl NativeCalls {
     /// Room for so many calls at once.
@@ -94,7 +94,7 @@ impl NativeCalls {
         &self,
         setup: Box<GuestSetup>,
         limits: CallLimits<'_>,
-        rule: impl FnOnce(&Arc<Running>) -> R + Send + 'static,
+        rule: impl FnOnce(&Arc<RunningCall>) -> R + Send + 'static,
     ) -> CallOutcome<R> {
         let began = Instant::now();
         let patience = setup.patience;
@@ -107,9 +107,9 @@ impl NativeCalls {
         };
         let stuck = Arc::clone(&self.stuck);
         let (state, guest) = (AtomicU8::new(UNDER_WAY), Mutex::new(Some(guest)));
-        let running = Arc::new(Running { state, guest, failed: Mutex::default(), stuck, start: OnceLock::new() });
+        let running = Arc::new(RunningCall { state, guest, failed: Mutex::default(), stuck, start: OnceLock::new() });
         let (returned, mut answer) = oneshot::channel();
-        let waiting = Waiting(Arc::clone(&running));
+        let waiting = AwaitedCall(Arc::clone(&running));
         self.threads.start(Box::new(move || {
             // Given back when the rule has returned, and not when it was given up.
             let _place = place;
@@ -160,7 +160,7 @@ impl NativeCalls {
     }
 }
 
-impl Running {
+impl RunningCall {
     /// Ends the call, unless it has ended; whether this did.
     fn end(&self, how: u8) -> bool {
         self.state.compare_exchange(UNDER_WAY, how, Ordering::AcqRel, Ordering::Acquire).is_ok()
@@ -176,9 +176,9 @@ impl Running {
 }
 
 /// The event's side of a call. If it is dropped, the call is given up.
-struct Waiting(Arc<Running>);
+struct AwaitedCall(Arc<RunningCall>);
 
-impl Waiting {
+impl AwaitedCall {
     /// The outcome of the call.
     fn finish<R>(self, answer: Result<R, Failure>, began: Instant) -> CallOutcome<R> {
         self.give_up();
@@ -203,7 +203,7 @@ impl Waiting {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for AwaitedCall {
     fn drop(&mut self) {
         self.give_up();
     }
@@ -222,22 +222,22 @@ fn panicked(panic: Box<dyn Any + Send>) -> Failure {
 }
 
 #[cfg(feature = "native")]
-fn with_capabilities<R>(configuration: &Configuration, running: &Arc<Running>, rule: impl FnOnce() -> R) -> R {
+fn with_capabilities<R>(configuration: &Configuration, running: &Arc<RunningCall>, rule: impl FnOnce() -> R) -> R {
     hookhost_guest::native::call(configuration, log(running), rule)
 }
 
 #[cfg(feature = "native")]
-fn log(running: &Arc<Running>) -> crate::native::Log {
+fn log(running: &Arc<RunningCall>) -> crate::native::Log {
     std::rc::Rc::new(capabilities::OfTheHost::new(running))
 }
 
 #[cfg(not(feature = "native"))]
-fn with_capabilities<R>(Configuration: &Configuration, _: &Arc<Running>, rule: impl FnOnce() -> R) -> R {
+fn with_capabilities<R>(Configuration: &Configuration, _: &Arc<RunningCall>, rule: impl FnOnce() -> R) -> R {
     rule()
 }
 
 #[cfg(not(feature = "native"))]
-fn log(_: &Arc<Running>) -> crate::native::Log {}
+fn log(_: &Arc<RunningCall>) -> crate::native::Log {}
 
 impl std::fmt::Debug for NativeCalls {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

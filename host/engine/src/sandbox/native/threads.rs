@@ -15,10 +15,10 @@ pub(super) type Job = Box<dyn FnOnce() + Send>;
 
 /// The bound on the number of threads is the caller's: there are no more than jobs at once.
 #[derive(Default)]
-pub(super) struct Threads(Arc<Shared>);
+pub(super) struct Threads(Arc<ThreadQueue>);
 
 #[derive(Default)]
-struct Shared {
+struct ThreadQueue {
     queue: Mutex<Queue>,
     changed: Condvar,
 }
@@ -31,7 +31,7 @@ struct Queue {
     is_closed: bool,
 }
 
-impl Shared {
+impl ThreadQueue {
     /// The next job; none where the thread is to end.
     fn next(&self) -> Option<Job> {
         let mut queue = locked(&self.queue);

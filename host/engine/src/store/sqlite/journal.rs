@@ -254,7 +254,7 @@ fn checksum(at: u64, bytes: &[u8]) -> [u8; 4] {
 
 /// The contents of a journal.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Read<'a> {
+pub(super) struct JournalContents<'a> {
     pub(super) records: Vec<&'a str>,
     /// The byte after the last of them.
     pub(super) end: u64,
@@ -268,13 +268,13 @@ fn header(log: Digest, id: &str) -> Vec<u8> {
 }
 
 /// Reads the bytes of the journal `id` that follow its first `taken` ones, which have been taken in.
-pub(super) fn read<'a>(mut bytes: &'a [u8], taken: u64, log: Digest, id: &str) -> Read<'a> {
-    let mut read = Read { end: taken, ..Read::default() };
+pub(super) fn read<'a>(mut bytes: &'a [u8], taken: u64, log: Digest, id: &str) -> JournalContents<'a> {
+    let mut read = JournalContents { end: taken, ..JournalContents::default() };
     if taken == 0 {
         match read_header(bytes, log, id) {
             Ok(Some(length)) => (bytes, read.end) = (&bytes[length..], length as u64),
             Ok(None) => return read,
-            Err(problem) => return Read { problem: Some(problem), ..read },
+            Err(problem) => return JournalContents { problem: Some(problem), ..read },
         }
     }
     loop {

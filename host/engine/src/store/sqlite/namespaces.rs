@@ -4,7 +4,7 @@
 //! has the same version, so that the next event sees what other processes have written.
 
 use super::database::one_row;
-use crate::state::{KEY_COST, Lineage, MAX_KEYS, Namespace, Scope, Stored, Time, Usage, Write, Writes};
+use crate::state::{KEY_COST, Lineage, MAX_KEYS, Namespace, Scope, StoredValue, Time, Usage, Write, Writes};
 use crate::store::{Owner, Unit, owner};
 use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ pub(super) struct NamespaceSize {
 }
 
 /// The new counts after a commit; `None` for a namespace that has to be counted again.
-pub(super) type Changed = Vec<(Owner, Option<NamespaceSize>)>;
+pub(super) type ChangedSizes = Vec<(Owner, Option<NamespaceSize>)>;
 
 impl NamespaceSize {
     fn holds(&self, version: i64, now: Time) -> bool {
@@ -49,7 +49,7 @@ impl Counts {
     }
 
     /// Applies what was committed.
-    pub(super) fn hold(&mut self, changed: Changed) {
+    pub(super) fn hold(&mut self, changed: ChangedSizes) {
         for (owner, counted) in changed {
             match counted {
                 Some(counted) => drop(self.0.insert(owner, counted)),
@@ -73,9 +73,9 @@ pub(super) fn find(connection: &Connection, owner: &Owner) -> rusqlite::Result<O
 }
 
 /// The value at a key, even if it has expired.
-pub(super) fn value(connection: &Connection, namespace: i64, key: &str) -> rusqlite::Result<Option<Stored>> {
+pub(super) fn value(connection: &Connection, namespace: i64, key: &str) -> rusqlite::Result<Option<StoredValue>> {
     let mut value = connection.prepare_cached("SELECT value, expires FROM value WHERE space = ?1 AND key = ?2")?;
-    let stored = |row: &rusqlite::Row<'_>| Ok(Stored { value: row.get(0)?, expires: expiry(row, 1)? });
+    let stored = |row: &rusqlite::Row<'_>| Ok(StoredValue { value: row.get(0)?, expires: expiry(row, 1)? });
     value.query_row((namespace, key), stored).optional()
 }
 
@@ -129,14 +129,14 @@ pub(super) fn load(connection: &Connection, namespace: i64) -> rusqlite::Result<
     let mut rows = values.query([namespace])?;
     let mut loaded = Namespace::default();
     while let Some(row) = rows.next()? {
-        loaded.put(&row.get::<_, String>(0)?, Stored { value: row.get(1)?, expires: expiry(row, 2)? });
+        loaded.put(&row.get::<_, String>(0)?, StoredValue { value: row.get(1)?, expires: expiry(row, 2)? });
     }
     Ok(loaded)
 }
 
 /// Applies a unit's writes, within its transaction.
-pub(super) fn write(connection: &Connection, counts: &Counts, unit: &Unit) -> rusqlite::Result<Changed> {
-    let mut changed = Changed::new();
+pub(super) fn write(connection: &Connection, counts: &Counts, unit: &Unit) -> rusqlite::Result<ChangedSizes> {
+    let mut changed = ChangedSizes::new();
     for (plugin, writes) in &unit.writes {
         for scope in Scope::ALL {
             if writes.of(scope).next().is_some() {

@@ -64,7 +64,10 @@ fn a_record_in_another_place_is_damage_and_blank_bytes_at_the_end_are_none() {
     let twice = [&one[..], &one[header(LOG, ID).len()..]].concat();
     assert_eq!(read(&twice, 0, LOG, ID).problem, Some("the length of a record is not as it was written"));
     let blank = [&bytes[..], &[0; 100]].concat();
-    assert_eq!(read(&blank, 0, LOG, ID), Read { records: vec!["one", "two"], end: bytes.len() as u64, problem: None });
+    assert_eq!(
+        read(&blank, 0, LOG, ID),
+        JournalContents { records: vec!["one", "two"], end: bytes.len() as u64, problem: None }
+    );
     assert_eq!(read(&[0; 100], 0, LOG, ID).problem, None);
     // From where it was taken in.
     let rest = read(&bytes[one.len()..], one.len() as u64, LOG, ID);
@@ -324,7 +327,10 @@ fn a_copy_of_a_journal_under_another_name_is_not_taken_in_beside_it() {
 fn a_journal_of_an_earlier_version_is_taken_in() {
     let mut bytes = [&NAMELESS_MAGIC[..], LOG.as_bytes()].concat();
     frame(&mut bytes, 0, "one");
-    assert_eq!(read(&bytes, 0, LOG, ID), Read { records: vec!["one"], end: bytes.len() as u64, problem: None });
+    assert_eq!(
+        read(&bytes, 0, LOG, ID),
+        JournalContents { records: vec!["one"], end: bytes.len() as u64, problem: None }
+    );
 }
 #[test]
 fn a_journal_that_others_can_write_is_refused() {
