@@ -9,7 +9,8 @@ const MAX_TEXT: usize = 32 * 1024;
 const MAX_WORDS: usize = 3000;
 /// Maximum nesting of brackets, quotes and substitutions.
 const MAX_DEPTH: usize = 24;
-/// Maximum nesting of subshells. The parser tries several readings of the content of each.
+/// Maximum nesting of subshells, and of brackets in a here-document that is part of a quoted substitution. The parser tries several readings
+/// of the content of each.
 const MAX_SUBSHELLS: usize = 8;
 /// Maximum nesting of indices, `${a[${b[1]}]}`. Each may be an assignment, so the parser reads it twice.
 const MAX_INDICES: usize = 2;
@@ -27,26 +28,11 @@ const MAX_COMPOUNDS: usize = 64;
 /// within the bounds above takes far less unless it multiplies itself.
 pub const MAX_WORK: usize = 256 * 1024;
 
-/// Maximum number of parser steps for a text and its nested texts: a constant plus a number per byte. A here-document full of expansions
-/// needs fewer, as a test of the rules shows.
-const STEPS: u32 = 100_000;
-const STEPS_OF_A_BYTE: u32 = 32;
-
 const OPENING: [&str; 9] = ["if", "while", "until", "for", "case", "select", "function", "[[", "!"];
 
 /// Returns an error if `work` exceeds [`MAX_WORK`].
 pub(super) fn check_work(work: usize) -> Result<(), String> {
     if work > MAX_WORK { Err("what it runs multiplies itself".into()) } else { Ok(()) }
-}
-
-/// Returns the number of steps that the parsers may take for `text`.
-pub(super) fn steps_for(text: &str) -> u32 {
-    u32::try_from(text.len()).map_or(STEPS, |length| STEPS.saturating_add(length.saturating_mul(STEPS_OF_A_BYTE)))
-}
-
-/// Returns the reason why a text is unreadable, if the parsers have no steps left.
-pub(super) fn check_steps(left: u32) -> Result<(), String> {
-    if left == 0 { Err("it nests too much to be read".into()) } else { Ok(()) }
 }
 
 /// Refuses an entry of the shell's directory stack, `~12`, with too large a number: the parser would panic.
@@ -192,6 +178,7 @@ const PATTERN: &str = "a bracket after one of `!@?+*` may be a pattern";
 const QUOTE: &str = "a quote may be a character here";
 const PROCESS: &str = "a process substitution in `${…}`";
 pub(super) const CONTINUED: &str = "a line that continues in the next one ends a word";
+const BRACKETS: &str = "it nests too much to be read";
 const COMMENT: &str = "`#` may be a character here";
 /// The parser takes `<<` for arithmetic if arithmetic is the last construct opened and not closed, at any nesting.
 const SHIFT: &str = "`<<` may be arithmetic here";
@@ -627,6 +614,8 @@ impl<'a> Scan<'a> {
     /// Skips the bodies of the here-documents that begin here.
     fn skip_documents(&mut self) {
         for Document { delimiter, is_quoted, strips_tabs } in std::mem::take(&mut self.documents) {
+            let is_word = self.open.contains(&Open::Round) && self.open.contains(&Open::Quote);
+            let mut brackets = 0_usize;
             let mut is_continued = false;
             while self.at < self.bytes.len() {
                 let from = self.at + 1;
@@ -637,6 +626,16 @@ impl<'a> Scan<'a> {
                 // A backquote ends the substitution and the here-document.
                 if line.contains(&b'`') && self.open.contains(&Open::Backtick) {
                     self.refused = Some(DOCUMENT);
+                }
+                for byte in line.iter().filter(|_| is_word) {
+                    match byte {
+                        b'(' => brackets += 1,
+                        b')' => brackets = brackets.saturating_sub(1),
+                        _ => {}
+                    }
+                    if brackets > MAX_SUBSHELLS {
+                        self.refused = Some(BRACKETS);
+                    }
                 }
                 let tabs = if strips_tabs { line.iter().take_while(|byte| **byte == b'\t').count() } else { 0 };
                 let line = &line[tabs..];

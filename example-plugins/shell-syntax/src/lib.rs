@@ -3,6 +3,7 @@
 //! here runs anything or accesses a file system. Parts that only the shell will know are marked as [`UNKNOWN`].
 
 mod arithmetic;
+mod ascii;
 mod bounds;
 mod code;
 mod copies;
@@ -16,6 +17,7 @@ mod fuzzed;
 mod git;
 pub mod guarded;
 mod held;
+mod known;
 mod mounts;
 mod names;
 pub mod path;
@@ -34,16 +36,15 @@ mod wrappers;
 mod writes;
 mod xargs;
 
+pub use ascii::Ascii;
 pub use bounds::{MAX_LENGTH, MAX_WORK};
 pub use places::{Class, Places};
 pub use read::{Script, read, read_likely};
 pub use secrets::Given;
-pub use shell_words::ascii::Ascii;
 pub use word::{UNKNOWN, Word};
 pub use wrappers::Location;
 pub use writes::{Extent, Write, is_known_program};
 
-use shell_words::{ascii, known};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};

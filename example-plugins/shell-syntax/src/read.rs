@@ -17,7 +17,6 @@ use super::{arithmetic, plain, windows};
 use brush_parser::{Token, ast};
 use hookhost_guest::prelude::ShellDialect;
 use litemap::LiteMap;
-use peg_runtime::steps;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::rc::Rc;
@@ -93,7 +92,6 @@ pub fn read_likely(script: &Script, text: &str, dialect: ShellDialect, cwd: &str
 }
 
 fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str, places: &Places) -> Script {
-    steps::allow(bounds::steps_for(text));
     let mut reader = Reader {
         places,
         likely,
@@ -153,9 +151,7 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
     result = result.and_then(|()| reader.read_evaluated()).and_then(|()| reader.suppose_guarded());
     let mut script = std::mem::take(&mut reader.script);
     leave(reader);
-    // If the parser ran out of steps, its result is unreliable.
-    let steps = bounds::check_steps(steps::left());
-    script.unreadable = result.err().map(|why| why.0).or(script.unreadable).or(steps.err());
+    script.unreadable = result.err().map(|why| why.0).or(script.unreadable);
     script
 }
 

@@ -1,9 +1,9 @@
 //! Compiles the conditions of a rule and checks them against one command.
 
 use super::depth;
-use super::pattern::{Analysed, Compile, Pattern};
+use super::pattern::{Compile, Pattern};
 use super::programs::Arguments;
-use super::schema::{Construct, Match};
+use super::schema::{Construct, Expression, Match};
 use super::verbs;
 use super::words::{Pairs, Part, Words};
 use shell_syntax::Ascii as _;
@@ -278,7 +278,7 @@ impl Matcher {
 impl Whole {
     fn new(wanted: &mut Match, compile: Compile) -> Result<Self, String> {
         let parts = |texts: &[String]| texts.iter().map(|text| Part::new(text)).collect();
-        let pattern = |expression: &mut Option<Analysed>| expression.take().map(compile).transpose();
+        let pattern = |expression: &mut Option<Expression>| expression.take().map(compile).transpose();
         Ok(Self {
             contains: parts(&wanted.contains),
             lacks: parts(&wanted.lacks),

@@ -1,51 +1,19 @@
 //! The regular expressions of rules.
 
-use super::compact::{Compact, Input, compact_table, members};
-use super::regex::Regex;
+use super::schema::{Expression, Place};
 use super::text::Text;
 use super::words::{Pairs, Words};
+use regex_lite::Regex;
 use std::sync::OnceLock;
 
-/// A regular expression: the analysis by `build/patterns.rs`, or the expression alone.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Analysed {
-    texts: Option<Words>,
-    at: Place,
-    any_case: bool,
-    search: Text,
-    needed: Words,
-}
-
-compact_table!(
-    Analysed,
-    members::ANALYSED,
-    "texts" => texts,
-    "at" => at,
-    "any-case" => any_case,
-    "search" => search,
-    "needed" => needed,
-);
-
-impl Compact for Place {
-    fn read(input: &mut Input) -> Option<Self> {
-        Some(match String::read(input)?.as_str() {
-            "whole" => Self::Whole,
-            "begin" => Self::Begin,
-            "end" => Self::End,
-            "anywhere" => Self::Anywhere,
-            _ => return None,
-        })
-    }
-}
-
 /// Compiles an expression: [`Pattern::written`] or [`Pattern::embedded`].
-pub(super) type Compile = fn(Analysed) -> Result<Pattern, String>;
+pub(super) type Compile = fn(Expression) -> Result<Pattern, String>;
 
 /// A compiled regular expression.
 #[derive(Debug)]
 pub(super) enum Pattern {
     /// `^(one|other)$`, `^word`, `\.(one|other)$`: comparing texts is enough for these.
-    Texts { texts: Words, at: Place, any_case: bool },
+    Texts { texts: Words, place: Place, any_case: bool },
     /// Searched for if one of `needed` occurs, and compiled at that moment. Few commands contain any of them, and compiling all patterns
     /// would be much of the cost of loading the guard.
     Search(Box<Search>),
@@ -56,17 +24,7 @@ pub(super) enum Pattern {
 pub(super) struct Search {
     needed: Words,
     source: Text,
-    compiled: OnceLock<Option<Box<Regex>>>,
-}
-
-/// The place in a text where another one must occur.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Place {
-    Whole,
-    Begin,
-    End,
-    #[default]
-    Anywhere,
+    compiled: OnceLock<Option<Regex>>,
 }
 
 impl Pattern {
@@ -74,10 +32,10 @@ impl Pattern {
     ///
     /// # Errors
     /// If the expression is not a pattern.
-    pub(super) fn written(Analysed { search, .. }: Analysed) -> Result<Self, String> {
-        match Regex::new(&search) {
-            Ok(_) => Ok(Self::search(search, Words::default())),
-            Err(error) => Err(format!("`{search}` is no pattern: {error}")),
+    pub(super) fn written(Expression { source, .. }: Expression) -> Result<Self, String> {
+        match Regex::new(&source) {
+            Ok(_) => Ok(Self::search(source, Words::default())),
+            Err(error) => Err(format!("`{source}` is no pattern: {error}")),
         }
     }
 
@@ -85,11 +43,11 @@ impl Pattern {
     ///
     /// # Errors
     /// Never. The build script has refused invalid patterns.
-    pub(super) fn embedded(expression: Analysed) -> Result<Self, String> {
-        let Analysed { texts, at, any_case, search, needed } = expression;
+    pub(super) fn embedded(expression: Expression) -> Result<Self, String> {
+        let Expression { source, texts, place, any_case, needed } = expression;
         Ok(match texts {
-            Some(texts) => Self::Texts { texts, at, any_case },
-            None => Self::search(search, needed),
+            Some(texts) => Self::Texts { texts, place, any_case },
+            None => Self::search(source, needed),
         })
     }
 
@@ -99,9 +57,9 @@ impl Pattern {
 
     pub(super) fn is_match(&self, text: &str) -> bool {
         match self {
-            Self::Texts { texts, at: Place::Whole, any_case: true } => texts.has_in_any_case(text),
-            Self::Texts { texts, at: Place::Whole, .. } => texts.has(text),
-            Self::Texts { texts, at, any_case } => texts.any(|word| at.has(text, word, *any_case)),
+            Self::Texts { texts, place: Place::Whole, any_case: true } => texts.has_in_any_case(text),
+            Self::Texts { texts, place: Place::Whole, .. } => texts.has(text),
+            Self::Texts { texts, place, any_case } => texts.any(|word| place.has(text, word, *any_case)),
             Self::Search(search) => search.needed.occurs_in(text) && search.finds(text),
         }
     }
@@ -126,7 +84,7 @@ impl Pattern {
 impl Search {
     /// Returns true if the pattern matches. Compiles it for the first text.
     fn finds(&self, text: &str) -> bool {
-        let regex = self.compiled.get_or_init(|| Regex::new(&self.source).ok().map(Box::new));
+        let regex = self.compiled.get_or_init(|| Regex::new(&self.source).ok());
         regex.as_ref().is_some_and(|regex| regex.is_match(text))
     }
 }
@@ -145,29 +103,23 @@ impl Place {
     }
 }
 
-/// The analysis that produces [`Analysed`].
-#[cfg(test)]
-#[path = "../../build/patterns.rs"]
-pub(super) mod build;
-
 #[cfg(test)]
 mod tests {
-    use super::{Analysed, Pattern, Place, build};
-    use crate::rules::Text;
-    use crate::rules::compact::{Compact as _, Input, encode, members, members::PATTERNS};
+    use super::{Expression, Pattern, Place};
+    use crate::rules::analysis::{self, patterns};
+    use crate::rules::{Embedded, Text};
     use proptest::prelude::*;
     use regex_lite::Regex;
-    use serde_json::json;
     use std::collections::BTreeSet;
 
     fn told(source: &str) -> Pattern {
-        let known = encode::table(&members::ANALYSED, build::known(source).as_object().unwrap()).unwrap();
-        Pattern::embedded(Analysed::read(&mut Input::new(&known)).unwrap()).unwrap()
+        Pattern::embedded(analysis::expression(Text::new(source))).unwrap()
     }
 
     #[test]
     fn a_pattern_of_the_config_is_looked_at_before_it_is_asked() {
-        let written = |source: &str| Pattern::written(Analysed { search: Text::new(source), ..Analysed::default() });
+        let written =
+            |source: &str| Pattern::written(Expression { source: Text::new(source), ..Expression::default() });
         let error = written("a(").unwrap_err();
         assert!(error.starts_with("`a(` is no pattern: "), "{error}");
         let pattern = written("^a+$").unwrap();
@@ -187,24 +139,24 @@ mod tests {
         for (source, wanted) in [
             (
                 r"(^|/)(\.env(\.(local|dev))?|id_(rsa|dsa)|[^/]+\.(pem|key))$",
-                json!([".env", "id_rsa", "id_dsa", ".pem", ".key"]),
+                [".env", "id_rsa", "id_dsa", ".pem", ".key"].as_slice(),
             ),
-            (r"^(~|/home/[^/]+)/\.(ssh/.*|netrc)$", json!(["ssh/", "netrc"])),
-            (r"\bdrop\s+(table|view)\b", json!(["drop"])),
-            (r"a+bc*d{2,}(?:xyz)?", json!(["a"])),
-            (r"(?i)X-Api-Key:\s*[a-z]{3}|y+", json!(["x-api-key:", "y"])),
-            (r"x*(a+|b?)", json!([])),
+            (r"^(~|/home/[^/]+)/\.(ssh/.*|netrc)$", &["/.ssh/", "/.netrc"]),
+            (r"\bdrop\s+(table|view)\b", &["drop"]),
+            (r"a+bc*d{2,}(?:xyz)?", &["dd"]),
+            (r"(?i)X-Api-Key:\s*[a-z]{3}|y+", &["x-api-key:", "y"]),
+            (r"x*(a+|b?)", &[]),
         ] {
-            let known = build::known(source);
-            assert!(known["search"].is_string(), "{source}");
-            assert_eq!(known["needed"], wanted, "{source}");
+            let known = analysis::expression(Text::new(source));
+            assert!(known.texts.is_none(), "{source}");
+            assert_eq!(known.needed.iter().collect::<Vec<_>>(), wanted, "{source}");
         }
     }
 
     #[test]
     fn what_need_only_be_compared_is_not_searched_for() {
         let place = |source: &str| match told(source) {
-            Pattern::Texts { at, any_case, .. } => Some((at, any_case)),
+            Pattern::Texts { place, any_case, .. } => Some((place, any_case)),
             Pattern::Search(_) => None,
         };
         assert_eq!(place("^(main|master)$"), Some((Place::Whole, false)));
@@ -279,24 +231,22 @@ mod tests {
     /// Every pattern of the catalogues, of every word and command of the tables.
     #[test]
     fn the_documented_catalogues_are_what_the_files_say() {
-        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/");
-        let read = |path: String| std::fs::read_to_string(path).unwrap();
-        let tables: String =
-            ["harmful", "harmless", "floor"].map(|name| read(format!("{directory}cases/{name}.txt"))).concat();
+        let read =
+            |name: &str| std::fs::read_to_string(format!("{}/cases/{name}.txt", env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let tables: String = ["harmful", "harmless", "floor"].map(read).concat();
         let texts: BTreeSet<&str> = tables.lines().chain(tables.split_whitespace()).collect();
+        let (_, mut embedded) = Embedded::read().unwrap();
         let mut sources = BTreeSet::new();
-        for file in std::fs::read_dir(format!("{directory}catalogues")).unwrap() {
-            let catalogue: toml::Table = toml::from_str(&read(file.unwrap().path().display().to_string())).unwrap();
-            let rules = catalogue.get("rule").and_then(toml::Value::as_array).into_iter().flatten();
-            let matches = |rule: &toml::Value| rule.get("match").and_then(toml::Value::as_array).cloned();
-            for table in rules.flat_map(|rule| matches(rule).unwrap_or_default().into_iter().chain([rule.clone()])) {
-                let patterns = PATTERNS.into_iter().filter_map(|member| table.get(member));
-                sources.extend(patterns.map(|pattern| pattern.as_str().unwrap().to_owned()));
+        while embedded.next().is_some() {
+            while let Some(rule) = embedded.rule() {
+                let rule = rule.unwrap();
+                let of_matches = rule.matches.iter().flat_map(|one| patterns(one));
+                sources.extend(of_matches.chain(rule.pattern.as_deref()).map(|expression| expression.source.as_str()));
             }
         }
         assert!(sources.len() > 150 && texts.len() > 5_000, "{} patterns, {} texts", sources.len(), texts.len());
         for source in sources {
-            let (pattern, regex) = (told(&source), Regex::new(&source).unwrap());
+            let (pattern, regex) = (told(source), Regex::new(source).unwrap());
             for text in &texts {
                 assert_eq!(pattern.is_match(text), regex.is_match(text), "{source:?} of {text:?}");
             }

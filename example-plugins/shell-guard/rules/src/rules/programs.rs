@@ -1,76 +1,12 @@
 //! Describes the options of programs: which take a value, and how they are spelt. Splits a command's words with that.
 
-use super::compact::{Compact, Input, compact_table, members};
+use super::schema::{Program, ProgramFile, Style};
 use super::sql::Statements;
 use super::words::{Index, Words, first};
-use litemap::LiteMap;
 use shell_syntax::Ascii as _;
 use shell_syntax::guarded::Changes;
 use shell_syntax::{Class, Command, Word};
 use std::cell::OnceCell;
-
-/// The way in which a program spells its options.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Style {
-    /// `-rf`, `--recursive`.
-    #[default]
-    Gnu,
-    /// `-auto-approve`, `-delete`.
-    SingleDash,
-    /// `/s`, in either case.
-    Slash,
-}
-
-impl Compact for Style {
-    fn read(input: &mut Input) -> Option<Self> {
-        Some(match String::read(input)?.as_str() {
-            "gnu" => Self::Gnu,
-            "single-dash" => Self::SingleDash,
-            "slash" => Self::Slash,
-            _ => return None,
-        })
-    }
-}
-
-/// A program, or several programs with the same options.
-#[derive(Debug, Default)]
-pub(crate) struct Program {
-    names: Vec<String>,
-    style: Style,
-    /// Options that take a value, before a subcommand and, unless `separate`, after it.
-    values: Words,
-    /// True if the options before a subcommand have no meaning after it.
-    separate: bool,
-    /// True if long options may be abbreviated.
-    abbreviations: bool,
-    /// All long options; `options_of` has those of each subcommand. An abbreviation is valid if only one option begins so.
-    options: Words,
-    options_of: LiteMap<Box<str>, Words>,
-    /// True if a first word like `+nightly` chooses a toolchain.
-    toolchain: bool,
-    /// Options of subcommands that take a value.
-    subcommands: LiteMap<Box<str>, Words>,
-}
-
-#[derive(Default)]
-pub(super) struct File {
-    program: Vec<Program>,
-}
-
-compact_table!(File, members::PROGRAMS, "program" => program);
-compact_table!(
-    Program,
-    members::PROGRAM,
-    "names" => names,
-    "style" => style,
-    "values" => values,
-    "separate" => separate,
-    "abbreviations" => abbreviations,
-    "options" => options,
-    "options-of" => options_of,
-    "toolchain" => toolchain,
-    "subcommands" => subcommands,
-);
 
 /// All programs with known options.
 #[derive(Debug)]
@@ -81,7 +17,7 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    pub(super) fn new(file: File) -> Self {
+    pub(super) fn new(file: ProgramFile) -> Self {
         let mut known = file.program;
         let names =
             (0..).zip(&known).flat_map(|(at, program)| program.names.iter().map(move |name| (name.as_str(), None, at)));

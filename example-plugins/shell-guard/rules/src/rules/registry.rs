@@ -155,8 +155,8 @@ impl Registry {
         }
         let (programs, mut embedded) = Embedded::read()?;
         let answers = Answers::new(&answers)?;
-        let matchers = Vec::with_capacity(Embedded::MATCHES + matches_of(&custom_rules, &given));
-        let rules = Vec::with_capacity(Embedded::RULES);
+        let matchers = Vec::with_capacity(embedded.totals.matches + matches_of(&custom_rules, &given));
+        let rules = Vec::with_capacity(embedded.totals.rules);
         let mut loading = Loading { mode, modes, answers, remove, rules, matchers, ..Loading::default() };
         loading.take_given(Catalogue { id: CUSTOM.into(), rules: custom_rules, ..Catalogue::default() })?;
         while let Some(catalogue) = embedded.next().transpose()? {

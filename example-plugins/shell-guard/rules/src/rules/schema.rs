@@ -1,57 +1,79 @@
-//! The format of a catalogue file and of the rules in the plugin's config.
+//! The format of a catalogue file and of the rules in the plugin's config. The build script reads the files with these types and writes them
+//! with postcard; the plugin reads them, and the config, with the same types.
 
-use super::compact::{Compact, Input, compact_table, members};
-use super::pattern::Analysed;
+use super::expression;
 use super::text::Text;
 use super::words::Words;
+use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::BTreeMap;
 
 /// A group of rules.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, bound(deserialize = "'de: 'static"))]
 pub(crate) struct Catalogue {
     /// `SOURCE/STACK`, such as `hookhost/git`.
     pub id: String,
     /// The stack that must be in use for the rules to apply. Without one they always apply.
+    #[serde(default)]
     pub stack: Option<String>,
     /// The version of the rules, such as `0.1.0`.
+    #[serde(default)]
     pub version: String,
     /// The author of the rules.
+    #[serde(default)]
     pub source: String,
     /// Orders rules of equal priority; the catalogue with the higher number comes first.
+    #[serde(default)]
     pub priority: i64,
     /// The rules. Those of embedded catalogues are read one by one instead.
+    #[serde(rename = "rule")]
     pub rules: Vec<Rule>,
 }
 
 /// A rule: a kind of mistake and the action on it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, bound(deserialize = "'de: 'static"))]
 pub(crate) struct Rule {
     /// `STACK.TOOL.SHORT`, unique.
     pub id: Text,
     /// The severity, shown in lists. It decides nothing.
+    #[serde(default)]
     pub severity: Severity,
     /// One of [`ACTIONS`]. A rule without an action makes its rewrite or, if it has none, reports.
+    #[serde(default)]
     pub action: Option<Text>,
     /// The priority. Rules with a higher number are checked first.
+    #[serde(default)]
     pub priority: i64,
     /// The kinds of harm, such as `network`. `answers` can refer to rules by label.
+    #[serde(default)]
     pub labels: Vec<String>,
     /// The stacks to which the rule applies; if empty, all.
+    #[serde(default, alias = "stacks")]
     pub applies_to: Vec<Text>,
     /// One sentence that the model reads.
+    #[serde(default)]
     pub explanation: Text,
     /// Links.
+    #[serde(default)]
     pub references: Vec<Text>,
     /// An environment variable of the host. The rule is silent if its value is `1` or `true`.
+    #[serde(default)]
     pub unless_env: Option<Text>,
     /// A regular expression over the whole command, in place of `match`.
-    pub pattern: Option<Box<Analysed>>,
+    #[serde(default)]
+    pub pattern: Option<Box<Expression>>,
     /// The matches. The rule applies if one of them matches.
+    #[serde(default, rename = "match")]
     pub matches: Matches,
     /// The correct command.
+    #[serde(default)]
     pub rewrite: Option<Box<Rewrite>>,
     /// Examples of commands that the rule catches.
+    #[serde(default)]
     pub catches: Vec<String>,
     /// Examples of similar commands that the rule leaves alone.
+    #[serde(default)]
     pub leaves: Vec<String>,
 }
 
@@ -62,7 +84,8 @@ pub(crate) const ACTIONS: [&str; 6] = ["deny", "ask", "rewrite", "hint", "audit"
 type Matches = Vec<Box<Match>>;
 
 /// The severity of a mistake.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Severity {
     /// Irreversible, or against a policy.
     Error,
@@ -75,7 +98,8 @@ pub(crate) enum Severity {
 
 /// Conditions that a command must all meet. A command with `--help`, and without operands after its subcommand, does not match conditions
 /// on the program's effect.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default, bound(deserialize = "'de: 'static"))]
 pub(crate) struct Match {
     /// The programs, by file name. The command must run one of them.
     pub program: Words,
@@ -95,21 +119,21 @@ pub(crate) struct Match {
     /// Flags of which none may be present.
     pub no_flags: Vec<String>,
     /// A regular expression for an operand. Operands of the subcommand do not count.
-    pub operand: Option<Analysed>,
+    pub operand: Option<Expression>,
     /// A regular expression for the last operand, which is where `cp` and `ln` write.
-    pub target: Option<Analysed>,
+    pub target: Option<Expression>,
     /// A regular expression for any word. A flag with a value reads `NAME=VALUE`.
-    pub word: Option<Analysed>,
+    pub word: Option<Expression>,
     /// A regular expression that no word may match.
-    pub no_word: Option<Analysed>,
+    pub no_word: Option<Expression>,
     /// A regular expression for the program and its words, separated by spaces, without the rest of the text.
-    pub line: Option<Analysed>,
+    pub line: Option<Expression>,
     /// A regular expression that this line must not match.
-    pub no_line: Option<Analysed>,
+    pub no_line: Option<Expression>,
     /// A regular expression for a SQL statement in a word or in the input. Strings in the statement are empty.
-    pub statement: Option<Analysed>,
+    pub statement: Option<Expression>,
     /// A regular expression that the same statement must not match.
-    pub no_statement: Option<Analysed>,
+    pub no_statement: Option<Expression>,
     /// The classes of path to which an operand must lead: `root`, `home`, `host` (hookhost's own directories), `workspace`, …
     pub paths: Vec<String>,
     /// Restricts `paths` in a home or in the system to large parts, such as `~/Documents` and `/usr/lib`, and to unknown places.
@@ -119,10 +143,10 @@ pub(crate) struct Match {
     /// Maximum number of operands after the subcommand.
     pub max_operands: Option<usize>,
     /// A regular expression for the source of a redirection from a file.
-    pub reads: Option<Analysed>,
+    pub reads: Option<Expression>,
     /// A regular expression for the target of a redirection to a file. With `program`, also for any file that the command's words make it
     /// write, remove or move: `tee x`.
-    pub writes: Option<Analysed>,
+    pub writes: Option<Expression>,
     /// The classes of path to which such a target must lead.
     pub writes_paths: Vec<String>,
     /// The classes of path to which anything must lead that the command's words make it write, remove, move or link, such as `of=x` of
@@ -147,24 +171,25 @@ pub(crate) struct Match {
     /// The programs that must run the command.
     pub wrapped_by: Words,
     /// A regular expression for a variable set for the command, as `NAME=VALUE`.
-    pub environment: Option<Analysed>,
+    pub environment: Option<Expression>,
     /// A regular expression that no such variable may match.
-    pub no_environment: Option<Analysed>,
+    pub no_environment: Option<Expression>,
     /// Texts of which the command line must contain one, in upper or lower case. They are checked before any pattern, which is fast.
     pub contains: Vec<String>,
     /// Texts of which the command line may contain none.
     pub lacks: Vec<String>,
     /// A regular expression for the whole text.
-    pub text: Option<Analysed>,
+    pub text: Option<Expression>,
     /// A regular expression that the whole text must not match.
-    pub no_text: Option<Analysed>,
+    pub no_text: Option<Expression>,
     /// A property that is not about words: `unreadable`, `runs-unknown`, `runs-fetched`, `fork-bomb`, `control-characters`, `look-alike`,
     /// `unknown-program`.
     pub construct: Option<Construct>,
 }
 
 /// A property of a command or a text that is not about its words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Construct {
     /// The text cannot be parsed, or is too expensive to read.
     Unreadable,
@@ -196,7 +221,8 @@ impl Construct {
 }
 
 /// The replacement for a matching command. It is made only if the rest provably stays the same.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default, bound(deserialize = "'de: 'static"))]
 pub(crate) struct Rewrite {
     /// Words to insert after the program's name.
     pub after_program: Vec<String>,
@@ -220,112 +246,90 @@ pub(crate) struct Rewrite {
     pub only_at_workspace: bool,
 }
 
-compact_table!(
-    Catalogue,
-    members::CATALOGUE,
-    "id" => id,
-    "stack" => stack,
-    "version" => version,
-    "source" => source,
-    "priority" => priority,
-    "rule" => rules,
-);
-compact_table!(
-    Rule,
-    members::RULE,
-    "id" => id,
-    "severity" => severity,
-    "action" => action,
-    "priority" => priority,
-    "labels" => labels,
-    "applies-to" => applies_to,
-    "stacks" => applies_to,
-    "explanation" => explanation,
-    "references" => references,
-    "unless-env" => unless_env,
-    "pattern" => pattern,
-    "match" => matches,
-    "rewrite" => rewrite,
-    "catches" => catches,
-    "leaves" => leaves,
-);
-compact_table!(
-    Match,
-    members::MATCH,
-    "program" => program,
-    "subcommand" => subcommand,
-    "no-program" => no_program,
-    "unnamed" => unnamed,
-    "verbs" => verbs,
-    "flags" => flags,
-    "any-flags" => any_flags,
-    "no-flags" => no_flags,
-    "operand" => operand,
-    "target" => target,
-    "word" => word,
-    "no-word" => no_word,
-    "line" => line,
-    "no-line" => no_line,
-    "statement" => statement,
-    "no-statement" => no_statement,
-    "paths" => paths,
-    "whole" => whole,
-    "min-operands" => min_operands,
-    "max-operands" => max_operands,
-    "reads" => reads,
-    "writes" => writes,
-    "writes-paths" => writes_paths,
-    "touches" => touches,
-    "changes" => changes,
-    "no-document" => no_document,
-    "secret" => secret,
-    "shown" => shown,
-    "reads-from" => reads_from,
-    "feeds" => feeds,
-    "wrapped-by" => wrapped_by,
-    "environment" => environment,
-    "no-environment" => no_environment,
-    "contains" => contains,
-    "lacks" => lacks,
-    "text" => text,
-    "no-text" => no_text,
-    "construct" => construct,
-);
-compact_table!(
-    Rewrite,
-    members::REWRITE,
-    "after-program" => after_program,
-    "append" => append,
-    "after-dashes" => after_dashes,
-    "replace" => replace,
-    "of" => of,
-    "no-operands" => no_operands,
-    "no-flags" => no_flags,
-    "unless-named" => unless_named,
-    "only-shown" => only_shown,
-    "only-at-workspace" => only_at_workspace,
-);
-
 impl Severity {
     /// The severities with their names.
     pub(crate) const NAMES: [(&'static str, Self); 3] =
         [("error", Self::Error), ("warning", Self::Warning), ("info", Self::Info)];
 }
 
-/// Reads a word and returns its meaning.
-fn named<T: Copy>(names: &[(&str, T)], input: &mut Input) -> Option<T> {
-    let given = input.text()?;
-    names.iter().find(|(word, _)| *word == given).map(|(_, named)| *named)
+/// A regular expression, with the comparisons that can replace it. The build script finds these for the embedded catalogues; a pattern of
+/// the config has none.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct Expression {
+    pub(crate) source: Text,
+    /// The texts that it matches, if comparing a text with each of them is enough.
+    pub(crate) texts: Option<Words>,
+    pub(crate) place: Place,
+    pub(crate) any_case: bool,
+    /// Texts of which each match contains one, in upper or lower case. Without any, nothing is known.
+    pub(crate) needed: Words,
 }
 
-impl Compact for Severity {
-    fn read(input: &mut Input) -> Option<Self> {
-        named(&Self::NAMES, input)
+/// The place in a text where another one must occur.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Place {
+    Whole,
+    Begin,
+    End,
+    #[default]
+    Anywhere,
+}
+
+/// Reads the expression alone from a catalogue file or the config, and the whole from an embedded catalogue.
+impl<'de: 'static> Deserialize<'de> for Expression {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            return Text::deserialize(deserializer).map(expression);
+        }
+        let (source, texts, place, any_case, needed) = Deserialize::deserialize(deserializer)?;
+        Ok(Self { source, texts, place, any_case, needed })
     }
 }
 
-impl Compact for Construct {
-    fn read(input: &mut Input) -> Option<Self> {
-        named(&Self::NAMES, input)
-    }
+/// The number of rules and of their matches in all embedded catalogues.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Totals {
+    pub(crate) rules: usize,
+    pub(crate) matches: usize,
+}
+
+/// The file of known programs.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
+pub(crate) struct ProgramFile {
+    pub(crate) program: Vec<Program>,
+}
+
+/// A program, or several programs with the same options.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default, bound(deserialize = "'de: 'static"))]
+pub(crate) struct Program {
+    pub(crate) names: Vec<Text>,
+    pub(crate) style: Style,
+    /// Options that take a value, before a subcommand and, unless `separate`, after it.
+    pub(crate) values: Words,
+    /// True if the options before a subcommand have no meaning after it.
+    pub(crate) separate: bool,
+    /// True if long options may be abbreviated.
+    pub(crate) abbreviations: bool,
+    /// All long options; `options_of` has those of each subcommand. An abbreviation is valid if only one option begins so.
+    pub(crate) options: Words,
+    pub(crate) options_of: BTreeMap<Text, Words>,
+    /// True if a first word like `+nightly` chooses a toolchain.
+    pub(crate) toolchain: bool,
+    /// Options of subcommands that take a value.
+    pub(crate) subcommands: BTreeMap<Text, Words>,
+}
+
+/// The way in which a program spells its options.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Style {
+    /// `-rf`, `--recursive`.
+    #[default]
+    Gnu,
+    /// `-auto-approve`, `-delete`.
+    SingleDash,
+    /// `/s`, in either case.
+    Slash,
 }

@@ -56,8 +56,11 @@ fn a_wrong_config_is_one_clear_sentence() {
         (json!({"modes": {"custom": "audit"}}), "there is no rule or catalogue `custom`"),
         (rule(json!({"pattern": "a("})), "rule `ours.x`: `a(` is no pattern"),
         (rule(json!({"match": [{"program": ["x"], "operand": "["}]})), "rule `ours.x`: `[` is no pattern"),
-        (rule(json!({"pattern": {"texts": ["a"]}})), "rule `ours.x`: a pattern is a string"),
-        (rule(json!({"match": [{"word": 5}]})), "rule `ours.x`: a pattern is a string"),
+        (rule(json!({"pattern": {"texts": ["a"]}})), "rule `ours.x`: `pattern`: invalid type: map, expected a string"),
+        (
+            rule(json!({"match": [{"word": 5}]})),
+            "rule `ours.x`: `match[0].word`: invalid type: integer `5`, expected a string",
+        ),
         (
             rule(json!({"match": [{"program": ["docker\0s"]}]})),
             "rule `ours.x`: a name in `program` or `subcommand` has a zero byte",

@@ -1,45 +1,40 @@
 //! Compact word lists for rules. A guest's memory is created for each event, and all of it is copied.
 
-use super::text::kept;
+use super::text::Text;
+use serde::de::{Deserialize, Deserializer, Error};
+use serde::{Serialize, Serializer};
 
 /// Maximum length of a word in a list, in bytes: the last number before the code points that are not characters.
 const MAX_WORD_BYTES: usize = 0xD7FF;
 
 /// A list of words in one text. Before each word is a character whose code is the length of the word in bytes.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Words(&'static str);
+pub(crate) struct Words(Text);
 
 impl Words {
     /// # Errors
     /// Returns an error if a word is so long that no character has its length as its code.
-    pub fn new(words: &[String]) -> Result<Self, String> {
+    pub(crate) fn new(words: &[String]) -> Result<Self, String> {
         let mut list = String::new();
         match words.iter().find(|word| push(&mut list, word).is_none()) {
             Some(word) => {
                 Err(format!("a word of {} bytes is more than the {MAX_WORD_BYTES} that a rule's may have", word.len()))
             }
-            None => Ok(Self(kept(&list))),
+            None => Ok(Self(Text::new(&list))),
         }
     }
 
-    /// Makes a list of the words that `each` passes to its argument. Returns `None` if `each` does, or if a word is too long.
-    pub fn read(each: impl FnOnce(&mut dyn FnMut(&str) -> Option<()>) -> Option<()>) -> Option<Self> {
-        let mut list = String::new();
-        each(&mut |word| push(&mut list, word))?;
-        Some(Self(kept(&list)))
-    }
-
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Returns true if the list contains the word.
-    pub fn has(&self, word: &str) -> bool {
+    pub(crate) fn has(&self, word: &str) -> bool {
         self.has_as(word, |one, other| one == other)
     }
 
     /// Returns true if the list contains the word in upper or lower case.
-    pub fn has_in_any_case(&self, word: &str) -> bool {
+    pub(crate) fn has_in_any_case(&self, word: &str) -> bool {
         self.has_as(word, <[u8]>::eq_ignore_ascii_case)
     }
 
@@ -50,7 +45,7 @@ impl Words {
 
     /// Returns true if `is` returns true for the bytes of one of the words.
     #[inline]
-    pub fn any(&self, mut is: impl FnMut(&[u8]) -> bool) -> bool {
+    pub(crate) fn any(&self, mut is: impl FnMut(&[u8]) -> bool) -> bool {
         let list = self.0.as_bytes();
         let mut begin = 0;
         while let Some((length, width)) = self.length_at(begin) {
@@ -72,8 +67,8 @@ impl Words {
         }
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &'static str> + Clone + use<> {
-        let mut rest = self.0;
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &'static str> + Clone + use<> {
+        let mut rest = self.0.as_str();
         std::iter::from_fn(move || {
             let (length, begin) = match rest.as_bytes().first()? {
                 byte if byte.is_ascii() => (usize::from(*byte), 1),
@@ -88,7 +83,7 @@ impl Words {
 
 impl Words {
     /// Returns true if `text` contains one of the words in upper or lower case, or if the list is empty.
-    pub fn occurs_in(&self, text: &str) -> bool {
+    pub(crate) fn occurs_in(&self, text: &str) -> bool {
         if self.is_empty() {
             return true;
         }
@@ -99,15 +94,32 @@ impl Words {
     }
 
     /// Like [`Words::occurs_in`], for a text whose pairs are known.
-    pub fn occurs_with(&self, text: &str, pairs: &Pairs) -> bool {
+    pub(crate) fn occurs_with(&self, text: &str, pairs: &Pairs) -> bool {
         self.is_empty() || self.any(|part| pairs.may_hold(part) && contains(text.as_bytes(), part))
+    }
+}
+
+impl Serialize for Words {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+/// Reads a list of strings from the config. An embedded catalogue contains the text of the list.
+impl<'de: 'static> Deserialize<'de> for Words {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            Self::new(&Vec::deserialize(deserializer)?).map_err(D::Error::custom)
+        } else {
+            Text::deserialize(deserializer).map(Self)
+        }
     }
 }
 
 /// Numbers by name and inner name, in three blocks of memory. An inner name is kept as a hash of a few bits, so [`Numbers::of`] may also
 /// return the numbers of another one.
 #[derive(Debug, Default)]
-pub struct Index {
+pub(crate) struct Index {
     /// The sorted names, one after the other.
     names: Box<str>,
     /// For each name, the ends of its text and of its numbers.
@@ -131,25 +143,25 @@ fn bits_of(inner: Option<&str>) -> Numbered {
 
 /// The numbers of a name.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Numbers<'a>(&'a [Numbered]);
+pub(crate) struct Numbers<'a>(&'a [Numbered]);
 
 impl<'a> Numbers<'a> {
     /// Returns the numbers of an inner name, and perhaps of another one with the same hash. `None` stands for no inner name.
-    pub fn of(self, inner: Option<&str>) -> impl Iterator<Item = u32> + use<'a> {
+    pub(crate) fn of(self, inner: Option<&str>) -> impl Iterator<Item = u32> + use<'a> {
         let bits = bits_of(inner);
         let begin = self.0.partition_point(|number| *number < bits);
         self.0[begin..].iter().map(move |number| number ^ bits).take_while(|number| *number <= NUMBERS)
     }
 
     /// Returns all numbers.
-    pub fn all(self) -> impl Iterator<Item = u32> + use<'a> {
+    pub(crate) fn all(self) -> impl Iterator<Item = u32> + use<'a> {
         self.0.iter().map(|number| number & NUMBERS)
     }
 }
 
 impl Index {
     /// Returns the numbers of a name; none if the name is unknown.
-    pub fn get(&self, name: &str) -> Numbers<'_> {
+    pub(crate) fn get(&self, name: &str) -> Numbers<'_> {
         let begin = |at: usize| at.checked_sub(1).map_or((0, 0), |before| self.ends[before]);
         let (mut low, mut high) = (0, self.ends.len());
         while low < high {
@@ -172,7 +184,7 @@ impl Index {
     ///
     /// It sorts the names of one first byte at a time and allocates each block at its final size, because freed memory stays in the guest's
     /// memory.
-    pub fn new<'a, I: Iterator<Item = (&'a str, Option<&'a str>, u32)>>(
+    pub(crate) fn new<'a, I: Iterator<Item = (&'a str, Option<&'a str>, u32)>>(
         firsts: impl Iterator<Item = u8>,
         pairs: impl Fn(u8) -> I,
     ) -> Self {
@@ -230,27 +242,27 @@ fn beginning(name: &str) -> u32 {
 }
 
 /// Returns the first byte of a name; 0 for an empty one.
-pub fn first(name: &str) -> u8 {
+pub(crate) fn first(name: &str) -> u8 {
     name.bytes().next().unwrap_or(0)
 }
 
 /// A text to search for in others, in upper or lower case.
 #[derive(Debug)]
-pub struct Part {
-    text: &'static str,
+pub(crate) struct Part {
+    text: Text,
     /// Its first and last pair of bytes; `None` if it is shorter than two bytes.
     ends: Option<[Pair; 2]>,
 }
 
 impl Part {
-    pub fn new(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         let bytes = text.as_bytes();
         let ends = bytes.first_chunk().zip(bytes.last_chunk());
-        Self { ends: ends.map(|(first, last)| [Pair::of(*first), Pair::of(*last)]), text: kept(text) }
+        Self { ends: ends.map(|(first, last)| [Pair::of(*first), Pair::of(*last)]), text: Text::new(text) }
     }
 
     /// Returns true if `text` contains the part. `pairs` must be those of `text`.
-    pub fn is_in(&self, text: &str, pairs: &Pairs) -> bool {
+    pub(crate) fn is_in(&self, text: &str, pairs: &Pairs) -> bool {
         let may_be = self.ends.is_none_or(|[first, last]| pairs.may_have(first) && pairs.may_have(last));
         may_be && pairs.may_hold(self.text.as_bytes()) && contains(text.as_bytes(), self.text.as_bytes())
     }
@@ -266,14 +278,14 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
 
 /// The set of pairs of adjacent bytes in a text, with ASCII in lower case. It may contain additional pairs.
 #[derive(Debug)]
-pub struct Pairs {
+pub(crate) struct Pairs {
     pairs: [u64; 16],
     /// The set of single bytes, with the same property.
     bytes: u64,
 }
 
 impl Pairs {
-    pub fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str) -> Self {
         let mut all = Self { pairs: [0; 16], bytes: text.bytes().next_back().map_or(0, bit) };
         for pair in text.as_bytes().array_windows() {
             let Pair(place) = Pair::of(*pair);

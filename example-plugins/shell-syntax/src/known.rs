@@ -2,7 +2,7 @@
 
 /// The way in which a command uses its words. A word here is one that is not an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// Writes every word.
     All,
     /// Removes every word, with everything below.
@@ -44,7 +44,7 @@ pub enum Kind {
 }
 
 /// Returns the way in which a program uses its words, by its file name in lower case.
-pub fn kind(program: &str) -> Option<Kind> {
+pub(crate) fn kind(program: &str) -> Option<Kind> {
     Some(match program {
         "touch" | "mkdir" | "truncate" | "tee" | "chown" | "chgrp" | "chattr" | "setfacl" | "mkfifo" | "mknod"
         | "ed" | "ex" | "vi" | "vim" | "nvim" | "nano" | "emacs" | "pico" | "joe" | "micro" | "hx" | "kak"
@@ -87,4 +87,4 @@ pub fn kind(program: &str) -> Option<Kind> {
 }
 
 /// The subcommands of Git that write the files in their words.
-pub const GIT: [&str; 7] = ["rm", "mv", "checkout", "restore", "clean", "apply", "am"];
+pub(crate) const GIT: [&str; 7] = ["rm", "mv", "checkout", "restore", "clean", "apply", "am"];
