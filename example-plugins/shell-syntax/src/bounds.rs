@@ -18,6 +18,9 @@ const MAX_INDICES: usize = 2;
 const MAX_INNER_INDICES: usize = 16;
 /// Maximum number of indices that a `}` closes. The parser takes that `}` for part of an index that is still open.
 const MAX_UNCLOSED_INDICES: usize = 2;
+/// Maximum number of round brackets that are open at a position, in any quotes and in here-documents, if a substitution and a here-document
+/// are in the text. The parser takes such a document for part of a word, and tries several readings of each bracket in it.
+const MAX_OPEN_BRACKETS: usize = 10;
 /// Number of words that a substitution counts as, by the work of reading it.
 const WORDS_OF_A_SUBSTITUTION: usize = 5;
 /// Number of words that the end of a command counts as, because the rules check each command.
@@ -74,6 +77,20 @@ fn unclosed_indices(text: &[u8]) -> usize {
     count + open
 }
 
+/// Returns the maximum number of round brackets that are open at a position, in any quotes.
+fn open_brackets(text: &[u8]) -> usize {
+    let (mut open, mut most) = (0_usize, 0);
+    for byte in text {
+        match byte {
+            b'(' => open += 1,
+            b')' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(open);
+    }
+    most
+}
+
 /// Checks that the parser can read `text` within the bounds. Returns the reason if it cannot.
 pub(crate) fn check(text: &str) -> Result<(), String> {
     at_most(text.len(), MAX_LENGTH, "bytes")?;
@@ -81,6 +98,9 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
     let bytes = text.as_bytes();
     if text.contains("${") {
         at_most(unclosed_indices(bytes), MAX_UNCLOSED_INDICES, "indices that are not closed")?;
+    }
+    if text.contains("<<") && (text.contains("$(") || text.contains('`')) {
+        at_most(open_brackets(bytes), MAX_OPEN_BRACKETS, "open brackets")?;
     }
     let mut scan = Scan::new(bytes);
     scan.check()?;

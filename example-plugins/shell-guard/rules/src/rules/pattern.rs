@@ -144,7 +144,7 @@ mod tests {
             (r"^(~|/home/[^/]+)/\.(ssh/.*|netrc)$", &["/.ssh/", "/.netrc"]),
             (r"\bdrop\s+(table|view)\b", &["drop"]),
             (r"a+bc*d{2,}(?:xyz)?", &["dd"]),
-            (r"(?i)X-Api-Key:\s*[a-z]{3}|y+", &["x-api-key:", "y"]),
+            (r"(?i)X-Api-Key:\s*[a-z]{3}|y+", &["y"]),
             (r"x*(a+|b?)", &[]),
         ] {
             let known = analysis::expression(Text::new(source));
