@@ -4,7 +4,7 @@ use crate::lab;
 use hookhost::command::allow;
 use hookhost::config::{Config, Digest, Entry, Layer, Source, UserDirectories};
 use hookhost_agent::config::AgentSection;
-use hookhost_agent::provider::scripted::Script;
+use hookhost_models::Script;
 use std::path::Path;
 
 /// Reads text as each kind of TOML.

@@ -1,6 +1,6 @@
 //! Frames between the hook and the resident host.
 
-use hookhost_hook::frame::{Numbered, Request, Response};
+use hookhost_client::frame::{NumberedRequest, Request, Response};
 
 /// Reads bytes as the body of a frame. The first byte chooses its kind.
 pub fn frames(bytes: &[u8]) {
@@ -12,8 +12,8 @@ pub fn frames(bytes: &[u8]) {
             }
         }
         1 => {
-            if let Ok(request) = Numbered::from_body(body) {
-                assert_eq!(Numbered::from_body(&request.to_frame()[4..]), Ok(request));
+            if let Ok(request) = NumberedRequest::from_body(body) {
+                assert_eq!(NumberedRequest::from_body(&request.to_frame()[4..]), Ok(request));
             }
         }
         2 => {

@@ -2,7 +2,7 @@
 
 use crate::guest::{Contract, FEW, Script};
 use crate::lab::{self, Lab};
-use hookhost::GateOutcome;
+use hookhost::Decision;
 use hookhost::config::{Entry, OnFailure};
 use hookhost::contract::{EventKind, ToolOrigin};
 
@@ -28,7 +28,7 @@ pub fn hostile_is_refused(bytes: &[u8]) -> Option<String> {
         let arguments = serde_json::json!({ "path": "a.txt", "content": "b" });
         let call = session.tool_call("call-1", "write_file", &arguments, ToolOrigin::Builtin);
         match lab.runtime.block_on(session.before_tool_call(call)).outcome {
-            GateOutcome::Rejected(rejection) => Some(rejection.by.join(", ")),
+            Decision::Rejected(rejection) => Some(rejection.by.join(", ")),
             other => panic!("a call that a plugin rejected is not rejected: {other:?}"),
         }
     })

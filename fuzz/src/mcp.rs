@@ -1,11 +1,11 @@
 //! Messages of MCP clients and servers, as the proxy between them reads them.
 
 use bytes::Bytes;
-use hookhost_adapters::json::with_long_numbers_as_texts;
-use hookhost_mcp::answer;
-use hookhost_mcp::events::{self, Events};
-use hookhost_mcp::operation::Method;
-use hookhost_relay::message::{Kind, Message};
+use hookhost_agents::json::with_long_numbers_as_texts;
+use hookhost_proxy::jsonrpc::message::{Message, MessageKind};
+use hookhost_proxy::mcp::answer;
+use hookhost_proxy::mcp::operation::Method;
+use hookhost_proxy::mcp::sse::{self, EventParser};
 use serde_json::Value;
 
 /// Reads bytes as a message and as a stream of events. The first byte gives the size of the parts of the stream.
@@ -19,13 +19,13 @@ pub fn mcp(bytes: &[u8]) {
     let mut members = value.as_object().expect("an object").iter();
     assert!(members.all(|(key, value)| came.get(key) == Some(value) || key == "jsonrpc" && came.get(key).is_none()));
     assert_eq!(value.get("method").and_then(Value::as_str), message.method());
-    if let Kind::Request { .. } | Kind::Notification { .. } = message.kind
+    if let MessageKind::Request { .. } | MessageKind::Notification { .. } = message.kind
         && let Ok(params) = message.params()
     {
         let written = message.with_params(&params);
         assert!(Message::of(written).is_ok(), "a message that is written again can be read");
     }
-    if let Kind::Response { .. } = message.kind
+    if let MessageKind::Response { .. } = message.kind
         && let Ok(result) = message.members.within("result")
         && let Ok(read) = answer::read(Method::CallTool, &result)
         && read.raw.is_none()
@@ -48,14 +48,14 @@ fn read(bytes: &[u8]) -> Value {
 /// Checks that the events do not depend on how the bytes are cut, and that a message written as an event can be read again.
 fn stream(bytes: &[u8], size: usize) {
     let all = |parts: &mut dyn Iterator<Item = &[u8]>| {
-        let mut events = Events::default();
+        let mut events = EventParser::default();
         parts.map(|part| events.take(part)).collect::<Result<Vec<_>, _>>().map(|found| found.concat())
     };
     let whole = all(&mut std::iter::once(bytes));
     assert_eq!(whole, all(&mut bytes.chunks(size)));
     for data in whole.into_iter().flatten() {
         if !data.contains(&b'\n') {
-            assert_eq!(all(&mut std::iter::once(&*events::event(&data))), Ok(vec![data]));
+            assert_eq!(all(&mut std::iter::once(&*sse::event(&data))), Ok(vec![data]));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Messages of agents, as their hooks get them. Each adapter reads and answers them.
 
 use hookhost::contract::{Cause, Rejection};
-use hookhost_adapters::{Answer, Message, Outcome, all, degrade, detect, json};
+use hookhost_agents::{Answer, Message, Outcome, all, degrade, detect, json};
 use std::path::Path;
 
 /// Reads bytes as a message. The first byte chooses the agent for which the hook is called.
@@ -14,7 +14,7 @@ pub fn messages(bytes: &[u8]) {
         Ok(call) => call,
         Err(unreadable) => {
             assert!(!unreadable.to_string().is_empty());
-            adapter.fail(unreadable.point.as_deref(), "its message cannot be read");
+            let _ = adapter.fail(unreadable.point.as_deref(), "its message cannot be read");
             return;
         }
     };
@@ -39,5 +39,5 @@ pub fn messages(bytes: &[u8]) {
             call.point
         );
     }
-    adapter.unsettled(&call, "the resident host has ended");
+    let _ = adapter.unsettled(&call, "the resident host has ended");
 }

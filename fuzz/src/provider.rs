@@ -2,10 +2,9 @@
 
 use crate::lab;
 use futures_util::StreamExt as _;
-use hookhost_agent::message::Message;
-use hookhost_agent::provider::anthropic::Anthropic;
-use hookhost_agent::provider::openai::OpenAi;
-use hookhost_agent::provider::{Delta, Endpoint, Provider, Request, Timeouts};
+use hookhost_models::RemoteProvider;
+use hookhost_models::message::Message;
+use hookhost_models::{Delta, Endpoint, Provider, Request, Timeouts};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -43,8 +42,8 @@ async fn answer(provider: &dyn Provider) {
 struct Server {
     answer: Mutex<Vec<u8>>,
     // Created once, because each reads the certificates of the machine.
-    anthropic: Anthropic,
-    openai: OpenAi,
+    anthropic: RemoteProvider,
+    openai: RemoteProvider,
 }
 
 static SERVER: LazyLock<Server> = LazyLock::new(|| {
@@ -59,7 +58,11 @@ static SERVER: LazyLock<Server> = LazyLock::new(|| {
     let mut timeouts = Timeouts::default();
     (timeouts.connect, timeouts.idle) = (Duration::from_secs(5), Duration::from_secs(5));
     let endpoint = Endpoint::new("local", &url, None, timeouts).expect("an endpoint");
-    Server { answer: Mutex::default(), anthropic: Anthropic::new(endpoint.clone()), openai: OpenAi::new(endpoint) }
+    Server {
+        answer: Mutex::default(),
+        anthropic: RemoteProvider::anthropic(endpoint.clone()),
+        openai: RemoteProvider::openai(endpoint),
+    }
 });
 
 /// Reads a request and sends the answer.

@@ -1,8 +1,8 @@
-//! Files that people, other programs and repositories write: messages and metadata of a session, skills, instructions.
+//! Files that people, other programs and repositories write: lines of a session, skills, instructions.
 
 use hookhost_agent::context::{Context, Sources};
-use hookhost_agent::message::{Message, unanswered};
 use hookhost_agent::session_store::SessionStore;
+use hookhost_models::message::{Message, unanswered};
 use std::path::Path;
 
 /// Writes the bytes as each of these files, then reads them.
@@ -18,20 +18,20 @@ pub fn session(bytes: &[u8]) {
     let context = Context::gather(&Sources::of(directory.path().join("work")));
     assert!(context.skills.len() + context.notices.len() > 0, "a file that is no skill is told");
 
-    write("sessions/s/session.conf", bytes);
-    write("sessions/s/messages/0001-user.md", b"---\nrole: user\n---\ngo\n");
-    write("sessions/s/messages/0002-assistant.md", bytes);
-    write("sessions/s/messages/0004-tool_result.md", b"---\nrole: tool_result\ncall_id: 1\n---\n");
+    let mut lines = b"{\"session\":{\"provider\":\"p\",\"model\":\"m\",\"workspace\":\"/\"}}\n".to_vec();
+    lines.extend(b"{\"message\":{\"number\":1,\"role\":\"user\",\"text\":\"go\"}}\n");
+    lines.extend(bytes);
+    write("sessions/s.jsonl", &lines);
     let store = SessionStore::new(directory.path().join("sessions"));
     assert_eq!(store.list().expect("a list").len(), 1);
     let mut resumed = match store.resume("s") {
         Ok(resumed) => resumed,
-        Err(error) => return assert!(error.to_string().contains("0002-assistant.md: "), "{error}"),
+        Err(error) => return assert!(error.to_string().contains("s.jsonl:"), "{error}"),
     };
     let conversation = resumed.session.conversation;
     for (index, message) in conversation.iter().enumerate() {
         if !matches!(message, Message::Tool { .. }) {
-            assert_eq!(unanswered(&conversation[..index]), Vec::<&hookhost_agent::message::ToolUse>::new());
+            assert_eq!(unanswered(&conversation[..index]), Vec::<&hookhost_models::message::ToolUse>::new());
         }
     }
     for message in &conversation {

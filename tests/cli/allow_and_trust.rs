@@ -127,7 +127,7 @@ fn flags_that_make_no_entry_are_reported_and_nothing_is_written() {
         (["--grant", "state"], "is no line of [plugin.grants]"),
         (["--set", "novalue"], "is not KEY=VALUE"),
         (["--entry", "actoins = [\"shell\"]"], "did you mean `actions`?"),
-        (["--entry", "name = \"x\""], "--entry cannot give `name`: that is for --name to say"),
+        (["--entry", "name = \"x\""], "--entry cannot give `name`: use --name"),
         (["--entry", "limits.fuel = 0"], "0 is never \"unlimited\""),
         (["--config-json", "[]"], "--config-json is no JSON object"),
         (["--name", "has spaces"], "a name is 1 to 64 of"),

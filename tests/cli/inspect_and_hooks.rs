@@ -428,7 +428,7 @@ fn inspect_allowed_says_whether_a_plugin_is_set_up_once_or_for_each_event() {
         let object = user.run(["inspect", "--allowed", "--json", "all.wasm"]).stdout;
         assert_eq!(serde_json::from_str::<Value>(&object).unwrap()["pre-initialised"], once);
     };
-    says(json!({}), true, "  set-up    once; what it leaves");
+    says(json!({}), true, "  set-up    once; each event");
     // What has printed holds a stream of its host, and no image can hold that.
     says(json!({"configure": {"do": [{"print": "configuring"}]}}), false, "  set-up    again for each event");
     let refuses = Entry::new("all", &file).grants(hookhost_tests::ALL_EVENTS_GRANTS);

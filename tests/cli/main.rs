@@ -31,6 +31,7 @@ mod reload;
 mod repl;
 mod replay;
 mod requests;
+mod rule;
 mod rules_meanwhile;
 mod run;
 mod sessions;

@@ -215,7 +215,7 @@ fn the_page_has_the_bounds_of_what_a_server_answers() {
             bound("large", mib(mcp::MAX_MESSAGE)),
             bound(
                 "endless",
-                format!("{} of a program, {} of a service", mib(mcp::MAX_UNDER_WAY), mib(mcp::MAX_MESSAGE))
+                format!("{} of a program, {} of a service", mib(mcp::MAX_PENDING_BYTES), mib(mcp::MAX_MESSAGE))
             ),
             bound("endless-events", mib(mcp::MAX_STREAM)),
             bound("pings", format!("{} requests", thousands(mcp::MAX_UNANSWERED))),

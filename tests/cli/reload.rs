@@ -87,7 +87,7 @@ fn rules_that_cannot_be_loaded_leave_the_old_ones_until_they_are_fixed() {
     user.configure(&rule("guard", true));
     let mut run = Running::start(&user);
     user.configure("[[plugin]]\nname = 1\n");
-    run.until("changed rules are not taken up, those that were loaded stay");
+    run.until("the changed rules cannot be loaded, so the earlier ones stay");
     run.until("`plugin.name`");
     user.configure(&(rule("guard", true) + &Entry::all_events("second", json!({})).keys("enabled = false").to_toml()));
     run.until("an entry of the same file");
@@ -108,7 +108,7 @@ fn a_plugin_file_that_is_no_longer_the_allowed_one_is_reported_and_the_loaded_on
     user.configure(&entry.to_toml());
     let mut run = Running::start(&user);
     std::fs::write(&copy, "another").unwrap();
-    run.until("changed rules are not taken up, those that were loaded stay");
+    run.until("the changed rules cannot be loaded, so the earlier ones stay");
     run.until("hookhost allow");
     let said = run.finish(&user);
     assert!(said.contains("by guard"), "{said}");
@@ -184,9 +184,9 @@ fn a_directory_that_was_made_again_is_watched_again() {
     user.configure(&entry.to_toml());
     let mut run = Running::start(&user);
     std::fs::remove_dir_all(&directory).unwrap();
-    run.until("changed rules are not taken up, those that were loaded stay");
+    run.until("the changed rules cannot be loaded, so the earlier ones stay");
     make();
-    run.until("the rules can be loaded again, and are those that count");
+    run.until("the rules can be loaded again, and are the same as before");
     std::fs::write(&copy, "another").unwrap();
     run.until("hookhost allow");
     run.finish(&user);

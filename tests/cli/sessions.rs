@@ -30,8 +30,8 @@ fn last(user: &User) -> String {
     user.sessions()[0]["id"].as_str().unwrap().to_owned()
 }
 
-fn directory(user: &User, id: &str) -> PathBuf {
-    user.path("state/sessions").join(id)
+fn file(user: &User, id: &str) -> PathBuf {
+    user.path("state/sessions").join(format!("{id}.jsonl"))
 }
 
 /// What was said, as role and text.
@@ -68,7 +68,7 @@ fn a_run_can_be_listed_shown_continued_and_removed() {
     assert_eq!((&session["turns"], &session["status"]), (&json!(3), &json!("success")));
     assert_eq!(session["subagent-turns"], json!(0));
     user.run(["session", "rm", &id]).expect(0, &[&format!("removed the session {id}")]);
-    assert!(user.sessions().is_empty() && !directory(&user, &id).exists());
+    assert!(user.sessions().is_empty() && !file(&user, &id).exists());
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn an_unknown_session_is_reported_with_the_command_that_lists_them() {
 #[test]
 fn a_process_that_is_killed_in_the_middle_of_a_call_leaves_a_session_that_continues() {
     // Calls start while the answer still comes in: once that is on disk.
-    let stored = "until ls ../state/sessions/*/messages/0002-*; do sleep 0.1; done";
+    let stored = "until grep -q '\"number\":2' ../state/sessions/*.jsonl; do sleep 0.1; done";
     let user = user(&bash(&format!("touch started; {stored}; kill -9 $(cat ../pid); sleep 60")));
     // The shell becomes hookhost, and so its process is known to the tool.
     let mut shell = Command::new("sh");
@@ -167,16 +167,19 @@ fn a_message_that_is_damaged_missing_or_edited_is_reported_and_nothing_is_lost()
     user.run(RUN).expect(0, &[]);
     let id = last(&user);
     let resume = ["session", "resume", &id, "on", "--script", "script.toml"];
-    let message = |name: &str| directory(&user, &id).join("messages").join(name);
+    let whole = std::fs::read_to_string(file(&user, &id)).unwrap();
+    let write = |lines: &[&str]| std::fs::write(file(&user, &id), lines.join("\n") + "\n").unwrap();
+    let mut lines: Vec<&str> = whole.lines().collect();
 
-    std::fs::write(message("0002-assistant.md"), "---\nrole: assistant\n").unwrap();
-    let sentence = "0002-assistant.md: its front matter is not closed by a line `---`; repair the file, or remove it";
-    user.run(resume).expect(1, &[sentence]);
+    lines[2] = "{\"message\":{\"number\":2,\"role\":\"assistant\"";
+    write(&lines);
+    user.run(resume).expect(1, &[".jsonl:3: EOF while parsing ", "; repair the line, or remove it"]);
     let shown = user.run(["session", "show", &id]);
     assert!(shown.stdout.contains("not shown:") && shown.stdout.contains("Hello."), "{shown:?}");
 
-    std::fs::remove_file(message("0002-assistant.md")).unwrap();
-    std::fs::write(message("0001-user.md"), "---\nrole: user\n---\nby hand\n").unwrap();
+    lines.remove(2);
+    lines[1] = "{\"message\": {\"number\": 1, \"role\": \"user\", \"text\": \"by hand\"}}";
+    write(&lines);
     user.write("script.toml", says("Again."));
     user.run(resume).expect(0, &["has no message 0002", "answers no call: it is left out"]);
     let shown = user.run(["session", "show", &id, "--json"]);
@@ -204,9 +207,8 @@ fn a_full_disk_ends_the_run_with_one_sentence_and_the_session_stays_whole() {
     ended.expect(1, &["error: the session ", "cannot be written: File too large"]);
     let session = user.sessions().remove(0);
     assert_eq!(said(&session).len(), 2);
-    let left: Vec<_> =
-        std::fs::read_dir(directory(&user, &id)).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(left.len(), 3, "{left:?}");
+    let left = std::fs::read_dir(user.path("state/sessions")).unwrap().map(|entry| entry.unwrap().path());
+    assert_eq!(left.collect::<Vec<_>>(), [file(&user, &id)]);
     user.run(["run", "--session", &id, "on", "--script", "script.toml"]).expect(0, &[]);
 }
 
@@ -303,7 +305,9 @@ fn a_full_disk_ends_a_run_with_one_sentence_and_the_session_continues_when_there
     let user = User::new();
     let Some(_disk) = SmallDisk::at(user.path("state/sessions")) else { return };
     let fill = user.path("state/sessions/fill");
-    user.write("script.toml", bash(&format!("cat /dev/zero > {} || true", fill.display())) + &says("Never said."));
+    // The result is larger than the room that the last block of the session's file may have.
+    let command = format!("cat /dev/zero > {} || true; head -c 20000 /dev/zero | tr '\\0' x", fill.display());
+    user.write("script.toml", bash(&command) + &says("Never said."));
     let ended = user.run(RUN);
     ended.expect(1, &["cannot be written: No space left on device"]);
     std::fs::remove_file(&fill).unwrap();

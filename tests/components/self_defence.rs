@@ -2,7 +2,7 @@
 
 use crate::shell_guard::{entry, judged, session};
 use hookhost::contract::ToolOrigin;
-use hookhost::{GateOutcome, Session};
+use hookhost::{Decision, Session};
 use serde_json::json;
 
 /// Commands about files, which both plugins judge alike, and whether they are rejected.
@@ -34,7 +34,7 @@ async fn may_write(session: &Session, path: &str) -> bool {
     let call = session.tool_call("1", "write_file", &json!({ "path": path, "content": "" }), ToolOrigin::Builtin);
     let settled = session.before_tool_call(call).await;
     assert!(settled.record.calls.iter().all(|call| call.failure.is_none()), "{path}: {:?}", settled.record.calls);
-    matches!(settled.outcome, GateOutcome::Allowed { .. })
+    matches!(settled.outcome, Decision::Allowed { .. })
 }
 
 #[tokio::test]

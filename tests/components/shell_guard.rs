@@ -6,7 +6,7 @@ use hookhost::audit::CallRecord;
 use hookhost::capability::{Model, ModelRequest};
 use hookhost::config::{Config, Digest, Entry, ModelGrant, Settings, StateGrant};
 use hookhost::contract::ToolOrigin;
-use hookhost::{FailureKind, GateOutcome, Host, Session, SessionSpec};
+use hookhost::{Decision, FailureKind, Host, Session, SessionSpec};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -38,13 +38,13 @@ pub(crate) async fn judged(session: &Session, command: &str) -> (String, CallRec
     let call = session.tool_call("1", "bash", &json!({ "command": command }), ToolOrigin::Builtin);
     let settled = session.before_tool_call(call).await;
     let word = match settled.outcome {
-        GateOutcome::Allowed { value } => match value.action {
+        Decision::Allowed { value } => match value.action {
             hookhost::contract::Action::Shell(shell) if shell.command != command => shell.command,
             _ => "allow".into(),
         },
-        GateOutcome::Rejected(rejection) if rejection.to_string().starts_with("Rejected: not approved") => "ask".into(),
-        GateOutcome::Rejected(_) => "deny".into(),
-        other @ GateOutcome::Responded { .. } => format!("{other:?}"),
+        Decision::Rejected(rejection) if rejection.to_string().starts_with("Rejected: not approved") => "ask".into(),
+        Decision::Rejected(_) => "deny".into(),
+        other @ Decision::Responded { .. } => format!("{other:?}"),
     };
     let [call] = settled.record.calls.as_slice() else { panic!("{:?}", settled.record.calls) };
     (word, call.clone())

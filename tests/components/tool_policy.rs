@@ -4,7 +4,7 @@
 use futures_util::future::join_all;
 use hookhost::config::{Config, Digest, Entry, Settings, StateGrant};
 use hookhost::contract::{ResultSource, ToolOrigin, ToolResult};
-use hookhost::{GateOutcome, Host, Session, SessionSpec, TransformOutcome};
+use hookhost::{Decision, Host, Session, SessionSpec, TransformOutcome};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -49,9 +49,9 @@ fn opened(host: &Host) -> Session {
 async fn asked(session: &Session, tool: &str, arguments: &Value) -> String {
     let call = session.tool_call("1", tool, arguments, ToolOrigin::Builtin);
     match session.before_tool_call(call).await.outcome {
-        GateOutcome::Allowed { .. } => "allow".into(),
-        GateOutcome::Rejected(rejection) => rejection.refusal.code.clone().unwrap_or_else(|| rejection.to_string()),
-        other @ GateOutcome::Responded { .. } => format!("{other:?}"),
+        Decision::Allowed { .. } => "allow".into(),
+        Decision::Rejected(rejection) => rejection.refusal.code.clone().unwrap_or_else(|| rejection.to_string()),
+        other @ Decision::Responded { .. } => format!("{other:?}"),
     }
 }
 
@@ -79,7 +79,7 @@ async fn calls_are_refused_and_asked_about_by_their_names_and_arguments() {
     let call = session.tool_call("1", "query", &json!({ "database": { "name": "production" } }), ToolOrigin::Builtin);
     let settled = session.before_tool_call(call).await;
     // Nobody is there to be asked.
-    let GateOutcome::Rejected(rejection) = settled.outcome else { panic!("it is not refused") };
+    let Decision::Rejected(rejection) = settled.outcome else { panic!("it is not refused") };
     assert_eq!(rejection.by, ["policy"]);
     assert_eq!(settled.record.calls[0].findings[0].code, "production");
 }

@@ -7,7 +7,7 @@ use hookhost_tests::User;
 use std::sync::{Arc, Mutex};
 
 use hookhost::config::Entry;
-use hookhost::{Config, GateOutcome, Host};
+use hookhost::{Config, Decision, Host};
 use std::path::Path;
 
 async fn first_gate(wasm: &Path, project: &Path) -> Result<String, Box<dyn std::error::Error>> {
@@ -16,9 +16,9 @@ async fn first_gate(wasm: &Path, project: &Path) -> Result<String, Box<dyn std::
     let session = host.session("my-agent", project)?;
     let arguments = serde_json::json!({ "path": "infra/main.tf", "content": "" });
     Ok(match session.check_tool("write_file", &arguments).await.outcome {
-        GateOutcome::Allowed { value: call } => format!("run {} with {}", call.name(), call.arguments()),
-        GateOutcome::Responded { response, .. } => response.text,
-        GateOutcome::Rejected(rejection) => rejection.to_string(),
+        Decision::Allowed { value: call } => format!("run {} with {}", call.name(), call.arguments()),
+        Decision::Responded { response, .. } => response.text,
+        Decision::Rejected(rejection) => rejection.to_string(),
     })
 }
 
@@ -27,7 +27,7 @@ fn is_allowed(wasm: &Path, project: &Path) -> Result<bool, Box<dyn std::error::E
     let host = Host::builder(Config::empty()).plugin(guard).build_blocking()?;
     let session = host.session("my-agent", project)?;
     let settled = session.check_tool("write_file", &serde_json::json!({ "path": "infra/x", "content": "" }));
-    Ok(matches!(settled.outcome, GateOutcome::Allowed { .. }))
+    Ok(matches!(settled.outcome, Decision::Allowed { .. }))
 }
 
 use hookhost::config::UserDirectories;
@@ -93,12 +93,12 @@ use serde_json::Value;
 async fn call_tool(session: &Session, id: &str, name: &str, arguments: &Value) -> String {
     let call = session.tool_call(id, name, arguments, ToolOrigin::Builtin);
     let (call, result, source) = match session.before_tool_call(call).await.outcome {
-        GateOutcome::Allowed { value: call } => {
+        Decision::Allowed { value: call } => {
             let result = run_tool(&call.name, &call.arguments);
             (call, result, ResultSource::Tool)
         }
-        GateOutcome::Responded { value: call, response, .. } => (call, response, ResultSource::Plugin),
-        GateOutcome::Rejected(rejection) => return rejection.to_string(),
+        Decision::Responded { value: call, response, .. } => (call, response, ResultSource::Plugin),
+        Decision::Rejected(rejection) => return rejection.to_string(),
     };
     match session.after_tool_call(&call, result, source).await.outcome {
         TransformOutcome::Passed { value } => value.text,
@@ -175,14 +175,14 @@ fn clicked(pending: &PendingApprovals, id: &str, yes: bool) -> String {
     }
 }
 
-use hookhost::{Begun, PreparedCall};
+use hookhost::PreparedCall;
 
-async fn settled_elsewhere(session: &Session, call: PreparedCall) -> GateOutcome<ToolCall, ToolResult> {
-    let mut begun = session.begin_before_tool_call(call).await;
+async fn settled_elsewhere(session: &Session, call: PreparedCall) -> Decision<ToolCall, ToolResult> {
+    let mut open = session.begin_before_tool_call(call).await;
     loop {
-        begun = match begun {
-            Begun::Settled(settled) => return settled.outcome,
-            Begun::Escalated(pending) => pending.wait().await,
+        open = match open.outcome.into_final() {
+            Ok(decision) => return decision,
+            Err(pending) => pending.wait().await,
         };
     }
 }
@@ -313,7 +313,7 @@ async fn the_guides_customers_decide_on_refunds() {
     let session = builder.build().await.expect("a host").session("my-agent", "/work").expect("a session");
     for (cents, allowed) in [(500, true), (501, false)] {
         let settled = session.check_tool("refund", &serde_json::json!({ "customer": 1, "cents": cents })).await;
-        assert_eq!(matches!(settled.outcome, GateOutcome::Allowed { .. }), allowed, "{cents}");
+        assert_eq!(matches!(settled.outcome, Decision::Allowed { .. }), allowed, "{cents}");
     }
 }
 
@@ -429,7 +429,7 @@ async fn what_another_process_answers_settles_the_call_of_the_guide() {
             }
         };
         let (outcome, ()) = tokio::join!(settled_elsewhere(&session, call), answered);
-        assert_eq!(matches!(outcome, GateOutcome::Allowed { .. }), yes, "{outcome:?}");
+        assert_eq!(matches!(outcome, Decision::Allowed { .. }), yes, "{outcome:?}");
     }
 }
 

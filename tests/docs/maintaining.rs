@@ -27,6 +27,7 @@ fn the_diff_that_adds_an_event_applies_and_touches_its_places() {
             "host/engine/src/event/mod.rs",
             "host/engine/src/event/session.rs",
             "host/engine/src/session/events.rs",
+            "host/engine/src/session/typed.rs",
             "wit/events.wit"
         ]
     );

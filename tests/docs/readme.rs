@@ -40,9 +40,12 @@ fn the_rule_of_the_readme_causes_the_refusal_that_it_shows() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(format!("{}{}", ended.stdout, ended.stderr).contains(seen.as_str()), "{ended:?}");
     let sessions = fs::read_dir(user.path("state/sessions")).expect("the sessions");
-    let messages = sessions.map(|entry| entry.expect("a session").path().join("messages/0003-tool_result.md"));
-    let messages: Vec<String> = messages.map(|file| fs::read_to_string(file).expect("the call's result")).collect();
-    assert!(messages.len() == 1 && messages[0].contains(read.trim_end()), "{messages:?}");
+    let sessions: Vec<_> = sessions.map(|entry| fs::read_to_string(entry.expect("a session").path())).collect();
+    let [Ok(session)] = sessions.as_slice() else { panic!("{sessions:?}") };
+    let records = session.lines().map(|line| serde_json::from_str::<Value>(line).expect("a record"));
+    let result = records.map(|record| record["message"].clone()).find(|message| message["role"] == "tool");
+    let result = result.expect("the call's result");
+    assert!(result["text"].as_str().is_some_and(|text| text.contains(read.trim_end())), "{result}");
 }
 
 #[test]

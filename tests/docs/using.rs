@@ -4,8 +4,9 @@ use crate::guide::{blocks_of, page, run_commands, section};
 use hookhost::config::{
     AskRule, Config, Digest, Entry, Grants, Layer, Limits, ModelGrant, Settings, Source, StateGrant,
 };
-use hookhost_agent::config::{AgentSection, ModelLimits, ProviderSection};
+use hookhost_agent::config::AgentSection;
 use hookhost_agent::mcp::McpSection;
+use hookhost_models::section::{ModelLimits, ProviderSection};
 use hookhost_tests::User;
 use regex_lite::Regex;
 

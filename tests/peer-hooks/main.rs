@@ -1,9 +1,9 @@
-//! The hooks of ten lines that `cargo xtask peers` measures refuse a force push and nothing else, and what hooks answer is read as
+//! The hooks of ten lines that `cargo run -p bench -- peers` measures refuse a force push and nothing else, and what hooks answer is read as
 //! Claude Code reads it. The crate that measures is built apart from the workspace, so its files are tested from here.
 
-#[path = "../peers/src/call.rs"]
+#[path = "../../bench/peers/src/call.rs"]
 mod call;
-#[path = "../peers/src/verdict.rs"]
+#[path = "../../bench/peers/src/verdict.rs"]
 mod verdict;
 
 use call::{CALLS, Call};
@@ -17,7 +17,7 @@ const HOOKS: [(&str, &[&str]); 4] =
     [("guard.sh", &["bash"]), ("guard-jq.sh", &["bash", "jq"]), ("guard.py", &["python3"]), ("guard.mjs", &["node"])];
 
 fn script(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/hooks").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../bench/peers/hooks").join(name)
 }
 
 fn is_there(program: &&str) -> bool {

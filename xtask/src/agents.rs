@@ -1,8 +1,8 @@
-//! Runs people's own agents with the built programs. The checks are in `tests/agents`.
+//! Runs people's own agents, and public MCP servers, with the built programs. The checks are in `tests/agents`.
 
 use std::process::Command;
 
-use crate::{
+use xtask::{
     Outcome, plugins,
     workspace::{Workspace, run},
 };
@@ -13,22 +13,30 @@ pub(crate) const IN_CI: [&str; 4] = ["claude-code", "codex", "copilot-cli", "pi"
 /// The option for the adapters alone, without the engine, so that a change to one is tried within seconds.
 const STAND_IN: &str = "--stand-in";
 
+/// The argument that runs MCP servers and MCP's conformance suite, with the proxy and without it.
+const MCP: &str = "mcp";
+
 pub(crate) fn agents(workspace: &Workspace, arguments: &[String]) -> Outcome {
+    let has = |word: &str| arguments.iter().any(|argument| argument == word);
     let built = |name: &str| workspace.target.join("debug").join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
     let mut command = Command::new(built("real-agents"));
-    if arguments.iter().any(|argument| argument == STAND_IN) {
+    if has(STAND_IN) {
         let mut cargo = workspace.cargo(&["build", "--package", "hookhost-real-agents"]);
         run("building the stand-in for the hook", &mut cargo)?;
         command.arg(STAND_IN).arg(built("stand-in"));
     } else {
-        let plugins = plugins::build(workspace)?;
         // The whole workspace, so that the dependencies get the features of all its packages.
         let mut cargo = workspace.cargo(&["build", "--workspace"]);
         cargo.args(["--bin", "hookhost", "--bin", "hookhost-hook", "--bin", "real-agents"]);
         run("building hookhost (the first time, wasmtime is compiled too)", &mut cargo)?;
-        command.arg("--hookhost").arg(built("hookhost")).arg("--hook").arg(built("hookhost-hook"));
-        command.arg("--plugin").arg(plugins.join("agent_policy.wasm"));
+        if has(MCP) {
+            command.args([MCP, "--hookhost"]).arg(built("hookhost"));
+        } else {
+            let plugin = plugins::build(workspace)?.join("agent_policy.wasm");
+            command.arg("--hookhost").arg(built("hookhost")).arg("--hook").arg(built("hookhost-hook"));
+            command.arg("--plugin").arg(plugin);
+        }
     }
-    command.args(arguments.iter().filter(|argument| *argument != STAND_IN)).current_dir(&workspace.root);
-    run("the agents", &mut command)
+    command.args(arguments.iter().filter(|argument| ![STAND_IN, MCP].contains(&argument.as_str())));
+    run("the agents", command.current_dir(&workspace.root))
 }

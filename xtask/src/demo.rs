@@ -10,9 +10,9 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::{
-    Outcome, checks, plugins,
-    workspace::{Workspace, output, say, spelt},
+use xtask::{
+    Outcome, plugins,
+    workspace::{Workspace, output, run, say, spelt},
 };
 
 /// The plugins of the demo.
@@ -35,9 +35,11 @@ struct Demo {
     secret: String,
 }
 
-pub(crate) fn run(workspace: &Workspace) -> Outcome {
+pub(crate) fn demo(workspace: &Workspace) -> Outcome {
     let built = plugins::build(workspace)?;
-    checks::build_command(workspace)?;
+    // The whole workspace, though it is one binary, so that the dependencies get the features of all its packages.
+    let mut cargo = workspace.cargo(&["build", "--workspace", "--bin", "hookhost"]);
+    run("building hookhost (the first time, wasmtime is compiled too)", &mut cargo)?;
     let demo = Demo::prepare(workspace)?;
     say(&format!("a fresh project is in {}", workspace.show(&demo.project)));
     let examples = plugins::examples(workspace)?;

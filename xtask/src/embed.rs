@@ -1,14 +1,9 @@
-//! Measures the cost of embedding: features alone and together, the crates of the smallest gate, and its first build.
+//! Checks the cost of embedding: features alone and together, and the crates of the smallest gate.
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::{Path, PathBuf},
-    time::Instant,
-};
+use std::{collections::BTreeSet, path::PathBuf};
 
 use crate::{
-    Outcome, plugins,
+    Outcome,
     workspace::{Workspace, output, run, say},
 };
 
@@ -16,15 +11,15 @@ use crate::{
 const FEATURES: [&str; 8] = ["cache", "compile", "config-file", "http", "json-schema", "native", "replay", "store"];
 
 /// The programs that embed the engine, each a workspace of its own.
-const GATE: &str = "tests/embedders/gate/Cargo.toml";
-const BESIDE_SQLITE: &str = "tests/embedders/beside-sqlite/Cargo.toml";
+pub const GATE: &str = "tests/embedders/gate/Cargo.toml";
+pub const BESIDE_SQLITE: &str = "tests/embedders/beside-sqlite/Cargo.toml";
 
 /// Maximum number of crates of a gate without features, with the engine itself.
-const MAX_CRATES: usize = 122;
+const MAX_CRATES: usize = 123;
 
 /// Checks that the engine compiles without any feature and without each one, that the smallest gate has few enough crates, and that
 /// hookhost does not link SQLite beside other versions of it.
-pub(crate) fn check(workspace: &Workspace) -> Outcome {
+pub fn check(workspace: &Workspace) -> Outcome {
     let sets = std::iter::once(String::new()).chain(FEATURES.iter().map(|left_out| {
         // `replay` needs the store, and `compile` the cache.
         let needs = [("replay", "store"), ("compile", "cache")];
@@ -42,7 +37,8 @@ pub(crate) fn check(workspace: &Workspace) -> Outcome {
     }
     vocabulary(workspace)?;
     order_of_keys(workspace)?;
-    resolve(workspace).map(|_| ())
+    smallest_gate(workspace)?;
+    one_sqlite(workspace)
 }
 
 /// Checks that the engine enables no feature of `serde_json` that changes the order of maps in an embedder's program.
@@ -70,7 +66,7 @@ fn vocabulary(workspace: &Workspace) -> Outcome {
 }
 
 /// Checks that the lock files of the embedding programs are up to date: they contain the dependencies of hookhost's crates.
-pub(crate) fn lock_files(workspace: &Workspace) -> Outcome {
+pub fn lock_files(workspace: &Workspace) -> Outcome {
     say("the lock files of the programs that embed the engine");
     for program in [GATE, BESIDE_SQLITE] {
         let arguments = ["metadata", "--locked", "--format-version", "1", "--manifest-path", program];
@@ -82,12 +78,15 @@ pub(crate) fn lock_files(workspace: &Workspace) -> Outcome {
     Ok(())
 }
 
-/// Counts the crates of the smallest gate and of the engine with all features.
-fn resolve(workspace: &Workspace) -> Outcome<(usize, usize)> {
+fn smallest_gate(workspace: &Workspace) -> Outcome {
     let smallest = crates(workspace, Some(GATE))?;
-    if smallest > MAX_CRATES {
-        return Err(format!("the engine without features has {smallest} crates: it may have {MAX_CRATES}"));
+    if smallest <= MAX_CRATES {
+        return Ok(());
     }
+    Err(format!("the engine without features has {smallest} crates: it may have {MAX_CRATES}"))
+}
+
+fn one_sqlite(workspace: &Workspace) -> Outcome {
     let arguments =
         ["tree", "--locked", "--manifest-path", BESIDE_SQLITE, "--invert", "libsqlite3-sys", "--prefix", "none"];
     let tree = output(&mut workspace.cargo(&arguments))?;
@@ -95,11 +94,11 @@ fn resolve(workspace: &Workspace) -> Outcome<(usize, usize)> {
     if owners.contains("hookhost") || !owners.contains("sqlx") || !owners.contains("rusqlite") {
         return Err(format!("hookhost without the feature `store` links SQLite, or nobody else does: {owners:?}"));
     }
-    Ok((smallest, crates(workspace, None)?))
+    Ok(())
 }
 
 /// Counts the crates of the engine, with itself, in a program or with all features.
-fn crates(workspace: &Workspace, program: Option<&str>) -> Outcome<usize> {
+pub fn crates(workspace: &Workspace, program: Option<&str>) -> Outcome<usize> {
     let mut tree = workspace.cargo(&["tree", "-p", "hookhost", "--edges", "normal", "--prefix", "none"]);
     if let Some(program) = program {
         tree.args(["--locked", "--manifest-path", program]);
@@ -109,61 +108,7 @@ fn crates(workspace: &Workspace, program: Option<&str>) -> Outcome<usize> {
     Ok(crates.collect::<BTreeSet<_>>().len())
 }
 
-/// Builds the programs from nothing, runs them, and prints the cost.
-pub(crate) fn measure(workspace: &Workspace, _: &[String]) -> Outcome {
-    let directory = plugins::build(workspace)?;
-    let (smallest, all) = resolve(workspace)?;
-    let compiled = workspace.target.join("path_guard.compiled");
-    // The whole workspace: alone, the engine would be built with other features of its libraries.
-    run("building the example", &mut workspace.cargo(&["build", "--workspace", "--example", "compile_ahead"]))?;
-    let example = format!("debug/examples/compile_ahead{}", std::env::consts::EXE_SUFFIX);
-    let mut ahead = std::process::Command::new(workspace.target.join(example));
-    run("compiling a component ahead", ahead.arg(&compiled).env("HOOKHOST_PLUGINS", &directory))?;
-    let gate = built(workspace, "gate", GATE, "dev")?;
-    say(&output(std::process::Command::new(&gate.program).arg(&compiled))?);
-    say("| program | crates of hookhost | profile | first build | executable |\n|---|---|---|---|---|");
-    say(&format!("| a gate without features | {smallest} | dev | {} s | {} MB |", gate.seconds, gate.megabytes));
-    for profile in ["dev", "optimised-dependencies"] {
-        let beside = built(workspace, "beside-sqlite", BESIDE_SQLITE, profile)?;
-        let mut start = std::process::Command::new(&beside.program);
-        say(&output(start.arg(directory.join("path_guard.wasm")))?);
-        say(&format!(
-            "| beside sqlx and rusqlite, with `compile` | | {profile} | {} s | {} MB |",
-            beside.seconds, beside.megabytes
-        ));
-    }
-    say(&format!("| all features | {all} | | | |"));
-    Ok(())
-}
-
-struct Built {
-    program: PathBuf,
-    seconds: u64,
-    megabytes: u64,
-}
-
-/// Builds a program of another workspace from nothing.
-fn built(workspace: &Workspace, name: &str, manifest: &str, profile: &str) -> Outcome<Built> {
-    let target = target(workspace).join(name);
-    if target.exists() {
-        fs::remove_dir_all(&target).map_err(|error| format!("cannot remove {}: {error}", target.display()))?;
-    }
-    // Downloads are not counted.
-    output(&mut workspace.cargo(&["fetch", "--locked", "--manifest-path", manifest]))?;
-    let began = Instant::now();
-    let mut build = workspace.cargo(&["build", "--locked", "--manifest-path", manifest, "--profile", profile]);
-    run(&format!("the first build of {name}, profile {profile}"), build.env("CARGO_TARGET_DIR", &target))?;
-    let seconds = began.elapsed().as_secs();
-    let directory = if profile == "dev" { "debug" } else { profile };
-    let program = target.join(directory).join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
-    Ok(Built { megabytes: size(&program)? >> 20, program, seconds })
-}
-
-fn size(file: &Path) -> Outcome<u64> {
-    fs::metadata(file).map(|file| file.len()).map_err(|error| format!("{}: {error}", file.display()))
-}
-
 /// The target directory of these builds. They need other features of the same crates than the workspace.
-fn target(workspace: &Workspace) -> PathBuf {
+pub fn target(workspace: &Workspace) -> PathBuf {
     workspace.target.join("embed")
 }

@@ -2,7 +2,7 @@
 
 use std::{fs, process::Command};
 
-use crate::{
+use xtask::{
     Outcome,
     workspace::{Workspace, run, say},
 };

@@ -13,21 +13,24 @@ use crate::{
 
 const TARGET: &str = "wasm32-wasip2";
 
+/// The variable by which tests and benchmarks find the directory of the plugins.
+pub const VARIABLE: &str = "HOOKHOST_PLUGINS";
+
 /// A package that is a plugin.
-#[derive(Clone)]
-pub(crate) struct Plugin {
-    pub(crate) package: String,
+#[derive(Clone, Debug)]
+pub struct Plugin {
+    pub package: String,
 }
 
 impl Plugin {
     /// Returns the name of its component's file.
-    pub(crate) fn file_name(&self) -> String {
+    pub fn file_name(&self) -> String {
         format!("{}.wasm", self.package.replace('-', "_"))
     }
 }
 
 /// Builds all plugins and returns their directory, `target/plugins`, which contains nothing else.
-pub(crate) fn build(workspace: &Workspace) -> Outcome<PathBuf> {
+pub fn build(workspace: &Workspace) -> Outcome<PathBuf> {
     add_target(workspace)?;
     let plugins = [examples(workspace)?, in_directory(&workspace.root.join("tests/plugins"))?].concat();
     let mut cargo = workspace.cargo(&["build", "--profile", "plugin", "--target", TARGET]);
@@ -62,7 +65,7 @@ pub(crate) fn build(workspace: &Workspace) -> Outcome<PathBuf> {
 
 /// Builds `shell-guard` with everything compiled for speed, beside the plugins. It is larger than allowed; the benchmarks show the
 /// difference. Returns its file.
-pub(crate) fn guard_for_speed(workspace: &Workspace) -> Outcome<PathBuf> {
+pub fn guard_for_speed(workspace: &Workspace) -> Outcome<PathBuf> {
     let manifest = fs::read_to_string(workspace.root.join("Cargo.toml")).map_err(|error| error.to_string())?;
     let mut cargo = workspace.cargo(&["build", "--profile", "plugin", "--target", TARGET, "-p", "shell-guard"]);
     cargo.args(["--config", "profile.plugin.opt-level=3", "--config", &remapped(&places(workspace)?)]);
@@ -163,12 +166,12 @@ fn told<'a>(component: &[u8], places: &'a [Place]) -> Option<&'a str> {
 }
 
 /// Returns the example plugins.
-pub(crate) fn examples(workspace: &Workspace) -> Outcome<Vec<Plugin>> {
+pub fn examples(workspace: &Workspace) -> Outcome<Vec<Plugin>> {
     in_directory(&workspace.root.join("example-plugins"))
 }
 
 /// Runs clippy on the code that only guests compile.
-pub(crate) fn clippy(workspace: &Workspace) -> Outcome {
+pub fn clippy(workspace: &Workspace) -> Outcome {
     add_target(workspace)?;
     let plugins = [examples(workspace)?, in_directory(&workspace.root.join("tests/plugins"))?].concat();
     let mut cargo = workspace.cargo(&["clippy", "--target", TARGET, "-p", "hookhost-guest"]);

@@ -11,13 +11,25 @@ use crate::{
 };
 
 /// The programs in the form in which they are installed.
-pub(crate) struct Programs {
-    pub(crate) hookhost: PathBuf,
-    pub(crate) hook: PathBuf,
+#[derive(Debug)]
+pub struct Programs {
+    pub hookhost: PathBuf,
+    pub hook: PathBuf,
+}
+
+impl Programs {
+    /// Returns the variables by which benchmarks find the programs.
+    #[must_use]
+    pub fn variables(&self) -> [(&'static str, &Path); 2] {
+        [("HOOKHOST_COMMAND", &self.hookhost), ("HOOKHOST_HOOK", &self.hook)]
+    }
 }
 
 /// Builds the programs.
-pub(crate) fn release(workspace: &Workspace) -> Outcome<Programs> {
+///
+/// # Errors
+/// If cargo fails.
+pub fn release(workspace: &Workspace) -> Outcome<Programs> {
     // An older commit in a comparison has no profile for it.
     let manifest = fs::read_to_string(workspace.root.join("Cargo.toml")).unwrap_or_default();
     let profile = if manifest.contains("[profile.dist]") { "dist" } else { "release" };
@@ -25,12 +37,15 @@ pub(crate) fn release(workspace: &Workspace) -> Outcome<Programs> {
     let mut build = workspace.cargo(&["build", "--profile", profile, "--workspace", "--bin", "hookhost"]);
     run("building hookhost (the first time, wasmtime is compiled too)", &mut build)?;
     let hookhost = workspace.target.join(profile).join(named("hookhost"));
-    let hook = small(workspace, "hookhost-hook")?;
+    // An older commit in a comparison has the program in a package of its own.
+    let has_client = workspace.root.join("host/client").is_dir();
+    let package = if has_client { "hookhost-client" } else { "hookhost-hook" };
+    let hook = small(workspace, package, "hookhost-hook")?;
     Ok(Programs { hookhost, hook })
 }
 
 /// Builds an example that contains only the engine, with the profile of `hookhost`, to show the engine's share of its size.
-pub(crate) fn engine_alone(workspace: &Workspace) -> Outcome<PathBuf> {
+pub fn engine_alone(workspace: &Workspace) -> Outcome<PathBuf> {
     let mut build = workspace.cargo(&["build", "--profile", "dist", "--workspace", "--example", "compile_ahead"]);
     run("building a program with the engine alone, to compare its size", &mut build)?;
     Ok(workspace.target.join("dist/examples").join(named("compile_ahead")))
@@ -38,8 +53,8 @@ pub(crate) fn engine_alone(workspace: &Workspace) -> Outcome<PathBuf> {
 
 /// Builds a small program by itself, so that it has no feature that another one needs. Most of its time is its start, of which the
 /// dynamic loader would be half, so it is linked statically if the C library allows it.
-fn small(workspace: &Workspace, name: &str) -> Outcome<PathBuf> {
-    let mut build = workspace.cargo(&["build", "--profile", "hook", "--package", name, "--bin", name]);
+fn small(workspace: &Workspace, package: &str, name: &str) -> Outcome<PathBuf> {
+    let mut build = workspace.cargo(&["build", "--profile", "hook", "--package", package, "--bin", name]);
     let mut directory = workspace.target.clone();
     if cfg!(all(target_os = "linux", target_env = "gnu")) {
         let target = host(workspace)?;
@@ -63,7 +78,7 @@ fn named(program: &str) -> String {
 }
 
 /// Installs the programs into the named directory, or into that of cargo's programs, which is on the `PATH`.
-pub(crate) fn install(workspace: &Workspace, arguments: &[String]) -> Outcome {
+pub fn install(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let directory = match arguments {
         [] => cargo_programs()?,
         [directory] if !directory.starts_with('-') => {

@@ -9,19 +9,24 @@ use std::{
 
 use crate::Outcome;
 
-/// The workspace. No other xtask uses the same target directory until this is dropped, so the plugins and binaries there belong to this
-/// clone.
-pub(crate) struct Workspace {
-    pub(crate) root: PathBuf,
-    pub(crate) target: PathBuf,
+/// The workspace. Until this is dropped, no other command of a developer uses the same target directory, so the plugins and binaries
+/// there belong to this clone.
+#[derive(Debug)]
+pub struct Workspace {
+    pub root: PathBuf,
+    pub target: PathBuf,
     /// The root of the workspace in which xtask was called. If `root` differs, it is the work tree of a commit to compare with, and shares
     /// the target directory.
-    pub(crate) main: PathBuf,
+    pub main: PathBuf,
     lock: File,
 }
 
 impl Workspace {
-    pub(crate) fn lock() -> Outcome<Self> {
+    /// Takes the workspace, and waits for another command that has it.
+    ///
+    /// # Errors
+    /// If the target directory cannot be made or locked.
+    pub fn lock() -> Outcome<Self> {
         // From cargo at run time: another clone with the same target directory may have built this program.
         let manifest = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
         let root = Path::new(&manifest).parent().unwrap_or(Path::new(".")).to_owned();
@@ -35,7 +40,7 @@ impl Workspace {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                say(&format!("waiting for another xtask to finish with {}", target.display()));
+                say(&format!("waiting for another command to finish with {}", target.display()));
                 file.lock().map_err(|error| format!("cannot lock {}: {error}", lock.display()))?;
             }
             Err(TryLockError::Error(error)) => return Err(format!("cannot lock {}: {error}", lock.display())),
@@ -44,19 +49,22 @@ impl Workspace {
     }
 
     /// Lets others use the target directory during long work that does not touch it.
-    pub(crate) fn unlock(&self) -> Outcome {
+    pub fn unlock(&self) -> Outcome {
         self.lock.unlock().map_err(|error| format!("cannot unlock {}: {error}", self.target.display()))
     }
 
     /// Returns the work tree of another commit. It shares the compiled dependencies.
-    pub(crate) fn other(&self, root: PathBuf) -> Outcome<Self> {
+    pub fn other(&self, root: PathBuf) -> Outcome<Self> {
         let lock = self.lock.try_clone().map_err(|error| format!("cannot lock {}: {error}", self.target.display()))?;
         Ok(Self { root, target: self.target.clone(), main: self.main.clone(), lock })
     }
 
-    /// Makes one for tests, which holds no lock.
-    #[cfg(test)]
-    pub(crate) fn of(root: &Path) -> Self {
+    /// Returns a workspace for tests, which holds no lock.
+    ///
+    /// # Panics
+    /// If the sources of this program are not there.
+    #[must_use]
+    pub fn unlocked(root: &Path) -> Self {
         let lock = File::open(env!("CARGO_MANIFEST_PATH")).expect("a manifest");
         Self { root: root.into(), target: root.join("target"), main: root.into(), lock }
     }
@@ -66,68 +74,67 @@ impl Workspace {
     }
 
     /// The directory for the commit to compare with.
-    pub(crate) fn compared(&self) -> PathBuf {
+    pub fn compared(&self) -> PathBuf {
         self.target.join("compare")
     }
 
     /// The work tree of that commit.
-    pub(crate) fn compared_sources(&self) -> PathBuf {
+    pub fn compared_sources(&self) -> PathBuf {
         self.compared().join("sources")
     }
 
     /// The directory of the built plugins.
-    pub(crate) fn plugins(&self) -> PathBuf {
+    pub fn plugins(&self) -> PathBuf {
         if self.is_other() { self.compared().join("plugins") } else { self.target.join("plugins") }
     }
 
     /// The target directory of guests. Cargo uses the same name for a component in both work trees, so in one directory each build would
     /// link it again after the other.
-    pub(crate) fn target_of_guests(&self) -> PathBuf {
+    pub fn target_of_guests(&self) -> PathBuf {
         if self.is_other() { self.compared().join("guests") } else { self.target.clone() }
     }
 
     /// Returns a command of the cargo that runs this program, in the workspace and with its target directory.
-    pub(crate) fn cargo(&self, arguments: &[&str]) -> Command {
+    pub fn cargo(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.args(arguments).current_dir(&self.root).env("CARGO_TARGET_DIR", &self.target);
-        for (name, _) in env::vars_os().filter(|(name, _)| is_about_xtask(&name.to_string_lossy())) {
+        for (name, _) in env::vars_os().filter(|(name, _)| is_about_own_package(&name.to_string_lossy())) {
             command.env_remove(name);
         }
         if self.is_other() {
             // Only this program, which changes nothing, distinguishes two copies of a workspace for cargo. Otherwise it would use the
-            // compiled
-            // files of the other copy.
+            // compiled files of the other copy.
             command.env("RUSTC_WORKSPACE_WRAPPER", "env");
         }
         command
     }
 
     /// Shows a path, relative to the workspace if it is inside.
-    pub(crate) fn show<'a>(&self, path: &'a Path) -> std::path::Display<'a> {
+    pub fn show<'a>(&self, path: &'a Path) -> std::path::Display<'a> {
         path.strip_prefix(&self.root).unwrap_or(path).display()
     }
 }
 
-/// Returns true for the variables by which cargo describes xtask's own package. Build scripts read some of them: a build by xtask and one
-/// by hand would each compile their dependents again, among them TLS and the engine.
-fn is_about_xtask(variable: &str) -> bool {
+/// Returns true for the variables by which cargo describes this program's package. Build scripts read some of them: a build by this
+/// program and one by hand would each compile their dependents again, among them TLS and the engine.
+fn is_about_own_package(variable: &str) -> bool {
     variable.starts_with("CARGO_PKG_") || variable.starts_with("CARGO_MANIFEST_")
 }
 
 /// Tells the developer the next step.
-pub(crate) fn say(what: &str) {
+pub fn say(what: &str) {
     println!("==> {what}");
 }
 
 /// Prints a description, runs the command with its output shown, and fails if it fails.
-pub(crate) fn run(what: &str, command: &mut Command) -> Outcome {
+pub fn run(what: &str, command: &mut Command) -> Outcome {
     say(what);
     let status = command.status().map_err(|error| format!("cannot start {}: {error}", spelt(command)))?;
     if status.success() { Ok(()) } else { Err(format!("failed: {} ({status})", spelt(command))) }
 }
 
 /// Returns the command's standard output without the last line end.
-pub(crate) fn output(command: &mut Command) -> Outcome<String> {
+pub fn output(command: &mut Command) -> Outcome<String> {
     let output = command.output().map_err(|error| format!("cannot start {}: {error}", spelt(command)))?;
     if !output.status.success() {
         let why = String::from_utf8_lossy(&output.stderr);
@@ -137,7 +144,7 @@ pub(crate) fn output(command: &mut Command) -> Outcome<String> {
 }
 
 /// Returns the command as a person would type it.
-pub(crate) fn spelt(command: &Command) -> String {
+pub fn spelt(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
     let words = std::iter::once(program).chain(command.get_args()).map(|word| quoted(&word.to_string_lossy()));
     words.collect::<Vec<_>>().join(" ")
@@ -154,7 +161,7 @@ mod tests {
 
     #[test]
     fn the_cargo_that_xtask_runs_is_told_nothing_of_the_package_xtask() {
-        let cargo = Workspace::of("root".as_ref()).cargo(&["build"]);
+        let cargo = Workspace::unlocked("root".as_ref()).cargo(&["build"]);
         let removed: Vec<_> = cargo.get_envs().filter(|(_, value)| value.is_none()).map(|(name, _)| name).collect();
         // Cargo sets these for this test as it does for xtask.
         for name in ["CARGO_PKG_NAME", "CARGO_PKG_VERSION_MAJOR", "CARGO_MANIFEST_DIR"] {
@@ -165,7 +172,7 @@ mod tests {
 
     #[test]
     fn the_work_tree_of_another_commit_is_compiled_apart() {
-        let workspace = Workspace::of("root".as_ref());
+        let workspace = Workspace::unlocked("root".as_ref());
         let other = workspace.other(workspace.compared_sources()).unwrap();
         let wrapper = |workspace: &Workspace| {
             let cargo = workspace.cargo(&["build"]);

@@ -47,7 +47,7 @@
 //! |---|---|
 //! | `rule:git.reset_hard` | this rule |
 //! | `cause:runs-unknown` | those about this cause: the words of `construct` in a catalogue, such as `unreadable` or `unknown-program` |
-//! | `label:network` | those with this label; `docs/rules/` shows each rule's labels |
+//! | `label:network` | those with this label; `hookhost rule explain ID` shows the labels of a rule |
 //! | `catalogue:hookhost/git` | those of this catalogue; `catalogue:custom` are the custom rules |
 //! | `severity:info` | those of this severity: `error`, `warning` or `info` |
 //!
@@ -71,7 +71,7 @@
 //! directory that the entry grants as `/workspace`. Without that directory no stack is detected and these rules are silent; if one of them
 //! would have matched, the finding `shell-guard.stacks` says so. `stacks = []` means none, and no such finding. `sql` is never detected.
 //!
-//! `docs/rules/` has every rule, with commands that it catches and leaves. `shell-guard-classifier` is this plugin with a model that is
+//! `hookhost rule explain` lists every rule, with commands that it catches and leaves. `shell-guard-classifier` is this plugin with a model that is
 //! asked about commands which no rule knows.
 //!
 //! # What is seen

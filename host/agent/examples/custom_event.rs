@@ -6,7 +6,7 @@
 
 use hookhost::config::{Digest, Entry, ModelGrant, Settings, StateGrant};
 use hookhost::contract::{Custom, Json};
-use hookhost::{Config, GateOutcome, Host, SessionSpec};
+use hookhost::{Config, Decision, Host, SessionSpec};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -31,8 +31,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let payload = Json::from(json!({ "service": "shop", "day": day }));
         let event = Custom { name: "deploy".into(), payload };
         match session.custom_event(event).await.outcome {
-            GateOutcome::Rejected(rejection) => println!("not deployed on {day}: {rejection}"),
-            GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } => {
+            Decision::Rejected(rejection) => println!("not deployed on {day}: {rejection}"),
+            Decision::Allowed { value } | Decision::Responded { value, .. } => {
                 println!("deployed: {}", value.payload);
             }
         }

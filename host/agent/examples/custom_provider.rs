@@ -6,9 +6,9 @@
 use async_trait::async_trait;
 use futures_util::{StreamExt as _, stream};
 use hookhost_agent::agent::{Agent, AgentConfig, AgentEvent};
-use hookhost_agent::message::{Message, StopReason, TokenUsage, ToolUse};
-use hookhost_agent::provider::{Delta, DeltaStream, Provider, ProviderError, Request};
 use hookhost_agent::tool::Toolbox;
+use hookhost_models::message::{Message, StopReason, TokenUsage, ToolUse};
+use hookhost_models::{Delta, DeltaStream, Provider, ProviderError, Request};
 use std::sync::Arc;
 
 #[derive(Debug)]

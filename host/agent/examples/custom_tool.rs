@@ -4,8 +4,8 @@
 
 use async_trait::async_trait;
 use hookhost_agent::agent::{Agent, AgentConfig, AgentEvent};
-use hookhost_agent::provider::scripted::{Script, Scripted};
 use hookhost_agent::tool::{Tool, ToolContext, ToolError, ToolOutput, Toolbox};
+use hookhost_models::{Script, Scripted};
 use serde_json::{Value, json};
 use std::sync::Arc;
 

@@ -1,16 +1,28 @@
 //! An agent loop that reports every step as an event to hookhost plugins and obeys their verdicts.
 //!
-//! An [`Agent`](agent::Agent) asks a [`Provider`](provider::Provider) for a model's answers and runs their tool calls
+//! An [`Agent`](agent::Agent) asks a [`Provider`](hookhost_models::Provider) for a model's answers and runs their tool calls
 //! with a [`Toolbox`](tool::Toolbox). Each transition, from the session's start to its end, is an event of the
 //! contract, and each verdict takes effect: a refusal becomes the call's result, a changed call runs as changed, and
 //! the model and the user see masked text only. The crate writes to no terminal: it passes events to a
 //! [`Reporter`](agent::Reporter). A [`Dialogue`](agent::Dialogue) keeps one session open from prompt to prompt. The
 //! crate needs Unix, since it kills tools as process groups, and a tokio runtime with all drivers.
 //!
+//! Data flows down this list and never back up:
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `plural` | counts with the right plural |
+//! | [`tool`] | the tools of the agent, and the checks of their arguments |
+//! | [`context`] | instructions and skills: what the model is told beside the system prompt |
+//! | [`mcp`] | the tools of MCP servers |
+//! | [`session_store`] | sessions on disk |
+//! | [`agent`] | the loop: requests, answers, calls, tasks, sub-agents |
+//! | [`config`] | the section `[agent]`: provider, model, limits, hidden variables |
+//!
 //! ```
 //! use hookhost_agent::agent::{Agent, AgentConfig, AgentEvent, Status};
-//! use hookhost_agent::provider::scripted::{Script, Scripted};
 //! use hookhost_agent::tool::Toolbox;
+//! use hookhost_models::{Script, Scripted};
 //! use std::sync::Arc;
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
@@ -47,11 +59,7 @@
 pub mod agent;
 pub mod config;
 pub mod context;
-mod counted;
 pub mod mcp;
-pub mod message;
-pub mod plugin_models;
-pub mod provider;
-pub mod sent;
+mod plural;
 pub mod session_store;
 pub mod tool;

@@ -6,10 +6,10 @@ use crate::exit::CliError;
 use crate::output;
 use anyhow::anyhow;
 use hookhost::config::{Config, UserDirectories};
-use hookhost_adapters::directories::Directories;
-use hookhost_adapters::install::{Context, OnFailure, PROGRAM, Scope};
-use hookhost_adapters::{Adapter, all, by_name};
-use hookhost_install::find::{self, is_executable};
+use hookhost_agents::directories::Directories;
+use hookhost_agents::install::find::{self, is_executable};
+use hookhost_agents::plan::{Context, OnFailure, PROGRAM, Scope};
+use hookhost_agents::{Adapter, all, by_name};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -113,13 +113,13 @@ pub(crate) fn names() -> String {
 }
 
 /// The named agents; all agents if none is named.
-pub(crate) fn adapters(named: &[String]) -> Vec<&'static dyn Adapter> {
+pub(crate) fn adapters(named: &[String]) -> Vec<&'static Adapter> {
     if named.is_empty() { all().to_vec() } else { named.iter().filter_map(|name| by_name(name)).collect() }
 }
 
 /// Returns true if an earlier adapter is for the same programs. Such a second way into an agent is examined only if it is named or
 /// installed.
-pub(crate) fn is_second_way(adapter: &dyn Adapter) -> bool {
+pub(crate) fn is_second_way(adapter: &Adapter) -> bool {
     let agent = adapter.agent();
     let mut earlier = all().iter().map(|other| other.agent()).take_while(|other| other.name != agent.name);
     !agent.programs.is_empty() && earlier.any(|other| other.programs == agent.programs)

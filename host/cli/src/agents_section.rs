@@ -1,6 +1,6 @@
 //! The section `[agents]` of the user's own hookhost.toml: the operator's choices for each agent.
 
-use hookhost_adapters::install::OnFailure;
+use hookhost_agents::plan::OnFailure;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ enum OnFailureWord {
 }
 
 static NAMES: LazyLock<Vec<&'static str>> =
-    LazyLock::new(|| hookhost_adapters::all().iter().map(|adapter| adapter.agent().name).collect());
+    LazyLock::new(|| hookhost_agents::all().iter().map(|adapter| adapter.agent().name).collect());
 
 impl<'de> Deserialize<'de> for AgentName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -14,7 +14,7 @@ use std::time::Duration;
 const DATABASE: &str = "hookhost.db";
 
 /// Time that observers get when a command ends.
-const FOR_OBSERVERS: Duration = Duration::from_secs(2);
+const OBSERVERS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Returns the path of the user's own log.
 pub(crate) fn path() -> Result<PathBuf, CliError> {
@@ -101,7 +101,7 @@ pub(crate) async fn finish(host: &Host, ended: Result<Exit, CliError>) -> Result
 
 /// Waits for observers and for the last records. After it, all notices of the sessions are known.
 pub(crate) async fn drain(host: &Host) -> Result<u64, StoreError> {
-    host.drain(FOR_OBSERVERS).await
+    host.drain(OBSERVERS_TIMEOUT).await
 }
 
 /// The second half of [`finish`], after [`drain`].
@@ -111,7 +111,7 @@ pub(crate) fn finished(drained: Result<u64, StoreError>, ended: Result<Exit, Cli
         Ok(0) => {}
         Ok(given_up) => {
             let events = if given_up == 1 { "event" } else { "events" };
-            let seconds = FOR_OBSERVERS.as_secs();
+            let seconds = OBSERVERS_TIMEOUT.as_secs();
             warn(&format!(
                 "plugins that observe did not get {given_up} {events} within {seconds} s; the log counts them"
             ));

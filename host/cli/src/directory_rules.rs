@@ -3,26 +3,26 @@
 use crate::{configuration, loading};
 use hookhost::command::{ProjectFile, TrustStore};
 use hookhost::config::{Config, FILE_NAME};
-use hookhost_hook::place::Place;
-use hookhost_server::{Configurations, Found, users_file};
+use hookhost_client::paths::HostPaths;
+use hookhost_resident::{ConfigurationSource, FoundConfiguration, users_file};
 use std::path::{Path, PathBuf};
 
 /// Finds the user's own file and the approved ones of the project.
 #[derive(Debug)]
 pub(crate) struct UserConfigurations;
 
-impl Configurations for UserConfigurations {
-    fn find(&self, directory: &Path, loaded: Option<&Config>) -> Result<Found, String> {
+impl ConfigurationSource for UserConfigurations {
+    fn find(&self, directory: &Path, loaded: Option<&Config>) -> Result<FoundConfiguration, String> {
         let found = configuration::find(None, directory).map_err(|stop| stop.message())?;
         if let Some(loaded) = loaded {
             loading::keeps_all_files(&found, loaded).map_err(|stop| stop.message())?;
         }
         let places = configuration::places().map_err(|stop| stop.message())?;
-        users_file::check(&Place::below(&places.state), &places.user_file(), &found.config)?;
+        users_file::check(&HostPaths::below(&places.state), &places.user_file(), &found.config)?;
         let changes = found.changes.iter().map(configuration::changed);
         let inert = found.inert.iter().map(configuration::inert);
         let notes = changes.chain(inert).map(|note| format!("hookhost: {note}")).collect();
-        Ok(Found::new(found.config).notes(notes))
+        Ok(FoundConfiguration::new(found.config).notes(notes))
     }
 
     fn files(&self, directory: &Path, loaded: Option<&Config>) -> Vec<PathBuf> {

@@ -91,7 +91,7 @@ fn sign(is_set: impl Fn(&str) -> bool, parents: impl Iterator<Item = Vec<String>
 }
 
 fn is_agent(name: &str) -> bool {
-    let mut adapters = hookhost_adapters::all().iter().flat_map(|adapter| adapter.agent().programs);
+    let mut adapters = hookhost_agents::all().iter().flat_map(|adapter| adapter.agent().programs);
     !EDITORS.contains(&name) && (PROGRAMS.contains(&name) || adapters.any(|program| *program == name))
 }
 

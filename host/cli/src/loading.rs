@@ -11,8 +11,8 @@ use hookhost::command::Advice;
 use hookhost::config::{Config, Discovered, Entry, Settings};
 use hookhost::plugin::LoadError;
 use hookhost::{Changes, Error, Host, HostBuilder, Plugin};
-use hookhost_agent::plugin_models::PluginModels;
-use hookhost_agent::provider::Keys;
+use hookhost_models::Keys;
+use hookhost_models::PluginModels;
 use std::path::Path;
 use std::sync::Arc;
 

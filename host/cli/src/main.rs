@@ -25,10 +25,10 @@ use std::process::ExitCode;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    hookhost_hook::program::survive_limits();
+    hookhost_client::program::survive_limits();
     if std::env::args_os().nth(1).is_some_and(|command| command == "hook") {
         // As early as possible: at a signal, a hook denies the call instead of just ending.
-        hookhost_hook::program::watch_signals();
+        hookhost_client::program::watch_signals();
     }
     keep_to_ourselves();
     let cli = args::Cli::typed();

@@ -14,7 +14,8 @@ fn help(arguments: &[&str]) -> String {
 fn the_help_lists_every_command_and_every_exit_code() {
     let help = help(&["--help"]);
     for word in [
-        "run", "session", "allow", "trust", "inspect", "hooks", "tools", "auth", "dispatch", "audit", "replay", "cache",
+        "run", "session", "allow", "trust", "inspect", "hooks", "tools", "auth", "dispatch", "audit", "replay",
+        "cache", "rule",
     ] {
         assert!(help.contains(&format!("\n  {word} ")), "{word} is not in {help}");
     }
@@ -27,7 +28,8 @@ fn the_help_lists_every_command_and_every_exit_code() {
 #[test]
 fn the_help_of_every_command_has_an_example() {
     for command in [
-        "run", "session", "allow", "trust", "inspect", "hooks", "tools", "auth", "dispatch", "audit", "replay", "cache",
+        "run", "session", "allow", "trust", "inspect", "hooks", "tools", "auth", "dispatch", "audit", "replay",
+        "cache", "rule",
     ] {
         let help = help(&[command, "--help"]);
         let examples = help.split_once("Examples:").unwrap_or_else(|| panic!("no example in {help}")).1;

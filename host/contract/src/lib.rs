@@ -16,7 +16,7 @@
 //! | `payload` | payloads of events with several parameters |
 //! | [`action`] | the action of a tool call, and the way back to the tool's arguments; a table per agent |
 //! | `failure` | [`Failure`]: a plugin gave no valid answer |
-//! | `outcome` | the outcome of an event: [`GateOutcome`], [`TransformOutcome`], [`Rejection`] |
+//! | `outcome` | the outcome of an event: [`Decision`], [`TransformOutcome`], [`Rejection`] |
 //! | `approval` | [`Question`]s to a person, and the answers |
 //! | `declared` | declarations of a session: [`ToolSpec`], [`ModelRef`] |
 
@@ -41,5 +41,5 @@ pub use event::Shape;
 pub use failure::{Failure, FailureKind};
 pub use generated::*;
 pub use json::{Json, canonical};
-pub use outcome::{Cause, GateOutcome, Never, OutcomeKind, Rejection, Stop, TransformOutcome};
+pub use outcome::{Cause, Decision, Never, OutcomeKind, Rejection, Stop, TransformOutcome};
 pub use payload::{AuditEntry, Nothing, ToolOutcome};

@@ -7,27 +7,29 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Never {}
 
-/// The outcome of a gate event, after all escalations have been answered.
+/// The decision about a gate event.
+///
+/// `P` is the pending approval of an event about which a person has to be asked. It is [`Never`] in a decision that was waited for.
 ///
 /// ```
-/// use hookhost_contract::{GateOutcome, Refusal, Rejection, Stop, ToolCall, ToolResult};
+/// use hookhost_contract::{Decision, Refusal, Rejection, Stop, ToolCall, ToolResult};
 ///
-/// /// What the model reads.
-/// fn answer(outcome: GateOutcome<ToolCall, ToolResult>, run: impl Fn(&ToolCall) -> String) -> String {
-///     match outcome {
-///         GateOutcome::Allowed { value: call } => run(&call),
-///         GateOutcome::Responded { response, .. } => response.text,
-///         GateOutcome::Rejected(rejection) => rejection.to_string(),
+/// /// Returns the text that the model reads.
+/// fn answer(decision: Decision<ToolCall, ToolResult>, run: impl Fn(&ToolCall) -> String) -> String {
+///     match decision {
+///         Decision::Allowed { value: call } => run(&call),
+///         Decision::Responded { response, .. } => response.text,
+///         Decision::Rejected(rejection) => rejection.to_string(),
 ///     }
 /// }
 ///
 /// let no = Rejection::verdict("no-deploys", Refusal::new("deploys are frozen"), Stop::Run);
-/// assert_eq!(answer(GateOutcome::Rejected(no), |_| unreachable!()), "Rejected by no-deploys: deploys are frozen");
+/// assert_eq!(answer(Decision::Rejected(no), |_| unreachable!()), "Rejected by no-deploys: deploys are frozen");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 #[must_use]
-pub enum GateOutcome<V, R = Never> {
+pub enum Decision<V, R = Never, P = Never> {
     /// The event may happen with this value, and not with the original one.
     Allowed {
         /// The value that may run.
@@ -45,6 +47,8 @@ pub enum GateOutcome<V, R = Never> {
     },
     /// The event must not happen.
     Rejected(Rejection),
+    /// A person has to answer first.
+    Escalated(P),
 }
 
 /// The outcome of a transform event.
@@ -213,7 +217,20 @@ pub enum Cause {
     NoPlugin,
 }
 
-impl<V, R> GateOutcome<V, R> {
+impl<V, R, P> Decision<V, R, P> {
+    /// Separates a decision that is final from one that a person has to make.
+    ///
+    /// # Errors
+    /// The pending approval.
+    pub fn into_final(self) -> Result<Decision<V, R>, P> {
+        Ok(match self {
+            Self::Allowed { value } => Decision::Allowed { value },
+            Self::Responded { value, response, by } => Decision::Responded { value, response, by },
+            Self::Rejected(rejection) => Decision::Rejected(rejection),
+            Self::Escalated(pending) => return Err(pending),
+        })
+    }
+
     /// Returns true if the value may run.
     #[must_use]
     pub fn is_allowed(&self) -> bool {
@@ -225,18 +242,19 @@ impl<V, R> GateOutcome<V, R> {
     pub fn rejection(&self) -> Option<&Rejection> {
         match self {
             Self::Rejected(rejection) => Some(rejection),
-            Self::Allowed { .. } | Self::Responded { .. } => None,
+            Self::Allowed { .. } | Self::Responded { .. } | Self::Escalated(_) => None,
         }
     }
 }
 
-/// Displays `Allowed`, `Answered by careful`, or the sentence of the rejection.
-impl<V, R> std::fmt::Display for GateOutcome<V, R> {
+/// Displays `Allowed`, `Answered by careful`, the sentence of the rejection, or `Escalated`.
+impl<V, R, P> std::fmt::Display for Decision<V, R, P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Allowed { .. } => f.write_str("Allowed"),
             Self::Responded { by, .. } => write!(f, "Answered by {by}"),
             Self::Rejected(rejection) => rejection.fmt(f),
+            Self::Escalated(_) => f.write_str("Escalated"),
         }
     }
 }

@@ -11,7 +11,7 @@
 #![expect(unsafe_code, reason = "nobody can check compiled code, so the program vouches for it")]
 
 use hookhost::config::{CompiledComponent, Entry};
-use hookhost::{Config, Engine, GateOutcome, Host};
+use hookhost::{Config, Decision, Engine, Host};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let host = Host::builder(Config::empty()).plugin(guard).build().await?;
     let session = host.session("my-agent", std::env::current_dir()?)?;
     let call = json!({ "path": "infra/main.tf", "content": "" });
-    if let GateOutcome::Rejected(rejection) = session.check_tool("write_file", &call).await.outcome {
+    if let Decision::Rejected(rejection) = session.check_tool("write_file", &call).await.outcome {
         println!("{rejection}");
     }
     Ok(())

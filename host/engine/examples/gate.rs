@@ -9,7 +9,7 @@
 //! ```
 
 use hookhost::config::Entry;
-use hookhost::{Config, GateOutcome, Host};
+use hookhost::{Config, Decision, Host};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -29,11 +29,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let arguments = json!({ "path": path, "content": "" });
         match session.check_tool("write_file", &arguments).await.outcome {
             // Run this call, not the one that you asked about: a plugin may have changed it.
-            GateOutcome::Allowed { value: call } => println!("run {} on {}", call.name(), call.arguments()["path"]),
+            Decision::Allowed { value: call } => println!("run {} on {}", call.name(), call.arguments()["path"]),
             // A plugin has answered in place of the tool: do not run it, give the model this result.
-            GateOutcome::Responded { response, .. } => println!("{}", response.text),
+            Decision::Responded { response, .. } => println!("{}", response.text),
             // One sentence for the model and the user.
-            GateOutcome::Rejected(rejection) => println!("{rejection}"),
+            Decision::Rejected(rejection) => println!("{rejection}"),
         }
     }
     Ok(())

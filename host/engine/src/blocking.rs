@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use hookhost::config::{Config, Entry};
-//! use hookhost::{GateOutcome, Host};
+//! use hookhost::{Decision, Host};
 //! use serde_json::json;
 //!
 //! # fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -14,16 +14,16 @@
 //! let host = Host::builder(Config::empty()).plugin(guard).build_blocking()?;
 //! let session = host.session("my-agent", "/work")?;
 //! let settled = session.check_tool("write_file", &json!({ "path": "infra/main.tf", "content": "" }));
-//! assert!(matches!(settled.outcome, GateOutcome::Rejected(_)));
+//! assert!(matches!(settled.outcome, Decision::Rejected(_)));
 //! # Ok(())
 //! # }
 //! # example().unwrap();
 //! ```
 
 use crate::callback;
-use crate::contract::{GateOutcome, ToolResult};
+use crate::contract::{Decision, ToolResult};
 use crate::host::{Error, HostBuilder};
-use crate::session::{AllowedCall, FinalText, Piece, SessionError, SessionSpec, Settled};
+use crate::session::{AllowedCall, FinalText, Piece, RecordedOutcome, SessionError, SessionSpec};
 use futures_util::FutureExt as _;
 use serde_json::Value;
 use std::future::Future;
@@ -104,7 +104,7 @@ impl Host {
 
 impl Session {
     /// As [`Session::check_tool`](crate::Session::check_tool).
-    pub fn check_tool(&self, name: &str, arguments: &Value) -> Settled<GateOutcome<AllowedCall, ToolResult>> {
+    pub fn check_tool(&self, name: &str, arguments: &Value) -> RecordedOutcome<Decision<AllowedCall, ToolResult>> {
         let (name, arguments) = (name.to_owned(), arguments.clone());
         self.wait(|session| async move { session.check_tool(&name, &arguments).await })
     }

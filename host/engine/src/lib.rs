@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use hookhost::config::Entry;
-//! use hookhost::{Config, GateOutcome, Host};
+//! use hookhost::{Config, Decision, Host};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! # let plugins = std::env::var_os("HOOKHOST_PLUGINS").map_or("../../target/plugins".into(), std::path::PathBuf::from);
@@ -18,9 +18,9 @@
 //!
 //! let arguments = serde_json::json!({ "path": "src/../infra/main.tf", "content": "" });
 //! match session.check_tool("write_file", &arguments).await.outcome {
-//!     GateOutcome::Allowed { value: call } => panic!("run exactly this: {call:?}"),
-//!     GateOutcome::Responded { response, .. } => panic!("do not run it, this is its result: {response:?}"),
-//!     GateOutcome::Rejected(rejection) => {
+//!     Decision::Allowed { value: call } => panic!("run exactly this: {call:?}"),
+//!     Decision::Responded { response, .. } => panic!("do not run it, this is its result: {response:?}"),
+//!     Decision::Rejected(rejection) => {
 //!         assert!(rejection.to_string().starts_with("Rejected by path-guard: "));
 //!     }
 //! }
@@ -84,7 +84,7 @@
 //! # What can grow
 //!
 //! Specifications, records and errors are `#[non_exhaustive]`: they are made by `new` or `Default`, and their fields are
-//! set. Outcomes are not ([`GateOutcome`], [`TransformOutcome`], [`Begun`], [`contract::Stop`]), nor is
+//! set. Outcomes are not ([`Decision`], [`TransformOutcome`], [`contract::Stop`]), nor is
 //! [`contract::Shape`]: a program that would ignore a new one must not compile. The types of the WIT are those of one version
 //! of the contract, and stay as they are.
 
@@ -144,6 +144,21 @@ pub mod capability {
     pub use crate::sandbox::http::Resolver;
 }
 
+/// The events as types, for [`Session::begin`].
+pub mod event_types {
+    pub use crate::event::compaction::{AfterCompaction, BeforeCompaction};
+    pub use crate::event::custom::CustomEvent;
+    pub use crate::event::inference::{
+        AfterInference, BeforeInference, FinalizeContent, StreamDelta, StreamEnd, TokenUsage,
+    };
+    pub use crate::event::provider::{ProviderResolve, RequestSend, ResponseReceive};
+    pub use crate::event::session::{PromptSubmit, SessionEnd, SessionStart};
+    pub use crate::event::subagent::{SubagentEnd, SubagentStart};
+    pub use crate::event::task::{AgentError, PlanComplete, PlanSubmit, QueueEmpty, TaskComplete, TaskStart};
+    pub use crate::event::tools::{AfterToolCall, BeforeToolCall, BeforeTools};
+    pub use crate::event::turn::{TurnEnd, TurnStart};
+}
+
 /// What the command `hookhost` needs and other programs do not. It changes without notice.
 #[doc(hidden)]
 pub mod command {
@@ -164,7 +179,7 @@ pub mod command {
 }
 
 pub use config::{Config, ConfigError};
-pub use contract::{EventKind, Failure, FailureKind, GateOutcome, TransformOutcome};
+pub use contract::{Decision, EventKind, Failure, FailureKind, TransformOutcome};
 #[cfg(feature = "compile")]
 pub use engine::CompileError;
 pub use engine::Engine;
@@ -172,7 +187,10 @@ pub use host::{Changes, Error, Host, HostBuilder, RuleSet, RuleSource};
 pub use native::Rule;
 pub use plugin::Plugin;
 pub use sandbox::SandboxError;
-pub use session::{AllowedCall, Begun, Clock, Pending, PreparedCall, QuestionGone, Session, SessionSpec, Settled};
+pub use session::{
+    AllowedCall, Clock, EventType, OpenDecision, OpenOutcome, PendingApproval, PreparedCall, QuestionGone,
+    RecordedOutcome, Session, SessionSpec,
+};
 pub use session::{FinalText, Piece, TextStream};
 pub use store::StoreError;
 pub use unseen::is_unseen;

@@ -44,7 +44,7 @@
 use crate::approval::{Approval, ApprovalRequest, Approver};
 use crate::audit::EventRecord;
 use crate::config::Config;
-use crate::contract::{GateOutcome, ToolCall, ToolCallVerdict, ToolResult};
+use crate::contract::{Decision, ToolCall, ToolCallVerdict, ToolResult};
 use crate::host::{Error, Host, HostBuilder};
 use crate::session::{AllowedCall, Session, SessionSpec};
 use futures_util::future::BoxFuture;
@@ -93,7 +93,7 @@ pub async fn start(builder: HostBuilder) -> Result<TestHost, Error> {
 
 impl TestHost {
     /// Asks about a call of one of the agent's own tools, as [`Session::check_tool`].
-    pub async fn check(&self, name: &str, arguments: Value) -> GateOutcome<AllowedCall, ToolResult> {
+    pub async fn check(&self, name: &str, arguments: Value) -> Decision<AllowedCall, ToolResult> {
         let settled = self.session.check_tool(name, &arguments).await;
         let earlier = settled.earlier.into_iter().map(|(record, _)| record);
         locked(&self.records).extend(earlier.chain([*settled.record]));

@@ -7,7 +7,7 @@ use crate::place::Place;
 use crate::process::{self, Ended, Start};
 use crate::report::Report;
 use anyhow::{Context as _, Result};
-use hookhost_adapters::{Abilities, Agent, by_name};
+use hookhost_agents::{Abilities, Agent, by_name};
 use hookhost_contract::EventKind;
 use std::fmt::Write as _;
 use std::fs;

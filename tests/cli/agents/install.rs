@@ -23,7 +23,7 @@ fn the_hook_is_written_beside_what_is_there_and_the_effect_is_told() {
             "  can stop  UserPromptSubmit, ",
             "  gated     shell commands; ",
             "  blind     files named in a prompt with @ (the agent reads them without a tool)\n",
-            "  failure   where nobody answers the hook, it says no\n",
+            "  failure   a call is denied if nobody answers the hook\n",
             "  next      hookhost doctor claude-code --prove\n",
         ],
     );
@@ -152,7 +152,7 @@ fn what_the_hook_does_where_nobody_answers_is_the_operators_choice() {
     let ended = person.run(&["install", "claude-code"]);
     printed(
         &ended,
-        &["where nobody answers the hook, the agent continues: your hookhost.toml says `on-failure = \"allow\"`"],
+        &["the agent continues if nobody answers the hook: your hookhost.toml says `on-failure = \"allow\"`"],
     );
     let hook = &person.json()["hooks"]["Stop"][0]["hooks"][0];
     let words: Vec<&str> = hook["args"].as_array().unwrap().iter().filter_map(|word| word.as_str()).collect();

@@ -1,7 +1,7 @@
 //! The directories that a hook's command fixes, and an environment that leads elsewhere: a project can set variables of its agent.
 
 use super::{Home, Reply, policy, printed, reply_to};
-use hookhost_adapters::directories::DIRECTORY_VARIABLES;
+use hookhost_agents::directories::DIRECTORY_VARIABLES;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;

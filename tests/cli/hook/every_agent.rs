@@ -1,7 +1,7 @@
 //! One component under every agent: one table of calls has the same verdicts everywhere, through the built programs.
 
 use super::{Home, Reply, policy, started};
-use hookhost_adapters::{Abilities, Degradation, Message, by_name};
+use hookhost_agents::{Abilities, Degradation, Message, by_name};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ struct AgentMessage {
 }
 
 fn message_of(agent: &str, fixture: &str, command: &str) -> AgentMessage {
-    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../host/adapters/fixtures").join(agent);
+    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../host/agents/fixtures").join(agent);
     let text = fs::read_to_string(directory.join(format!("{fixture}.json"))).unwrap();
     let fixture: Value = serde_json::from_str(&text).unwrap();
     let arguments = &fixture["about"]["arguments"];
@@ -99,7 +99,7 @@ fn one_component_gives_each_call_the_same_verdict_under_every_agent() {
     let mut known: Vec<_> =
         AGENTS.iter().map(|(agent, _)| *agent).chain(WITHOUT_CALLS.map(|(agent, _)| agent)).collect();
     known.sort_unstable();
-    let all: Vec<_> = hookhost_adapters::all().iter().map(|adapter| adapter.agent().name).collect();
+    let all: Vec<_> = hookhost_agents::all().iter().map(|adapter| adapter.agent().name).collect();
     assert_eq!(known, all, "each agent is in the table");
     let home = Home::with(&format!("[settings]\napproval-deadline = \"1s\"\n{}", policy().to_toml()));
     home.serve();

@@ -158,14 +158,15 @@ fn what_a_plugin_refuses_and_changes_is_shown_as_it_happens_and_the_talk_continu
 
 #[test]
 fn a_session_that_can_no_longer_be_written_is_reported_and_continued_once_it_can() {
-    let user = scripted(&[&runs("mv ../state/sessions/*/messages ../kept"), &says("never"), &says("Back.")]);
+    let user = scripted(&[&runs("mv ../state/sessions/*.jsonl .."), &says("never"), &says("Back.")]);
     let mut session = talk(&user);
     session.says("go");
     session.looks_like("error: the session ");
     session.says("/session");
     session.looks_like("the next prompt continues ");
-    let directory = std::fs::read_dir(user.path("state/sessions")).unwrap().next().unwrap().unwrap().path();
-    std::fs::rename(user.path("kept"), directory.join("messages")).unwrap();
+    let files = std::fs::read_dir(user.path(".")).unwrap().map(|entry| entry.unwrap().file_name());
+    let file = files.into_iter().find(|name| name.to_string_lossy().ends_with(".jsonl")).unwrap();
+    std::fs::rename(user.path(".").join(&file), user.path("state/sessions").join(&file)).unwrap();
     session.says("on");
     session.sees("never");
     session.says("/quit");

@@ -1,7 +1,7 @@
 //! The commands of `docs/agents.md` are run for every agent, by the built programs, in a home directory in which no agent is.
 
 use crate::guide::{blocks_of, page};
-use hookhost_adapters::{Adapter, all};
+use hookhost_agents::{Adapter, all};
 use hookhost_tests::{Ended, Entry, User, hookhost, plugin};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -80,14 +80,14 @@ fn the_commands_run_for_every_agent_and_uninstalling_leaves_nothing() {
     let user = &person.0;
     let before = files(user);
     for adapter in all() {
-        for command in COMMANDS.iter().filter(|command| !is_service(*adapter) || !command.contains("uninstall")) {
+        for command in COMMANDS.iter().filter(|command| !is_service(adapter) || !command.contains("uninstall")) {
             let command = &command.replace("AGENT", adapter.agent().name);
             let at_first = files(user);
             let ended = run(user, command);
-            check(*adapter, command, &ended);
+            check(adapter, command, &ended);
             let is_changed = files(user) != at_first;
             let changes = command.starts_with("hookhost install ") || command.starts_with("hookhost uninstall ");
-            let has_files = adapter.agent().points.iter().any(|point| point.installed) && !is_service(*adapter);
+            let has_files = adapter.agent().points.iter().any(|point| point.installed) && !is_service(adapter);
             assert_eq!(is_changed, changes && has_files && !command.ends_with("--dry-run"), "{command}: {ended:#?}");
         }
         assert_eq!(files(user), before, "{}: something is left", adapter.agent().name);
@@ -95,12 +95,12 @@ fn the_commands_run_for_every_agent_and_uninstalling_leaves_nothing() {
 }
 
 /// Whether a person sets it up.
-fn is_service(adapter: &dyn Adapter) -> bool {
+fn is_service(adapter: &Adapter) -> bool {
     matches!(adapter.agent().name, "litellm" | "agentgateway" | "acs")
 }
 
 #[track_caller]
-fn check(adapter: &dyn Adapter, command: &str, ended: &Ended) {
+fn check(adapter: &Adapter, command: &str, ended: &Ended) {
     let name = adapter.agent().name;
     let problems: Vec<&str> = ended.stdout.lines().filter(|line| line.starts_with("  problem")).collect();
     let is_told = |line: &&str| TOLD.iter().any(|(agent, text)| *agent == name && line.contains(text));

@@ -3,24 +3,27 @@
 
 use crate::guide::{files, page, root};
 use hookhost::contract::EventKind;
-use hookhost_adapters::install::{Context, OnFailure, Plan, Scope};
-use hookhost_adapters::{Abilities, Adapter, Covered, HookPoint, all};
+use hookhost_agents::plan::{Context, OnFailure, Plan, Scope};
+use hookhost_agents::{Abilities, Adapter, Covered, HookPoint, all};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// The page of an agent.
-fn path_of(adapter: &dyn Adapter) -> String {
+fn path_of(adapter: &Adapter) -> String {
     format!("docs/agents/{}.md", adapter.agent().name)
 }
 
+/// The home directory of a user. The pages show it as `~`.
+const HOME: &str = "/home/user";
+
 /// What has to be in the agent's files, and the variables that say where they are.
-fn plan(adapter: &dyn Adapter, scope: Scope) -> (Result<Plan, String>, BTreeSet<String>) {
+fn plan(adapter: &Adapter, scope: Scope) -> (Result<Plan, String>, BTreeSet<String>) {
     let variables = RefCell::new(BTreeSet::new());
     let context = Context {
         scope,
-        home: Path::new("~"),
+        home: Path::new(HOME),
         project: Path::new(""),
         program: Path::new("/usr/bin/hookhost-hook"),
         on_failure: OnFailure::Deny,
@@ -64,7 +67,7 @@ fn together(paths: &[String]) -> String {
 }
 
 /// The files of each scope, and the steps that only a person can do.
-fn install(adapter: &dyn Adapter) -> String {
+fn install(adapter: &Adapter) -> String {
     let (user, _) = plan(adapter, Scope::User);
     let user = user.unwrap_or_default();
     let mut text = String::new();
@@ -77,8 +80,9 @@ fn install(adapter: &dyn Adapter) -> String {
                 Ok(plan) => {
                     let files: Vec<_> = plan.files.iter().map(|file| file.path().display().to_string()).collect();
                     let variables: Vec<_> = variables.iter().map(|variable| format!("`{variable}`")).collect();
+                    // Only a user's files are where a variable says.
                     let elsewhere = match variables.as_slice() {
-                        [] => String::new(),
+                        variables if variables.is_empty() || option != "user" => String::new(),
                         variables => format!(", or below {}", variables.join(" or ")),
                     };
                     together(&files) + &elsewhere
@@ -110,7 +114,7 @@ fn install(adapter: &dyn Adapter) -> String {
 }
 
 /// The kinds of tools, by how far rules reach them.
-fn coverage(adapter: &dyn Adapter) -> String {
+fn coverage(adapter: &Adapter) -> String {
     let agent = adapter.agent();
     let mut text = String::new();
     for covered in [Covered::Gated, Covered::Observed, Covered::Blind] {
@@ -128,7 +132,7 @@ fn coverage(adapter: &dyn Adapter) -> String {
 }
 
 /// The gaps that no adapter can close, and the versions that were tried.
-fn gaps(adapter: &dyn Adapter) -> String {
+fn gaps(adapter: &Adapter) -> String {
     let agent = adapter.agent();
     let mut text = String::new();
     agent.gaps.iter().for_each(|gap| {
@@ -164,7 +168,7 @@ fn abilities(can: Abilities) -> String {
 }
 
 /// The hook points by the replies that they obey, then those that only report.
-fn points(adapter: &dyn Adapter) -> String {
+fn points(adapter: &Adapter) -> String {
     let points = adapter.agent().points;
     let name = |point: &HookPoint| format!("`{}`", point.name);
     let obeying = |installed: bool| {
@@ -199,7 +203,7 @@ fn points(adapter: &dyn Adapter) -> String {
     }
 }
 
-fn proof(adapter: &dyn Adapter) -> String {
+fn proof(adapter: &Adapter) -> String {
     if plan(adapter, Scope::User).0.is_ok_and(|plan| plan.files.is_empty()) {
         return "To prove it, send a request that your rules reject.\n".to_owned();
     }
@@ -258,12 +262,12 @@ fn filled(name: &str, text: &str, parts: &[(&str, String)]) -> String {
 #[cfg(target_os = "linux")]
 fn the_generated_parts_of_the_pages_are_what_the_adapters_say() {
     let writes = std::env::var_os("HOOKHOST_WRITE_GOLDENS").is_some();
-    let parts_of = |adapter: &dyn Adapter| {
+    let parts_of = |adapter: &Adapter| {
         vec![(
             "page",
             format!(
                 "## Files\n\n{}\n{}\n## Reach\n\n{}\n## Gaps\n\n{}\n## Hook points\n\n{}",
-                install(adapter),
+                install(adapter).replace(HOME, "~"),
                 proof(adapter),
                 coverage(adapter),
                 gaps(adapter),
@@ -271,7 +275,7 @@ fn the_generated_parts_of_the_pages_are_what_the_adapters_say() {
             ),
         )]
     };
-    let mut pages: Vec<_> = all().iter().map(|adapter| (path_of(*adapter), parts_of(*adapter))).collect();
+    let mut pages: Vec<_> = all().iter().map(|adapter| (path_of(adapter), parts_of(adapter))).collect();
     pages.push(("docs/agents.md".to_owned(), vec![("agents", overview())]));
     let mut wrong = Vec::new();
     for (name, parts) in pages {
@@ -291,10 +295,10 @@ fn the_generated_parts_of_the_pages_are_what_the_adapters_say() {
 fn every_agent_has_a_page_and_every_page_an_agent() {
     let pages = files(&[".md"]).into_iter().filter(|file| file.starts_with("docs/agents"));
     let pages: BTreeSet<_> = pages.map(|file| file.to_string_lossy().into_owned()).collect();
-    assert_eq!(pages, all().iter().map(|adapter| path_of(*adapter)).collect());
+    assert_eq!(pages, all().iter().map(|adapter| path_of(adapter)).collect());
     for adapter in all() {
         let title = adapter.agent().title;
-        let text = page(&path_of(*adapter));
+        let text = page(&path_of(adapter));
         assert!(text.starts_with(&format!("# {title}\n")), "{title}");
         let words = text.split_whitespace().count();
         assert!(words <= 300, "the page of {title} has {words} words");

@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use hookhost::capability::{Model, ModelRequest};
 use hookhost::config::{Config, Digest, Entry, ModelGrant, Settings, StateGrant};
 use hookhost::contract::{Action, ToolOrigin};
-use hookhost::{GateOutcome, Host, Session, SessionSpec};
+use hookhost::{Decision as HostDecision, Host, Session, SessionSpec};
 use hookhost_guest::testing;
 use shell_guard_rules::Guard;
 use std::collections::HashMap;
@@ -158,15 +158,15 @@ impl Component {
         cost.fuel += call.fuel;
         (cost.questions, cost.question_bytes) = self.model.asked();
         let decision = match settled.outcome {
-            GateOutcome::Allowed { value } => match value.action {
+            HostDecision::Allowed { value } => match value.action {
                 Action::Shell(shell) if shell.command != command => Decision::Rewrite(shell.command),
                 _ => Decision::Allow,
             },
-            GateOutcome::Rejected(rejection) if rejection.to_string().starts_with("Rejected: not approved") => {
+            HostDecision::Rejected(rejection) if rejection.to_string().starts_with("Rejected: not approved") => {
                 Decision::Ask
             }
-            GateOutcome::Rejected(_) => Decision::Deny,
-            other @ GateOutcome::Responded { .. } => bail!("`{command}`: {other:?} is no outcome of shell-guard"),
+            HostDecision::Rejected(_) => Decision::Deny,
+            other @ HostDecision::Responded { .. } => bail!("`{command}`: {other:?} is no outcome of shell-guard"),
         };
         Ok(Judged { decision, rules: call.findings.iter().map(|finding| finding.code.clone()).collect() })
     }

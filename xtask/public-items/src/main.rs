@@ -1,5 +1,5 @@
-//! `public-items FILE.json`: the public items of the crate that rustdoc described in this file, one a line.
-//! What each type has by its derives, by the compiler or by a blanket implementation is left out.
+//! `public-items FILE.json` prints the public items of the crate that rustdoc described in this file, one a line. It leaves out the
+//! implementations of each type that are derived, automatic or blanket ones.
 
 use std::{collections::HashSet, fs, process::ExitCode};
 
@@ -40,7 +40,7 @@ struct Described {
     format_version: u32,
 }
 
-/// Whether the format, which changes with the compiler, is the one that is read here.
+/// Fails if this program does not read the format of the JSON, which changes with the compiler.
 fn readable(json: &str) -> Result<(), String> {
     let described: Described =
         serde_json::from_str(json).map_err(|error| format!("it is not what rustdoc writes: {error}"))?;

@@ -2,6 +2,8 @@
 //! here asks a model.
 
 mod config;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod document;
 mod judge;
 mod rewrite;
 mod rules;

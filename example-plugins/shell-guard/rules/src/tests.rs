@@ -3,7 +3,6 @@
 mod cases;
 mod catalogue;
 mod config;
-mod document;
 mod hostile;
 mod new_files;
 mod real_rewrites;

@@ -2,13 +2,14 @@
 //! summary, which replaces the older part in requests. The transcript on disk and the one that plugins read stay whole.
 
 use super::AgentEvent;
-use super::request::{Gated, Outgoing};
-use super::state::{Ended, Run};
+use super::request::{GatedRequest, OutgoingRequest};
+use super::run::Run;
+use super::state::TaskEnd;
 use super::wire_hooks::WholeResponse;
-use crate::message::{Author, Message, TokenUsage};
-use crate::provider::{Delta, ProviderError, Request};
 use futures_util::StreamExt as _;
-use hookhost::contract::{Compaction, EventKind, GateOutcome, TransformOutcome};
+use hookhost::contract::{Compaction, Decision, EventKind, TransformOutcome};
+use hookhost_models::message::{Author, Message, TokenUsage};
+use hookhost_models::{Delta, ProviderError, Request};
 use serde_json::{Value, json};
 
 /// Percentages of the context window: the size that triggers a summary, and the part that is kept unchanged.
@@ -31,32 +32,32 @@ impl Run<'_> {
     ///
     /// # Errors
     /// Returns the end of the task if a plugin, a limit or a cancellation ends it.
-    pub(super) async fn compact(&mut self) -> Result<(), Ended> {
+    pub(super) async fn compact(&mut self) -> Result<(), TaskEnd> {
         let Some(window) = self.agent.config.context_window else { return Ok(()) };
         let window = window.get();
-        let size = self.request().estimated_tokens().max(self.context_tokens);
+        let size = self.request().estimated_tokens().max(self.open.context_tokens);
         if size < window / 100 * FULL_PERCENT + window % 100 * FULL_PERCENT / 100 {
             return Ok(());
         }
         let kept = usize::try_from(window.saturating_mul(4) / 100 * KEPT_PERCENT).unwrap_or(usize::MAX);
-        let Some(cut) = self.conversation.cut(kept) else { return Ok(()) };
-        let (older, summarised) = self.conversation.older(cut);
+        let Some(cut) = self.open.conversation.cut(kept) else { return Ok(()) };
+        let (older, summarised) = self.open.conversation.older(cut);
         // A small older part is not worth a summary: the last exchange fills the window.
         if older.iter().map(Message::size).sum::<usize>() < kept / 2 {
             return Ok(());
         }
         let messages = u32::try_from(older.len()).unwrap_or(u32::MAX);
         let asked = Compaction { messages, input_tokens: size, context_window: window };
-        let Some(settled) = self.unless_cancelled(self.session.before_compaction(asked)).await else {
+        let Some(settled) = self.unless_cancelled(self.open.session.before_compaction(asked)).await else {
             return Err(self.interrupted());
         };
         let summary = match settled.outcome {
-            GateOutcome::Allowed { .. } => self.summary(&older, summarised, window).await?,
-            GateOutcome::Responded { response, .. } => Some(response),
-            GateOutcome::Rejected(rejection) => {
+            Decision::Allowed { .. } => self.summary(&older, summarised, window).await?,
+            Decision::Responded { response, .. } => Some(response),
+            Decision::Rejected(rejection) => {
                 self.report_refusal(EventKind::BeforeCompaction, &rejection);
                 if rejection.ends.is_some() {
-                    return Err(Ended::rejected(rejection));
+                    return Err(TaskEnd::rejected(rejection));
                 }
                 None
             }
@@ -66,7 +67,7 @@ impl Run<'_> {
             self.not_summarised("the summary is empty; the conversation stays as it is");
             return Ok(());
         }
-        let Some(settled) = self.unless_cancelled(self.session.after_compaction(summary.clone())).await else {
+        let Some(settled) = self.unless_cancelled(self.open.session.after_compaction(summary.clone())).await else {
             return Err(self.interrupted());
         };
         match settled.outcome {
@@ -76,15 +77,15 @@ impl Run<'_> {
             }
             TransformOutcome::Passed { value } => {
                 self.report_change(EventKind::AfterCompaction, &settled.record.changed_by, &summary, &value);
-                self.conversation.compact(cut, &value);
-                self.context_tokens = 0;
+                self.open.conversation.compact(cut, &value);
+                self.open.context_tokens = 0;
                 let after = self.request().estimated_tokens();
                 self.report(&AgentEvent::Compacted { messages, before: size, after });
                 Ok(())
             }
             TransformOutcome::Withheld(rejection) => {
                 self.report_refusal(EventKind::AfterCompaction, &rejection);
-                if rejection.ends.is_some() { Err(Ended::rejected(rejection)) } else { Ok(()) }
+                if rejection.ends.is_some() { Err(TaskEnd::rejected(rejection)) } else { Ok(()) }
             }
         }
     }
@@ -92,7 +93,7 @@ impl Run<'_> {
     /// Reports, once per task, that a request exceeds the context window although nothing is left to summarise.
     pub(super) fn tell_too_large(&mut self) {
         let Some(window) = self.agent.config.context_window else { return };
-        let size = self.request().estimated_tokens().max(self.context_tokens);
+        let size = self.request().estimated_tokens().max(self.open.context_tokens);
         if size <= window.get() || std::mem::replace(&mut self.task.told_too_large, true) {
             return;
         }
@@ -104,25 +105,22 @@ impl Run<'_> {
     }
 
     /// Asks the model for a summary of the older part; `None` if there is none.
-    async fn summary(&mut self, older: &[Message], summarised: bool, window: u64) -> Result<Option<String>, Ended> {
-        let request = Request {
-            system_prompt: INSTRUCTIONS.into(),
-            messages: vec![Message::user(rendered(older, summarised, window))],
-            reminders: Vec::new(),
-            tools: Vec::new(),
-            ..self.request()
-        };
+    async fn summary(&mut self, older: &[Message], summarised: bool, window: u64) -> Result<Option<String>, TaskEnd> {
+        let config = &self.agent.config;
+        let messages = vec![Message::user(rendered(older, summarised, window))];
+        let mut request = Request::new(&self.open.own.model, messages, config.max_output_tokens.get());
+        request.system_prompt = INSTRUCTIONS.into();
         let text = match self.gate_request(request).await {
-            Gated::Send(outgoing) => self.ask_aside(outgoing).await?,
-            Gated::Responded { text, .. } => Some(text),
-            Gated::Ended(ended) if ended.stop.is_some() => return Err(ended),
-            Gated::Ended(_) => None,
+            GatedRequest::Send(outgoing) => self.ask_aside(outgoing).await?,
+            GatedRequest::Responded { text, .. } => Some(text),
+            GatedRequest::Ended(ended) if ended.stop.is_some() => return Err(ended),
+            GatedRequest::Ended(_) => None,
         };
         Ok(text)
     }
 
     /// Asks the model outside of the conversation. The answer is not shown and does not count as a turn.
-    async fn ask_aside(&mut self, mut outgoing: Outgoing) -> Result<Option<String>, Ended> {
+    async fn ask_aside(&mut self, mut outgoing: OutgoingRequest) -> Result<Option<String>, TaskEnd> {
         match self.gate_body(&mut outgoing).await {
             Ok(()) => {}
             Err(ended) if ended.stop.is_some() => return Err(ended),
@@ -170,7 +168,10 @@ impl Run<'_> {
     }
 
     /// Reads the whole text of an answer; `None` if the run was cancelled.
-    async fn read_aside(&self, outgoing: &Outgoing) -> Option<Result<(String, Option<TokenUsage>), ProviderError>> {
+    async fn read_aside(
+        &self,
+        outgoing: &OutgoingRequest,
+    ) -> Option<Result<(String, Option<TokenUsage>), ProviderError>> {
         let mut stream = match self.unless_cancelled(outgoing.submit()).await? {
             Ok(stream) => stream,
             Err(error) => return Some(Err(error)),

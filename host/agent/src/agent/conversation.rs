@@ -1,8 +1,8 @@
 //! Messages of a session: in memory for requests and plugins, and on disk before anything else happens.
 
-use crate::message::{Author, Message, ToolUse, unanswered};
 use crate::session_store::{Ending, Generation, SessionStoreError, SessionWriter};
 use hookhost::capability::{self, Reminder};
+use hookhost_models::message::{Author, Message, ToolUse, unanswered};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ const CALLS: &str = "[calls ";
 #[derive(Debug)]
 pub(super) struct Conversation {
     messages: Arc<Messages>,
-    compacted: Option<Compacted>,
+    compacted: Option<SummarisedPart>,
     writer: Option<SessionWriter>,
     path: Option<PathBuf>,
     /// Reminders as last written.
@@ -31,7 +31,7 @@ pub(super) struct Conversation {
 
 /// A summary that replaces the older part of the conversation in requests.
 #[derive(Debug)]
-struct Compacted {
+struct SummarisedPart {
     head: Vec<Message>,
     /// Index of the first message after the summary.
     from: usize,
@@ -56,7 +56,7 @@ impl Conversation {
         }
     }
 
-    /// Returns the session's directory, if it is stored.
+    /// Returns the session's file, if it is stored.
     pub(super) fn path(&self) -> Option<PathBuf> {
         self.path.clone()
     }
@@ -95,7 +95,7 @@ impl Conversation {
     pub(super) fn messages(&self) -> Vec<Message> {
         let messages = self.messages.lock();
         match &self.compacted {
-            Some(Compacted { head, from, until }) => {
+            Some(SummarisedPart { head, from, until }) => {
                 let kept = messages[*from..*until].iter().cloned().map(without_signed_thinking);
                 head.iter().cloned().chain(kept).chain(messages[*until..].iter().cloned()).collect()
             }
@@ -118,7 +118,7 @@ impl Conversation {
     pub(super) fn older(&self, cut: usize) -> (Vec<Message>, bool) {
         let messages = self.messages.lock();
         let (head, from) = match &self.compacted {
-            Some(Compacted { head, from, .. }) => (head.as_slice(), *from),
+            Some(SummarisedPart { head, from, .. }) => (head.as_slice(), *from),
             None => (&[][..], 0),
         };
         (head.iter().chain(&messages[from..cut]).cloned().collect(), !head.is_empty())
@@ -134,7 +134,7 @@ impl Conversation {
         }
         let until = messages.len();
         drop(messages);
-        self.compacted = Some(Compacted { head, from: cut, until });
+        self.compacted = Some(SummarisedPart { head, from: cut, until });
     }
 
     pub(super) fn push(&mut self, message: Message) -> Result<(), SessionStoreError> {
@@ -229,11 +229,7 @@ mod tests {
     use serde_json::Value;
 
     fn content(text: &str, calls: &[(&str, Value)]) -> String {
-        let call = |(name, arguments): &(&str, Value)| ToolUse {
-            id: "1".into(),
-            name: (*name).into(),
-            arguments: arguments.clone(),
-        };
+        let call = |(name, arguments): &(&str, Value)| ToolUse::new("1", *name, arguments.clone());
         let message = Message::assistant(text, calls.iter().map(call).collect());
         Messages(Mutex::new(vec![message])).message(0).unwrap().content
     }

@@ -1,10 +1,12 @@
 //! A session of several prompts in one process. Each prompt is a run; the session starts and ends once.
 
 use super::limits::Limits;
-use super::state::{Ended, Opened, Run, State};
+use super::open_session::OpenSession;
+use super::run::Run;
+use super::state::{State, TaskEnd};
 use super::{Agent, AgentError, Reporter, RunOutcome, Status};
-use crate::message::TokenUsage;
 use crate::session_store::SessionStore;
+use hookhost_models::message::TokenUsage;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -23,9 +25,9 @@ pub struct Dialogue {
     id: String,
     transcript: Option<PathBuf>,
     /// `None` once the session is closed.
-    opened: Option<Opened>,
+    opened: Option<OpenSession>,
     /// End of the last prompt, if it failed.
-    last: Option<Ended>,
+    last: Option<TaskEnd>,
     turns: u32,
     subagent_turns: u32,
     usage: TokenUsage,
@@ -42,7 +44,7 @@ impl Agent {
             let store = SessionStore::new(self.config.sessions_dir.as_ref().ok_or(AgentError::NoStore)?);
             Ok::<_, AgentError>(store.resume(id)?)
         };
-        let opened = Opened::new(self, session.map(resume).transpose()?)?;
+        let opened = OpenSession::new(self, session.map(resume).transpose()?)?;
         Ok(Dialogue {
             agent: self.clone(),
             id: opened.session.id().to_owned(),
@@ -63,7 +65,7 @@ impl Dialogue {
         &self.id
     }
 
-    /// Returns the directory of the stored session.
+    /// Returns the file of the stored session.
     #[must_use]
     pub fn transcript(&self) -> Option<&Path> {
         self.transcript.as_deref()
@@ -114,9 +116,9 @@ impl Dialogue {
         self.turns = outcome.turns;
         self.subagent_turns = self.subagent_turns.saturating_add(outcome.subagent_turns);
         self.usage = outcome.usage;
-        self.last = (outcome.status != Status::Success).then(|| Ended {
+        self.last = (outcome.status != Status::Success).then(|| TaskEnd {
             status: outcome.status,
-            ..Ended::error(outcome.reason.clone().unwrap_or_else(|| outcome.status.name().to_owned()))
+            ..TaskEnd::error(outcome.reason.clone().unwrap_or_else(|| outcome.status.name().to_owned()))
         });
         if !opened.conversation.is_abandoned() {
             self.opened = Some(opened);
@@ -126,7 +128,7 @@ impl Dialogue {
 
     /// Ends the session: sends `session-end` and stores how the last prompt ended.
     pub async fn end(mut self, reporter: &dyn Reporter) {
-        let Some(opened) = self.opened.take().filter(Opened::has_started) else { return };
+        let Some(opened) = self.opened.take().filter(OpenSession::has_started) else { return };
         let limits = Arc::new(Limits::new(&self.agent.config));
         let Ok(mut run) = Run::within(opened, &self.agent, reporter, &CancellationToken::new(), limits) else { return };
         run.standing = self.last.take();

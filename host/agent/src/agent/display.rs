@@ -1,16 +1,17 @@
 //! Shows text as the engine's stream releases it, and finalises the text of a task.
 
 use super::request::Completion;
-use super::state::{Ended, Run, State, Step};
+use super::run::Run;
+use super::state::{State, Step, TaskEnd};
 use super::{AgentEvent, MAX_REVISIONS};
-use crate::message::{Author, Message, Thinking, Thoughts};
 use crate::session_store::Generation;
 use hookhost::contract::{Cause, EventKind, Rejection, TransformOutcome};
 use hookhost::{Piece, TextStream};
+use hookhost_models::message::{Author, Message, Thinking, Thoughts};
 use std::time::Duration;
 
 /// Time that plugins have to judge the last text of a run that ends.
-pub(super) const GRACE: Duration = Duration::from_secs(2);
+pub(super) const LAST_TEXT_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Run<'_> {
     /// Shows text that the stream released, and reports its rejections.
@@ -18,7 +19,7 @@ impl Run<'_> {
         for Piece { text, rejection, .. } in pieces {
             if let Some(rejection) = rejection {
                 self.report_refusal(EventKind::StreamDelta, &rejection);
-                self.run_context.refused(&rejection);
+                self.run_context.end_if_rejection_ends(&rejection);
             }
             if !text.is_empty() {
                 self.report(&AgentEvent::Text { text });
@@ -58,18 +59,18 @@ impl Run<'_> {
                     return self.revise(last.text, generation, &rejection);
                 }
                 // A caller that reads only the status must not take the note for an answer.
-                Some(Ended::rejected(rejection))
+                Some(TaskEnd::rejected(rejection))
             }
         };
         // Thinking may contain text that a plugin has removed.
         let thoughts = if last.text == before { thoughts } else { Thoughts::default() };
         let message = Message::Assistant { text: last.text, tool_calls: Vec::new(), thoughts };
-        self.conversation.push_answer(message, generation)?;
+        self.open.conversation.push_answer(message, generation)?;
         self.show(last.pieces);
         self.text = last.shown;
         self.report(&AgentEvent::Answer { text: self.text.clone() });
         let stop = stop.or_else(|| self.run_context.take_stop());
-        Ok(State::Ended(stop.unwrap_or_else(Ended::success)))
+        Ok(State::Ended(stop.unwrap_or_else(TaskEnd::success)))
     }
 
     /// Returns true if the task continues after a refusal of its turn or final text: a plugin's verdict allows a retry,
@@ -88,12 +89,12 @@ impl Run<'_> {
     /// note replaces it.
     fn revise(&mut self, note: String, generation: Option<Generation>, rejection: &Rejection) -> Step {
         self.task.revisions += 1;
-        self.conversation.push_answer(Message::assistant(note, Vec::new()), generation)?;
+        self.open.conversation.push_answer(Message::assistant(note, Vec::new()), generation)?;
         let text = format!(
             "[From a policy, not from the user.] Your answer was withheld, and the user has not seen it: {rejection}. \
              Answer again in a way that the policy accepts."
         );
-        self.conversation.push(Message::User { text, author: Author::Policy })?;
+        self.open.conversation.push(Message::User { text, author: Author::Policy })?;
         Ok(State::Assemble)
     }
 
@@ -103,17 +104,17 @@ impl Run<'_> {
         let text = format!(
             "[From a policy, not from the user.] This turn was refused: {rejection}. Continue in a way that the policy accepts."
         );
-        self.conversation.push(Message::User { text, author: Author::Policy })?;
+        self.open.conversation.push(Message::User { text, author: Author::Policy })?;
         Ok(State::Assemble)
     }
 
     /// Shows held text of an answer with tool calls, as plugins leave it. Returns the end of the task if a plugin ends
     /// it. The conversation keeps the original text, since the calls and the thinking belong to it.
-    pub(super) async fn show_beside_calls(&self, stream: &mut TextStream) -> Option<Ended> {
+    pub(super) async fn show_beside_calls(&self, stream: &mut TextStream) -> Option<TaskEnd> {
         if stream.text().is_empty() || !stream.is_held() {
             return None;
         }
-        let held = std::mem::replace(stream, self.session.stream());
+        let held = std::mem::replace(stream, self.open.session.stream());
         let Some(last) = self.unless_cancelled(held.finish()).await else {
             return Some(self.interrupted());
         };
@@ -124,7 +125,7 @@ impl Run<'_> {
             }
             TransformOutcome::Withheld(rejection) => {
                 self.report_refusal(EventKind::FinalizeContent, &rejection);
-                rejection.ends.is_some().then(|| Ended::rejected(rejection))
+                rejection.ends.is_some().then(|| TaskEnd::rejected(rejection))
             }
         };
         self.show(last.pieces);

@@ -1,10 +1,10 @@
 //! Limits that an agent shares with all agents below it: concurrency, tokens, requests, refusals, and the end of the
 //! whole run. The agents of one run form a tree of sessions.
 
-use super::state::Ended;
+use super::state::TaskEnd;
 use super::{AgentConfig, MAX_REJECTED_ANSWERS, MAX_REPEATED_REJECTIONS, Status};
-use crate::message::{TokenUsage, ToolUse};
 use hookhost::contract::{Rejection, Stop};
+use hookhost_models::message::{TokenUsage, ToolUse};
 use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -28,7 +28,7 @@ pub(super) struct Limits {
     told_subagents: AtomicBool,
     refusals: Mutex<Refusals>,
     /// End of all sessions of the tree, set when one of them ends the run.
-    halted: OnceLock<Ended>,
+    halted: OnceLock<TaskEnd>,
 }
 
 /// Rejections in all sessions of the tree during the root session's current task.
@@ -128,7 +128,7 @@ impl Limits {
     ///
     /// # Errors
     /// Returns the end of the task if the tree has sent all its requests, or if the run was ended.
-    pub(super) fn count_request(&self) -> Result<(), Ended> {
+    pub(super) fn count_request(&self) -> Result<(), TaskEnd> {
         match self.halted() {
             Some(ended) => Err(ended),
             None if counted(&self.requests, self.max_requests) => Ok(()),
@@ -136,9 +136,9 @@ impl Limits {
         }
     }
 
-    fn no_requests(&self) -> Ended {
+    fn no_requests(&self) -> TaskEnd {
         let reason = format!("the run has sent all of its {} requests to models (`max-requests`)", self.max_requests);
-        Ended { status: Status::MaxTurns, stop: Some(Stop::Session), ..Ended::error(reason) }
+        TaskEnd { status: Status::MaxTurns, stop: Some(Stop::Session), ..TaskEnd::error(reason) }
     }
 
     fn refusals(&self) -> MutexGuard<'_, Refusals> {
@@ -151,7 +151,7 @@ impl Limits {
     }
 
     /// Counts a rejected call. Returns the end of the run after too many rejections of the same call.
-    pub(super) fn count_refusal(&self, call: &ToolUse, rejection: &Rejection) -> Option<Ended> {
+    pub(super) fn count_refusal(&self, call: &ToolUse, rejection: &Rejection) -> Option<TaskEnd> {
         let mut refusals = self.refusals();
         let times = refusals.calls.entry((call.name.clone(), call.arguments.to_string())).or_default();
         *times = times.saturating_add(1);
@@ -162,7 +162,7 @@ impl Limits {
 
     /// Counts an answer with rejected calls, of which none ran. `rejection` is the last one. Returns the end of the run
     /// after too many such answers in a row.
-    pub(super) fn count_refused_answer(&self, rejection: &Rejection) -> Option<Ended> {
+    pub(super) fn count_refused_answer(&self, rejection: &Rejection) -> Option<TaskEnd> {
         let mut refusals = self.refusals();
         refusals.answers = refusals.answers.saturating_add(1);
         (refusals.answers >= MAX_REJECTED_ANSWERS).then(|| {
@@ -180,14 +180,14 @@ impl Limits {
     }
 
     /// Records the end of a session if it ends the whole run.
-    pub(super) fn halt(&self, ended: &Ended) {
+    pub(super) fn halt(&self, ended: &TaskEnd) {
         if ended.stop == Some(Stop::Run) {
             self.halted.get_or_init(|| ended.clone());
         }
     }
 
     /// Returns the end of the whole run, if a session has ended it.
-    pub(super) fn halted(&self) -> Option<Ended> {
+    pub(super) fn halted(&self) -> Option<TaskEnd> {
         self.halted.get().cloned()
     }
 
@@ -196,20 +196,20 @@ impl Limits {
     }
 
     /// Returns the end of the task once the tree has used all its tokens or requests.
-    pub(super) fn used_up(&self) -> Option<Ended> {
+    pub(super) fn used_up(&self) -> Option<TaskEnd> {
         let spent = self.tokens().spent;
         let spent = spent.input_tokens.saturating_add(spent.output_tokens);
         if let Some(max) = self.max_tokens.filter(|max| spent >= max.get()) {
             let reason = format!("the run has used all of its {max} tokens");
-            return Some(Ended { status: Status::MaxTokens, stop: Some(Stop::Session), ..Ended::error(reason) });
+            return Some(TaskEnd { status: Status::MaxTokens, stop: Some(Stop::Session), ..TaskEnd::error(reason) });
         }
         (self.requests() >= self.max_requests).then(|| self.no_requests())
     }
 }
 
-fn refused(reason: String, rejection: &Rejection) -> Ended {
+fn refused(reason: String, rejection: &Rejection) -> TaskEnd {
     let rejection = Some(rejection.clone());
-    Ended { status: Status::Rejected, reason: Some(reason), rejection, stop: Some(Stop::Run) }
+    TaskEnd { status: Status::Rejected, reason: Some(reason), rejection, stop: Some(Stop::Run) }
 }
 
 /// Increments the count and returns true, unless it has reached `max`.

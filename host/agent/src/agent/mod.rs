@@ -12,10 +12,12 @@ mod dialogue;
 mod display;
 mod limits;
 mod models;
+mod open_session;
 mod queue;
 mod report;
 mod request;
 mod resumed_state;
+mod run;
 mod run_context;
 mod state;
 mod stream;
@@ -27,16 +29,16 @@ mod tool_scheduler;
 mod wire_hooks;
 
 pub use dialogue::Dialogue;
-pub use report::{AgentEvent, Recorded, Rejected, Reporter};
+pub use report::{AgentEvent, RecordingReporter, RejectionReport, Reporter};
 
 use crate::context::{Context, SkillTool};
-use crate::message::TokenUsage;
-use crate::provider::{Provider, RetryPolicy, ToolDefinition, anthropic, openai};
 use crate::session_store::{SessionStore, SessionStoreError};
 use crate::tool::{Toolbox, ToolboxError, Workspace, WorkspaceError};
 use hookhost::Host;
 use hookhost::contract::{Rejection, ToolOrigin};
 use hookhost::session::SessionError;
+use hookhost_models::message::TokenUsage;
+use hookhost_models::{Provider, RetryPolicy, ToolDefinition, builtin};
 use limits::Limits;
 use models::Models;
 use serde::Serialize;
@@ -144,7 +146,7 @@ impl AgentConfig {
             interactive: false,
             sessions_dir: None,
             retry: RetryPolicy::default(),
-            hidden_variables: vec![anthropic::KEY_VARIABLE.into(), openai::KEY_VARIABLE.into()],
+            hidden_variables: builtin::key_variables(),
         }
     }
 
@@ -251,7 +253,7 @@ impl Agent {
         cancel: &CancellationToken,
     ) -> Result<RunOutcome, AgentError> {
         let limits = Arc::new(Limits::new(&self.config));
-        Ok(state::Run::open(self, reporter, cancel, limits, None)?.finish(Some(prompt)).await)
+        Ok(run::Run::begin(self, reporter, cancel, limits, None)?.finish(Some(prompt)).await)
     }
 
     /// Continues a session of [`AgentConfig::sessions_dir`] under its identifier. The model gets its conversation, and
@@ -274,7 +276,7 @@ impl Agent {
             return Err(AgentError::NoPrompt { id: session.to_owned() });
         }
         let limits = Arc::new(Limits::new(&self.config));
-        Ok(state::Run::open(self, reporter, cancel, limits, Some(resumed))?.finish(prompt).await)
+        Ok(run::Run::begin(self, reporter, cancel, limits, Some(resumed))?.finish(prompt).await)
     }
 }
 
@@ -369,6 +371,6 @@ pub struct RunOutcome {
     pub subagent_turns: u32,
     /// Tokens used by the session, sub-agents included.
     pub usage: TokenUsage,
-    /// Directory of the stored session.
+    /// File of the stored session.
     pub transcript: Option<PathBuf>,
 }

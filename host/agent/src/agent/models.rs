@@ -1,8 +1,8 @@
 //! Providers and models of an agent: its own, and those that a plugin may move a request to.
 
 use super::AgentError;
-use crate::provider::Provider;
 use hookhost::contract::ModelRef;
+use hookhost_models::Provider;
 use std::sync::Arc;
 
 /// Configured providers, each with its models. The first model of the first provider is the agent's own.

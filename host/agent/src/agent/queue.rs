@@ -1,13 +1,13 @@
 //! Task queue of a session, with the progress of each plan.
 
 use super::MAX_TASKS;
-use crate::message::Author;
 use hookhost::contract::{Plan, PlanSummary, Task};
+use hookhost_models::message::Author;
 use std::collections::VecDeque;
 
 /// A task and its plan.
 #[derive(Debug)]
-pub(super) struct Queued {
+pub(super) struct QueuedTask {
     pub(super) task: Task,
     pub(super) plan: Option<usize>,
     /// Author of the task. A later plan of the model may drop only the model's own tasks.
@@ -17,25 +17,25 @@ pub(super) struct Queued {
 /// Tasks of a session, in order.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    waiting: VecDeque<Queued>,
+    waiting: VecDeque<QueuedTask>,
     /// Number of prompts and plan tasks added so far.
     joined: usize,
     /// Number of tasks that plugins added outside of plans. They are counted separately, so that the model's plans
     /// cannot crowd them out.
     added: usize,
     ended: u32,
-    plans: Vec<PlanSoFar>,
+    plans: Vec<PlanProgress>,
 }
 
 #[derive(Debug)]
-struct PlanSoFar {
+struct PlanProgress {
     summary: PlanSummary,
     open: u32,
 }
 
 /// Result of submitting a plan.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Submitted {
+pub(super) struct PlanSubmission {
     /// Prompts of the added tasks.
     pub(super) queued: Vec<String>,
     /// Prompts of the tasks beyond the cap.
@@ -55,15 +55,15 @@ impl Queue {
         let room = MAX_TASKS.saturating_sub(*joined);
         let left_out = tasks.len().saturating_sub(room);
         *joined += tasks.len() - left_out;
-        self.waiting.extend(tasks.into_iter().take(room).map(|task| Queued { task, plan: None, author }));
+        self.waiting.extend(tasks.into_iter().take(room).map(|task| QueuedTask { task, plan: None, author }));
         left_out
     }
 
     /// Appends a plan's tasks. With `clear_existing`, the plan first removes the tasks that the model proposed earlier;
     /// tasks of plugins stay. `proposed` contains the prompts of the model. Any other task of the plan comes from a
     /// plugin, and takes precedence if there is no room for all.
-    pub(super) fn add_plan(&mut self, plan: Plan, proposed: &[String]) -> Submitted {
-        let mut submitted = if plan.clear_existing { self.clear_own() } else { Submitted::default() };
+    pub(super) fn add_plan(&mut self, plan: Plan, proposed: &[String]) -> PlanSubmission {
+        let mut submitted = if plan.clear_existing { self.clear_own() } else { PlanSubmission::default() };
         let place = self.plans.len();
         let author = |task: &Task| if proposed.contains(&task.prompt) { Author::Model } else { Author::Plugin };
         let tasks: Vec<_> = plan.tasks.into_iter().map(|task| (author(&task), task)).collect();
@@ -78,20 +78,20 @@ impl Queue {
             }
             *room -= 1;
             submitted.queued.push(task.prompt.clone());
-            self.waiting.push_back(Queued { task, plan: Some(place), author });
+            self.waiting.push_back(QueuedTask { task, plan: Some(place), author });
         }
         let queued = submitted.queued.len();
         self.joined += queued;
         if queued > 0 {
             let count = u32::try_from(queued).unwrap_or(u32::MAX);
             let summary = PlanSummary { title: plan.title, tasks: count, completed: 0 };
-            self.plans.push(PlanSoFar { summary, open: count });
+            self.plans.push(PlanProgress { summary, open: count });
         }
         submitted
     }
 
     /// Removes the tasks that the model proposed.
-    fn clear_own(&mut self) -> Submitted {
+    fn clear_own(&mut self) -> PlanSubmission {
         let (own, others): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.waiting).into_iter().partition(|queued| queued.author == Author::Model);
         let kept = others.len();
@@ -101,10 +101,10 @@ impl Queue {
             closed.extend(queued.plan.and_then(|plan| self.close(plan, false)));
             dropped.push(queued.task.prompt);
         }
-        Submitted { dropped, kept, closed, ..Submitted::default() }
+        PlanSubmission { dropped, kept, closed, ..PlanSubmission::default() }
     }
 
-    pub(super) fn next(&mut self) -> Option<Queued> {
+    pub(super) fn next(&mut self) -> Option<QueuedTask> {
         self.waiting.pop_front()
     }
 
@@ -151,7 +151,7 @@ mod tests {
     }
 
     /// A plan that no plugin has changed.
-    fn submit(queue: &mut Queue, plan: Plan) -> Submitted {
+    fn submit(queue: &mut Queue, plan: Plan) -> PlanSubmission {
         let proposed: Vec<String> = plan.tasks.iter().map(|task| task.prompt.clone()).collect();
         queue.add_plan(plan, &proposed)
     }
@@ -198,7 +198,7 @@ mod tests {
             (vec!["0".to_owned()], vec!["1".to_owned(), "2".to_owned()])
         );
         let left_out = vec!["0".to_owned()];
-        assert_eq!(submit(&mut queue, plan("r", 1, false)), Submitted { left_out, ..Submitted::default() });
+        assert_eq!(submit(&mut queue, plan("r", 1, false)), PlanSubmission { left_out, ..PlanSubmission::default() });
     }
 
     #[test]

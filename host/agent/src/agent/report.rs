@@ -1,8 +1,8 @@
 //! Typed events of a run, for terminals, NDJSON output and tests. This module renders nothing.
 
 use super::Status;
-use crate::message::TokenUsage;
 use hookhost::contract::{EventKind, Refusal, Rejection, ToolOrigin};
+use hookhost_models::message::TokenUsage;
 use serde::Serialize;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -23,9 +23,9 @@ impl<F: Fn(&AgentEvent) + Send + Sync> Reporter for F {
 
 /// Stores every event, for tests and for embedders that read them later.
 #[derive(Debug, Default)]
-pub struct Recorded(Mutex<Vec<AgentEvent>>);
+pub struct RecordingReporter(Mutex<Vec<AgentEvent>>);
 
-impl Recorded {
+impl RecordingReporter {
     /// Returns the events so far.
     #[must_use]
     pub fn events(&self) -> Vec<AgentEvent> {
@@ -33,7 +33,7 @@ impl Recorded {
     }
 }
 
-impl Reporter for Recorded {
+impl Reporter for RecordingReporter {
     fn report(&self, event: &AgentEvent) {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(event.clone());
     }
@@ -52,7 +52,7 @@ pub enum AgentEvent {
         provider: String,
         /// Name of the model.
         model: String,
-        /// Directory of the stored session.
+        /// File of the stored session.
         transcript: Option<PathBuf>,
         /// Number of messages that the session already has; 0 for a new one.
         messages: usize,
@@ -134,7 +134,7 @@ pub enum AgentEvent {
         event: EventKind,
         /// Plugins and refusal.
         #[serde(flatten)]
-        refusal: Rejected,
+        refusal: RejectionReport,
     },
     /// A request is sent to a model.
     TurnStarted {
@@ -197,7 +197,7 @@ pub enum AgentEvent {
         arguments: Value,
         /// Plugins and refusal.
         #[serde(flatten)]
-        refusal: Rejected,
+        refusal: RejectionReport,
     },
     /// A plugin gave the result of a tool call, so the tool does not run.
     ToolAnswered {
@@ -237,7 +237,7 @@ pub enum AgentEvent {
         name: String,
         /// Plugins and refusal.
         #[serde(flatten)]
-        refusal: Rejected,
+        refusal: RejectionReport,
     },
     /// The result of a tool call is final.
     ToolFinished {
@@ -287,7 +287,7 @@ pub enum AgentEvent {
 /// A rejection, as shown to the user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Rejected {
+pub struct RejectionReport {
     /// Names of the plugins.
     pub by: Vec<String>,
     /// `rejected`, `failed`, `timed out`, `disagreed` or `not approved`.
@@ -298,7 +298,7 @@ pub struct Rejected {
     pub code: Option<String>,
 }
 
-impl From<&Rejection> for Rejected {
+impl From<&Rejection> for RejectionReport {
     fn from(rejection: &Rejection) -> Self {
         let Refusal { reason, code, .. } = rejection.refusal.clone();
         Self { by: rejection.by.clone(), cause: rejection.word(), reason, code }

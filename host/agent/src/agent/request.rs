@@ -1,19 +1,20 @@
 //! Requests to the model: builds them, lets plugins change them, sends them and counts their tokens. `stream` reads the
 //! answers.
 
-use super::state::{Ended, Run, State, Step};
+use super::run::Run;
+use super::state::{State, Step, TaskEnd};
 use super::tool_calls::AnswerCalls;
 use super::{AgentEvent, Status};
-use crate::message::{Message, Thinking, Thoughts, TokenUsage, ToolUse};
-use crate::provider::{DeltaStream, Provider, ProviderError, Request};
 use crate::session_store::Generation;
 use hookhost::TextStream;
-use hookhost::contract::{EventKind, GateOutcome, Inference, ModelRef, Response, Totals, Turn, Usage};
+use hookhost::contract::{Decision, EventKind, Inference, ModelRef, Response, Totals, Turn, Usage};
+use hookhost_models::message::{Message, Thinking, Thoughts, TokenUsage, ToolUse};
+use hookhost_models::{DeltaStream, Provider, ProviderError, Request};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// A request that is being sent.
-pub(super) struct Outgoing {
+pub(super) struct OutgoingRequest {
     pub(super) provider: Arc<dyn Provider>,
     pub(super) request: Request,
     /// Body after the plugins' changes, if a plugin subscribes to `request-send`.
@@ -22,7 +23,7 @@ pub(super) struct Outgoing {
     pub(super) failures: u32,
 }
 
-impl Outgoing {
+impl OutgoingRequest {
     pub(super) fn model(&self) -> ModelRef {
         ModelRef::new(self.provider.name(), &self.request.model)
     }
@@ -33,7 +34,7 @@ impl Outgoing {
             return Thoughts::default();
         }
         let ModelRef { provider, model, .. } = self.model();
-        Thoughts { provider, model, thinking }
+        Thoughts::new(provider, model, thinking)
     }
 
     /// Sends the request, with the body that plugins have seen if there is one.
@@ -48,11 +49,8 @@ impl Outgoing {
     pub(super) fn estimate(&self, text: &str, calls: &[ToolUse]) -> TokenUsage {
         let calls = calls.iter().map(|call| call.name.len() + call.arguments.to_string().len());
         let bytes = text.len() + calls.sum::<usize>();
-        TokenUsage {
-            input_tokens: self.request.estimated_tokens(),
-            cached_input_tokens: 0,
-            output_tokens: u64::try_from(bytes.div_ceil(4)).unwrap_or(u64::MAX),
-        }
+        let output = u64::try_from(bytes.div_ceil(4)).unwrap_or(u64::MAX);
+        TokenUsage::new(self.request.estimated_tokens(), output)
     }
 
     pub(super) fn broken(&self) -> ProviderError {
@@ -76,13 +74,13 @@ impl Completion {
 }
 
 /// Result of asking plugins about a request.
-pub(super) enum Gated {
+pub(super) enum GatedRequest {
     /// The request may be sent in this form.
-    Send(Outgoing),
+    Send(OutgoingRequest),
     /// A plugin answered instead of the model.
     Responded { text: String, by: String },
     /// The request is not sent.
-    Ended(Ended),
+    Ended(TaskEnd),
 }
 
 /// An answer, complete or cut off.
@@ -95,30 +93,27 @@ pub(super) struct Completion {
     /// Tokens of the model call; `None` if a plugin answered.
     pub(super) used: Option<(ModelRef, TokenUsage)>,
     /// Reason why the answer is incomplete.
-    pub(super) cut: Option<Cut>,
+    pub(super) cut: Option<Interruption>,
 }
 
 /// Reasons why an answer with calls under way is incomplete.
-pub(super) enum Cut {
+pub(super) enum Interruption {
     /// The stream broke off. The model is asked again, with the results of the calls.
     Broken(ProviderError),
     /// The task ends.
-    Ended(Ended),
+    Ended(TaskEnd),
 }
 
 impl Run<'_> {
     /// Builds the next request from the conversation so far.
     pub(super) fn request(&self) -> Request {
         let config = &self.agent.config;
-        Request {
-            model: self.own.model.clone(),
-            system_prompt: config.system_prompt.clone(),
-            messages: self.conversation.messages(),
-            reminders: self.reminders(),
-            tools: self.tools.definitions().collect(),
-            max_output_tokens: config.max_output_tokens.get(),
-            temperature: None,
-        }
+        let mut request =
+            Request::new(&self.open.own.model, self.open.conversation.messages(), config.max_output_tokens.get());
+        request.system_prompt.clone_from(&config.system_prompt);
+        request.reminders = self.reminders();
+        request.tools = self.tools.definitions().collect();
+        request
     }
 
     /// Begins a turn and builds its request. Plugins' changes apply to this request only, not to the conversation.
@@ -127,19 +122,19 @@ impl Run<'_> {
         let config = &self.agent.config;
         if self.task.turns >= config.max_turns.get() {
             let reason = format!("the task has used all of its {} model calls", config.max_turns);
-            return Ok(State::Ended(Ended { status: Status::MaxTurns, ..Ended::error(reason) }));
+            return Ok(State::Ended(TaskEnd { status: Status::MaxTurns, ..TaskEnd::error(reason) }));
         }
         if let Some(ended) = self.limits.used_up() {
             return Ok(State::Ended(ended));
         }
         let number = |begun: u32| begun.saturating_add(1);
-        let turn = Turn { number: number(self.turns_begun), number_in_task: number(self.task.turns_begun) };
-        let Some(settled) = self.unless_cancelled(self.session.turn_start(turn)).await else {
+        let turn = Turn { number: number(self.open.turns_begun), number_in_task: number(self.task.turns_begun) };
+        let Some(settled) = self.unless_cancelled(self.open.session.turn_start(turn)).await else {
             return Ok(State::Ended(self.interrupted()));
         };
-        if let GateOutcome::Rejected(rejection) = settled.outcome {
+        if let Decision::Rejected(rejection) = settled.outcome {
             self.report_refusal(EventKind::TurnStart, &rejection);
-            return self.refused_turn(Ended::rejected(rejection));
+            return self.refused_turn(TaskEnd::rejected(rejection));
         }
         self.begin_turn();
         if let Err(ended) = self.compact().await {
@@ -147,14 +142,14 @@ impl Run<'_> {
         }
         self.tell_too_large();
         match self.gate_request(self.request()).await {
-            Gated::Send(mut outgoing) => {
+            GatedRequest::Send(mut outgoing) => {
                 // Plugins may have added reminders while they judged this request.
                 outgoing.request.reminders = self.reminders();
                 Ok(State::Send(outgoing))
             }
-            Gated::Responded { text, by } => {
+            GatedRequest::Responded { text, by } => {
                 self.report(&AgentEvent::Answered { by });
-                let mut stream = self.session.stream();
+                let mut stream = self.open.session.stream();
                 self.show(stream.push(&text).await);
                 self.show(stream.end_untold().await);
                 if let Some(ended) = self.run_context.take_stop() {
@@ -163,12 +158,12 @@ impl Run<'_> {
                 let (thoughts, calls, stop_reason) = (Thoughts::default(), AnswerCalls::default(), "plugin".into());
                 Ok(State::Answered(Completion { stream, thoughts, calls, stop_reason, used: None, cut: None }))
             }
-            Gated::Ended(ended) => self.refused_turn(ended),
+            GatedRequest::Ended(ended) => self.refused_turn(ended),
         }
     }
 
     /// Adds the reason to the conversation and continues, if the refusal allows a retry. Otherwise it ends the task.
-    fn refused_turn(&mut self, ended: Ended) -> Step {
+    fn refused_turn(&mut self, ended: TaskEnd) -> Step {
         match &ended.rejection {
             Some(rejection) if self.may_try_again(rejection) => self.continue_after(rejection),
             _ => Ok(State::Ended(ended)),
@@ -176,9 +171,9 @@ impl Run<'_> {
     }
 
     /// Asks plugins about a request.
-    pub(super) async fn gate_request(&self, mut request: Request) -> Gated {
+    pub(super) async fn gate_request(&self, mut request: Request) -> GatedRequest {
         let asked = Inference {
-            provider: self.own.provider.clone(),
+            provider: self.open.own.provider.clone(),
             model: request.model.clone(),
             system_prompt: request.system_prompt.clone(),
             prompt: last_prompt(&mut request.messages).cloned().unwrap_or_default(),
@@ -186,11 +181,11 @@ impl Run<'_> {
             input_tokens: request.estimated_tokens(),
             used: self.totals(),
         };
-        let Some(settled) = self.unless_cancelled(self.session.before_inference(asked.clone())).await else {
-            return Gated::Ended(self.interrupted());
+        let Some(settled) = self.unless_cancelled(self.open.session.before_inference(asked.clone())).await else {
+            return GatedRequest::Ended(self.interrupted());
         };
         match settled.outcome {
-            GateOutcome::Allowed { value } => {
+            Decision::Allowed { value } => {
                 let changed_by = &settled.record.changed_by;
                 if !changed_by.is_empty() {
                     let (before, after) = differences(&asked, &value);
@@ -198,7 +193,10 @@ impl Run<'_> {
                     self.report(&AgentEvent::Changed { event, by, before, after });
                 }
                 let Some(provider) = self.agent.models.provider(&value.provider).cloned() else {
-                    return Gated::Ended(Ended::error(format!("there is no provider named {}", value.provider)));
+                    return GatedRequest::Ended(TaskEnd::error(format!(
+                        "there is no provider named {}",
+                        value.provider
+                    )));
                 };
                 if let Some(prompt) = last_prompt(&mut request.messages) {
                     prompt.clone_from(&value.prompt);
@@ -207,27 +205,27 @@ impl Run<'_> {
                 request.model = value.model;
                 request.system_prompt = value.system_prompt;
                 request.forget_thoughts_of_others(provider.name());
-                Gated::Send(Outgoing { provider, request, body: None, failures: 0 })
+                GatedRequest::Send(OutgoingRequest { provider, request, body: None, failures: 0 })
             }
-            GateOutcome::Responded { response, by, .. } => Gated::Responded { text: response, by },
-            GateOutcome::Rejected(rejection) => {
+            Decision::Responded { response, by, .. } => GatedRequest::Responded { text: response, by },
+            Decision::Rejected(rejection) => {
                 self.report_refusal(EventKind::BeforeInference, &rejection);
-                Gated::Ended(Ended::rejected(rejection))
+                GatedRequest::Ended(TaskEnd::rejected(rejection))
             }
         }
     }
 
     /// Sends the request; `failed` retries it after temporary failures.
-    pub(super) async fn send(&mut self, mut outgoing: Outgoing) -> State {
+    pub(super) async fn send(&mut self, mut outgoing: OutgoingRequest) -> State {
         if outgoing.failures == 0 {
             if let Err(ended) = self.gate_body(&mut outgoing).await {
                 return State::Ended(ended);
             }
-            self.turns += 1;
+            self.open.turns += 1;
             self.task.turns += 1;
-            self.session.set_turn(self.turns);
+            self.open.session.set_turn(self.open.turns);
             let ModelRef { provider, model, .. } = outgoing.model();
-            self.report(&AgentEvent::TurnStarted { turn: self.turns, provider, model });
+            self.report(&AgentEvent::TurnStarted { turn: self.open.turns, provider, model });
         }
         if let Err(ended) = self.limits.count_request() {
             return State::Ended(ended);
@@ -239,7 +237,7 @@ impl Run<'_> {
         }
     }
 
-    pub(super) async fn failed(&self, mut outgoing: Outgoing, error: &ProviderError) -> State {
+    pub(super) async fn failed(&self, mut outgoing: OutgoingRequest, error: &ProviderError) -> State {
         outgoing.failures = outgoing.failures.saturating_add(1);
         match self.wait_out(outgoing.failures, error).await {
             Ok(()) => State::Send(outgoing),
@@ -251,11 +249,11 @@ impl Run<'_> {
     ///
     /// # Errors
     /// Returns the end of the task if there is no further attempt, or if the run is cancelled.
-    async fn wait_out(&self, failures: u32, error: &ProviderError) -> Result<(), Ended> {
+    async fn wait_out(&self, failures: u32, error: &ProviderError) -> Result<(), TaskEnd> {
         let Some(wait) = self.agent.config.retry.wait(failures, error) else {
             let is_broken = matches!(error, ProviderError::BrokenStream { .. });
             let advice = if is_broken { ": run the prompt again" } else { "" };
-            return Err(Ended::error(format!("{error}{advice}")));
+            return Err(TaskEnd::error(format!("{error}{advice}")));
         };
         self.report(&AgentEvent::Retrying { error: error.to_string(), wait });
         self.unless_cancelled(tokio::time::sleep(wait)).await.ok_or_else(|| self.interrupted())
@@ -267,7 +265,7 @@ impl Run<'_> {
             let tool_calls = answer.calls.uses.iter().map(|call| self.contract_call(call)).collect();
             let text = answer.stream.text().to_owned();
             let response = Response { text, tool_calls, stop_reason: answer.stop_reason.clone() };
-            let _ = self.session.after_inference(response).await;
+            let _ = self.open.session.after_inference(response).await;
         }
         // The calls belong to the conversation in any case, so they are stored before anything can end the task. A
         // final text is stored later, after the plugins' changes.
@@ -277,19 +275,19 @@ impl Run<'_> {
             }
             let (text, thoughts) = (answer.stream.text().to_owned(), answer.thoughts.clone());
             let message = Message::Assistant { text, tool_calls: answer.calls.uses.clone(), thoughts };
-            self.conversation.push_answer(message, answer.generation())?;
+            self.open.conversation.push_answer(message, answer.generation())?;
         }
-        self.conversation.keep_reminders(self.session.kept_reminders())?;
+        self.open.conversation.keep_reminders(self.open.session.kept_reminders())?;
         let mut broken = None;
         match answer.cut.take() {
-            Some(Cut::Ended(ended)) => {
+            Some(Interruption::Ended(ended)) => {
                 let bytes = answer.stream.held_bytes();
                 if bytes > 0 {
                     self.report(&AgentEvent::TextHeld { bytes });
                 }
                 return self.stop(answer.calls, ended).await;
             }
-            Some(Cut::Broken(error)) => broken = Some(error),
+            Some(Interruption::Broken(error)) => broken = Some(error),
             None => {}
         }
         if !answer.calls.uses.is_empty()
@@ -323,21 +321,21 @@ impl Run<'_> {
     }
 
     /// Asks plugins about the tokens of a model call. Returns the end of the task if a plugin rejects them.
-    pub(super) async fn gate_usage(&self, model: ModelRef, used: TokenUsage) -> Option<Ended> {
+    pub(super) async fn gate_usage(&self, model: ModelRef, used: TokenUsage) -> Option<TaskEnd> {
         let ModelRef { provider, model: name, .. } = model.clone();
-        self.report(&AgentEvent::Usage { provider, model: name, call: used, session: self.usage });
+        self.report(&AgentEvent::Usage { provider, model: name, call: used, session: self.open.usage });
         let usage = self.contract_usage(&model, used);
-        let Some(settled) = self.unless_cancelled(self.session.token_usage(usage)).await else {
+        let Some(settled) = self.unless_cancelled(self.open.session.token_usage(usage)).await else {
             return Some(self.interrupted());
         };
-        let GateOutcome::Rejected(rejection) = settled.outcome else { return None };
+        let Decision::Rejected(rejection) = settled.outcome else { return None };
         self.report_refusal(EventKind::TokenUsage, &rejection);
-        Some(Ended::rejected(rejection))
+        Some(TaskEnd::rejected(rejection))
     }
 
     /// Counts the tokens of a model call.
     pub(super) fn count(&mut self, used: TokenUsage) {
-        self.usage.add(used);
+        self.open.usage.add(used);
         self.task.usage.add(used);
         self.limits.spend(used);
     }
@@ -345,7 +343,7 @@ impl Run<'_> {
     /// Counts the tokens of the turn's model call, which also give the current size of the conversation.
     pub(super) fn count_turn(&mut self, used: TokenUsage) {
         self.count(used);
-        self.context_tokens = used.input_tokens.saturating_add(used.output_tokens);
+        self.open.context_tokens = used.input_tokens.saturating_add(used.output_tokens);
         if let Some(turn) = &mut self.turn {
             turn.usage.add(used);
         }
@@ -355,7 +353,7 @@ impl Run<'_> {
     pub(super) fn take_over_usage(&mut self) {
         let (used, turns) = self.run_context.take_usage();
         self.subagent_turns = self.subagent_turns.saturating_add(turns);
-        self.usage.add(used);
+        self.open.usage.add(used);
         self.task.usage.add(used);
     }
 
@@ -363,8 +361,8 @@ impl Run<'_> {
     fn totals(&self) -> Totals {
         let run = self.limits.tree_usage();
         Totals {
-            session_input_tokens: self.usage.input_tokens,
-            session_output_tokens: self.usage.output_tokens,
+            session_input_tokens: self.open.usage.input_tokens,
+            session_output_tokens: self.open.usage.output_tokens,
             run_input_tokens: run.input_tokens,
             run_output_tokens: run.output_tokens,
             run_requests: self.limits.requests(),
@@ -380,15 +378,15 @@ impl Run<'_> {
             input_tokens: call.input_tokens,
             cached_input_tokens: call.cached_input_tokens,
             output_tokens: call.output_tokens,
-            session_input_tokens: self.usage.input_tokens,
-            session_output_tokens: self.usage.output_tokens,
+            session_input_tokens: self.open.usage.input_tokens,
+            session_output_tokens: self.open.usage.output_tokens,
             run_input_tokens: run.input_tokens,
             run_output_tokens: run.output_tokens,
         }
     }
 
     fn reminders(&self) -> Vec<String> {
-        let reminders = self.session.reminders();
+        let reminders = self.open.session.reminders();
         reminders
             .iter()
             .map(|reminder| format!("Reminder from the plugin {}: {}", reminder.plugin, reminder.body))

@@ -1,12 +1,12 @@
 //! State at the beginning of a run: the resumed conversation, its tokens, and the files that the model gets.
 
 use super::conversation::Conversation;
-use super::state::Run;
+use super::run::Run;
 use super::{Agent, AgentEvent};
 use crate::context::Context;
-use crate::message::{Message, TokenUsage, ToolUse};
-use crate::session_store::{Header, INTERRUPTED, Resumed, SessionStore, SessionStoreError, StoredSession};
+use crate::session_store::{Header, INTERRUPTED, ResumedSession, SessionStore, SessionStoreError, StoredSession};
 use hookhost::capability::Reminder;
+use hookhost_models::message::{Message, TokenUsage, ToolUse};
 
 /// State of a resumed session; empty for a new one.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ pub(super) struct ResumedState {
 pub(super) fn open(
     agent: &Agent,
     id: &str,
-    resumed: Option<Resumed>,
+    resumed: Option<ResumedSession>,
 ) -> Result<(Conversation, ResumedState), SessionStoreError> {
     let own = agent.models.own();
     let header = Header {
@@ -39,12 +39,12 @@ pub(super) fn open(
         workspace: agent.workspace.root().to_owned(),
         parent: agent.config.parent.clone(),
     };
-    let Some(Resumed { mut writer, session, reminders, mut notices }) = resumed else {
+    let Some(ResumedSession { mut writer, session, mut notices }) = resumed else {
         let store = agent.config.sessions_dir.as_ref().map(SessionStore::new);
         let writer = store.map(|store| store.create(&header)).transpose()?;
         return Ok((Conversation::new(Vec::new(), writer), ResumedState::default()));
     };
-    let StoredSession { header: before, conversation, turns, subagent_turns, usage, .. } = session;
+    let StoredSession { header: before, conversation, reminders, turns, subagent_turns, usage, .. } = session;
     if (&before.provider, &before.model) != (&header.provider, &header.model) {
         let (old, new) = (format!("{} of {}", before.model, before.provider), &header);
         notices.push(format!("the session continues with {} of {}; so far it was with {old}", new.model, new.provider));
@@ -53,7 +53,7 @@ pub(super) fn open(
         let (old, new) = (before.workspace.display(), header.workspace.display());
         notices.push(format!("the session continues in {new}; so far it was in {old}"));
     }
-    writer.take_up(&header)?;
+    writer.continue_with(&header)?;
     let messages = conversation.len();
     let resumed_state = ResumedState { messages, turns, subagent_turns, usage, reminders, notices };
     Ok((Conversation::new(conversation, Some(writer)), resumed_state))
@@ -86,10 +86,10 @@ impl Run<'_> {
     /// Reports the notices of a resumed session, and gives each call without a result one that says that it was
     /// interrupted.
     pub(super) fn report_resumed_state(&mut self) -> Result<(), SessionStoreError> {
-        for text in std::mem::take(&mut self.resumed_state.notices) {
+        for text in std::mem::take(&mut self.open.resumed_state.notices) {
             self.report(&AgentEvent::Notice { text });
         }
-        for ToolUse { id, name, .. } in self.conversation.close_calls(INTERRUPTED)? {
+        for ToolUse { id, name, .. } in self.open.conversation.close_calls(INTERRUPTED)? {
             self.report(&AgentEvent::ToolFinished { id, name, text: INTERRUPTED.to_owned(), is_error: true });
         }
         Ok(())

@@ -2,10 +2,13 @@
 
 use super::AgentEvent;
 use super::queue::Queue;
-use super::state::Ended;
-use crate::message::TokenUsage;
-use hookhost::contract::{Rejection, ToolCall, ToolResult};
+use super::state::TaskEnd;
+use crate::tool::ToolOutput;
+use hookhost::contract::{EventKind, Rejection, ToolCall, ToolResult};
 use hookhost::session::Session;
+use hookhost_models::message::TokenUsage;
+use serde::Serialize;
+use serde_json::json;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::mpsc::UnboundedSender;
@@ -31,7 +34,7 @@ pub(super) enum CallStatus {
     /// The arguments are not a JSON object, so plugins cannot judge the call.
     Malformed,
     /// The call was rejected. Contains the end of the task if the rejection ends it.
-    Refused(Rejection, Option<Box<Ended>>),
+    Refused(Rejection, Option<Box<TaskEnd>>),
     /// A plugin gave the result.
     Responded(ToolCall, ToolResult),
     /// The call has run.
@@ -51,7 +54,7 @@ pub(super) struct RunContext {
     /// Tokens and model calls of sub-agents that are not yet counted in the session.
     used: Mutex<(TokenUsage, u32)>,
     /// End of the session, if a tool or a shown text requires it.
-    stop: Mutex<Option<Ended>>,
+    stop: Mutex<Option<TaskEnd>>,
     subagents: AtomicU32,
 }
 
@@ -99,15 +102,29 @@ impl RunContext {
         std::mem::take(&mut *locked(&self.used))
     }
 
+    /// Reports that plugins rejected what a tool asked for, and returns the call's result.
+    pub(super) fn rejected(&self, event: EventKind, rejection: &Rejection) -> ToolOutput {
+        self.report(AgentEvent::Rejected { event, refusal: rejection.into() });
+        self.end_if_rejection_ends(rejection);
+        ToolOutput::error(rejection.to_string())
+    }
+
     /// Ends the session after the current call, if the rejection demands that.
-    pub(super) fn refused(&self, rejection: &Rejection) {
+    pub(super) fn end_if_rejection_ends(&self, rejection: &Rejection) {
         if rejection.ends.is_some() {
-            self.end(Ended::rejected(rejection.clone()));
+            self.end(TaskEnd::rejected(rejection.clone()));
+        }
+    }
+
+    /// Reports a value that the plugins `by` have changed, if there are any.
+    pub(super) fn changed(&self, event: EventKind, by: Vec<String>, before: &impl Serialize, after: &impl Serialize) {
+        if !by.is_empty() {
+            self.report(AgentEvent::Changed { event, by, before: json!(before), after: json!(after) });
         }
     }
 
     /// Ends the session after the current call.
-    pub(super) fn end(&self, ended: Ended) {
+    pub(super) fn end(&self, ended: TaskEnd) {
         locked(&self.stop).get_or_insert(ended);
     }
 
@@ -116,7 +133,7 @@ impl RunContext {
         locked(&self.stop).is_some()
     }
 
-    pub(super) fn take_stop(&self) -> Option<Ended> {
+    pub(super) fn take_stop(&self) -> Option<TaskEnd> {
         locked(&self.stop).take()
     }
 

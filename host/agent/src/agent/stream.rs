@@ -1,20 +1,21 @@
 //! Reads an answer as it streams in. The engine decides when to show its text, and each complete tool call is scheduled
 //! at once.
 
-use super::display::GRACE;
-use super::request::{Completion, Cut, Outgoing};
-use super::state::{Ended, Run, State};
+use super::display::LAST_TEXT_TIMEOUT;
+use super::request::{Completion, Interruption, OutgoingRequest};
+use super::run::Run;
+use super::state::{State, TaskEnd};
 use super::tool_calls::AnswerCalls;
 use super::wire_hooks::WholeResponse;
-use crate::message::{StopReason, Thinking, TokenUsage, ToolUse};
-use crate::provider::{Delta, DeltaStream, ProviderError};
 use futures_util::StreamExt as _;
 use hookhost::TextStream;
 use hookhost::contract::EventKind;
+use hookhost_models::message::{StopReason, Thinking, TokenUsage, ToolUse};
+use hookhost_models::{Delta, DeltaStream, ProviderError};
 use std::sync::Arc;
 
 /// The part of an answer that has arrived.
-struct Incoming {
+struct IncomingAnswer {
     stream: TextStream,
     /// Text that waits for `response-receive`, if a plugin subscribes to it. It joins the stream once plugins have
     /// passed the answer.
@@ -31,28 +32,28 @@ struct Incoming {
     holds_calls: bool,
 }
 
-impl Incoming {
+impl IncomingAnswer {
     fn text(&self) -> &str {
         self.unread.as_deref().unwrap_or_else(|| self.stream.text())
     }
 }
 
 /// End of an answer's stream.
-enum End {
+enum StreamEnd {
     Complete(StopReason),
     Failed(ProviderError),
     /// The task ends before the stream does.
-    Ended(Ended),
+    Ended(TaskEnd),
 }
 
 impl Run<'_> {
     /// Reads the answer to its end.
-    pub(super) async fn receive(&mut self, outgoing: Outgoing, stream: DeltaStream) -> State {
+    pub(super) async fn receive(&mut self, outgoing: OutgoingRequest, stream: DeltaStream) -> State {
         let whole = self.agent.host.has_subscriber(EventKind::ResponseReceive);
-        let stream_text = self.session.stream();
+        let stream_text = self.open.session.stream();
         // Text before a call must be shown before the call runs, even if the text is held until the answer is complete.
         let shows_late = stream_text.is_held();
-        let mut incoming = Incoming {
+        let mut incoming = IncomingAnswer {
             stream: stream_text,
             unread: whole.then(String::new),
             thinking: Vec::new(),
@@ -63,45 +64,50 @@ impl Run<'_> {
             holds_calls: whole || shows_late || self.agent.host.has_subscriber(EventKind::BeforeTools),
         };
         let mut end = self.read(&mut incoming, stream, &outgoing).await;
-        if matches!(end, End::Complete(_))
+        if matches!(end, StreamEnd::Complete(_))
             && let Some(ended) = self.all_asked(&mut incoming.calls).await
         {
-            end = End::Ended(ended);
+            end = StreamEnd::Ended(ended);
         }
-        let is_kept = matches!(end, End::Ended(_)) || !incoming.calls.uses.is_empty();
-        if is_kept && !matches!(end, End::Complete(_)) {
+        let is_kept = matches!(end, StreamEnd::Ended(_)) || !incoming.calls.uses.is_empty();
+        if is_kept && !matches!(end, StreamEnd::Complete(_)) {
             // The remaining text is shown within a short time, since the run may be about to end.
-            if let Ok(rest) = tokio::time::timeout(GRACE, incoming.stream.end_untold()).await {
+            if let Ok(rest) = tokio::time::timeout(LAST_TEXT_TIMEOUT, incoming.stream.end_untold()).await {
                 self.show(rest);
             }
         }
         match end {
-            End::Complete(stop) => self.complete(outgoing, incoming, &stop).await,
+            StreamEnd::Complete(stop) => self.complete(outgoing, incoming, &stop).await,
             // No call was scheduled, so the same request may be sent again. The text on the screen stays; after the
             // reason of the retry, the new answer follows.
-            End::Failed(error) if incoming.calls.uses.is_empty() => {
+            StreamEnd::Failed(error) if incoming.calls.uses.is_empty() => {
                 self.count(incoming.used.unwrap_or_default());
                 self.failed(outgoing, &error).await
             }
-            End::Ended(ended) if incoming.calls.uses.is_empty() => {
+            StreamEnd::Ended(ended) if incoming.calls.uses.is_empty() => {
                 self.count(incoming.used.unwrap_or_default());
                 State::Ended(ended)
             }
             // Calls were scheduled and may run. If the request were sent again, the model would ask for them a second
             // time, so they keep their place in the conversation.
-            End::Failed(error) => self.cut(&outgoing, incoming, Cut::Broken(error)),
-            End::Ended(ended) => self.cut(&outgoing, incoming, Cut::Ended(ended)),
+            StreamEnd::Failed(error) => self.cut(&outgoing, incoming, Interruption::Broken(error)),
+            StreamEnd::Ended(ended) => self.cut(&outgoing, incoming, Interruption::Ended(ended)),
         }
     }
 
-    async fn read(&mut self, incoming: &mut Incoming, mut stream: DeltaStream, outgoing: &Outgoing) -> End {
+    async fn read(
+        &mut self,
+        incoming: &mut IncomingAnswer,
+        mut stream: DeltaStream,
+        outgoing: &OutgoingRequest,
+    ) -> StreamEnd {
         loop {
             let delta = tokio::select! {
                 biased;
-                () = self.cancel.cancelled() => return End::Ended(self.interrupted()),
+                () = self.cancel.cancelled() => return StreamEnd::Ended(self.interrupted()),
                 Some(event) = self.events.recv() => {
                     if let Some(ended) = self.handle(&mut incoming.calls, event) {
-                        return End::Ended(ended);
+                        return StreamEnd::Ended(ended);
                     }
                     continue;
                 }
@@ -114,14 +120,14 @@ impl Run<'_> {
                         None => self.show(incoming.stream.push(&more).await),
                     }
                     if let Some(ended) = self.run_context.take_stop() {
-                        return End::Ended(ended);
+                        return StreamEnd::Ended(ended);
                     }
                 }
                 Some(Ok(Delta::ToolCall(call))) => {
                     // Text before a call is shown before the call.
                     self.show(incoming.stream.flush().await);
                     if let Some(ended) = self.run_context.take_stop() {
-                        return End::Ended(ended);
+                        return StreamEnd::Ended(ended);
                     }
                     let call = distinct(call, &incoming.calls.uses, &incoming.held);
                     if incoming.holds_calls {
@@ -130,24 +136,22 @@ impl Run<'_> {
                         self.schedule(&mut incoming.calls, call, &incoming.offered);
                     }
                 }
-                Some(Ok(Delta::Thinking(thinking))) => {
+                Some(Ok(Delta::Thinking(mut thinking))) => {
                     self.show_reasoning(&thinking);
-                    incoming.thinking.push(Thinking {
-                        text_before: incoming.text().len(),
-                        calls_before: incoming.calls.uses.len() + incoming.held.len(),
-                        ..thinking
-                    });
+                    thinking.text_before = incoming.text().len();
+                    thinking.calls_before = incoming.calls.uses.len() + incoming.held.len();
+                    incoming.thinking.push(thinking);
                 }
                 Some(Ok(Delta::Usage(usage))) => incoming.used = Some(usage),
-                Some(Ok(Delta::Stop(reason))) => return End::Complete(reason),
-                Some(Err(error)) => return End::Failed(error),
-                None => return End::Failed(outgoing.broken()),
+                Some(Ok(Delta::Stop(reason))) => return StreamEnd::Complete(reason),
+                Some(Err(error)) => return StreamEnd::Failed(error),
+                None => return StreamEnd::Failed(outgoing.broken()),
             }
         }
     }
 
     /// Handles a complete answer: passes it to `response-receive` if needed, shows the rest and releases held calls.
-    async fn complete(&mut self, outgoing: Outgoing, mut incoming: Incoming, stop: &StopReason) -> State {
+    async fn complete(&mut self, outgoing: OutgoingRequest, mut incoming: IncomingAnswer, stop: &StopReason) -> State {
         self.task.broken = 0;
         let used = incoming.used.unwrap_or_else(|| {
             let calls: Vec<_> = incoming.calls.uses.iter().chain(&incoming.held).cloned().collect();
@@ -182,19 +186,19 @@ impl Run<'_> {
             }
             incoming.used = None;
             let thoughts = outgoing.thoughts(incoming.thinking);
-            let Incoming { stream, calls, .. } = incoming;
-            let (used, cut) = (Some((outgoing.model(), used)), Some(Cut::Ended(ended)));
+            let IncomingAnswer { stream, calls, .. } = incoming;
+            let (used, cut) = (Some((outgoing.model(), used)), Some(Interruption::Ended(ended)));
             return State::Answered(Completion { stream, thoughts, calls, stop_reason, used, cut });
         }
         incoming.calls.hold(std::mem::take(&mut incoming.held), &incoming.offered);
         let thoughts = outgoing.thoughts(incoming.thinking);
-        let Incoming { stream, calls, .. } = incoming;
+        let IncomingAnswer { stream, calls, .. } = incoming;
         let used = Some((outgoing.model(), used));
         State::Answered(Completion { stream, thoughts, calls, stop_reason, used, cut: None })
     }
 
-    fn cut(&mut self, outgoing: &Outgoing, incoming: Incoming, cut: Cut) -> State {
-        let Incoming { stream, thinking, calls, used, .. } = incoming;
+    fn cut(&mut self, outgoing: &OutgoingRequest, incoming: IncomingAnswer, cut: Interruption) -> State {
+        let IncomingAnswer { stream, thinking, calls, used, .. } = incoming;
         let used = used.unwrap_or_else(|| outgoing.estimate(stream.text(), &calls.uses));
         self.count_turn(used);
         let (thoughts, used) = (outgoing.thoughts(thinking), Some((outgoing.model(), used)));
@@ -230,7 +234,7 @@ mod tests {
     fn each_call_of_an_answer_gets_an_id_of_its_own() {
         let mut calls: Vec<ToolUse> = Vec::new();
         for id in ["a", "a", "", "a_2", ""] {
-            let call = ToolUse { id: id.into(), name: "bash".into(), arguments: json!({}) };
+            let call = ToolUse::new(id, "bash", json!({}));
             calls.push(distinct(call, &calls, &[]));
         }
         let ids: std::collections::HashSet<_> = calls.iter().map(|call| call.id.clone()).collect();

@@ -2,13 +2,13 @@
 //! names its parent and is one level deeper. Its tokens count for both sessions, and it ends with its parent.
 
 use super::limits::{Limits, Spawn};
+use super::run::Run;
 use super::run_context::RunContext;
-use super::state::Run;
 use super::{Agent, AgentEvent, Reporter, RunOutcome, Status};
-use crate::provider::ToolDefinition;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, parsed};
 use async_trait::async_trait;
-use hookhost::contract::{EventKind, GateOutcome, Subagent, SubagentSummary};
+use hookhost::contract::{Decision, EventKind, Subagent, SubagentSummary};
+use hookhost_models::ToolDefinition;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -44,7 +44,7 @@ fn input_schema() -> Value {
 
 /// Returns the tool's definition for the model.
 pub(super) fn definition() -> ToolDefinition {
-    ToolDefinition { name: NAME.into(), description: DESCRIPTION.into(), input_schema: input_schema() }
+    ToolDefinition::new(NAME, DESCRIPTION, input_schema())
 }
 
 #[async_trait]
@@ -67,18 +67,22 @@ impl Tool for SpawnAgent {
         let Some(session) = run_context.session() else { return Err(ToolError::Aborted) };
         let max = agent.config.max_subagents_per_session.get();
         if !run_context.count_subagent(max) {
-            return Ok(failed(format!("this session has started all of its {max} sub-agents: do the rest yourself")));
+            return Ok(ToolOutput::error(format!(
+                "this session has started all of its {max} sub-agents: do the rest yourself"
+            )));
         }
-        let told = match limits.count_subagent() {
-            Spawn::Counted(told) => told,
-            Spawn::Full(max, told) => {
-                if let Some(text) = told {
+        let notice = match limits.count_subagent() {
+            Spawn::Counted(notice) => notice,
+            Spawn::Full(max, notice) => {
+                if let Some(text) = notice {
                     run_context.report(AgentEvent::Notice { text });
                 }
-                return Ok(failed(format!("this run has started all of its {max} sub-agents: do the rest yourself")));
+                return Ok(ToolOutput::error(format!(
+                    "this run has started all of its {max} sub-agents: do the rest yourself"
+                )));
             }
         };
-        if let Some(text) = told {
+        if let Some(text) = notice {
             run_context.report(AgentEvent::Notice { text });
         }
         let depth = agent.config.depth + 1;
@@ -89,19 +93,10 @@ impl Tool for SpawnAgent {
             settled = session.subagent_start(asked.clone()) => settled,
         };
         let prompt = match settled.outcome {
-            GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } => value.prompt,
-            GateOutcome::Rejected(rejection) => {
-                run_context
-                    .report(AgentEvent::Rejected { event: EventKind::SubagentStart, refusal: (&rejection).into() });
-                run_context.refused(&rejection);
-                return Ok(failed(rejection.to_string()));
-            }
+            Decision::Allowed { value } | Decision::Responded { value, .. } => value.prompt,
+            Decision::Rejected(rejection) => return Ok(run_context.rejected(EventKind::SubagentStart, &rejection)),
         };
-        let by = settled.record.changed_by;
-        if !by.is_empty() {
-            let (before, after) = (json!(asked.prompt), json!(prompt));
-            run_context.report(AgentEvent::Changed { event: EventKind::SubagentStart, by, before, after });
-        }
+        run_context.changed(EventKind::SubagentStart, settled.record.changed_by, &asked.prompt, &prompt);
         let _running = tokio::select! {
             biased;
             () = context.cancel.cancelled() => return Err(ToolError::Aborted),
@@ -112,10 +107,10 @@ impl Tool for SpawnAgent {
         }
         let reporter = ToParent { run_context: Arc::clone(run_context), call: context.call.clone(), depth };
         let child = self.child(session.id());
-        let run = Run::open(&child, &reporter, &context.cancel, Arc::clone(limits), None);
+        let run = Run::begin(&child, &reporter, &context.cancel, Arc::clone(limits), None);
         let outcome = match run {
             Ok(run) => run.finish(Some(&prompt)).await,
-            Err(error) => return Ok(failed(format!("the sub-agent could not be started: {error}"))),
+            Err(error) => return Ok(ToolOutput::error(format!("the sub-agent could not be started: {error}"))),
         };
         run_context.add_usage(outcome.usage, outcome.turns.saturating_add(outcome.subagent_turns));
         // The whole run ends, whichever session demanded it.
@@ -154,8 +149,8 @@ fn summary(outcome: &RunOutcome, call: &str) -> SubagentSummary {
 
 fn result(outcome: RunOutcome) -> ToolOutput {
     if outcome.status == Status::Success {
-        let said = if outcome.text.is_empty() { "the sub-agent ended without a text".into() } else { outcome.text };
-        return ToolOutput::success(said);
+        let text = if outcome.text.is_empty() { "the sub-agent ended without a text".into() } else { outcome.text };
+        return ToolOutput::success(text);
     }
     let reason = outcome.reason.unwrap_or_else(|| "no reason was given".into());
     let mut text = format!("the sub-agent ended as {}: {reason}", outcome.status.name());
@@ -163,11 +158,7 @@ fn result(outcome: RunOutcome) -> ToolOutput {
         text.push_str("\nIts last answer was: ");
         text.push_str(&outcome.text);
     }
-    failed(text)
-}
-
-fn failed(text: String) -> ToolOutput {
-    ToolOutput { text, is_error: true, raw: None }
+    ToolOutput::error(text)
 }
 
 /// Reports a sub-agent's events to its parent.

@@ -2,11 +2,11 @@
 
 use super::run_context::RunContext;
 use super::{AgentEvent, MAX_TASKS};
-use crate::counted::counted;
-use crate::provider::ToolDefinition;
+use crate::plural::counted;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, parsed};
 use async_trait::async_trait;
-use hookhost::contract::{EventKind, GateOutcome, Plan, Task};
+use hookhost::contract::{Decision, EventKind, Plan, Task};
+use hookhost_models::ToolDefinition;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -50,7 +50,7 @@ fn input_schema() -> Value {
 
 /// Returns the tool's definition for the model.
 pub(super) fn definition() -> ToolDefinition {
-    ToolDefinition { name: NAME.into(), description: DESCRIPTION.into(), input_schema: input_schema() }
+    ToolDefinition::new(NAME, DESCRIPTION, input_schema())
 }
 
 #[async_trait]
@@ -78,18 +78,10 @@ impl Tool for SubmitPlan {
         let proposed = Plan { title, tasks, clear_existing };
         let settled = session.plan_submit(proposed.clone()).await;
         let plan = match settled.outcome {
-            GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } => value,
-            GateOutcome::Rejected(rejection) => {
-                run_context.report(AgentEvent::Rejected { event: EventKind::PlanSubmit, refusal: (&rejection).into() });
-                run_context.refused(&rejection);
-                return Ok(failed(rejection.to_string()));
-            }
+            Decision::Allowed { value } | Decision::Responded { value, .. } => value,
+            Decision::Rejected(rejection) => return Ok(run_context.rejected(EventKind::PlanSubmit, &rejection)),
         };
-        let by = settled.record.changed_by;
-        if !by.is_empty() {
-            let (before, after) = (json!(proposed), json!(plan));
-            run_context.report(AgentEvent::Changed { event: EventKind::PlanSubmit, by, before, after });
-        }
+        run_context.changed(EventKind::PlanSubmit, settled.record.changed_by, &proposed, &plan);
         if let Some(failed) = unfit(&plan.tasks) {
             return Ok(failed);
         }
@@ -118,7 +110,7 @@ impl Tool for SubmitPlan {
         run_context.report(AgentEvent::PlanSubmitted { title, tasks: submitted.queued });
         run_context.report(AgentEvent::Queue { ended, waiting });
         let mut output = match (queued, beyond) {
-            (0, beyond) => failed(format!("no task was queued: the session has no room for these {beyond}")),
+            (0, beyond) => ToolOutput::error(format!("no task was queued: the session has no room for these {beyond}")),
             (1, 0) => ToolOutput::success("queued 1 task; it follows when this one has ended"),
             (queued, 0) => ToolOutput::success(format!("queued {queued} tasks; they follow when this one has ended")),
             (queued, beyond) => ToolOutput::success(format!(
@@ -176,12 +168,8 @@ fn start(text: &str, characters: usize) -> String {
 /// Returns the tool's error for a plan that cannot be queued, whoever made it unusable: the model or a plugin.
 fn unfit(tasks: &[Task]) -> Option<ToolOutput> {
     if tasks.is_empty() {
-        return Some(failed("the plan has no tasks: name at least one, or do the work without a plan".into()));
+        return Some(ToolOutput::error("the plan has no tasks: name at least one, or do the work without a plan"));
     }
     let empty = tasks.iter().position(|task| task.prompt.trim().is_empty())?;
-    Some(failed(format!("task {} of the plan is empty: say what is to be done", empty + 1)))
-}
-
-fn failed(text: String) -> ToolOutput {
-    ToolOutput { text, is_error: true, raw: None }
+    Some(ToolOutput::error(format!("task {} of the plan is empty: say what is to be done", empty + 1)))
 }

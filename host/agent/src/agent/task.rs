@@ -1,13 +1,13 @@
 //! Begins and ends the session's tasks.
 
-use super::queue::Queued;
-use super::state::{Ended, Run, State, Step, TaskSoFar};
+use super::queue::QueuedTask;
+use super::run::{Run, TaskProgress};
+use super::state::{State, Step, TaskEnd};
 use super::{AgentEvent, MAX_TASKS, Status};
-use crate::message::{Author, Message, ToolUse};
 use hookhost::contract::{
-    Completion, EventKind, GateOutcome, ModelChoice, ModelRef, PlanSummary, Progress, Resolution, Task,
-    TransformOutcome,
+    Completion, Decision, EventKind, ModelChoice, ModelRef, PlanSummary, Progress, Resolution, Task, TransformOutcome,
 };
+use hookhost_models::message::{Author, Message, ToolUse};
 use serde_json::json;
 
 impl Run<'_> {
@@ -18,28 +18,28 @@ impl Run<'_> {
         let author = if self.agent.config.depth == 0 { Author::User } else { Author::Model };
         let prompt = prompt.into_iter().map(|prompt| Task { prompt, title: None });
         self.enqueue(prompt.collect(), author);
-        if self.begun.settled {
+        if self.open.begun.settled {
             return Ok(State::NextTask);
         }
-        let added = if std::mem::replace(&mut self.begun.started, true) {
+        let added = if std::mem::replace(&mut self.open.begun.started, true) {
             None
         } else {
-            self.unless_cancelled(self.session.session_start()).await
+            self.unless_cancelled(self.open.session.session_start()).await
         };
         if let Err(ended) = self.resolve().await {
             self.limits.halt(&ended);
             self.standing.get_or_insert(ended);
             return Ok(State::Finish);
         }
-        self.begun.settled = true;
+        self.open.begun.settled = true;
         self.report(&AgentEvent::SessionStarted {
-            session: self.session.id().to_owned(),
-            provider: self.own.provider.clone(),
-            model: self.own.model.clone(),
-            transcript: self.conversation.path(),
-            messages: self.resumed_state.messages,
+            session: self.open.session.id().to_owned(),
+            provider: self.open.own.provider.clone(),
+            model: self.open.own.model.clone(),
+            transcript: self.open.conversation.path(),
+            messages: self.open.resumed_state.messages,
         });
-        if let Some(text) = self.agent.models.notice(&self.own) {
+        if let Some(text) = self.agent.models.notice(&self.open.own) {
             self.report(&AgentEvent::Notice { text });
         }
         self.report_context();
@@ -51,28 +51,28 @@ impl Run<'_> {
     }
 
     /// Chooses the session's model.
-    async fn resolve(&mut self) -> Result<(), Ended> {
+    async fn resolve(&mut self) -> Result<(), TaskEnd> {
         let choice = |ModelRef { provider, model, .. }: ModelRef| ModelChoice { provider, model };
-        let chosen = choice(self.own.clone());
+        let chosen = choice(self.open.own.clone());
         let candidates = self.agent.models.refs().into_iter().map(choice).collect();
         let asked = Resolution { chosen: chosen.clone(), candidates };
-        let Some(settled) = self.unless_cancelled(self.session.provider_resolve(asked)).await else {
+        let Some(settled) = self.unless_cancelled(self.open.session.provider_resolve(asked)).await else {
             return Err(self.interrupted());
         };
         match settled.outcome {
-            GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } => {
+            Decision::Allowed { value } | Decision::Responded { value, .. } => {
                 let by = settled.record.changed_by;
                 if !by.is_empty() {
                     let (before, after) = (json!(chosen), json!(value.chosen));
                     self.report(&AgentEvent::Changed { event: EventKind::ProviderResolve, by, before, after });
                 }
                 let ModelChoice { provider, model } = value.chosen;
-                self.own = ModelRef::new(provider, model);
+                self.open.own = ModelRef::new(provider, model);
                 Ok(())
             }
-            GateOutcome::Rejected(rejection) => {
+            Decision::Rejected(rejection) => {
                 self.report_refusal(EventKind::ProviderResolve, &rejection);
-                Err(Ended::rejected(rejection))
+                Err(TaskEnd::rejected(rejection))
             }
         }
     }
@@ -92,11 +92,11 @@ impl Run<'_> {
         }
         let progress = Progress {
             tasks: self.run_context.queue().tasks_ended(),
-            turns: self.turns,
-            input_tokens: self.usage.input_tokens,
-            output_tokens: self.usage.output_tokens,
+            turns: self.open.turns,
+            input_tokens: self.open.usage.input_tokens,
+            output_tokens: self.open.usage.output_tokens,
         };
-        let Some(settled) = self.unless_cancelled(self.session.queue_empty(progress)).await else {
+        let Some(settled) = self.unless_cancelled(self.open.session.queue_empty(progress)).await else {
             return State::NextTask;
         };
         if self.enqueue(settled.outcome, Author::Plugin) == 0 { State::Finish } else { State::NextTask }
@@ -122,18 +122,18 @@ impl Run<'_> {
     }
 
     /// Begins a task and submits its prompt. A withheld prompt reaches neither the model nor the transcript.
-    pub(super) async fn submit(&mut self, Queued { task, plan, author }: Queued) -> Step {
-        self.task = TaskSoFar { plan, ..TaskSoFar::default() };
+    pub(super) async fn submit(&mut self, QueuedTask { task, plan, author }: QueuedTask) -> Step {
+        self.task = TaskProgress { plan, ..TaskProgress::default() };
         // Tasks that the model planned do not reset the count of refusals.
         if self.agent.config.depth == 0 && author != Author::Model {
             self.limits.begin_task();
         }
         self.report_queue();
-        let Some(settled) = self.unless_cancelled(self.session.task_start(task.clone())).await else {
+        let Some(settled) = self.unless_cancelled(self.open.session.task_start(task.clone())).await else {
             return Ok(State::Ended(self.interrupted()));
         };
         let task = match settled.outcome {
-            GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } => {
+            Decision::Allowed { value } | Decision::Responded { value, .. } => {
                 let by = settled.record.changed_by;
                 if !by.is_empty() {
                     let (before, after) = (json!(task), json!(value));
@@ -141,24 +141,24 @@ impl Run<'_> {
                 }
                 value
             }
-            GateOutcome::Rejected(rejection) => {
+            Decision::Rejected(rejection) => {
                 self.report_refusal(EventKind::TaskStart, &rejection);
-                return Ok(State::Ended(Ended::rejected(rejection)));
+                return Ok(State::Ended(TaskEnd::rejected(rejection)));
             }
         };
-        let Some(settled) = self.unless_cancelled(self.session.prompt_submit(task.prompt.clone())).await else {
+        let Some(settled) = self.unless_cancelled(self.open.session.prompt_submit(task.prompt.clone())).await else {
             return Ok(State::Ended(self.interrupted()));
         };
         match settled.outcome {
             TransformOutcome::Passed { value } => {
                 self.report_change(EventKind::PromptSubmit, &settled.record.changed_by, &task.prompt, &value);
                 self.report(&AgentEvent::TaskStarted { prompt: value.clone(), title: task.title });
-                self.conversation.push(Message::User { text: value, author })?;
+                self.open.conversation.push(Message::User { text: value, author })?;
                 Ok(State::Assemble)
             }
             TransformOutcome::Withheld(rejection) => {
                 self.report_refusal(EventKind::PromptSubmit, &rejection);
-                Ok(State::Ended(Ended::rejected(rejection)))
+                Ok(State::Ended(TaskEnd::rejected(rejection)))
             }
         }
     }
@@ -166,18 +166,18 @@ impl Run<'_> {
     async fn plan_ended(&self, plan: PlanSummary) {
         let PlanSummary { title, tasks, completed } = plan.clone();
         self.report(&AgentEvent::PlanEnded { title, tasks, completed });
-        let _ = self.session.plan_complete(plan).await;
+        let _ = self.open.session.plan_complete(plan).await;
     }
 
     /// Ends a task. It gives every open call a result, tells plugins the outcome, and queues the tasks that they add.
-    pub(super) async fn ended(&mut self, ended: Ended) -> Step {
+    pub(super) async fn ended(&mut self, ended: TaskEnd) -> Step {
         self.limits.halt(&ended);
         let reason = ended.reason.as_deref().unwrap_or("the task has ended");
         let text = match ended.status {
             Status::Cancelled | Status::MaxTime => format!("aborted: {reason}"),
             _ => format!("not run: {reason}"),
         };
-        for ToolUse { id, name, .. } in self.conversation.close_calls(&text)? {
+        for ToolUse { id, name, .. } in self.open.conversation.close_calls(&text)? {
             self.report(&AgentEvent::ToolFinished { id, name, text: text.clone(), is_error: true });
         }
         self.end_turn().await;
@@ -190,7 +190,7 @@ impl Run<'_> {
         });
         let mut recovery = Vec::new();
         if matches!(ended.status, Status::Error | Status::MaxTurns | Status::MaxTokens | Status::MaxTime) {
-            recovery = self.session.agent_error(reason.to_owned()).await.outcome;
+            recovery = self.open.session.agent_error(reason.to_owned()).await.outcome;
         }
         let completion = Completion {
             status: ended.status.name().to_owned(),
@@ -198,7 +198,7 @@ impl Run<'_> {
             input_tokens: self.task.usage.input_tokens,
             output_tokens: self.task.usage.output_tokens,
         };
-        let more = self.session.task_complete(completion).await.outcome;
+        let more = self.open.session.task_complete(completion).await.outcome;
         let mut goes_on = false;
         if let Some(plan) = closed {
             self.plan_ended(plan).await;

@@ -2,14 +2,15 @@
 //! conversation in call order. Each result passes `after-tool-call` first, and each call gets exactly one result,
 //! however the answer ends.
 
+use super::run::Run;
 use super::run_context::{CallStatus, LoopEvent};
-use super::state::{Ended, Run, State, Step};
+use super::state::{State, Step, TaskEnd};
 use super::tool_scheduler::ToolScheduler;
 use super::{AgentEvent, subagent};
-use crate::message::{Message, ToolUse};
 use crate::session_store::SessionStoreError;
 use crate::tool::{ToolContext, ToolError};
 use hookhost::contract::{EventKind, ResultSource, ToolCall, ToolOrigin, ToolResult, TransformOutcome};
+use hookhost_models::message::{Message, ToolUse};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 /// Time that stopped tools have to end in order.
-const GRACE: Duration = Duration::from_secs(2);
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The calls of one answer, in call order.
 #[derive(Default)]
@@ -72,7 +73,7 @@ impl Run<'_> {
     /// Waits until plugins have been asked about all scheduled calls, so that their events have a fixed order. Returns
     /// the end of the task if it ends first. The wait costs nothing, since the session's next event waits for these
     /// answers anyway.
-    pub(super) async fn all_asked(&mut self, calls: &mut AnswerCalls) -> Option<Ended> {
+    pub(super) async fn all_asked(&mut self, calls: &mut AnswerCalls) -> Option<TaskEnd> {
         while calls.asked.len() < calls.uses.len() {
             let RunningScheduler { task, .. } = calls.scheduler.as_mut()?;
             let event = tokio::select! {
@@ -93,7 +94,7 @@ impl Run<'_> {
     fn scheduler(&self, offered: Arc<[String]>) -> RunningScheduler {
         let cancel = self.cancel.child_token();
         let scheduler = ToolScheduler {
-            session: Arc::clone(&self.session),
+            session: Arc::clone(&self.open.session),
             run_context: Arc::clone(&self.run_context),
             tools: self.tools.clone(),
             context: ToolContext { cancel: cancel.clone(), ..self.context.clone() },
@@ -108,7 +109,7 @@ impl Run<'_> {
     }
 
     /// Handles one event of the tool calls. Returns the end of the task if the event ends it.
-    pub(super) fn handle(&mut self, calls: &mut AnswerCalls, event: LoopEvent) -> Option<Ended> {
+    pub(super) fn handle(&mut self, calls: &mut AnswerCalls, event: LoopEvent) -> Option<TaskEnd> {
         match event {
             LoopEvent::Report(event) => self.report(&event),
             LoopEvent::Asked(place) => {
@@ -182,7 +183,7 @@ impl Run<'_> {
     }
 
     /// Waits until a call has a final status. Returns the end of the task if it ends first.
-    async fn settled(&mut self, calls: &mut AnswerCalls, place: usize) -> Option<Ended> {
+    async fn settled(&mut self, calls: &mut AnswerCalls, place: usize) -> Option<TaskEnd> {
         while matches!(calls.statuses.get(place), Some(CallStatus::Open | CallStatus::Started)) {
             let event = match &mut calls.scheduler {
                 Some(RunningScheduler { task, .. }) => tokio::select! {
@@ -208,7 +209,7 @@ impl Run<'_> {
     }
 
     /// Adds the result of a call to the conversation, if it has one. Returns the end of the task if the result ends it.
-    async fn answer(&mut self, calls: &mut AnswerCalls, place: usize) -> Result<Option<Ended>, SessionStoreError> {
+    async fn answer(&mut self, calls: &mut AnswerCalls, place: usize) -> Result<Option<TaskEnd>, SessionStoreError> {
         let call = calls.uses[place].clone();
         match std::mem::replace(&mut calls.statuses[place], CallStatus::Answered) {
             CallStatus::Malformed => {
@@ -239,7 +240,7 @@ impl Run<'_> {
 
     /// Stops the running calls and gives every call a result: its own if it was available before, otherwise the reason
     /// of the end.
-    pub(super) async fn stop(&mut self, mut calls: AnswerCalls, ended: Ended) -> Step {
+    pub(super) async fn stop(&mut self, mut calls: AnswerCalls, ended: TaskEnd) -> Step {
         self.limits.halt(&ended);
         // Results from before the end still go to the model.
         while let Ok(event) = self.events.try_recv() {
@@ -252,7 +253,7 @@ impl Run<'_> {
         if let Some(RunningScheduler { feed, mut task, cancel }) = calls.scheduler.take() {
             drop(feed);
             cancel.cancel();
-            let _ = tokio::time::timeout(GRACE, async { while task.join_next().await.is_some() {} }).await;
+            let _ = tokio::time::timeout(STOP_TIMEOUT, async { while task.join_next().await.is_some() {} }).await;
             task.shutdown().await;
         }
         while let Ok(event) = self.events.try_recv() {
@@ -293,8 +294,8 @@ impl Run<'_> {
     /// Returns the text for a stopped call: its output so far, as plugins leave it. If they withhold it or take too
     /// long, the text leaves it out.
     async fn interrupted_text(&self, asked: &ToolCall, result: ToolResult, reason: &str) -> String {
-        let seen = self.session.after_tool_call(asked, result, ResultSource::Tool);
-        match tokio::time::timeout(GRACE, seen).await.map(|settled| settled.outcome) {
+        let seen = self.open.session.after_tool_call(asked, result, ResultSource::Tool);
+        match tokio::time::timeout(STOP_TIMEOUT, seen).await.map(|settled| settled.outcome) {
             Ok(TransformOutcome::Passed { value }) => {
                 format!("{}; it had printed:\n{}", aborted(reason, false), value.text)
             }
@@ -312,8 +313,9 @@ impl Run<'_> {
         asked: &ToolCall,
         result: ToolResult,
         source: ResultSource,
-    ) -> Result<Option<Ended>, SessionStoreError> {
-        let Some(settled) = self.unless_cancelled(self.session.after_tool_call(asked, result, source)).await else {
+    ) -> Result<Option<TaskEnd>, SessionStoreError> {
+        let Some(settled) = self.unless_cancelled(self.open.session.after_tool_call(asked, result, source)).await
+        else {
             let ended = self.interrupted();
             let reason = ended.reason.as_deref().unwrap_or_default();
             self.write(call, aborted(reason, source == ResultSource::Tool), true)?;
@@ -332,7 +334,7 @@ impl Run<'_> {
             TransformOutcome::Withheld(rejection) => {
                 self.report(&AgentEvent::ResultWithheld { id, name, refusal: (&rejection).into() });
                 self.write(call, rejection.to_string(), true)?;
-                Ok(rejection.ends.is_some().then(|| Ended::rejected(rejection)))
+                Ok(rejection.ends.is_some().then(|| TaskEnd::rejected(rejection)))
             }
         }
     }
@@ -340,7 +342,7 @@ impl Run<'_> {
     /// Adds the result of a call to the conversation and reports it.
     fn write(&mut self, call: &ToolUse, text: String, is_error: bool) -> Result<(), SessionStoreError> {
         let (id, name) = (call.id.clone(), call.name.clone());
-        self.conversation.push(Message::Tool {
+        self.open.conversation.push(Message::Tool {
             call_id: id.clone(),
             name: name.clone(),
             text: text.clone(),
@@ -353,7 +355,7 @@ impl Run<'_> {
     /// Returns the call in the contract's form.
     pub(super) fn contract_call(&self, call: &ToolUse) -> ToolCall {
         let origin = self.tools.get(&call.name).map_or(ToolOrigin::External, |tool| tool.origin());
-        self.session.tool_call(&call.id, &call.name, &call.arguments, origin).into_call()
+        self.open.session.tool_call(&call.id, &call.name, &call.arguments, origin).into_call()
     }
 }
 

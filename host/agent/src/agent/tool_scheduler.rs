@@ -6,13 +6,13 @@
 use super::AgentEvent;
 use super::limits::Limits;
 use super::run_context::{CallStatus, LoopEvent, RunContext};
-use super::state::Ended;
-use crate::message::ToolUse;
+use super::state::TaskEnd;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, Toolbox};
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Fuse, FusedFuture as _};
-use hookhost::contract::{Action, GateOutcome, Json, Rejection, ToolCall, ToolOrigin, ToolResult};
+use hookhost::contract::{Action, Decision, Json, Rejection, ToolCall, ToolOrigin, ToolResult};
 use hookhost::session::Session;
+use hookhost_models::message::ToolUse;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
@@ -35,22 +35,19 @@ pub(super) struct ToolScheduler {
 }
 
 /// A value with the index of its call in the answer.
-type Placed<T> = (usize, T);
+type Indexed<T> = (usize, T);
 
-/// Result of asking plugins about a call.
-enum Admission {
-    Runs(ToolCall),
-    Closed(CallStatus),
-}
+/// The future of a call about which plugins are asked: the call that may run, or the status of one that must not.
+type AskingFuture = BoxFuture<'static, Indexed<(ToolUse, Result<ToolCall, CallStatus>)>>;
 
 /// Progress of the calls.
 #[derive(Default)]
 struct Schedule {
-    unasked: VecDeque<Placed<ToolUse>>,
+    unasked: VecDeque<Indexed<ToolUse>>,
     /// Allowed calls that wait for `before-tools`.
-    allowed: Vec<Placed<(ToolUse, ToolCall)>>,
+    allowed: Vec<Indexed<(ToolUse, ToolCall)>>,
     /// Allowed calls that wait for their turn to run.
-    waiting: VecDeque<Placed<ToolCall>>,
+    waiting: VecDeque<Indexed<ToolCall>>,
     running: JoinSet<(usize, CallStatus)>,
     /// True if the running call must run alone.
     alone: bool,
@@ -64,7 +61,7 @@ impl ToolScheduler {
     pub(super) async fn run(self, mut feed: UnboundedReceiver<ToolUse>) {
         let (mut open, mut fed) = (true, 0);
         let mut calls = Schedule::default();
-        let mut asking: Fuse<BoxFuture<'static, Placed<(ToolUse, Admission)>>> = Fuse::terminated();
+        let mut asking: Fuse<AskingFuture> = Fuse::terminated();
         loop {
             if asking.is_terminated()
                 && !calls.stopped
@@ -95,8 +92,8 @@ impl ToolScheduler {
                     }
                     None => open = false,
                 },
-                (place, (call, settled)) = &mut asking, if !asking.is_terminated() => {
-                    self.settled(&mut calls, place, call, settled);
+                (place, (call, decided)) = &mut asking, if !asking.is_terminated() => {
+                    self.schedule(&mut calls, place, call, decided);
                 }
                 Some(ended) = calls.running.join_next(), if !calls.running.is_empty() => {
                     calls.alone = false;
@@ -109,14 +106,15 @@ impl ToolScheduler {
         }
     }
 
-    fn settled(&self, calls: &mut Schedule, place: usize, call: ToolUse, settled: Admission) {
-        if matches!(settled, Admission::Runs(_)) {
+    /// Schedules a call that plugins have allowed, or reports its status.
+    fn schedule(&self, calls: &mut Schedule, place: usize, call: ToolUse, decided: Result<ToolCall, CallStatus>) {
+        if decided.is_ok() {
             self.run_context.send(LoopEvent::Asked(place));
         }
-        match settled {
-            Admission::Runs(asked) if self.together => calls.allowed.push((place, (call, asked))),
-            Admission::Runs(asked) => calls.waiting.push_back((place, asked)),
-            Admission::Closed(status) => {
+        match decided {
+            Ok(allowed) if self.together => calls.allowed.push((place, (call, allowed))),
+            Ok(allowed) => calls.waiting.push_back((place, allowed)),
+            Err(status) => {
                 calls.stopped |= matches!(status, CallStatus::Refused(_, Some(_)));
                 self.run_context.send(LoopEvent::Call(place, status));
             }
@@ -124,33 +122,37 @@ impl ToolScheduler {
     }
 
     /// Asks plugins about one call.
-    async fn asked(self, place: usize, call: ToolUse) -> Placed<(ToolUse, Admission)> {
-        let settled = self.settle(&call).await;
-        (place, (call, settled))
+    async fn asked(self, place: usize, call: ToolUse) -> Indexed<(ToolUse, Result<ToolCall, CallStatus>)> {
+        let decided = self.decide(&call).await;
+        (place, (call, decided))
     }
 
-    async fn settle(&self, call: &ToolUse) -> Admission {
+    /// Returns the call that may run.
+    ///
+    /// # Errors
+    /// The status of a call that must not run.
+    async fn decide(&self, call: &ToolUse) -> Result<ToolCall, CallStatus> {
         if !call.arguments.is_object() {
-            return Admission::Closed(CallStatus::Malformed);
+            return Err(CallStatus::Malformed);
         }
         let origin = self.tools.get(&call.name).map_or(ToolOrigin::External, |tool| tool.origin());
         let asked = self.session.tool_call(&call.id, &call.name, &call.arguments, origin);
         let (id, name) = (call.id.clone(), call.name.clone());
         let answer = self.session.before_tool_call(asked).await;
         let by = answer.record.changed_by;
-        if let GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } = &answer.outcome
+        if let Decision::Allowed { value } | Decision::Responded { value, .. } = &answer.outcome
             && !by.is_empty()
         {
             let (before, after) = (call.arguments.clone(), json(&value.arguments));
             self.run_context.report(AgentEvent::ToolChanged { id: id.clone(), name: name.clone(), by, before, after });
         }
         match answer.outcome {
-            GateOutcome::Allowed { value } => Admission::Runs(value),
-            GateOutcome::Responded { value, response, by } => {
+            Decision::Allowed { value } => Ok(value),
+            Decision::Responded { value, response, by } => {
                 self.run_context.report(AgentEvent::ToolAnswered { id, name, by });
-                Admission::Closed(CallStatus::Responded(value, response))
+                Err(CallStatus::Responded(value, response))
             }
-            GateOutcome::Rejected(rejection) => Admission::Closed(self.refused(call, rejection)),
+            Decision::Rejected(rejection) => Err(self.refused(call, rejection)),
         }
     }
 
@@ -167,7 +169,7 @@ impl ToolScheduler {
             answer = self.session.before_tools(batch) => answer,
         };
         match answer.outcome {
-            GateOutcome::Rejected(rejection) => {
+            Decision::Rejected(rejection) => {
                 for (place, (call, _)) in allowed {
                     let status = self.refused(&call, rejection.clone());
                     calls.stopped |= matches!(status, CallStatus::Refused(_, Some(_)));
@@ -187,7 +189,7 @@ impl ToolScheduler {
             refusal: (&rejection).into(),
         });
         if rejection.ends.is_some() {
-            return CallStatus::Refused(rejection.clone(), Some(Box::new(Ended::rejected(rejection))));
+            return CallStatus::Refused(rejection.clone(), Some(Box::new(TaskEnd::rejected(rejection))));
         }
         let ended = self.limits.count_refusal(call, &rejection);
         CallStatus::Refused(rejection, ended.map(Box::new))

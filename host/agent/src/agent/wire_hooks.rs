@@ -2,10 +2,11 @@
 //! Each request holds the whole conversation, so logging all of them would grow with the square of the session.
 
 use super::AgentEvent;
-use super::request::Outgoing;
-use super::state::{Ended, Run};
-use crate::message::{Thinking, TokenUsage, ToolUse};
-use hookhost::contract::{EventKind, GateOutcome, Json, ModelRef, RawRequest, RawResponse, TransformOutcome};
+use super::request::OutgoingRequest;
+use super::run::Run;
+use super::state::TaskEnd;
+use hookhost::contract::{Decision, EventKind, Json, ModelRef, RawRequest, RawResponse, TransformOutcome};
+use hookhost_models::message::{Thinking, TokenUsage, ToolUse};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -29,18 +30,18 @@ impl Run<'_> {
     ///
     /// # Errors
     /// Returns the end of the task if the request must not be sent.
-    pub(super) async fn gate_body(&self, outgoing: &mut Outgoing) -> Result<(), Ended> {
+    pub(super) async fn gate_body(&self, outgoing: &mut OutgoingRequest) -> Result<(), TaskEnd> {
         if !self.agent.host.has_subscriber(EventKind::RequestSend) {
             return Ok(());
         }
         let ModelRef { provider, model, .. } = outgoing.model();
         let body = outgoing.provider.body(&outgoing.request);
         let asked = RawRequest { provider, model, body: Json::from(&body) };
-        let Some(settled) = self.unless_cancelled(self.session.request_send(asked)).await else {
+        let Some(settled) = self.unless_cancelled(self.open.session.request_send(asked)).await else {
             return Err(self.interrupted());
         };
         match settled.outcome {
-            GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } => {
+            Decision::Allowed { value } | Decision::Responded { value, .. } => {
                 let after: Value = value.body.read().unwrap_or_default();
                 let by = settled.record.changed_by;
                 if !by.is_empty() {
@@ -50,9 +51,9 @@ impl Run<'_> {
                 outgoing.body = Some(after);
                 Ok(())
             }
-            GateOutcome::Rejected(rejection) => {
+            Decision::Rejected(rejection) => {
                 self.report_refusal(EventKind::RequestSend, &rejection);
-                Err(Ended::rejected(rejection))
+                Err(TaskEnd::rejected(rejection))
             }
         }
     }
@@ -63,27 +64,27 @@ impl Run<'_> {
     /// Returns the end of the task if the answer must not be used.
     pub(super) async fn receive_whole(
         &self,
-        outgoing: &Outgoing,
+        outgoing: &OutgoingRequest,
         whole: WholeResponse,
-    ) -> Result<WholeResponse, Ended> {
+    ) -> Result<WholeResponse, TaskEnd> {
         if !self.agent.host.has_subscriber(EventKind::ResponseReceive) {
             return Ok(whole);
         }
         let ModelRef { provider, model, .. } = outgoing.model();
         let body = Json::of(&whole).unwrap_or_default();
         let response = RawResponse { provider, model, body };
-        let Some(settled) = self.unless_cancelled(self.session.response_receive(response)).await else {
+        let Some(settled) = self.unless_cancelled(self.open.session.response_receive(response)).await else {
             return Err(self.interrupted());
         };
         match settled.outcome {
             // The original is not reported, since a plugin may have changed it to hide it.
             TransformOutcome::Passed { value } => value.body.read().map_err(|error| {
                 let by = settled.record.changed_by.join(", ");
-                Ended::error(format!("the answer of the model is no longer valid as {by} changed it: {error}"))
+                TaskEnd::error(format!("the answer of the model is no longer valid as {by} changed it: {error}"))
             }),
             TransformOutcome::Withheld(rejection) => {
                 self.report_refusal(EventKind::ResponseReceive, &rejection);
-                Err(Ended::rejected(rejection))
+                Err(TaskEnd::rejected(rejection))
             }
         }
     }

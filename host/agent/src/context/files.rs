@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 
 /// The beginning of a text file, and the size of the whole file in bytes.
 #[derive(Debug)]
-pub(super) struct Text {
+pub(super) struct FileText {
     pub(super) text: String,
     pub(super) size: u64,
 }
 
 /// A directory whose files are read without leaving it.
 #[derive(Debug)]
-pub(super) struct Within {
+pub(super) struct ProjectDirectory {
     root: PathBuf,
     directory: Dir,
 }
 
-impl Within {
+impl ProjectDirectory {
     pub(super) fn open(root: &Path) -> Option<Self> {
         let directory = Dir::open_ambient_dir(root, ambient_authority()).ok()?;
         Some(Self { root: root.to_owned(), directory })
@@ -27,7 +27,7 @@ impl Within {
 
     /// Reads at most `limit` bytes of a file; `None` if it does not exist. An error gives the reason why it cannot be
     /// read.
-    pub(super) fn text(&self, path: &Path, limit: u64) -> Option<Result<Text, String>> {
+    pub(super) fn text(&self, path: &Path, limit: u64) -> Option<Result<FileText, String>> {
         match self.read(path, limit) {
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => None,
             // cap-std's own error has no system error number.
@@ -38,7 +38,7 @@ impl Within {
         }
     }
 
-    fn read(&self, path: &Path, limit: u64) -> io::Result<Text> {
+    fn read(&self, path: &Path, limit: u64) -> io::Result<FileText> {
         // The open must not block, not even for the writer of a pipe.
         let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
         let file = self.directory.open_with(path, OpenOptions::new().read(true).custom_flags(nonblocking))?;
@@ -60,7 +60,7 @@ impl Within {
             }
             Err(_) => return Err(io::Error::other("it is no UTF-8 text")),
         };
-        Ok(Text { text, size: whole })
+        Ok(FileText { text, size: whole })
     }
 
     /// Returns the names in a directory, sorted; none if the directory does not exist.
@@ -74,19 +74,19 @@ impl Within {
 }
 
 /// Reads at most `limit` bytes of a user's own file, and follows its links.
-pub(super) fn own_text(path: &Path, limit: u64) -> Option<Result<Text, String>> {
+pub(super) fn own_text(path: &Path, limit: u64) -> Option<Result<FileText, String>> {
     let path = match path.canonicalize() {
         Ok(path) => path,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return None,
         Err(error) => return Some(Err(error.to_string())),
     };
-    Within::open(path.parent()?)?.text(Path::new(path.file_name()?), limit)
+    ProjectDirectory::open(path.parent()?)?.text(Path::new(path.file_name()?), limit)
 }
 
 /// Returns the names in a user's own directory, sorted.
 pub(super) fn own_names(path: &Path, most: usize) -> Vec<String> {
     path.canonicalize()
         .ok()
-        .and_then(|path| Within::open(&path))
+        .and_then(|path| ProjectDirectory::open(&path))
         .map_or_else(Vec::new, |directory| directory.names(Path::new("."), most))
 }

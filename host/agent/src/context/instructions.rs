@@ -1,23 +1,23 @@
 //! Gathers `AGENTS.md` and prompt fragments.
 
-use super::files::{Text, Within, own_names, own_text};
+use super::files::{FileText, ProjectDirectory, own_names, own_text};
 use super::{Project, Sources};
 use std::path::{Path, PathBuf};
 
 /// Name of instruction files: <https://agents.md>.
-const FILE: &str = "AGENTS.md";
+const FILE_NAME: &str = "AGENTS.md";
 /// Directory of the shell harness in a project.
-const HARNESS: &str = ".harness";
+const HARNESS_DIRECTORY: &str = ".harness";
 /// Names in it that hold code.
-const CODE: [&str; 6] = ["commands", "hooks", "hooks.d", "plugins", "providers", "tools"];
+const CODE_NAMES: [&str; 6] = ["commands", "hooks", "hooks.d", "plugins", "providers", "tools"];
 /// Maximum number of names in it that are checked.
-const ENTRIES: usize = 500;
+const MAX_ENTRIES: usize = 500;
 /// Maximum size of one file, in bytes.
-pub(super) const FILE_LIMIT: u64 = 32 * 1024;
+pub(super) const MAX_FILE: u64 = 32 * 1024;
 /// Maximum size of all files together, in bytes.
-pub(super) const LIMIT: usize = 128 * 1024;
+pub(super) const MAX_TOTAL: usize = 128 * 1024;
 /// Maximum number of fragments per directory.
-const FRAGMENTS: usize = 100;
+const MAX_FRAGMENTS: usize = 100;
 
 /// Text of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,27 +29,28 @@ pub struct Instructions {
     pub text: String,
 }
 
-type Found = (PathBuf, Result<Text, String>);
+type FileContent = (PathBuf, Result<FileText, String>);
 
 pub(super) fn gather(sources: &Sources, project: &Project, notices: &mut Vec<String>) -> Vec<Instructions> {
     let mut found = Vec::new();
     if let Some(config) = &sources.config {
         let fragments = config.join("prompts");
-        let names = own_names(&fragments, FRAGMENTS).into_iter().filter(|name| name.ends_with(".md"));
-        let files = std::iter::once(config.join(FILE)).chain(names.map(|name| fragments.join(name)));
-        found.extend(files.filter_map(|path| own_text(&path, FILE_LIMIT).map(|text| (path, text))));
+        let names = own_names(&fragments, MAX_FRAGMENTS).into_iter().filter(|name| name.ends_with(".md"));
+        let files = std::iter::once(config.join(FILE_NAME)).chain(names.map(|name| fragments.join(name)));
+        found.extend(files.filter_map(|path| own_text(&path, MAX_FILE).map(|text| (path, text))));
     }
-    if let Some(within) = Within::open(&project.root) {
+    if let Some(within) = ProjectDirectory::open(&project.root) {
         for directory in &project.directories {
-            let harness = directory.join(HARNESS);
+            let harness = directory.join(HARNESS_DIRECTORY);
             let fragments = harness.join("prompts");
-            let names = within.names(&fragments, FRAGMENTS).into_iter().filter(|name| name.ends_with(".md"));
-            let files =
-                [directory.join(FILE), harness.join(FILE)].into_iter().chain(names.map(|name| fragments.join(name)));
+            let names = within.names(&fragments, MAX_FRAGMENTS).into_iter().filter(|name| name.ends_with(".md"));
+            let files = [directory.join(FILE_NAME), harness.join(FILE_NAME)]
+                .into_iter()
+                .chain(names.map(|name| fragments.join(name)));
             for file in files {
                 let path = project.root.join(&file);
                 if !found.iter().any(|(known, _)| *known == path)
-                    && let Some(text) = within.text(&file, FILE_LIMIT)
+                    && let Some(text) = within.text(&file, MAX_FILE)
                 {
                     found.push((path, text));
                 }
@@ -61,9 +62,9 @@ pub(super) fn gather(sources: &Sources, project: &Project, notices: &mut Vec<Str
 }
 
 /// Returns a notice about code in a project's `.harness/` directory, which is not used.
-fn not_taken_over(within: &Within, shown: &Path, directory: &Path) -> Option<String> {
-    let names = within.names(directory, ENTRIES);
-    let code: Vec<_> = CODE.iter().copied().filter(|name| names.iter().any(|found| found == name)).collect();
+fn not_taken_over(within: &ProjectDirectory, shown: &Path, directory: &Path) -> Option<String> {
+    let names = within.names(directory, MAX_ENTRIES);
+    let code: Vec<_> = CODE_NAMES.iter().copied().filter(|name| names.iter().any(|found| found == name)).collect();
     (!code.is_empty()).then(|| {
         format!(
             "of {} the prompts and skills are read, as text; {} hold code for another program and are not used here: what they \
@@ -76,12 +77,12 @@ fn not_taken_over(within: &Within, shown: &Path, directory: &Path) -> Option<Str
 
 /// Cuts the files to the size limit. Innermost files come first, since they say most about the current work. One notice
 /// reports all cuts.
-fn bounded(found: Vec<Found>, notices: &mut Vec<String>) -> Vec<Instructions> {
-    let mut room = LIMIT;
+fn bounded(found: Vec<FileContent>, notices: &mut Vec<String>) -> Vec<Instructions> {
+    let mut room = MAX_TOTAL;
     let mut instructions = Vec::new();
     let mut cut = Vec::new();
     for (path, read) in found.into_iter().rev() {
-        let Text { mut text, size } = match read {
+        let FileText { mut text, size } = match read {
             Ok(text) => text,
             Err(reason) => {
                 notices.push(format!("the model is not told what is in {}: {reason}", path.display()));
@@ -101,8 +102,8 @@ fn bounded(found: Vec<Found>, notices: &mut Vec<String>) -> Vec<Instructions> {
         cut.reverse();
         notices.push(format!(
             "instructions were cut, since the model is told at most {} KiB of a file and {} KiB of all: it is told {}",
-            FILE_LIMIT / 1024,
-            LIMIT / 1024,
+            MAX_FILE / 1024,
+            MAX_TOTAL / 1024,
             cut.join(", ")
         ));
     }

@@ -1,9 +1,9 @@
 //! The tool `skill`: returns the text of a skill.
 
 use super::Skill;
-use crate::provider::ToolDefinition;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
 use async_trait::async_trait;
+use hookhost_models::ToolDefinition;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -26,11 +26,7 @@ impl SkillTool {
 
     /// Returns the tool's definition for the model.
     pub(crate) fn definition(&self) -> ToolDefinition {
-        ToolDefinition {
-            name: Self::NAME.into(),
-            description: self.description().into(),
-            input_schema: self.input_schema(),
-        }
+        ToolDefinition::new(Self::NAME, self.description(), self.input_schema())
     }
 }
 

@@ -1,24 +1,24 @@
 //! Skills: directories with a `SKILL.md`, whose front matter describes them: <https://agentskills.io/specification>.
 
-use super::files::{Text, Within, own_names, own_text};
+use super::files::{FileText, ProjectDirectory, own_names, own_text};
 use super::{Project, Sources};
 use saphyr_parser::{Event, Parser};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-const FILE: &str = "SKILL.md";
+const FILE_NAME: &str = "SKILL.md";
 /// Maximum size of a skill's file, in bytes.
-pub(super) const FILE_LIMIT: u64 = 64 * 1024;
+pub(super) const MAX_FILE: u64 = 64 * 1024;
 /// Maximum length of a description in characters, from the specification.
-const DESCRIPTION: usize = 1024;
+const MAX_DESCRIPTION: usize = 1024;
 /// Maximum length of a name in characters, from the specification.
-const NAME: usize = 64;
+const MAX_NAME: usize = 64;
 /// Maximum number of skills.
-const SKILLS: usize = 100;
+const MAX_SKILLS: usize = 100;
 /// Maximum number of directories that are checked in one place.
 const MAX_DIRECTORIES: usize = 500;
 /// Maximum number of listed files beside a skill.
-const FILES: usize = 50;
+const MAX_FILES: usize = 50;
 
 /// One skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,38 +39,38 @@ pub struct Skill {
 /// Gathers skills, sorted by name. The first skill of a name counts: the user's own come before a project's, and inner
 /// ones of a project before outer ones. A repository therefore cannot replace a skill of the user.
 pub(super) fn gather(sources: &Sources, project: &Project, notices: &mut Vec<String>) -> Vec<Skill> {
-    let mut gathered = Gathered { skills: Vec::new(), files: HashSet::new(), notices, left_out: 0 };
+    let mut gathered = SkillCollection { skills: Vec::new(), files: HashSet::new(), notices, left_out: 0 };
     let config = sources.config.iter().map(|config| config.join("skills"));
-    let home = sources.home.iter().flat_map(|home| PLACES.map(|place| home.join(place)));
+    let home = sources.home.iter().flat_map(|home| DIRECTORIES.map(|place| home.join(place)));
     for directory in config.chain(home) {
         for name in own_names(&directory, MAX_DIRECTORIES) {
             let skill = directory.join(name);
-            gathered.add(&skill, own_text(&skill.join(FILE), FILE_LIMIT), || own_names(&skill, FILES + 1));
+            gathered.add(&skill, own_text(&skill.join(FILE_NAME), MAX_FILE), || own_names(&skill, MAX_FILES + 1));
         }
     }
-    if let Some(within) = Within::open(&project.root) {
+    if let Some(within) = ProjectDirectory::open(&project.root) {
         for directory in
-            project.directories.iter().rev().flat_map(|directory| PLACES.map(|place| directory.join(place)))
+            project.directories.iter().rev().flat_map(|directory| DIRECTORIES.map(|place| directory.join(place)))
         {
             for name in within.names(&directory, MAX_DIRECTORIES) {
                 let skill = directory.join(name);
-                let text = within.text(&skill.join(FILE), FILE_LIMIT);
-                gathered.add(&project.root.join(&skill), text, || within.names(&skill, FILES + 1));
+                let text = within.text(&skill.join(FILE_NAME), MAX_FILE);
+                gathered.add(&project.root.join(&skill), text, || within.names(&skill, MAX_FILES + 1));
             }
         }
     }
-    let Gathered { mut skills, left_out, .. } = gathered;
+    let SkillCollection { mut skills, left_out, .. } = gathered;
     if left_out > 0 {
-        notices.push(format!("the model is told of {SKILLS} skills at most: {left_out} were left out"));
+        notices.push(format!("the model is told of {MAX_SKILLS} skills at most: {left_out} were left out"));
     }
     skills.sort_by(|a, b| a.name.cmp(&b.name));
     skills
 }
 
 /// Directories of skills, relative to the home or to a directory of the project.
-const PLACES: [&str; 3] = [".agents/skills", ".claude/skills", ".harness/skills"];
+const DIRECTORIES: [&str; 3] = [".agents/skills", ".claude/skills", ".harness/skills"];
 
-struct Gathered<'a> {
+struct SkillCollection<'a> {
     skills: Vec<Skill>,
     /// Canonical paths of the files, so that several links to one skill count once.
     files: HashSet<PathBuf>,
@@ -78,10 +78,10 @@ struct Gathered<'a> {
     left_out: usize,
 }
 
-impl Gathered<'_> {
-    fn add(&mut self, directory: &Path, read: Option<Result<Text, String>>, beside: impl Fn() -> Vec<String>) {
+impl SkillCollection<'_> {
+    fn add(&mut self, directory: &Path, read: Option<Result<FileText, String>>, beside: impl Fn() -> Vec<String>) {
         let Some(read) = read else { return };
-        let path = directory.join(FILE);
+        let path = directory.join(FILE_NAME);
         if !self.files.insert(path.canonicalize().unwrap_or_else(|_| path.clone())) {
             return;
         }
@@ -97,21 +97,21 @@ impl Gathered<'_> {
             self.notices.push(format!("{path} is left out: there is another skill named {name}, {other}"));
             return;
         }
-        if self.skills.len() >= SKILLS {
+        if self.skills.len() >= MAX_SKILLS {
             self.left_out += 1;
             return;
         }
         let mut files = beside();
-        files.retain(|file| file != FILE);
-        files.truncate(FILES);
+        files.retain(|file| file != FILE_NAME);
+        files.truncate(MAX_FILES);
         self.skills.push(Skill { name, description, path, text, files });
     }
 }
 
 /// Returns name, description and text of a skill, or the reason why the file is invalid.
-fn parse(Text { text, size }: &Text) -> Result<(String, String, String), String> {
-    if *size > FILE_LIMIT {
-        return Err(format!("it has {size} bytes, and a skill at most {} KiB", FILE_LIMIT / 1024));
+fn parse(FileText { text, size }: &FileText) -> Result<(String, String, String), String> {
+    if *size > MAX_FILE {
+        return Err(format!("it has {size} bytes, and a skill at most {} KiB", MAX_FILE / 1024));
     }
     let text = text.replace("\r\n", "\n");
     let lacks = "it has no front matter with `name` and `description` between two lines `---`";
@@ -124,14 +124,14 @@ fn parse(Text { text, size }: &Text) -> Result<(String, String, String), String>
     let field = |key: &str| fields.iter().find(|(known, _)| known == key).map(|(_, value)| value.trim());
     let name = field("name").ok_or("its front matter has no `name`")?;
     let plain = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
-    if name.is_empty() || name.len() > NAME || !name.chars().all(plain) {
-        return Err(format!("its name must have 1 to {NAME} of a–z, 0–9 and `-`"));
+    if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(plain) {
+        return Err(format!("its name must have 1 to {MAX_NAME} of a–z, 0–9 and `-`"));
     }
     let description =
         field("description").filter(|text| !text.is_empty()).ok_or("its front matter has no `description`")?;
     let description = description.split_whitespace().collect::<Vec<_>>().join(" ");
-    if description.chars().count() > DESCRIPTION {
-        return Err(format!("its description has more than {DESCRIPTION} characters"));
+    if description.chars().count() > MAX_DESCRIPTION {
+        return Err(format!("its description has more than {MAX_DESCRIPTION} characters"));
     }
     Ok((name.to_owned(), description, body.trim_matches('\n').to_owned()))
 }
@@ -174,9 +174,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn text(text: String) -> Text {
+    fn text(text: String) -> FileText {
         let size = u64::try_from(text.len()).unwrap();
-        Text { text, size }
+        FileText { text, size }
     }
 
     proptest! {

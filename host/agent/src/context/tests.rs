@@ -1,6 +1,6 @@
 //! What is found where, in which order, and how hostile and missing files are handled.
 
-use super::instructions::{FILE_LIMIT, LIMIT};
+use super::instructions::{MAX_FILE, MAX_TOTAL};
 use super::*;
 use std::os::unix::fs::symlink;
 
@@ -72,14 +72,14 @@ fn without_a_repository_only_the_workspace_itself_counts() {
 #[test]
 fn what_is_too_large_is_cut_with_one_notice_and_the_innermost_is_kept() {
     let lab = Lab::new();
-    let large = "ä".repeat(usize::try_from(FILE_LIMIT).unwrap());
+    let large = "ä".repeat(usize::try_from(MAX_FILE).unwrap());
     for number in 0..6 {
         lab.write(&format!("home/config/prompts/{number}.md"), &large);
     }
     lab.write("repository/inner/work/AGENTS.md", &("x".to_owned() + &large));
     let context = lab.gather();
     let sizes: Vec<_> = context.instructions.iter().map(|found| found.text.len()).collect();
-    assert!(sizes.iter().sum::<usize>() <= LIMIT && sizes.iter().all(|size| *size <= 32 * 1024), "{sizes:?}");
+    assert!(sizes.iter().sum::<usize>() <= MAX_TOTAL && sizes.iter().all(|size| *size <= 32 * 1024), "{sizes:?}");
     assert_eq!(context.instructions.last().unwrap().path, lab.path("repository/inner/work/AGENTS.md"));
     assert_eq!(context.notices.len(), 1);
     assert!(context.notices[0].starts_with("instructions were cut") && context.notices[0].contains("0.md"));

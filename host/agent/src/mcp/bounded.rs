@@ -15,23 +15,23 @@ use tokio::io::{AsyncRead, ReadBuf};
 pub const MAX_VALUES: usize = 100_000;
 
 /// Maximum size of the pending messages of all servers together, in bytes.
-pub const MAX_UNDER_WAY: usize = 64 * 1024 * 1024;
+pub const MAX_PENDING_BYTES: usize = 64 * 1024 * 1024;
 
 /// Budget of all servers.
 pub(super) static ALL_SERVERS: Budget = Budget(AtomicUsize::new(0));
 
-/// Pending bytes, up to [`MAX_UNDER_WAY`].
+/// Pending bytes, up to [`MAX_PENDING_BYTES`].
 #[derive(Debug)]
 pub(super) struct Budget(AtomicUsize);
 
 /// Pending bytes of one message. Dropping this returns them to the budget.
 #[derive(Debug)]
-pub(super) struct UnderWay {
+pub(super) struct PendingBytes {
     budget: &'static Budget,
     bytes: usize,
 }
 
-impl UnderWay {
+impl PendingBytes {
     pub(super) fn new(budget: &'static Budget) -> Self {
         Self { budget, bytes: 0 }
     }
@@ -39,8 +39,8 @@ impl UnderWay {
     /// Adds bytes. The error is a sentence if the budget is exceeded.
     pub(super) fn take(&mut self, bytes: usize) -> Result<(), String> {
         self.bytes += bytes;
-        if self.budget.0.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_UNDER_WAY {
-            let mib = MAX_UNDER_WAY >> 20;
+        if self.budget.0.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_PENDING_BYTES {
+            let mib = MAX_PENDING_BYTES >> 20;
             return Err(format!(
                 "the messages of all MCP servers together are larger than {mib} MiB: it is read no further"
             ));
@@ -53,7 +53,7 @@ impl UnderWay {
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for PendingBytes {
     fn drop(&mut self) {
         self.give_back();
     }
@@ -88,37 +88,37 @@ impl Values {
 }
 
 /// A stream with one message per line.
-pub(super) struct Bounded<R> {
+pub(super) struct BoundedStream<R> {
     stream: R,
     values: Values,
     /// Pending bytes of the current message.
-    under_way: UnderWay,
+    pending: PendingBytes,
     refused: Arc<OnceLock<String>>,
 }
 
-impl<R> Bounded<R> {
+impl<R> BoundedStream<R> {
     /// Wraps a stream. The returned cell receives the reason if this ends the stream.
     pub(super) fn new(stream: R, budget: &'static Budget) -> (Self, Arc<OnceLock<String>>) {
         let refused = Arc::new(OnceLock::new());
         let why = Arc::clone(&refused);
-        (Self { stream, values: Values::default(), under_way: UnderWay::new(budget), refused }, why)
+        (Self { stream, values: Values::default(), pending: PendingBytes::new(budget), refused }, why)
     }
 
     fn take(&mut self, bytes: &[u8]) -> Result<(), String> {
         for byte in bytes {
             if *byte == b'\n' {
-                self.under_way.give_back();
+                self.pending.give_back();
                 self.values = Values::default();
             } else {
                 self.values.take_byte(*byte)?;
             }
         }
         // The bytes after the last line break are still pending.
-        self.under_way.take(bytes.iter().rev().take_while(|byte| **byte != b'\n').count())
+        self.pending.take(bytes.iter().rev().take_while(|byte| **byte != b'\n').count())
     }
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Bounded<R> {
+impl<R: AsyncRead + Unpin> AsyncRead for BoundedStream<R> {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let ended = |why: &str| Poll::Ready(Err(io::Error::other(why.to_owned())));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     async fn read(bytes: Vec<u8>) -> (io::Result<usize>, Option<String>) {
-        let (mut bounded, why) = Bounded::new(io::Cursor::new(bytes), budget());
+        let (mut bounded, why) = BoundedStream::new(io::Cursor::new(bytes), budget());
         let read = bounded.read_to_end(&mut Vec::new()).await;
         (read, why.get().cloned())
     }
@@ -177,9 +177,9 @@ mod tests {
     #[tokio::test]
     async fn messages_on_their_way_share_64_mib_and_give_them_back_when_they_end() {
         let budget = budget();
-        let part = vec![b' '; MAX_UNDER_WAY / 2];
-        let mut first = Bounded::new(io::Cursor::new(part.clone()), budget).0;
-        let (mut second, why) = Bounded::new(io::Cursor::new([part.as_slice(), b" "].concat()), budget);
+        let part = vec![b' '; MAX_PENDING_BYTES / 2];
+        let mut first = BoundedStream::new(io::Cursor::new(part.clone()), budget).0;
+        let (mut second, why) = BoundedStream::new(io::Cursor::new([part.as_slice(), b" "].concat()), budget);
         let mut read = Vec::new();
         first.read_to_end(&mut read).await.unwrap();
         assert!(second.read_to_end(&mut read).await.is_err(), "half and half and one byte");
@@ -188,7 +188,7 @@ mod tests {
         drop((first, second));
         assert_eq!(budget.0.load(Ordering::Relaxed), 0);
         let ended = [part.as_slice(), b"\n", &part, b"\n", &part].concat();
-        let mut third = Bounded::new(io::Cursor::new(ended), budget).0;
+        let mut third = BoundedStream::new(io::Cursor::new(ended), budget).0;
         third.read_to_end(&mut read).await.unwrap();
         assert_eq!(budget.0.load(Ordering::Relaxed), part.len(), "what has ended is not on its way");
     }

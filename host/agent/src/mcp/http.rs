@@ -3,7 +3,7 @@
 //! `rmcp` implements the protocol and uses this client for each exchange. The client stops reading an answer beyond a
 //! limit and replaces it by a protocol error, so that only the waiting request fails.
 
-use super::bounded::{ALL_SERVERS, Budget, UnderWay, Values};
+use super::bounded::{ALL_SERVERS, Budget, PendingBytes, Values};
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
@@ -32,7 +32,7 @@ const MAX_EVENT_ID: usize = 1024;
 pub(super) const NOT_READ: ErrorCode = ErrorCode(0x6e6f);
 
 type Events = BoxStream<'static, Result<Sse, SseError>>;
-type Failed = StreamableHttpError<reqwest::Error>;
+type HttpError = StreamableHttpError<reqwest::Error>;
 
 /// Client of one service.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ pub(super) struct Service {
 
 /// Reasons why reading a body stops.
 #[derive(Debug, thiserror::Error)]
-enum Broken {
+enum BodyError {
     #[error(transparent)]
     Connection(#[from] reqwest::Error),
     #[error("{0}")]
@@ -56,28 +56,28 @@ impl Service {
     }
 
     /// Reads a JSON body. The inner error says why the body is not used.
-    async fn message(&self, response: Response) -> Result<Result<ServerJsonRpcMessage, String>, Failed> {
+    async fn message(&self, response: Response) -> Result<Result<ServerJsonRpcMessage, String>, HttpError> {
         // The budget is held until the message is parsed.
-        let mut under_way = UnderWay::new(self.budget);
-        let body = match self.body(response, MAX_MESSAGE, &mut under_way).await {
+        let mut pending = PendingBytes::new(self.budget);
+        let body = match self.body(response, MAX_MESSAGE, &mut pending).await {
             Ok(body) => body,
-            Err(Broken::Connection(error)) => return Err(Failed::Client(error)),
-            Err(Broken::TooMuch(why)) => return Ok(Err(why)),
+            Err(BodyError::Connection(error)) => return Err(HttpError::Client(error)),
+            Err(BodyError::TooMuch(why)) => return Ok(Err(why)),
         };
         let message = serde_json::from_slice(&body);
         Ok(message.map_err(|error| format!("it answered with JSON that is no message of the protocol: {error}")))
     }
 
-    async fn body(&self, response: Response, most: usize, under_way: &mut UnderWay) -> Result<Vec<u8>, Broken> {
+    async fn body(&self, response: Response, most: usize, pending: &mut PendingBytes) -> Result<Vec<u8>, BodyError> {
         let (mut body, mut values) = (Vec::new(), Values::default());
         let mut chunks = response.bytes_stream();
         while let Some(chunk) = chunks.next().await {
             let chunk = chunk?;
             if chunk.len() > most - body.len() {
-                return Err(Broken::TooMuch(too_large("a message", most)));
+                return Err(BodyError::TooMuch(too_large("a message", most)));
             }
-            under_way.take(chunk.len()).map_err(Broken::TooMuch)?;
-            values.take(&chunk).map_err(Broken::TooMuch)?;
+            pending.take(chunk.len()).map_err(BodyError::TooMuch)?;
+            values.take(&chunk).map_err(BodyError::TooMuch)?;
             body.extend_from_slice(&chunk);
         }
         Ok(body)
@@ -86,11 +86,12 @@ impl Service {
     /// Returns the events of a stream that answers `request`. Beyond a limit, the stream ends with an error for that
     /// request.
     fn events(&self, response: Response, request: RequestId) -> Events {
-        let mut event = Event { bytes: 0, of_stream: 0, line: Line::Empty, under_way: UnderWay::new(self.budget) };
+        let mut event =
+            EventCounter { bytes: 0, of_stream: 0, line: Line::Empty, pending: PendingBytes::new(self.budget) };
         let counted = response.bytes_stream().map(move |chunk| {
             let chunk = chunk?;
-            event.take(&chunk).map_err(Broken::TooMuch)?;
-            Ok::<_, Broken>(chunk)
+            event.take(&chunk).map_err(BodyError::TooMuch)?;
+            Ok::<_, BodyError>(chunk)
         });
         let events = SseStream::from_bytes_stream(counted).boxed();
         stream::unfold(Some((events, request)), |reading| async move {
@@ -100,8 +101,8 @@ impl Service {
                     Ok(()) => return Some((Ok(resumable(event, &request)), Some((events, request)))),
                     Err(why) => why,
                 },
-                Err(SseError::Body(error)) => match error.downcast_ref::<Broken>() {
-                    Some(Broken::TooMuch(why)) => why.clone(),
+                Err(SseError::Body(error)) => match error.downcast_ref::<BodyError>() {
+                    Some(BodyError::TooMuch(why)) => why.clone(),
                     _ => return Some((Err(SseError::Body(error)), None)),
                 },
                 Err(error) => return Some((Err(error), None)),
@@ -113,18 +114,18 @@ impl Service {
     }
 
     /// Reads the protocol error in an answer with an error status. Otherwise, it returns the status as an error.
-    async fn error(&self, response: Response) -> Result<ServerJsonRpcMessage, Failed> {
+    async fn error(&self, response: Response) -> Result<ServerJsonRpcMessage, HttpError> {
         let status = response.status();
         let is_about_the_request = is_of(&response, JSON_MIME_TYPE)
             && !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS);
         if is_about_the_request {
-            let body = self.body(response, MAX_ERROR, &mut UnderWay::new(self.budget)).await;
+            let body = self.body(response, MAX_ERROR, &mut PendingBytes::new(self.budget)).await;
             let message = body.ok().and_then(|body| serde_json::from_slice(&body).ok());
             if let Some(message @ JsonRpcMessage::Error(_)) = message {
                 return Ok(message);
             }
         }
-        Err(Failed::UnexpectedServerResponse(format!("HTTP {status}").into()))
+        Err(HttpError::UnexpectedServerResponse(format!("HTTP {status}").into()))
     }
 }
 
@@ -138,17 +139,17 @@ impl StreamableHttpClient for Service {
         session: Option<Arc<str>>,
         key: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<StreamableHttpPostResponse, Failed> {
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
         let in_a_session = session.is_some();
         let asking = with_headers(self.client.post(uri.as_ref()), session, key, headers)?;
         let asking = asking.header(CONTENT_TYPE, JSON_MIME_TYPE).body(serde_json::to_vec(&message)?);
-        let response = asking.send().await.map_err(Failed::Client)?;
+        let response = asking.send().await.map_err(HttpError::Client)?;
         let status = response.status();
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
         if status == StatusCode::NOT_FOUND && in_a_session {
-            return Err(Failed::SessionExpired);
+            return Err(HttpError::SessionExpired);
         }
         let request = match message {
             JsonRpcMessage::Request(request) => Some(request.id),
@@ -167,7 +168,7 @@ impl StreamableHttpClient for Service {
             let message = self.message(response).await?.unwrap_or_else(|why| not_read(&request, why));
             return Ok(StreamableHttpPostResponse::Json(message, session));
         }
-        Err(Failed::UnexpectedContentType(content_type(&response)))
+        Err(HttpError::UnexpectedContentType(content_type(&response)))
     }
 
     async fn delete_session(
@@ -176,13 +177,13 @@ impl StreamableHttpClient for Service {
         session: Arc<str>,
         key: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), HttpError> {
         let asking = with_headers(self.client.delete(uri.as_ref()), Some(session), key, headers)?;
-        let status = asking.send().await.map_err(Failed::Client)?.status();
+        let status = asking.send().await.map_err(HttpError::Client)?.status();
         match status {
-            StatusCode::METHOD_NOT_ALLOWED => Err(Failed::ServerDoesNotSupportDeleteSession),
+            StatusCode::METHOD_NOT_ALLOWED => Err(HttpError::ServerDoesNotSupportDeleteSession),
             _ if status.is_success() => Ok(()),
-            _ => Err(Failed::UnexpectedServerResponse(format!("HTTP {status}").into())),
+            _ => Err(HttpError::UnexpectedServerResponse(format!("HTTP {status}").into())),
         }
     }
 
@@ -193,18 +194,18 @@ impl StreamableHttpClient for Service {
         last_event: Option<String>,
         key: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<Events, Failed> {
+    ) -> Result<Events, HttpError> {
         // Without an event id to resume from, the server would send messages that no request asked for.
         let Some((request, event)) = last_event.as_deref().and_then(resumed) else {
-            return Err(Failed::ServerDoesNotSupportSse);
+            return Err(HttpError::ServerDoesNotSupportSse);
         };
         let asking = with_headers(self.client.get(uri.as_ref()), session, key, headers)?;
-        let response = asking.header(HEADER_LAST_EVENT_ID, event).send().await.map_err(Failed::Client)?;
+        let response = asking.header(HEADER_LAST_EVENT_ID, event).send().await.map_err(HttpError::Client)?;
         match response.status() {
-            StatusCode::METHOD_NOT_ALLOWED => Err(Failed::ServerDoesNotSupportSse),
-            status if !status.is_success() => Err(Failed::UnexpectedServerResponse(format!("HTTP {status}").into())),
+            StatusCode::METHOD_NOT_ALLOWED => Err(HttpError::ServerDoesNotSupportSse),
+            status if !status.is_success() => Err(HttpError::UnexpectedServerResponse(format!("HTTP {status}").into())),
             _ if is_of(&response, EVENT_STREAM_MIME_TYPE) => Ok(self.events(response, request)),
-            _ => Err(Failed::UnexpectedContentType(content_type(&response))),
+            _ => Err(HttpError::UnexpectedContentType(content_type(&response))),
         }
     }
 }
@@ -215,11 +216,11 @@ fn with_headers(
     session: Option<Arc<str>>,
     key: Option<String>,
     headers: HashMap<HeaderName, HeaderValue>,
-) -> Result<RequestBuilder, Failed> {
+) -> Result<RequestBuilder, HttpError> {
     for (name, value) in headers {
         let is_ours = [ACCEPT.as_str(), HEADER_SESSION_ID, HEADER_LAST_EVENT_ID];
         if is_ours.iter().any(|ours| name.as_str().eq_ignore_ascii_case(ours)) {
-            return Err(Failed::ReservedHeaderConflict(name.to_string()));
+            return Err(HttpError::ReservedHeaderConflict(name.to_string()));
         }
         asking = asking.header(name, value);
     }
@@ -273,14 +274,14 @@ enum Line {
 }
 
 /// Counter of the current event.
-struct Event {
+struct EventCounter {
     bytes: usize,
     of_stream: usize,
     line: Line,
-    under_way: UnderWay,
+    pending: PendingBytes,
 }
 
-impl Event {
+impl EventCounter {
     fn take(&mut self, chunk: &[u8]) -> Result<(), String> {
         self.of_stream = self.of_stream.saturating_add(chunk.len());
         if self.of_stream > MAX_STREAM {
@@ -299,13 +300,13 @@ impl Event {
             };
             if ends_an_event {
                 (rest, self.bytes) = (0, 0);
-                self.under_way.give_back();
+                self.pending.give_back();
             }
             if self.bytes > MAX_MESSAGE {
                 return Err(too_large("a message", MAX_MESSAGE));
             }
         }
         // The bytes after the last complete event are still pending.
-        self.under_way.take(rest)
+        self.pending.take(rest)
     }
 }

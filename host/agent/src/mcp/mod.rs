@@ -15,7 +15,7 @@ mod server;
 mod tool;
 mod unanswered;
 
-pub use bounded::{MAX_UNDER_WAY, MAX_VALUES};
+pub use bounded::{MAX_PENDING_BYTES, MAX_VALUES};
 pub use http::{MAX_MESSAGE, MAX_STREAM};
 pub use section::{McpSection, ServerSection};
 pub use server::MAX_BLOCKS;
@@ -33,7 +33,7 @@ pub const MAX_TOOLS: usize = 128;
 /// Result of starting the servers of a section.
 #[derive(Debug, Default)]
 #[non_exhaustive]
-pub struct Started {
+pub struct StartedServers {
     /// Tools of all servers, ordered by server name. A server runs as long as one of its tools exists.
     pub tools: Vec<McpTool>,
     /// One sentence for each server or tool that is left out.
@@ -101,10 +101,10 @@ pub enum McpError {
 impl McpSection {
     /// Starts all enabled servers concurrently and asks for their tools. Programs run in `workspace`, unless the
     /// section gives another directory, without the environment variables in `hidden`.
-    pub async fn start(&self, workspace: &Path, hidden: &[String]) -> Started {
+    pub async fn start(&self, workspace: &Path, hidden: &[String]) -> StartedServers {
         let enabled = self.servers.iter().filter(|(_, section)| section.enabled);
         let starting = enabled.map(|(name, section)| Server::start(name, section, workspace, hidden));
-        let mut started = Started::default();
+        let mut started = StartedServers::default();
         for server in join_all(starting).await {
             match server {
                 Ok((server, listed)) => {

@@ -68,7 +68,7 @@ fn yes() -> bool {
 }
 
 /// Connection to a server.
-pub(super) enum Reached<'a> {
+pub(super) enum Connection<'a> {
     Program(&'a str),
     Service(&'a str),
 }
@@ -93,7 +93,7 @@ impl McpSection {
 }
 
 impl ServerSection {
-    pub(super) fn reached(&self, name: &str) -> Result<Reached<'_>, McpError> {
+    pub(super) fn reached(&self, name: &str) -> Result<Connection<'_>, McpError> {
         let wrong = |problem: &str| Err(McpError::Section { server: name.to_owned(), problem: problem.to_owned() });
         let is_of_a_name = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
         // Without `__` in it, a server's name ends at the next `__`, so tools of two servers never share a name.
@@ -114,8 +114,8 @@ impl ServerSection {
             (None, Some(_)) if !self.args.is_empty() || !self.env.is_empty() || self.cwd.is_some() => {
                 wrong("has `args`, `env` or `cwd`, which are for a `command`: take them out")
             }
-            (Some(command), None) => Ok(Reached::Program(command)),
-            (None, Some(url)) => Ok(Reached::Service(url)),
+            (Some(command), None) => Ok(Connection::Program(command)),
+            (None, Some(url)) => Ok(Connection::Service(url)),
         }
     }
 }

@@ -1,15 +1,16 @@
 //! One server: starts it, lists and calls its tools, and ends it with everything it started.
 
-use super::bounded::{ALL_SERVERS, Bounded};
+use super::bounded::{ALL_SERVERS, BoundedStream};
 use super::http::{NOT_READ, Service};
-use super::section::{Reached, ServerSection};
-use super::tool::Listed;
-use super::unanswered::Unanswered;
+use super::section::{Connection, ServerSection};
+use super::tool::ListedTool;
+use super::unanswered::AnsweringTransport;
 use super::{MAX_TOOLS, McpError, answer};
-use crate::provider::{Timeouts, carries_a_key, http_client, is_in_the_clear};
 use crate::tool::ToolOutput;
 use hookhost::schema::Schema;
-use hookhost_processes::ProcessGroup;
+use hookhost_models::origin::{carries_a_key, is_in_the_clear};
+use hookhost_models::process::ProcessGroup;
+use hookhost_models::{Timeouts, http_client};
 use reqwest::Url;
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, Implementation, InitializeRequestParams, PaginatedRequestParams, Tool,
@@ -42,13 +43,13 @@ pub const MAX_BLOCKS: usize = 1_000;
 /// Maximum number of pages that are read of a list of tools.
 const MAX_PAGES: usize = 64;
 /// Number of bytes that are kept from the end of a program's standard error.
-const LAST_WORDS: usize = 1024;
+const KEPT_STDERR: usize = 1024;
 
 /// Time limit for the end of a program after its streams have ended.
-const GRACE: Duration = Duration::from_millis(250);
+const EXIT_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// Time limit for the last error output of a program that has ended.
-const LAST_WORDS_WITHIN: Duration = Duration::from_millis(250);
+const STDERR_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// A running server.
 #[derive(Debug)]
@@ -65,15 +66,15 @@ pub(super) struct Server {
 #[derive(Debug)]
 struct Program {
     group: tokio::sync::Mutex<ProcessGroup>,
-    said: Arc<Mutex<Vec<u8>>>,
+    stderr: Arc<Mutex<Vec<u8>>>,
     /// Task that reads standard error; `None` once it was awaited.
     reading: tokio::sync::Mutex<Option<JoinHandle<()>>>,
 }
 
 /// Tools of a server, with notices about those left out.
 #[derive(Debug, Default)]
-pub(super) struct Offer {
-    pub(super) tools: Vec<Listed>,
+pub(super) struct ToolList {
+    pub(super) tools: Vec<ListedTool>,
     pub(super) notices: Vec<String>,
 }
 
@@ -84,12 +85,12 @@ impl Server {
         section: &ServerSection,
         workspace: &Path,
         hidden: &[String],
-    ) -> Result<(Self, Offer), McpError> {
-        let limit = section.start_seconds.unwrap_or(THIRTY);
+    ) -> Result<(Self, ToolList), McpError> {
+        let limit = section.start_seconds.unwrap_or(DEFAULT_START_SECONDS);
         let starting = async {
             let server = match section.reached(name)? {
-                Reached::Program(command) => Self::program(name, command, section, workspace, hidden).await,
-                Reached::Service(url) => Self::service(name, url, section).await,
+                Connection::Program(command) => Self::program(name, command, section, workspace, hidden).await,
+                Connection::Service(url) => Self::service(name, url, section).await,
             }?;
             let offer = server.offer(section).await?;
             Ok((server, offer))
@@ -118,12 +119,12 @@ impl Server {
         let (Some(input), Some(output), Some(errors)) = group.take_pipes() else {
             return Err(failed("its standard streams cannot be reached".into()));
         };
-        let (output, refused) = Bounded::new(output, &ALL_SERVERS);
-        let said = Arc::new(Mutex::new(Vec::new()));
-        let reading = tokio::spawn(keep_last_words(errors, Arc::clone(&said)));
+        let (output, refused) = BoundedStream::new(output, &ALL_SERVERS);
+        let stderr = Arc::new(Mutex::new(Vec::new()));
+        let reading = tokio::spawn(keep_last_words(errors, Arc::clone(&stderr)));
         let program =
-            Program { group: tokio::sync::Mutex::new(group), said, reading: tokio::sync::Mutex::new(Some(reading)) };
-        let transport = Unanswered::new(AsyncRwTransport::new_client(output, input), Arc::clone(&refused));
+            Program { group: tokio::sync::Mutex::new(group), stderr, reading: tokio::sync::Mutex::new(Some(reading)) };
+        let transport = AnsweringTransport::new(AsyncRwTransport::new_client(output, input), Arc::clone(&refused));
         let client = match serve_client(client_info(), transport).await {
             Ok(client) => client,
             Err(error) => {
@@ -168,7 +169,7 @@ impl Server {
         let client = http_client(&parsed, Timeouts::default()).map_err(|error| unusable(short(&error.to_string())))?;
         let transport = StreamableHttpClientTransport::with_client(Service::new(client), config);
         let refused = Arc::new(OnceLock::new());
-        let client = serve_client(client_info(), Unanswered::new(transport, Arc::clone(&refused))).await;
+        let client = serve_client(client_info(), AnsweringTransport::new(transport, Arc::clone(&refused))).await;
         let client =
             client.map_err(|error| unusable(refused.get().cloned().unwrap_or_else(|| not_connected(url, &error))))?;
         Ok(Self { name: name.to_owned(), client, program: None, refused, call_limit: call_limit(section) })
@@ -179,7 +180,7 @@ impl Server {
     }
 
     /// Reads the list of tools, up to the limits.
-    async fn offer(&self, section: &ServerSection) -> Result<Offer, McpError> {
+    async fn offer(&self, section: &ServerSection) -> Result<ToolList, McpError> {
         let mut listed: Vec<Tool> = Vec::new();
         let mut cursor = None;
         for _ in 0..MAX_PAGES {
@@ -243,11 +244,11 @@ impl Server {
     }
 }
 
-const THIRTY: NonZeroU32 = NonZeroU32::new(30).expect("30 is not 0");
-const TWO_MINUTES: NonZeroU32 = NonZeroU32::new(120).expect("120 is not 0");
+const DEFAULT_START_SECONDS: NonZeroU32 = NonZeroU32::new(30).expect("30 is not 0");
+const DEFAULT_CALL_SECONDS: NonZeroU32 = NonZeroU32::new(120).expect("120 is not 0");
 
 fn call_limit(section: &ServerSection) -> NonZeroU32 {
-    section.call_seconds.unwrap_or(TWO_MINUTES)
+    section.call_seconds.unwrap_or(DEFAULT_CALL_SECONDS)
 }
 
 fn seconds(limit: NonZeroU32) -> Duration {
@@ -264,28 +265,28 @@ impl Program {
     async fn ended(&self) -> Option<String> {
         // The streams end shortly before the program does.
         let ended = async { self.group.lock().await.wait().await.ok() };
-        let status = timeout(GRACE, ended).await.ok().flatten()?;
+        let status = timeout(EXIT_TIMEOUT, ended).await.ok().flatten()?;
         // The last output may still arrive, but child processes may keep the stream open.
         if let Some(reading) = self.reading.lock().await.take() {
-            let _ = timeout(LAST_WORDS_WITHIN, reading).await;
+            let _ = timeout(STDERR_TIMEOUT, reading).await;
         }
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let said = String::from_utf8_lossy(&said).lines().rev().find(|line| !line.trim().is_empty()).map(short);
+        let stderr = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
+        let stderr = String::from_utf8_lossy(&stderr).lines().rev().find(|line| !line.trim().is_empty()).map(short);
         let how = status.code().map_or_else(|| status.to_string(), |code| format!("with exit code {code}"));
-        Some(match said {
-            Some(said) => format!(", {how}, saying “{said}”"),
+        Some(match stderr {
+            Some(stderr) => format!(", {how}, saying “{stderr}”"),
             None => format!(", {how}"),
         })
     }
 }
 
-async fn keep_last_words(mut errors: impl AsyncRead + Unpin, said: Arc<Mutex<Vec<u8>>>) {
+async fn keep_last_words(mut errors: impl AsyncRead + Unpin, stderr: Arc<Mutex<Vec<u8>>>) {
     let mut chunk = vec![0; 4 * 1024];
     while let Ok(length @ 1..) = errors.read(&mut chunk).await {
-        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-        said.extend_from_slice(&chunk[..length]);
-        let excess = said.len().saturating_sub(LAST_WORDS);
-        said.drain(..excess);
+        let mut stderr = stderr.lock().unwrap_or_else(PoisonError::into_inner);
+        stderr.extend_from_slice(&chunk[..length]);
+        let excess = stderr.len().saturating_sub(KEPT_STDERR);
+        stderr.drain(..excess);
     }
 }
 
@@ -310,8 +311,8 @@ fn short(words: &str) -> String {
 }
 
 /// Returns the tools under their full names, and notices about those left out.
-fn offered(server: &str, listed: Vec<Tool>) -> Offer {
-    let mut offer = Offer::default();
+fn offered(server: &str, listed: Vec<Tool>) -> ToolList {
+    let mut offer = ToolList::default();
     let mut names = HashSet::new();
     let mut untold = 0_usize;
     for tool in listed {
@@ -341,7 +342,7 @@ fn offered(server: &str, listed: Vec<Tool>) -> Offer {
                 let name = short(&tool.name);
                 offer.notices.push(format!("the tool `{name}` of the MCP server {server} is left out: {why}"));
             }
-            None => offer.tools.push(Listed {
+            None => offer.tools.push(ListedTool {
                 full_name,
                 name: tool.name.into_owned(),
                 description: cut(tool.description.unwrap_or_default().into_owned()),

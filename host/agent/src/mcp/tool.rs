@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// A checked tool from a server's list.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Listed {
+pub(super) struct ListedTool {
     /// Name for the model: `mcp__SERVER__TOOL`.
     pub(super) full_name: String,
     /// Name on the server.
@@ -22,11 +22,11 @@ pub(super) struct Listed {
 #[derive(Clone, Debug)]
 pub struct McpTool {
     server: Arc<Server>,
-    tool: Listed,
+    tool: ListedTool,
 }
 
 impl McpTool {
-    pub(super) fn new(server: Arc<Server>, tool: Listed) -> Self {
+    pub(super) fn new(server: Arc<Server>, tool: ListedTool) -> Self {
         Self { server, tool }
     }
 }

@@ -19,13 +19,13 @@ pub const MAX_UNANSWERED: usize = 1_000;
 const REPEATED: usize = 1024;
 
 /// Time limit for closing a connection, for example for telling a service that its session is over.
-const CLOSES_WITHIN: Duration = Duration::from_secs(5);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A connection that closes if the server does not take its answers.
-pub(super) struct Unanswered<T> {
+pub(super) struct AnsweringTransport<T> {
     /// The connection; `None` once it is closed.
     transport: Option<T>,
-    open: Arc<Mutex<Open>>,
+    open: Arc<Mutex<OpenRequests>>,
     refused: Arc<OnceLock<String>>,
     /// Stops pending writes of answers, since a server that does not read would block closing.
     closing: watch::Sender<bool>,
@@ -33,7 +33,7 @@ pub(super) struct Unanswered<T> {
 
 /// Requests without a written answer.
 #[derive(Debug, Default)]
-struct Open {
+struct OpenRequests {
     /// Current total.
     number: usize,
     /// Weight of each request without an answer on the connection.
@@ -42,20 +42,20 @@ struct Open {
 
 /// An answer that is being written. It counts until it is dropped.
 struct PendingAnswer {
-    open: Arc<Mutex<Open>>,
+    open: Arc<Mutex<OpenRequests>>,
     counts: usize,
 }
 
 /// Reasons why a message was not sent.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NotSent<E: std::error::Error + 'static> {
+pub(super) enum SendError<E: std::error::Error + 'static> {
     #[error(transparent)]
     Failed(E),
     #[error("the connection is closed")]
     Closed,
 }
 
-impl<T> Unanswered<T> {
+impl<T> AnsweringTransport<T> {
     /// Wraps a connection. `refused` receives the reason if this closes the connection.
     pub(super) fn new(transport: T, refused: Arc<OnceLock<String>>) -> Self {
         Self { transport: Some(transport), open: Arc::default(), refused, closing: watch::Sender::new(false) }
@@ -119,12 +119,12 @@ impl Drop for PendingAnswer {
     }
 }
 
-fn lock(open: &Mutex<Open>) -> std::sync::MutexGuard<'_, Open> {
+fn lock(open: &Mutex<OpenRequests>) -> std::sync::MutexGuard<'_, OpenRequests> {
     open.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Unanswered<T> {
-    type Error = NotSent<T::Error>;
+impl<T: Transport<RoleClient>> Transport<RoleClient> for AnsweringTransport<T> {
+    type Error = SendError<T::Error>;
 
     fn send(
         &mut self,
@@ -135,11 +135,11 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Unanswered<T> {
         let sending = self.transport.as_mut().map(|transport| transport.send(message));
         async move {
             let _answer = answer;
-            let Some(sending) = sending else { return Err(NotSent::Closed) };
+            let Some(sending) = sending else { return Err(SendError::Closed) };
             tokio::select! {
                 biased;
-                _ = closing.wait_for(|closing| *closing) => Err(NotSent::Closed),
-                sent = sending => sent.map_err(NotSent::Failed),
+                _ = closing.wait_for(|closing| *closing) => Err(SendError::Closed),
+                sent = sending => sent.map_err(SendError::Failed),
             }
         }
     }
@@ -164,7 +164,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Unanswered<T> {
         let is_refused = self.closing.send_replace(true);
         match self.transport.take() {
             Some(mut transport) if !is_refused => {
-                timeout(CLOSES_WITHIN, transport.close()).await.unwrap_or(Ok(())).map_err(NotSent::Failed)
+                timeout(CLOSE_TIMEOUT, transport.close()).await.unwrap_or(Ok(())).map_err(SendError::Failed)
             }
             _ => Ok(()),
         }
@@ -206,12 +206,12 @@ mod tests {
         serde_json::from_value(json!({ "jsonrpc": "2.0", "id": id, "result": {} })).unwrap()
     }
 
-    fn server(reads: bool) -> (Unanswered<Sends>, watch::Sender<bool>) {
+    fn server(reads: bool) -> (AnsweringTransport<Sends>, watch::Sender<bool>) {
         let (sender, receiver) = watch::channel(reads);
-        (Unanswered::new(Sends(Vec::new(), receiver), Arc::default()), sender)
+        (AnsweringTransport::new(Sends(Vec::new(), receiver), Arc::default()), sender)
     }
 
-    async fn receives(server: &mut Unanswered<Sends>, message: Value) -> bool {
+    async fn receives(server: &mut AnsweringTransport<Sends>, message: Value) -> bool {
         server.transport.as_mut().unwrap().0.push(message);
         server.receive().await.is_some()
     }
@@ -229,7 +229,7 @@ mod tests {
         let why = server.refused.get().unwrap();
         assert_eq!(why, "it sent more than 1000 requests without reading the answers, and is read no further");
         for sending in sending {
-            assert!(matches!(sending.await, Err(NotSent::Closed)));
+            assert!(matches!(sending.await, Err(SendError::Closed)));
         }
         server.close().await.unwrap();
         assert!(server.transport.is_none());

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionStoreError {
-    /// The session's id cannot name a directory.
-    #[error("the session id `{}` cannot name a directory: use letters, digits, `-`, `_` and `.`, at most 128", .id.escape_debug())]
+    /// The session's id cannot name a file.
+    #[error("the session id `{}` cannot name a file: use letters, digits, `-`, `_` and `.`, at most 128", .id.escape_debug())]
     Id {
         /// The invalid id.
         id: String,
@@ -34,17 +34,19 @@ pub enum SessionStoreError {
         /// Identifier of the session.
         id: String,
     },
-    /// Another program, which takes no lock, has written the message with this number.
-    #[error("another program has written to the session at the same time: {} is there already; resume it", .path.display())]
+    /// Another program, which takes no lock, has changed the session's file.
+    #[error("another program has changed the session at the same time: {}; resume the session", .path.display())]
     Overtaken {
-        /// Path of the message's file.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// The file of a message is damaged.
-    #[error("{}: {reason}; repair the file, or remove it and continue without it", .path.display())]
+    /// A line of the session's file is damaged.
+    #[error("{}:{line}: {reason}; repair the line, or remove it and continue without it", .path.display())]
     Damaged {
         /// Path of the file.
         path: PathBuf,
+        /// Number of the line, from 1.
+        line: usize,
         /// Description of the fault.
         reason: String,
     },
@@ -70,7 +72,7 @@ impl SessionStoreError {
         move |source| Self::Io { path, doing, source }
     }
 
-    pub(super) fn directory(path: &Path) -> impl FnOnce(FileError) -> Self {
+    pub(super) fn file(path: &Path) -> impl FnOnce(FileError) -> Self {
         move |error| match error {
             FileError::Refused(refused) => Self::Refused(refused),
             error @ FileError::Io(_) => Self::io(path, "read")(error.into()),

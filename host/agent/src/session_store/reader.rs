@@ -1,23 +1,20 @@
-//! Reads a session from disk, even if another program wrote it or its files have changed.
+//! Reads a session's file, even if a person has changed it, or another process writes it.
 
-use super::metadata::{self, Metadata, Used};
-use super::{Ending, Header, SessionStoreError, StoredMessage, message_file, messages_directory, millis};
-use crate::message::{Message, TokenUsage};
-use hookhost::files::{self, FileError, Guard, Links};
-use std::collections::BTreeMap;
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use super::record::{Record, SessionStart, StoredReminder};
+use super::{Ending, Generation, Header, SessionStoreError, StoredMessage, millis};
+use hookhost::capability::Reminder;
+use hookhost::files::{self, Guard, Links};
+use hookhost_models::message::{Message, TokenUsage};
+use std::io::{self, BufRead, BufReader, Read as _};
+use std::path::Path;
 
-/// Number of bytes that are read for the beginning of a prompt.
-const FIRST_WORDS: u64 = 4096;
+/// Maximum length of a line: 64 MiB. Messages of tools and models are limited to less.
+pub(super) const MAX_LINE: u64 = 64 << 20;
 
-/// Maximum size of a message's file: 64 MiB. Messages of tools and models are limited to less.
-const MAX_MESSAGE: u64 = 64 << 20;
+/// Start of a line with a message, as the writer writes it.
+const MESSAGE: &[u8] = br#"{"message":"#;
 
-/// Maximum size of `session.conf`: 1 MiB.
-const MAX_METADATA: u64 = 1 << 20;
-
-/// A session as described by its files.
+/// A session as its file describes it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct StoredSession {
@@ -29,8 +26,10 @@ pub struct StoredSession {
     pub messages: Vec<StoredMessage>,
     /// Conversation, oldest message first.
     pub conversation: Vec<Message>,
-    /// Files of messages that cannot be read.
-    pub damaged: Vec<Damage>,
+    /// Reminders that plugins set for the model, each with the number of model calls before it.
+    pub reminders: Vec<(u32, Reminder)>,
+    /// Lines that cannot be read.
+    pub damaged: Vec<DamagedLine>,
     /// Missing numbers in the sequence of messages, at most 100.
     pub missing: Vec<u64>,
     /// End of the session; `None` if it was killed or still runs.
@@ -39,16 +38,20 @@ pub struct StoredSession {
     pub turns: u32,
     /// Number of model calls by sub-agents up to the last recorded end; later ones are unknown.
     pub subagent_turns: u32,
-    /// Tokens used, as far as the files record them.
+    /// Tokens used, as far as the file records them.
     pub usage: TokenUsage,
+    /// Length of the whole lines in bytes. A killed process may leave the beginning of a line after them.
+    pub(super) length: u64,
+    /// True if the last line is whole, but has no line break.
+    pub(super) is_unterminated: bool,
 }
 
-/// A message file that cannot be read.
+/// A line that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Damage {
-    /// Path of the file.
-    pub path: PathBuf,
+pub struct DamagedLine {
+    /// Number of the line, from 1.
+    pub line: usize,
     /// Description of the fault.
     pub reason: String,
 }
@@ -56,47 +59,67 @@ pub struct Damage {
 /// An entry in a list of sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Summary {
+pub struct SessionSummary {
     /// Facts of the session.
     pub header: Header,
     /// Start of the session in milliseconds since the Unix epoch, if recorded.
     pub created: Option<u64>,
-    /// Time of its last message, in milliseconds since the Unix epoch.
+    /// Time of its last record, in milliseconds since the Unix epoch.
     pub updated: u64,
     /// Number of its messages.
     pub messages: usize,
-    /// Beginning of its first prompt, if readable.
+    /// Its first prompt, if readable.
     pub prompt: Option<String>,
     /// End of the session; `None` if it was killed or still runs.
     pub ending: Option<Ending>,
 }
 
 impl StoredSession {
-    /// Reads the session in `directory`.
+    /// Reads a session from its file.
     ///
     /// # Errors
-    /// Returns an error if the system refuses access. Faults of single messages are part of the result.
-    pub fn read(directory: &Path) -> Result<Self, SessionStoreError> {
-        let metadata = metadata(directory)?;
-        let (mut messages, mut damaged) = (Vec::new(), Vec::new());
-        let files = message_files(directory)?;
-        for (number, path) in &files {
-            let read = match files::read(path, Guard::OnlyMineToWrite, Links::Followed, MAX_MESSAGE) {
-                Ok(bytes) => StoredMessage::read(*number, &bytes),
-                Err(FileError::Refused(refused)) => Err(refused.fault),
-                Err(FileError::Io(error)) => return Err(SessionStoreError::io(path, "read")(error)),
-            };
-            match read {
-                Ok(message) => messages.push(message),
-                Err(reason) => damaged.push(Damage { path: path.clone(), reason }),
-            }
-        }
+    /// Returns an error if the system refuses access, or if no line describes the session. Other damaged lines are part
+    /// of the result.
+    pub fn read(path: &Path) -> Result<Self, SessionStoreError> {
+        let mut facts = SessionFacts::default();
+        let (mut messages, mut reminders, mut damaged) = (Vec::<StoredMessage>::new(), Vec::new(), Vec::new());
+        let (mut length, mut is_unterminated) = (0, false);
         // The first message has the number 1.
-        let numbers: Vec<u64> = std::iter::once(0).chain(files.iter().map(|(number, _)| *number)).collect();
-        let missing = numbers.windows(2).flat_map(|pair| pair[0] + 1..pair[1]).take(100);
+        let (mut last, mut missing) = (0_u64, Vec::new());
+        for_each_line(path, |line| {
+            match line.record() {
+                Ok(None) => {}
+                Ok(Some(Record::Session(start))) => facts.start(start),
+                Ok(Some(Record::End(ending))) => facts.ending = Some(ending),
+                Ok(Some(Record::Reminders(stored))) => {
+                    reminders = stored.into_iter().map(|StoredReminder { turn, reminder }| (turn, reminder)).collect();
+                }
+                Ok(Some(Record::Message(message))) => {
+                    facts.continue_after_end();
+                    missing.extend((last.saturating_add(1)..message.number).take(100 - missing.len()));
+                    last = last.max(message.number);
+                    messages.push(message);
+                }
+                // The process was killed while it wrote this line.
+                Err(LineError { is_cut: true, .. }) => return,
+                Err(LineError { reason, .. }) => damaged.push(DamagedLine { line: line.number, reason }),
+            }
+            length += line.length;
+            is_unterminated = !line.is_terminated;
+        })
+        .map_err(SessionStoreError::file(path))?;
+        let Some(header) = facts.header else {
+            let reason = "the file has no readable line `session`, which describes the session".to_owned();
+            let line = damaged.first().map_or(1, |damaged| damaged.line);
+            return Err(SessionStoreError::Damaged { path: path.to_owned(), line, reason });
+        };
         // The counts of the last end include failed calls, but not the messages since then.
-        let Used { mut turns, subagent_turns, mut usage } = metadata.used();
-        let generations: Vec<_> = messages.iter().filter_map(|message| message.generation.as_ref()).collect();
+        let (mut turns, subagent_turns, mut usage) = facts
+            .ending
+            .as_ref()
+            .or(facts.earlier_ending.as_ref())
+            .map_or((0, 0, TokenUsage::default()), |end| (end.turns, end.subagent_turns, end.usage));
+        let generations: Vec<&Generation> = messages.iter().filter_map(|message| message.generation.as_ref()).collect();
         let mut counted = TokenUsage::default();
         generations.iter().for_each(|generation| counted.add(generation.usage));
         if counted.input_tokens > usage.input_tokens || counted.output_tokens > usage.output_tokens {
@@ -104,76 +127,166 @@ impl StoredSession {
         }
         turns = turns.max(u32::try_from(generations.len()).unwrap_or(u32::MAX));
         Ok(Self {
-            header: metadata.header(&id(directory)),
-            created: metadata.created(),
-            missing: missing.collect(),
+            header: Header { id: id(path), ..header },
+            created: facts.created,
             conversation: messages.iter().map(|stored| stored.message.clone()).collect(),
             messages,
+            reminders,
             damaged,
-            ending: metadata.ending(),
+            missing,
+            ending: facts.ending,
             turns,
             subagent_turns,
             usage,
+            length,
+            is_unterminated,
         })
     }
 }
 
-impl Summary {
-    /// Reads the entry of the session in `directory`; `None` if it cannot be read.
-    pub(super) fn read(directory: &Path) -> Option<Self> {
-        let metadata = metadata(directory).ok()?;
-        let files = message_files(directory).ok()?;
-        let written = std::fs::metadata(messages_directory(directory)).and_then(|messages| messages.modified());
-        let prompt = files.iter().find_map(|(number, path)| first_words(*number, path));
+impl SessionSummary {
+    /// Reads the entry of a session; `None` if the file is not a readable session.
+    pub(super) fn read(path: &Path) -> Option<Self> {
+        let mut facts = SessionFacts::default();
+        let (mut messages, mut prompt) = (0, None);
+        for_each_line(path, |line| {
+            // After the first prompt, messages are counted without being parsed.
+            if prompt.is_some() && line.is_terminated && line.bytes.starts_with(MESSAGE) {
+                messages += 1;
+                facts.continue_after_end();
+                return;
+            }
+            match line.record() {
+                Ok(Some(Record::Session(start))) => facts.start(start),
+                Ok(Some(Record::End(ending))) => facts.ending = Some(ending),
+                Ok(Some(Record::Message(message))) => {
+                    messages += 1;
+                    facts.continue_after_end();
+                    if let Message::User { text, .. } = message.message {
+                        prompt.get_or_insert(text);
+                    }
+                }
+                Ok(Some(Record::Reminders(_)) | None) | Err(_) => {}
+            }
+        })
+        .ok()?;
+        let written = std::fs::metadata(path).and_then(|file| file.modified());
         Some(Self {
-            header: metadata.header(&id(directory)),
-            created: metadata.created(),
-            updated: written.map(millis).ok().or(metadata.created()).unwrap_or(0),
-            messages: files.len(),
+            header: Header { id: id(path), ..facts.header? },
+            created: facts.created,
+            updated: written.map(millis).ok().or(facts.created).unwrap_or(0),
+            messages,
             prompt,
-            ending: metadata.ending(),
+            ending: facts.ending,
         })
     }
 }
 
-fn id(directory: &Path) -> String {
-    directory.file_name().and_then(metadata::id_of).unwrap_or_default().to_owned()
+fn id(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-pub(super) fn metadata(directory: &Path) -> Result<Metadata, SessionStoreError> {
-    let file = directory.join(metadata::FILE);
-    let bytes = files::read(&file, Guard::OnlyMineToWrite, Links::Followed, MAX_METADATA);
-    let bytes = bytes.map_err(|error| SessionStoreError::io(&file, "read")(error.into()))?;
-    Ok(Metadata::parse(&String::from_utf8_lossy(&bytes)))
+/// Facts of a session, as far as its file is read.
+#[derive(Default)]
+struct SessionFacts {
+    header: Option<Header>,
+    created: Option<u64>,
+    /// The end, if nothing follows it.
+    ending: Option<Ending>,
+    /// An earlier end, whose counts still hold.
+    earlier_ending: Option<Ending>,
 }
 
-/// Returns the message files by number. Two files with one number, which a program without a lock can leave, are both
-/// included.
-pub(super) fn message_files(directory: &Path) -> Result<Vec<(u64, PathBuf)>, SessionStoreError> {
-    let directory = messages_directory(directory);
-    let mut files = BTreeMap::new();
-    for entry in std::fs::read_dir(&directory).map_err(SessionStoreError::io(&directory, "read"))? {
-        let entry = entry.map_err(SessionStoreError::io(&directory, "read"))?;
-        let name = entry.file_name();
-        if let Some(number) = name.to_str().and_then(message_file::number) {
-            files.insert((number, name), entry.path());
+impl SessionFacts {
+    fn start(&mut self, SessionStart { time, header }: SessionStart) {
+        self.continue_after_end();
+        if self.header.is_none() {
+            self.created = time;
+        }
+        self.header = Some(header);
+    }
+
+    /// Records that the session has continued after its recorded end.
+    fn continue_after_end(&mut self) {
+        if let Some(ending) = self.ending.take() {
+            self.earlier_ending = Some(ending);
         }
     }
-    Ok(files.into_iter().map(|((number, _), path)| (number, path)).collect())
 }
 
-/// Returns the beginning of a prompt; `None` if the file is not a prompt.
-fn first_words(number: u64, path: &Path) -> Option<String> {
+/// A line of the file.
+struct Line<'a> {
+    /// Number of the line, from 1.
+    number: usize,
+    /// Content without the line break. Empty if the line is too long.
+    bytes: &'a [u8],
+    /// Length with the line break, in bytes.
+    length: u64,
+    /// True if a line break ends the line.
+    is_terminated: bool,
+}
+
+impl Line<'_> {
+    /// Parses the record; `None` for a blank line.
+    fn record(&self) -> Result<Option<Record>, LineError> {
+        if self.length > MAX_LINE {
+            return Err(LineError { reason: format!("it is longer than {} MiB", MAX_LINE >> 20), is_cut: false });
+        }
+        if self.bytes.trim_ascii().is_empty() {
+            return Ok(None);
+        }
+        serde_json::from_slice(self.bytes).map(Some).map_err(|error| {
+            let text = error.to_string();
+            // serde counts lines within this line.
+            let reason =
+                text.split_once(" at line 1 ").map_or(text.clone(), |(fault, place)| format!("{fault} at {place}"));
+            LineError { reason, is_cut: error.is_eof() && !self.is_terminated }
+        })
+    }
+}
+
+/// The error for a line that is no record.
+struct LineError {
+    /// Description of the fault.
+    reason: String,
+    /// True if the line is the beginning of a record, without a line break.
+    is_cut: bool,
+}
+
+/// Calls `each` for each line of the file.
+fn for_each_line(path: &Path, mut each: impl FnMut(Line<'_>)) -> Result<(), files::FileError> {
+    let mut reader = BufReader::new(files::open(path, Guard::OnlyMineToWrite, Links::Followed)?);
     let mut bytes = Vec::new();
-    let file = files::open(path, Guard::OnlyMineToWrite, Links::Followed).ok()?;
-    file.take(FIRST_WORDS).read_to_end(&mut bytes).ok()?;
-    // The limit may cut a character.
-    let end = match std::str::from_utf8(&bytes) {
-        Err(error) if error.error_len().is_none() => error.valid_up_to(),
-        _ => bytes.len(),
-    };
-    match StoredMessage::read(number, &bytes[..end]).ok()?.message {
-        Message::User { text, .. } => Some(text),
-        Message::Assistant { .. } | Message::Tool { .. } => None,
+    for number in 1.. {
+        bytes.clear();
+        let mut length = reader.by_ref().take(MAX_LINE).read_until(b'\n', &mut bytes)? as u64;
+        if length == 0 {
+            break;
+        }
+        let mut is_terminated = bytes.ends_with(b"\n");
+        if !is_terminated && length == MAX_LINE {
+            bytes.clear();
+            (length, is_terminated) = skip_line(&mut reader, length)?;
+        }
+        let content = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+        each(Line { number, bytes: content, length, is_terminated });
+    }
+    Ok(())
+}
+
+/// Skips the rest of a line. Returns the length of the whole line, and true if a line break ends it.
+fn skip_line(reader: &mut impl BufRead, mut length: u64) -> io::Result<(u64, bool)> {
+    loop {
+        let buffer = reader.fill_buf()?;
+        if buffer.is_empty() {
+            return Ok((length + 1, false));
+        }
+        let end = buffer.iter().position(|byte| *byte == b'\n');
+        let used = end.map_or(buffer.len(), |end| end + 1);
+        reader.consume(used);
+        length += used as u64;
+        if end.is_some() {
+            return Ok((length, true));
+        }
     }
 }

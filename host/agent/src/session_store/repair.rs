@@ -1,7 +1,7 @@
 //! Makes a conversation valid for every provider, whatever its files lack: each call gets one result before the next
 //! message, and each result needs a call.
 
-use crate::message::{Message, ToolUse};
+use hookhost_models::message::{Message, ToolUse};
 
 /// Result of a call whose outcome is unknown.
 pub const INTERRUPTED: &str =
@@ -58,7 +58,7 @@ mod tests {
     use serde_json::json;
 
     fn calls<const N: usize>(ids: [&str; N]) -> Message {
-        let call = |id: &str| ToolUse { id: id.into(), name: "bash".into(), arguments: json!({}) };
+        let call = |id: &str| ToolUse::new(id, "bash", json!({}));
         Message::assistant("", ids.map(call).to_vec())
     }
 

@@ -1,9 +1,10 @@
-//! A session is whole whenever the process that writes it dies, and whatever becomes of its files.
+//! A session is whole whenever the process that writes it dies, and whatever becomes of its file.
 
 use super::*;
-use crate::message::{Message, Thinking, ThinkingKind, Thoughts, ToolUse};
+use hookhost_models::message::{Message, TokenUsage, ToolUse};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 fn header(id: &str) -> Header {
@@ -12,7 +13,7 @@ fn header(id: &str) -> Header {
 }
 
 fn messages() -> Vec<Message> {
-    let call = ToolUse { id: "1".into(), name: "bash".into(), arguments: json!({ "command": "echo 'ä\n'" }) };
+    let call = ToolUse::new("1", "bash", json!({ "command": "echo 'ä\n'" }));
     vec![
         Message::user("two\nlines"),
         Message::assistant("", vec![call]),
@@ -22,13 +23,13 @@ fn messages() -> Vec<Message> {
 }
 
 fn generation(message: &Message) -> Option<Generation> {
-    let usage = TokenUsage { input_tokens: 3, cached_input_tokens: 1, output_tokens: 2 };
+    let usage = TokenUsage::new(3, 2).cached(1);
     let (provider, model, stop) = ("p".into(), "m".into(), "end".into());
     matches!(message, Message::Assistant { .. }).then_some(Generation { provider, model, stop, usage })
 }
 
 fn ending() -> Ending {
-    let usage = TokenUsage { input_tokens: 30, cached_input_tokens: 10, output_tokens: 20 };
+    let usage = TokenUsage::new(30, 20).cached(10);
     Ending { status: "success".into(), reason: None, turns: 2, subagent_turns: 3, usage }
 }
 
@@ -44,8 +45,12 @@ fn written() -> (tempfile::TempDir, SessionStore) {
     (directory, store)
 }
 
-fn file(store: &SessionStore, name: &str) -> PathBuf {
-    store.directory.join("s-1").join(name)
+fn lines(store: &SessionStore) -> Vec<String> {
+    std::fs::read_to_string(store.path("s-1")).unwrap().lines().map(str::to_owned).collect()
+}
+
+fn put_lines(store: &SessionStore, lines: &[String]) {
+    std::fs::write(store.path("s-1"), lines.join("\n") + "\n").unwrap();
 }
 
 #[test]
@@ -55,36 +60,46 @@ fn what_was_written_is_read_and_continued() {
     assert_eq!((&read.conversation, &read.header, &read.ending), (&messages(), &header("s-1"), &Some(ending())));
     assert_eq!((read.usage, read.turns, read.subagent_turns), (ending().usage, 2, 3));
     assert!(read.damaged.is_empty() && read.missing.is_empty());
-    let names: Vec<_> = read.messages.iter().map(|stored| message_file::name(stored.number, &stored.message)).collect();
-    assert_eq!(names, ["0001-user.md", "0002-assistant.md", "0003-tool_result.md", "0004-assistant.md"]);
+    assert_eq!(read.messages.iter().map(|stored| stored.number).collect::<Vec<_>>(), [1, 2, 3, 4]);
 
-    let Resumed { mut writer, session, reminders, notices } = store.resume("s-1").unwrap();
-    assert_eq!((session.conversation, reminders, notices), (messages(), Vec::new(), Vec::<String>::new()));
-    writer.take_up(&Header { model: "n".into(), ..header("s-1") }).unwrap();
+    let ResumedSession { mut writer, session, notices } = store.resume("s-1").unwrap();
+    assert_eq!((session.conversation, session.reminders, notices), (messages(), Vec::new(), Vec::<String>::new()));
+    writer.continue_with(&Header { model: "n".into(), ..header("s-1") }).unwrap();
     writer.append(&Message::user("more"), None).unwrap();
     let read = store.read("s-1").unwrap();
     assert_eq!((read.messages.last().unwrap().number, read.header.model.as_str(), read.ending), (5, "n", None));
     assert!(read.usage.input_tokens == 30 && read.created.is_some());
+    assert_eq!((read.turns, read.subagent_turns), (2, 3));
 }
 
 #[test]
-fn of_a_session_that_was_killed_every_message_is_there() {
-    let directory = tempfile::tempdir().unwrap();
-    let store = SessionStore::new(directory.path());
-    let mut writer = store.create(&header("s-1")).unwrap();
-    for (index, message) in messages().into_iter().enumerate() {
-        // What a kill between two steps leaves: nothing of the message, or a file that has no name yet.
-        std::fs::write(store.directory.join("s-1/.unfinished-x"), "---\nro").unwrap();
+fn of_a_session_that_was_killed_every_message_is_there_wherever_its_last_line_was_cut() {
+    let (_directory, store) = written();
+    let whole = std::fs::read(store.path("s-1")).unwrap();
+    let first = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    for length in (first..whole.len()).step_by(5) {
+        std::fs::write(store.path("s-1"), &whole[..length]).unwrap();
+        // A record whose line break alone is missing is whole.
+        let text = std::str::from_utf8(&whole[..length]).unwrap_or_default();
+        let expected = whole[..=length].iter().filter(|byte| **byte == b'\n').count() - 1;
         let read = store.read("s-1").unwrap();
-        assert_eq!((read.conversation.len(), read.ending), (index, None));
-        writer.append(&message, generation(&message)).unwrap();
+        assert_eq!((read.conversation.len(), &read.damaged), (expected.min(4), &Vec::new()), "{text}");
+        let ResumedSession { mut writer, session, .. } = store.resume("s-1").unwrap();
+        assert_eq!(session.messages.len(), expected.min(4));
+        writer.append(&Message::user("on"), None).unwrap();
+        drop(writer);
+        let read = store.read("s-1").unwrap();
+        assert_eq!((read.messages.len(), read.messages.last().unwrap().message.text()), (expected.min(4) + 1, "on"));
+        assert!(read.damaged.is_empty());
     }
-    drop(writer);
-    std::fs::create_dir(store.directory.join(".unfinished-y")).unwrap();
-    let Resumed { session, .. } = store.resume("s-1").unwrap();
-    assert_eq!((session.turns, session.usage.input_tokens), (2, 6), "counted from the messages");
-    assert!(!file(&store, ".unfinished-x").exists());
-    assert_eq!(store.list().unwrap().len(), 1);
+}
+
+#[test]
+fn a_session_without_an_end_is_counted_from_its_messages() {
+    let (_directory, store) = written();
+    put_lines(&store, &lines(&store)[..5]);
+    let session = store.resume("s-1").unwrap().session;
+    assert_eq!((session.turns, session.usage.input_tokens, session.ending), (2, 6, None));
 }
 
 #[test]
@@ -97,49 +112,97 @@ fn only_one_process_at_a_time_writes_and_the_lock_ends_with_it() {
     assert!(store.read("s-1").is_ok(), "anybody may read it");
     drop(writer);
     assert!(store.resume("s-1").is_ok());
+    let writer = store.create(&header("s-2")).unwrap();
+    assert!(matches!(store.resume("s-2"), Err(SessionStoreError::InUse { .. })));
+    drop(writer);
+    assert!(store.resume("s-2").is_ok());
 }
 
 #[test]
-fn a_message_that_a_program_without_a_lock_has_written_is_not_written_over() {
-    let (_directory, store) = written();
-    let mut writer = store.resume("s-1").unwrap().writer;
-    std::fs::write(file(&store, "messages/0005-user.md"), "---\nrole: user\n---\ntheirs\n").unwrap();
-    let error = writer.append(&Message::user("ours"), None).unwrap_err();
-    assert!(matches!(error, SessionStoreError::Overtaken { .. }), "{error}");
-    assert_eq!(store.read("s-1").unwrap().messages[4].message.text(), "theirs");
+fn a_session_that_a_program_without_a_lock_has_changed_is_not_written_over() {
+    for replaces in [false, true] {
+        let (_directory, store) = written();
+        let mut writer = store.resume("s-1").unwrap().writer;
+        let theirs = std::fs::read_to_string(store.path("s-1")).unwrap()
+            + "{\"message\":{\"number\":5,\"role\":\"user\",\"text\":\"theirs\"}}\n";
+        if replaces {
+            std::fs::remove_file(store.path("s-1")).unwrap();
+        }
+        std::fs::write(store.path("s-1"), theirs).unwrap();
+        let error = writer.append(&Message::user("ours"), None).unwrap_err();
+        assert!(matches!(error, SessionStoreError::Overtaken { .. }), "{error}");
+        assert_eq!(store.read("s-1").unwrap().messages[4].message.text(), "theirs");
+    }
 }
 
 #[test]
-fn a_damaged_message_is_reported_by_its_file_and_the_others_are_read() {
-    let (_directory, store) = written();
-    let path = file(&store, "messages/0002-assistant.md");
-    std::fs::write(&path, "nothing that was here before").unwrap();
-    let read = store.read("s-1").unwrap();
-    assert_eq!((read.messages.len(), read.damaged.len()), (3, 1));
-    let error = store.resume("s-1").unwrap_err().to_string();
-    let expected = "0002-assistant.md: it has no front matter: its first line must be `---`; repair the file, or remove it and continue without it";
-    assert!(error.ends_with(expected), "{error}");
+fn a_damaged_line_is_reported_by_its_number_and_the_others_are_read() {
+    for (damage, reason) in [
+        ("nothing that was here before", "expected value at column 1"),
+        (
+            "{\"message\":{\"number\":2,\"role\":\"robot\"}}",
+            "unknown variant `robot`, expected one of `user`, `assistant`, `tool`",
+        ),
+        ("{\"message\":{\"number\":2,", "EOF while parsing "),
+        ("{\"song\":{}}", "unknown variant `song`"),
+    ] {
+        let (_directory, store) = written();
+        let mut changed = lines(&store);
+        changed[2] = damage.into();
+        put_lines(&store, &changed);
+        let read = store.read("s-1").unwrap();
+        assert_eq!((read.messages.len(), read.damaged.len(), read.damaged[0].line), (3, 1, 3));
+        let error = store.resume("s-1").unwrap_err().to_string();
+        assert!(error.contains(&format!("s-1.jsonl:3: {reason}")), "{error}");
+        assert!(error.ends_with("; repair the line, or remove it and continue without it"), "{error}");
+        assert_eq!(store.list().unwrap()[0].messages, if damage.starts_with("{\"message\"") { 4 } else { 3 });
+    }
 }
 
 #[test]
 fn a_missing_message_is_reported_and_the_rest_is_a_valid_conversation() {
     let (_directory, store) = written();
-    std::fs::remove_file(file(&store, "messages/0002-assistant.md")).unwrap();
-    let Resumed { session, notices, .. } = store.resume("s-1").unwrap();
+    let mut changed = lines(&store);
+    changed.remove(2);
+    put_lines(&store, &changed);
+    let ResumedSession { session, notices, .. } = store.resume("s-1").unwrap();
     assert_eq!(session.conversation, [messages()[0].clone(), messages()[3].clone()]);
     assert!(notices[0].starts_with("the session s-1 has no message 0002") && notices.len() == 2, "{notices:?}");
 
     let (_directory, store) = written();
-    std::fs::remove_file(file(&store, "messages/0003-tool_result.md")).unwrap();
-    let Resumed { session, .. } = store.resume("s-1").unwrap();
-    assert_eq!(session.conversation[2].text(), INTERRUPTED);
+    let mut changed = lines(&store);
+    changed.remove(3);
+    put_lines(&store, &changed);
+    assert_eq!(store.resume("s-1").unwrap().session.conversation[2].text(), INTERRUPTED);
 }
 
 #[test]
 fn a_message_edited_by_hand_counts_as_it_is() {
     let (_directory, store) = written();
-    std::fs::write(file(&store, "messages/0001-user.md"), "---\nrole: user\n---\nsomething else").unwrap();
-    assert_eq!(store.resume("s-1").unwrap().session.conversation[0].text(), "something else");
+    let mut changed = lines(&store);
+    changed[1] = " { \"message\": { \"number\": 1, \"role\": \"user\", \"text\": \"something else\" } }\n".into();
+    // Without the last line break, which not every editor writes.
+    std::fs::write(store.path("s-1"), changed.join("\n")).unwrap();
+    let ResumedSession { mut writer, session, .. } = store.resume("s-1").unwrap();
+    assert_eq!((session.conversation[0].text(), session.ending.is_some()), ("something else", true));
+    assert_eq!(store.list().unwrap()[0].prompt.as_deref(), Some("something else"));
+    writer.append(&Message::user("more"), None).unwrap();
+    let read = store.read("s-1").unwrap();
+    assert_eq!((read.messages.len(), read.damaged.len(), read.ending), (5, 0, None));
+}
+
+#[test]
+fn a_file_that_describes_no_session_is_not_listed_and_not_continued() {
+    let (_directory, store) = written();
+    std::fs::write(store.path("s-2"), "{\"end\":1}\n").unwrap();
+    std::fs::write(store.path("s-3"), "").unwrap();
+    std::fs::create_dir(store.path("s-4")).unwrap();
+    assert_eq!(store.list().unwrap().len(), 1);
+    for id in ["s-2", "s-3"] {
+        let error = store.resume(id).unwrap_err().to_string();
+        assert!(error.contains("no readable line `session`"), "{error}");
+    }
+    assert!(matches!(store.read("s-4"), Err(SessionStoreError::NotFound { .. })));
 }
 
 #[test]
@@ -166,12 +229,12 @@ fn sessions_are_listed_with_the_last_used_first() {
     let mut writer = store.create(&header("s-2")).unwrap();
     writer.append(&Message::user("ä".repeat(5000)), None).unwrap();
     // Both were written in the same moment, as far as the clock of the files tells.
-    let before = std::fs::File::open(store.directory.join("s-1/messages")).unwrap();
+    let before = std::fs::File::options().write(true).open(store.path("s-1")).unwrap();
     before.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
     let listed = store.list().unwrap();
     let shown: Vec<_> = listed.iter().map(|session| (session.header.id.as_str(), session.messages)).collect();
     assert_eq!(shown, [("s-2", 1), ("s-1", 4)]);
-    assert_eq!(listed[1].prompt.as_deref(), Some("two\nlines"));
+    assert_eq!((listed[1].prompt.as_deref(), &listed[1].ending), (Some("two\nlines"), &Some(ending())));
     assert!(listed[0].prompt.as_ref().is_some_and(|prompt| prompt.starts_with("ää")));
     assert_eq!(SessionStore::new("/nowhere").list().unwrap(), []);
 }
@@ -179,8 +242,6 @@ fn sessions_are_listed_with_the_last_used_first() {
 #[test]
 fn a_removed_session_is_gone() {
     let (_directory, store) = written();
-    // A process was killed while it removed another.
-    std::fs::create_dir_all(store.directory.join(".removed-s-0/messages")).unwrap();
     store.remove("s-1").unwrap();
     assert_eq!(std::fs::read_dir(&store.directory).unwrap().count(), 0);
     assert!(matches!(store.remove("s-1"), Err(SessionStoreError::NotFound { .. })));
@@ -190,105 +251,39 @@ fn a_removed_session_is_gone() {
 fn only_the_user_can_read_it() {
     let (_directory, store) = written();
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    for directory in [store.directory.clone(), file(&store, ""), file(&store, "messages")] {
-        assert_eq!(mode(&directory), 0o700, "{}", directory.display());
-    }
-    for name in ["session.conf", ".lock", "messages/0001-user.md"] {
-        assert_eq!(mode(&file(&store, name)), 0o600, "{name}");
-    }
+    assert_eq!((mode(&store.directory), mode(&store.path("s-1"))), (0o700, 0o600));
 }
 
 #[test]
 fn an_existing_session_is_not_written_over_and_an_id_is_not_a_path() {
     let (_directory, store) = written();
     assert!(matches!(store.create(&header("s-1")), Err(SessionStoreError::Io { doing: "created", .. })));
+    assert_eq!(store.read("s-1").unwrap().messages.len(), 4);
     for id in ["../x", "", ".x", "a/b", "a\nb"] {
         assert!(matches!(store.create(&header(id)), Err(SessionStoreError::Id { .. })), "{id}");
     }
 }
 
 #[test]
-fn a_session_of_the_fourth_seeds_program_is_continued() {
-    let directory = tempfile::tempdir().unwrap();
-    let session = directory.path().join("20260324-143022-12345");
-    std::fs::create_dir_all(session.join("messages")).unwrap();
-    let put = |name: &str, text: &str| std::fs::write(session.join(name), text).unwrap();
-    put(
-        "session.conf",
-        "id=20260324-143022-12345\nmodel=x\nprovider=anthropic\ncreated=2026-03-24T14:30:22+01:00\ncwd=/home/me\n",
-    );
-    let user = "---\nrole: user\nseq: 0001\ntimestamp: 2026-03-24T14:30:22+01:00\n---\nList files\n";
-    put("messages/0001-user.md", user);
-    put(
-        "messages/0002-assistant.md",
-        "---\nrole: assistant\nseq: 0002\ntimestamp: 2026-03-24T14:30:24+01:00\nmodel: x\nprovider: anthropic\n\
-         stop: tool_calls\ntokens_in: 12\ntokens_out: 7\n---\n```thinking signature=sig123\nLook first.\n```\nI look.\n\n\
-         ```tool_call id=toolu_456 name=bash\n{\"command\":\"ls\"}\n```\n\n",
-    );
-    let result = "---\nrole: tool_result\nseq: 0003\ntimestamp: 2026-03-24T14:30:25+01:00\ncall_id: toolu_456\n\
-                  tool: bash\nerror: false\n---\na\n---\nb\n";
-    put("messages/0003-tool_result.md", result);
-    let store = SessionStore::new(directory.path());
-    let Resumed { mut writer, session: read, notices, .. } = store.resume(&store.list().unwrap()[0].header.id).unwrap();
-    assert_eq!(notices, Vec::<String>::new());
-    let call = ToolUse { id: "toolu_456".into(), name: "bash".into(), arguments: json!({ "command": "ls" }) };
-    assert_eq!(
-        read.conversation,
-        [
-            Message::user("List files"),
-            Message::Assistant {
-                text: "I look.".into(),
-                tool_calls: vec![call],
-                thoughts: Thoughts {
-                    provider: "anthropic".into(),
-                    model: "x".into(),
-                    thinking: vec![Thinking::new(ThinkingKind::Thinking, "Look first.", "sig123")],
-                },
-            },
-            Message::Tool {
-                call_id: "toolu_456".into(),
-                name: "bash".into(),
-                text: "a\n---\nb".into(),
-                is_error: false
-            },
-        ]
-    );
-    assert_eq!((read.usage.input_tokens, read.messages[1].time), (12, Some(1_774_359_024_000)));
-    writer.append(&Message::user("Continue."), None).unwrap();
-    assert!(store.directory.join("20260324-143022-12345/messages/0004-user.md").exists());
-}
-
-fn pipe(path: &Path) {
-    rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, rustix::fs::Mode::from_raw_mode(0o600), 0)
-        .unwrap();
-}
-
-#[test]
 fn a_pipe_in_place_of_a_file_is_not_waited_for() {
-    for name in ["messages/0001-user.md", ".lock", "session.conf", "reminders.json"] {
-        let (_directory, store) = written();
-        let _ = std::fs::remove_file(file(&store, name));
-        pipe(&file(&store, name));
-        let said = match (store.read("s-1"), store.resume("s-1")) {
-            (read, Ok(resumed)) => format!("{read:?} {:?}", resumed.notices),
-            (read, Err(error)) => format!("{read:?} {error}"),
-        };
-        store.list().unwrap();
-        let is_there = name != "session.conf";
-        assert_eq!(said.contains("it is not a regular file"), is_there, "{name}: {said}");
-        assert_eq!(said.contains("NotFound"), !is_there, "{name}: {said}");
-    }
+    let (_directory, store) = written();
+    std::fs::remove_file(store.path("s-1")).unwrap();
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, store.path("s-1"), rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    assert!(matches!(store.read("s-1"), Err(SessionStoreError::NotFound { .. })));
+    assert!(matches!(store.resume("s-1"), Err(SessionStoreError::NotFound { .. })));
+    assert_eq!(store.list().unwrap(), []);
 }
 
 #[test]
 fn a_session_to_which_others_can_add_is_not_continued() {
-    for name in ["..", ".", "messages", "messages/0001-user.md", "session.conf"] {
+    for name in [".", "s-1.jsonl"] {
         let (_directory, store) = written();
-        let path = file(&store, name);
+        let path = store.directory.join(name);
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o1777)).unwrap();
-        let said = store.resume("s-1").map(drop).unwrap_err().to_string();
-        assert!(said.contains("other users can write it"), "{name}: {said}");
-        if name == ".." {
+        let error = store.resume("s-1").map(drop).unwrap_err().to_string();
+        assert!(error.contains("other users can write it"), "{name}: {error}");
+        if name == "." {
             assert!(matches!(store.list(), Err(SessionStoreError::Refused(_))));
             assert!(store.create(&header("s-2")).is_err());
         }

@@ -6,7 +6,7 @@
 use super::capped_output::CappedOutput;
 use super::{Tool, ToolContext, ToolError, ToolOutput};
 use async_trait::async_trait;
-use hookhost_processes::ProcessGroup;
+use hookhost_models::process::ProcessGroup;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ use tokio::process::Command;
 use tokio::time::{sleep, timeout};
 
 /// Time limit for the remaining output after the shell has ended or was killed: another process may hold the pipe.
-const GRACE: Duration = Duration::from_millis(250);
+const OUTPUT_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// Runs command lines.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +48,7 @@ struct Arguments {
     timeout_ms: Option<u64>,
 }
 
-enum End {
+enum CommandEnd {
     Exited(ExitStatus),
     TimedOut(Duration),
 }
@@ -96,7 +96,7 @@ impl Tool for Bash {
         };
         let Some(end) = end else {
             // The pipe may still hold earlier output.
-            let _ = timeout(GRACE, drain(&mut pipe, &mut output, &mut vec![0; 16 * 1024])).await;
+            let _ = timeout(OUTPUT_TIMEOUT, drain(&mut pipe, &mut output, &mut vec![0; 16 * 1024])).await;
             let output = output.into_text();
             return Err(if output.is_empty() { ToolError::Aborted } else { ToolError::Interrupted { output } });
         };
@@ -126,7 +126,7 @@ async fn run(
     pipe: &mut Receiver,
     output: &mut CappedOutput,
     limit: Duration,
-) -> io::Result<End> {
+) -> io::Result<CommandEnd> {
     let deadline = sleep(limit);
     tokio::pin!(deadline);
     let mut open = true;
@@ -136,8 +136,8 @@ async fn run(
             () = &mut deadline => {
                 group.kill();
                 // The pipe may still hold earlier output.
-                let _ = timeout(GRACE, drain(pipe, output, &mut chunk)).await;
-                return Ok(End::TimedOut(limit));
+                let _ = timeout(OUTPUT_TIMEOUT, drain(pipe, output, &mut chunk)).await;
+                return Ok(CommandEnd::TimedOut(limit));
             }
             read = pipe.read(&mut chunk), if open => match read? {
                 0 => open = false,
@@ -147,9 +147,9 @@ async fn run(
         }
     };
     if open {
-        let _ = timeout(GRACE, drain(pipe, output, &mut chunk)).await;
+        let _ = timeout(OUTPUT_TIMEOUT, drain(pipe, output, &mut chunk)).await;
     }
-    Ok(End::Exited(status))
+    Ok(CommandEnd::Exited(status))
 }
 
 async fn drain(pipe: &mut Receiver, output: &mut CappedOutput, chunk: &mut [u8]) -> io::Result<()> {
@@ -161,13 +161,13 @@ async fn drain(pipe: &mut Receiver, output: &mut CappedOutput, chunk: &mut [u8])
     }
 }
 
-fn answer(output: CappedOutput, end: &End) -> ToolOutput {
+fn answer(output: CappedOutput, end: &CommandEnd) -> ToolOutput {
     let mut text = output.into_text();
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
     let is_error = match end {
-        End::Exited(status) => {
+        CommandEnd::Exited(status) => {
             let _ = match (status.code(), status.signal()) {
                 (Some(code), _) => write!(text, "[exit code {code}]"),
                 (None, Some(signal)) => write!(text, "[killed by signal {signal}]"),
@@ -175,7 +175,7 @@ fn answer(output: CappedOutput, end: &End) -> ToolOutput {
             };
             !status.success()
         }
-        End::TimedOut(limit) => {
+        CommandEnd::TimedOut(limit) => {
             let _ = write!(text, "[timed out after {limit:?}: the command and all it had started were killed]");
             true
         }

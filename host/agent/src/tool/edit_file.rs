@@ -4,7 +4,7 @@ use super::read_file::read_text;
 use super::workspace::file_error;
 use super::write_file::write;
 use super::{Tool, ToolContext, ToolError, ToolOutput};
-use crate::counted::counted;
+use crate::plural::counted;
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};

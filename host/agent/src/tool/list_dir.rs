@@ -2,13 +2,13 @@
 
 use super::workspace::file_error;
 use super::{Tool, ToolContext, ToolError, ToolOutput};
-use crate::counted::counted;
+use crate::plural::counted;
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// Maximum number of entries in an answer.
-const ENTRIES: usize = 1000;
+const MAX_ENTRIES: usize = 1000;
 
 /// Lists a directory.
 #[derive(Clone, Copy, Debug)]
@@ -73,8 +73,8 @@ fn listing(mut lines: Vec<String>) -> String {
         return "[the directory is empty]".into();
     }
     lines.sort();
-    let more = lines.len().saturating_sub(ENTRIES);
-    lines.truncate(ENTRIES);
+    let more = lines.len().saturating_sub(MAX_ENTRIES);
+    lines.truncate(MAX_ENTRIES);
     if more > 0 {
         lines.push(format!("[{more} more entries]"));
     }
@@ -83,12 +83,12 @@ fn listing(mut lines: Vec<String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{ENTRIES, listing};
+    use super::{MAX_ENTRIES, listing};
 
     #[test]
     fn a_long_listing_says_how_much_is_missing() {
-        let listing = listing((0..ENTRIES + 3).map(|n| n.to_string()).collect());
-        assert_eq!(listing.lines().count(), ENTRIES + 1);
+        let listing = listing((0..MAX_ENTRIES + 3).map(|n| n.to_string()).collect());
+        assert_eq!(listing.lines().count(), MAX_ENTRIES + 1);
         assert!(listing.ends_with("[3 more entries]"));
     }
 }

@@ -16,7 +16,7 @@ mod write_file;
 
 pub use bash::Bash;
 pub use edit_file::EditFile;
-pub use hookhost_processes::{StillRunning, adopt_orphans, kill_started};
+pub use hookhost_models::process::{StillRunning, adopt_orphans, kill_started};
 pub use list_dir::ListDir;
 pub use plugin::PluginTool;
 pub use read_file::ReadFile;

@@ -2,7 +2,7 @@
 
 use super::workspace::{Workspace, file_error};
 use super::{Tool, ToolContext, ToolError, ToolOutput};
-use crate::counted::counted;
+use crate::plural::counted;
 use async_trait::async_trait;
 use cap_std::fs::OpenOptions;
 use serde::Deserialize;
@@ -11,11 +11,11 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 
 /// Maximum size of a file, in bytes.
-const FILE_LIMIT: u64 = 10 * 1024 * 1024;
+const MAX_FILE: u64 = 10 * 1024 * 1024;
 /// Maximum size of an answer, in bytes.
-const ANSWER_LIMIT: usize = 128 * 1024;
+const MAX_ANSWER: usize = 128 * 1024;
 /// Default number of lines in an answer.
-const LINES: usize = 2000;
+const MAX_LINES: usize = 2000;
 
 /// Reads a text file.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +56,7 @@ impl Tool for ReadFile {
         let Arguments { path, offset, limit } = super::parsed(self.name(), arguments)?;
         super::blocking(context, move |workspace| {
             let text = read_text(workspace, &path, "read")?;
-            Ok(ToolOutput::success(lines(&text, offset.unwrap_or(1).max(1), limit.unwrap_or(LINES))))
+            Ok(ToolOutput::success(lines(&text, offset.unwrap_or(1).max(1), limit.unwrap_or(MAX_LINES))))
         })
         .await
     }
@@ -70,11 +70,11 @@ pub(super) fn read_text(workspace: &Workspace, path: &str, doing: &'static str) 
         .open_file(&relative, OpenOptions::new().read(true))
         .map_err(|error| file_error(path, doing, &error))?;
     let mut bytes = Vec::new();
-    file.take(FILE_LIMIT + 1).read_to_end(&mut bytes).map_err(|error| file_error(path, doing, &error))?;
+    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|error| file_error(path, doing, &error))?;
     if bytes.contains(&0) {
         return Err(refused("it is a binary file"));
     }
-    if u64::try_from(bytes.len()).is_ok_and(|size| size > FILE_LIMIT) {
+    if u64::try_from(bytes.len()).is_ok_and(|size| size > MAX_FILE) {
         return Err(refused("it is larger than 10 MiB; look at parts of it with bash, such as with sed or tail"));
     }
     String::from_utf8(bytes).map_err(|_| refused("it is not UTF-8 text"))
@@ -89,15 +89,15 @@ fn lines(text: &str, offset: usize, limit: usize) -> String {
     let mut answer = String::new();
     let mut last = offset - 1;
     for line in text.split_inclusive('\n').skip(offset - 1).take(limit) {
-        if !answer.is_empty() && answer.len() + line.len() > ANSWER_LIMIT {
+        if !answer.is_empty() && answer.len() + line.len() > MAX_ANSWER {
             break;
         }
         answer.push_str(line);
         last += 1;
     }
-    if answer.len() > ANSWER_LIMIT {
+    if answer.len() > MAX_ANSWER {
         let whole = answer.len();
-        answer.truncate(answer.floor_char_boundary(ANSWER_LIMIT));
+        answer.truncate(answer.floor_char_boundary(MAX_ANSWER));
         let cut = counted(whole - answer.len(), "byte");
         let was = if cut.starts_with("1 ") { "was" } else { "were" };
         let _ = write!(answer, "\n[{cut} of this line {was} cut]");
@@ -125,11 +125,11 @@ mod tests {
 
     #[test]
     fn an_answer_is_capped_and_says_so() {
-        let long = "ä".repeat(ANSWER_LIMIT);
+        let long = "ä".repeat(MAX_ANSWER);
         let answer = lines(&long, 1, 1);
-        assert!(answer.len() < ANSWER_LIMIT + 100 && answer.ends_with(" bytes of this line were cut]"));
-        let many = "line\n".repeat(ANSWER_LIMIT);
+        assert!(answer.len() < MAX_ANSWER + 100 && answer.ends_with(" bytes of this line were cut]"));
+        let many = "line\n".repeat(MAX_ANSWER);
         let answer = lines(&many, 1, usize::MAX);
-        assert!(answer.len() < ANSWER_LIMIT + 100 && answer.contains("continue with offset"));
+        assert!(answer.len() < MAX_ANSWER + 100 && answer.contains("continue with offset"));
     }
 }

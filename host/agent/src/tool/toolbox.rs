@@ -1,9 +1,9 @@
 //! The tools of a session. Their names are unique, and calls are checked against their schemas.
 
 use super::{Bash, EditFile, ListDir, PluginTool, ReadFile, Tool, ToolError, WriteFile};
-use crate::provider::ToolDefinition;
 use hookhost::Host;
 use hookhost::schema::Schema;
+use hookhost_models::ToolDefinition;
 use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
@@ -98,11 +98,9 @@ impl Toolbox {
 
     /// Returns the tools' definitions for the model.
     pub fn definitions(&self) -> impl Iterator<Item = ToolDefinition> {
-        self.tools.iter().map(|entry| ToolDefinition {
-            name: entry.tool.name().to_owned(),
-            description: entry.tool.description().to_owned(),
-            input_schema: entry.schema.clone(),
-        })
+        let definition =
+            |entry: &ToolEntry| ToolDefinition::new(entry.tool.name(), entry.tool.description(), entry.schema.clone());
+        self.tools.iter().map(definition)
     }
 
     /// Returns the tool of a call, if the arguments fit its schema.

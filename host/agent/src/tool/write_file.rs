@@ -2,7 +2,7 @@
 
 use super::workspace::{Workspace, file_error};
 use super::{Tool, ToolContext, ToolError, ToolOutput};
-use crate::counted::counted;
+use crate::plural::counted;
 use async_trait::async_trait;
 use cap_std::fs::OpenOptions;
 use serde::Deserialize;

@@ -3,8 +3,8 @@
 use crate::support::{Harness, Prepared, SharedHost, calls, on, results, says, stored};
 use async_trait::async_trait;
 use hookhost_agent::agent::{AgentEvent, Status};
-use hookhost_agent::provider::Delta;
 use hookhost_agent::tool::{Tool, ToolContext, ToolError, ToolOutput};
+use hookhost_models::Delta;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;

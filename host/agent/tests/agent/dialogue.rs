@@ -2,8 +2,8 @@
 
 use crate::support::{Fake, Harness, SharedHost, USED, calls, on, results, says, stored};
 use hookhost_agent::agent::{Agent, AgentEvent, Dialogue, RunOutcome, Status};
-use hookhost_agent::message::Message;
 use hookhost_agent::session_store::{SessionStore, StoredSession};
+use hookhost_models::message::Message;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
@@ -133,8 +133,7 @@ async fn a_session_that_was_ended_continues_with_another_provider() {
 
 #[tokio::test]
 async fn a_session_that_cannot_be_written_takes_no_further_prompt() {
-    // Again where a message was added meanwhile.
-    let remove = json!({ "command": "until rm -r ../sessions/*/messages; do :; done" });
+    let remove = json!({ "command": "rm ../sessions/*.jsonl" });
     let harness = Harness::bare([calls([("bash", remove)]), says("never")]).await;
     let mut dialogue = harness.dialogue(None);
     assert_eq!(harness.prompt(&mut dialogue, "go").await.status, Status::Error);

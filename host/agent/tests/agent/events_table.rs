@@ -7,12 +7,12 @@ use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::audit::Record;
 use hookhost::capability::{Model, ModelRequest};
 use hookhost::config::{ActionKind, AskRule, Settings};
-use hookhost::contract::{Custom, EventKind, GateOutcome, Shape, Stop};
+use hookhost::contract::{Custom, Decision, EventKind, Shape, Stop};
 use hookhost::session::SessionSpec;
 use hookhost::store::Log;
 use hookhost::{Config, Host};
 use hookhost_agent::agent::{AgentEvent, RunOutcome, Status};
-use hookhost_agent::message::Message;
+use hookhost_models::message::Message;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -120,7 +120,7 @@ fn near_its_limit(harness: &mut Harness) {
 fn as_it_is(_: &mut Harness) {}
 
 fn fails() -> Vec<Prepared> {
-    use hookhost_agent::provider::ProviderError;
+    use hookhost_models::ProviderError;
     vec![Err(ProviderError::Unauthorized { provider: "fake".into(), status: 401, variable: None }), says("Repaired.")]
 }
 
@@ -750,9 +750,9 @@ async fn a_program_is_told_what_plugins_make_of_its_own_event() {
         let event = Custom { name: "deploy".into(), payload: json!({ "a": 1 }).into() };
         let outcome = session.custom_event(event.clone()).await.outcome;
         match (row.answer, outcome) {
-            ("allow", GateOutcome::Allowed { value }) => assert_eq!(value, event),
-            ("modify", GateOutcome::Allowed { value }) => assert_eq!(value.payload, "{\"b\":2}"),
-            ("escalate" | "reject", GateOutcome::Rejected(_)) => {}
+            ("allow", Decision::Allowed { value }) => assert_eq!(value, event),
+            ("modify", Decision::Allowed { value }) => assert_eq!(value.payload, "{\"b\":2}"),
+            ("escalate" | "reject", Decision::Rejected(_)) => {}
             (answer, outcome) => panic!("{answer}: {outcome:?}"),
         }
     }

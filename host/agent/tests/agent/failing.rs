@@ -2,8 +2,8 @@
 
 use crate::support::{Harness, Prepared, calls, says, stored};
 use hookhost_agent::agent::{AgentEvent, Status};
-use hookhost_agent::message::Message;
-use hookhost_agent::provider::{Delta, ProviderError};
+use hookhost_models::message::Message;
+use hookhost_models::{Delta, ProviderError};
 use serde_json::json;
 
 fn overloaded() -> ProviderError {

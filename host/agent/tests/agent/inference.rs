@@ -3,7 +3,7 @@
 use crate::support::{Fake, Harness, SharedHost, calls, on, rejected_by_guard, results, says, stored};
 use hookhost::contract::EventKind;
 use hookhost_agent::agent::{AgentEvent, Status};
-use hookhost_agent::message::Message;
+use hookhost_models::message::Message;
 use serde_json::{Value, json};
 
 fn remind(body: &str, turns: u32) -> Value {

@@ -2,9 +2,9 @@
 
 use crate::support::{Harness, Prepared, SharedHost, calls, on, results, says, stored};
 use hookhost_agent::agent::{AgentEvent, Status};
-use hookhost_agent::message::{Author, Message};
-use hookhost_agent::provider::Request;
 use hookhost_agent::tool::{Bash, Toolbox};
+use hookhost_models::Request;
+use hookhost_models::message::{Author, Message};
 use serde_json::json;
 use std::num::NonZeroU64;
 use std::sync::Arc;

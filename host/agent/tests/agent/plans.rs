@@ -2,7 +2,7 @@
 
 use crate::support::{Harness, SharedHost, calls, on, results, says, stored};
 use hookhost_agent::agent::{AgentEvent, MAX_TASKS, Status};
-use hookhost_agent::message::{Author, Message};
+use hookhost_models::message::{Author, Message};
 use serde_json::{Value, json};
 
 /// What plugins do in each test; all tests of this file share their host.

@@ -5,7 +5,7 @@ use crate::support::{Harness, stored};
 use hookhost::config::Digest;
 use hookhost_agent::agent::Status;
 use hookhost_agent::config::{AgentSection, Overrides};
-use hookhost_agent::message::Message;
+use hookhost_models::message::Message;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 

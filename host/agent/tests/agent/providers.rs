@@ -2,10 +2,9 @@
 
 use crate::loopback::{self, Reply, Server, dialects};
 use futures_util::StreamExt as _;
-use hookhost_agent::message::{Message, StopReason, TokenUsage, ToolUse};
-use hookhost_agent::provider::anthropic::Anthropic;
-use hookhost_agent::provider::openai::OpenAi;
-use hookhost_agent::provider::{Delta, Endpoint, Provider, ProviderError, Request, Timeouts, ToolDefinition};
+use hookhost_models::RemoteProvider;
+use hookhost_models::message::{Message, StopReason, TokenUsage, ToolUse};
+use hookhost_models::{Delta, Endpoint, Provider, ProviderError, Request, Timeouts, ToolDefinition};
 use serde_json::json;
 use std::time::Duration;
 
@@ -18,12 +17,12 @@ fn timeouts() -> Timeouts {
     timeouts
 }
 
-fn anthropic(url: &str) -> Anthropic {
-    Anthropic::new(Endpoint::new("anthropic", url, Some(VARIABLE), timeouts()).unwrap())
+fn anthropic(url: &str) -> RemoteProvider {
+    RemoteProvider::anthropic(Endpoint::new("anthropic", url, Some(VARIABLE), timeouts()).unwrap())
 }
 
-fn openai(url: &str) -> OpenAi {
-    OpenAi::new(Endpoint::new("openai", url, Some(VARIABLE), timeouts()).unwrap())
+fn openai(url: &str) -> RemoteProvider {
+    RemoteProvider::openai(Endpoint::new("openai", url, Some(VARIABLE), timeouts()).unwrap())
 }
 
 fn request(messages: Vec<Message>) -> Request {
@@ -339,7 +338,7 @@ async fn a_silent_server_is_given_up() {
     let url = format!("http://{}", listener.local_addr().unwrap());
     let mut impatient = timeouts();
     impatient.idle = Duration::from_millis(50);
-    let provider = OpenAi::new(Endpoint::new("openai", &url, None, impatient).unwrap());
+    let provider = RemoteProvider::openai(Endpoint::new("openai", &url, None, impatient).unwrap());
     let error = answer(&provider, prompt()).await.unwrap_err();
     assert!(error.to_string().contains("no answer in time"), "{error}");
 }

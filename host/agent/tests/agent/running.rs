@@ -3,8 +3,8 @@
 use crate::support::{Harness, calls, results, says, says_and_calls, stored};
 use async_trait::async_trait;
 use hookhost_agent::agent::Status;
-use hookhost_agent::message::Message;
 use hookhost_agent::tool::{Tool, ToolContext, ToolError, ToolOutput};
+use hookhost_models::message::Message;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;

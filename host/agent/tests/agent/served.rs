@@ -3,10 +3,9 @@
 use crate::loopback::{Reply, Server, dialects};
 use crate::support::{Harness, SharedHost, on, results, stored};
 use hookhost_agent::agent::Status;
-use hookhost_agent::message::TokenUsage;
-use hookhost_agent::provider::anthropic::Anthropic;
-use hookhost_agent::provider::openai::OpenAi;
-use hookhost_agent::provider::{Endpoint, Provider, Timeouts};
+use hookhost_models::RemoteProvider;
+use hookhost_models::message::TokenUsage;
+use hookhost_models::{Endpoint, Provider, Timeouts};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -15,8 +14,8 @@ type Called = fn(&str, &str, &str, &str) -> String;
 type Said = fn(&str) -> String;
 
 const FORMATS: [(Make, Called, Said); 2] = [
-    (|endpoint| Arc::new(Anthropic::new(endpoint)), dialects::anthropic_call, dialects::anthropic_text),
-    (|endpoint| Arc::new(OpenAi::new(endpoint)), dialects::openai_call, dialects::openai_text),
+    (|endpoint| Arc::new(RemoteProvider::anthropic(endpoint)), dialects::anthropic_call, dialects::anthropic_text),
+    (|endpoint| Arc::new(RemoteProvider::openai(endpoint)), dialects::openai_call, dialects::openai_text),
 ];
 
 /// What plugins do; all tests of this file share their host.

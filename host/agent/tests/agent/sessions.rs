@@ -4,12 +4,11 @@ use crate::loopback::{Reply, Server, dialects};
 use crate::support::{Fake, Harness, Prepared, SharedHost, calls, on, results, says, stored};
 use hookhost_agent::agent::{Agent, AgentError, AgentEvent, RunOutcome, Status};
 use hookhost_agent::context::{Context, Sources};
-use hookhost_agent::message::Message;
-use hookhost_agent::provider::anthropic::Anthropic;
-use hookhost_agent::provider::openai::OpenAi;
-use hookhost_agent::provider::{Endpoint, Provider, Timeouts};
 use hookhost_agent::session_store::{INTERRUPTED, SessionStore};
 use hookhost_agent::tool::{Bash, Toolbox};
+use hookhost_models::RemoteProvider;
+use hookhost_models::message::Message;
+use hookhost_models::{Endpoint, Provider, Timeouts};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -98,9 +97,11 @@ async fn a_session_counts_the_model_calls_of_its_sub_agents_over_all_its_runs_as
 async fn calls_of_a_session_that_was_killed_get_a_result_that_says_so_and_the_model_continues() {
     let mut harness = Harness::bare([calls([("list_dir", json!({}))]), says("Done.")]).await;
     let outcome = harness.run().await;
-    let messages = outcome.transcript.unwrap().join("messages");
-    std::fs::remove_file(messages.join("0004-assistant.md")).unwrap();
-    std::fs::remove_file(messages.join("0003-tool_result.md")).unwrap();
+    let file = outcome.transcript.unwrap();
+    let lines = std::fs::read_to_string(&file).unwrap();
+    // The last line that stays is the answer with the call; the one behind it was begun.
+    let kept: Vec<_> = lines.lines().take(3).collect();
+    std::fs::write(&file, kept.join("\n") + "\n{\"message\":{\"number\":3,").unwrap();
     harness.answers("fake", [says("On again.")]);
     let outcome = harness.resume(&outcome.session, None).await.unwrap();
     let messages = stored(&outcome);
@@ -128,18 +129,20 @@ async fn a_session_in_use_and_one_that_is_damaged_are_refused_and_left_as_they_a
     let error = harness.resume(&outcome.session, Some("more")).await.unwrap_err().to_string();
     assert!(error.contains("is in use by another process"), "{error}");
     drop(resumed);
-    let file = outcome.transcript.as_ref().unwrap().join("messages/0001-user.md");
-    std::fs::write(&file, "what is this").unwrap();
+    let file = outcome.transcript.as_ref().unwrap();
+    let lines = std::fs::read_to_string(file).unwrap();
+    let changed: Vec<_> =
+        lines.lines().enumerate().map(|(index, line)| if index == 1 { "what is this" } else { line }).collect();
+    std::fs::write(file, changed.join("\n") + "\n").unwrap();
     let error = harness.resume(&outcome.session, Some("more")).await.unwrap_err().to_string();
-    assert!(error.contains("0001-user.md: it has no front matter"), "{error}");
+    assert!(error.contains(".jsonl:2: expected value at column 1"), "{error}");
     assert_eq!(harness.store().read(&outcome.session).unwrap().messages.len(), 1);
     assert!(harness.fake.requests().is_empty());
 }
 
 #[tokio::test]
 async fn a_session_that_cannot_be_written_any_more_ends_with_one_sentence() {
-    // The answer that calls the tool may still be written while `rm` reads the directory, which then is not empty.
-    let remove = "until rm -r ../sessions/*/messages; do :; done";
+    let remove = "rm ../sessions/*.jsonl";
     let harness = Harness::bare([calls([("bash", json!({ "command": remove }))]), says("never")]).await;
     let outcome = harness.run().await;
     assert_eq!((outcome.status, harness.fake.requests().len()), (Status::Error, 1));
@@ -152,7 +155,11 @@ async fn a_session_goes_from_one_provider_to_another_and_back() {
     let (anthropic, openai) = ("anthropic", "openai");
     let make = |name: &'static str, server: &Server| -> Arc<dyn Provider> {
         let endpoint = Endpoint::new(name, &server.url, None, Timeouts::default()).unwrap();
-        if name == anthropic { Arc::new(Anthropic::new(endpoint)) } else { Arc::new(OpenAi::new(endpoint)) }
+        if name == anthropic {
+            Arc::new(RemoteProvider::anthropic(endpoint))
+        } else {
+            Arc::new(RemoteProvider::openai(endpoint))
+        }
     };
     for (first, second) in [(anthropic, openai), (openai, anthropic)] {
         let [called, said] = if first == anthropic {
@@ -205,15 +212,16 @@ async fn reminders_outlive_the_process_as_long_as_they_say_and_as_their_plugin_i
     harness.answers("fake", [says("On.")]);
     harness.resume("reminded", Some("more")).await.unwrap();
     assert_eq!(bodies(&harness), [""; 0]);
-    // Somebody has damaged the file: what the host's own store knows of the session is reported nevertheless.
+    // Somebody has removed them from the file: what the host's own store knows of the session is reported nevertheless.
     harness.host = with_plugins;
-    std::fs::write(outcome.transcript.unwrap().join("reminders.json"), "{").unwrap();
+    let file = outcome.transcript.unwrap();
+    let lines = std::fs::read_to_string(&file).unwrap();
+    let kept: Vec<_> = lines.lines().filter(|line| !line.starts_with("{\"reminders\"")).collect();
+    assert!(kept.len() < lines.lines().count(), "{lines}");
+    std::fs::write(&file, kept.join("\n") + "\n").unwrap();
     harness.answers("fake", [says("On.")]);
     harness.resume("reminded", Some("more")).await.unwrap();
     assert_eq!(bodies(&harness), ["for ever"]);
-    let notices = harness.notices();
-    let told = |notice: &String| notice.contains("reminders.json cannot be read, ") && notice.ends_with("is forgotten");
-    assert!(notices.iter().any(told), "{notices:?}");
 }
 
 #[tokio::test]

@@ -5,8 +5,8 @@ use crate::support::{Harness, SharedHost, calls, on, results, says, says_and_cal
 use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt as _};
 use hookhost_agent::agent::{AgentEvent, Status};
-use hookhost_agent::message::{StopReason, ToolUse};
-use hookhost_agent::provider::{Delta, DeltaStream, Provider, ProviderError, Request};
+use hookhost_models::message::{StopReason, ToolUse};
+use hookhost_models::{Delta, DeltaStream, Provider, ProviderError, Request};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};

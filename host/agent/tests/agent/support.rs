@@ -6,11 +6,11 @@ use futures_util::stream::{self, StreamExt as _};
 use hookhost::config::{Digest, Entry, ModelGrant, Settings, StateGrant};
 use hookhost::contract::{EventKind, Refusal, Rejection, Stop};
 use hookhost::{Config, Host};
-use hookhost_agent::agent::{Agent, AgentConfig, AgentEvent, Recorded, Rejected, RunOutcome};
-use hookhost_agent::message::{Message, StopReason, TokenUsage, ToolUse};
-use hookhost_agent::provider::{Delta, DeltaStream, Provider, ProviderError, Request};
+use hookhost_agent::agent::{Agent, AgentConfig, AgentEvent, RecordingReporter, RejectionReport, RunOutcome};
 use hookhost_agent::session_store::StoredSession;
 use hookhost_agent::tool::{Tool, Toolbox};
+use hookhost_models::message::{Message, StopReason, TokenUsage, ToolUse};
+use hookhost_models::{Delta, DeltaStream, Provider, ProviderError, Request};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -139,9 +139,9 @@ pub(crate) fn says(text: &str) -> Prepared {
 
 /// The model calls these tools; the calls are named c1, c2, ….
 /// What is told of a rejection by the plugin `guard`.
-pub(crate) fn rejected_by_guard(reason: &str, code: Option<&str>) -> Rejected {
+pub(crate) fn rejected_by_guard(reason: &str, code: Option<&str>) -> RejectionReport {
     let refusal = Refusal { reason: reason.into(), code: code.map(str::to_owned), retryable: false, stop: false };
-    Rejected::from(&Rejection::verdict("guard", refusal, Stop::Run))
+    RejectionReport::from(&Rejection::verdict("guard", refusal, Stop::Run))
 }
 
 pub(crate) fn calls<const N: usize>(calls: [(&str, Value); N]) -> Prepared {
@@ -206,7 +206,7 @@ pub(crate) struct Harness {
     pub(crate) tools: Toolbox,
     pub(crate) host: Host,
     pub(crate) cancel: CancellationToken,
-    pub(crate) recorded: Recorded,
+    pub(crate) recorded: RecordingReporter,
 }
 
 impl Harness {
@@ -241,7 +241,7 @@ impl Harness {
             tools: Toolbox::builtin().unwrap(),
             host,
             cancel: CancellationToken::new(),
-            recorded: Recorded::default(),
+            recorded: RecordingReporter::default(),
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::support::{Harness, SharedHost, calls, on, says, says_and_calls, stored};
 use hookhost::contract::EventKind;
 use hookhost_agent::agent::{AgentEvent, MAX_REVISIONS, Status};
-use hookhost_agent::message::{Author, Message};
+use hookhost_models::message::{Author, Message};
 use serde_json::{Value, json};
 
 /// What plugins do in each test; all tests of this file share their host.

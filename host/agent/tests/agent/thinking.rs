@@ -3,11 +3,10 @@
 use crate::loopback::{Reply, Server, dialects};
 use crate::support::{Harness, Prepared, SharedHost, on, says, stored};
 use hookhost_agent::agent::{Agent, AgentEvent, RunOutcome, Status};
-use hookhost_agent::message::{Message, StopReason, Thinking, ThinkingKind, ToolUse};
-use hookhost_agent::provider::anthropic::Anthropic;
-use hookhost_agent::provider::openai::OpenAi;
-use hookhost_agent::provider::{Delta, Endpoint, Provider, Timeouts};
 use hookhost_agent::tool::{Bash, Toolbox};
+use hookhost_models::RemoteProvider;
+use hookhost_models::message::{Message, StopReason, Thinking, ThinkingKind, ToolUse};
+use hookhost_models::{Delta, Endpoint, Provider, Timeouts};
 use serde_json::{Value, json};
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -44,13 +43,13 @@ fn endpoint(name: &str, server: &Server) -> Endpoint {
 
 async fn anthropic(server: &Server) -> Harness {
     let mut harness = Harness::bare([]).await;
-    harness.provider = Arc::new(Anthropic::new(endpoint("anthropic", server)));
+    harness.provider = Arc::new(RemoteProvider::anthropic(endpoint("anthropic", server)));
     harness
 }
 
 async fn openai(server: &Server) -> Harness {
     let mut harness = Harness::bare([]).await;
-    harness.provider = Arc::new(OpenAi::new(endpoint("openai", server)));
+    harness.provider = Arc::new(RemoteProvider::openai(endpoint("openai", server)));
     harness
 }
 
@@ -106,7 +105,7 @@ async fn reasoning_is_not_shown_where_a_plugin_judges_what_is_shown() {
     let server =
         Server::start([Reply::events(&thoughtful()), Reply::events(&dialects::anthropic_text("It is hunter2."))]).await;
     let mut harness = Harness::on(&HOST, "changed", []).await;
-    harness.provider = Arc::new(Anthropic::new(endpoint("anthropic", &server)));
+    harness.provider = Arc::new(RemoteProvider::anthropic(endpoint("anthropic", &server)));
     harness.run().await;
     assert!(reasoning(&harness).is_empty(), "{:?}", reasoning(&harness));
 }
@@ -126,11 +125,15 @@ async fn thinking_goes_back_signed_and_where_it_was_also_when_the_session_contin
     assert_eq!(answer(&server, 1)["content"], expected);
     assert_eq!(harness.shown(), "I look.Nothing.", "thinking is no part of the answer");
     assert_eq!(reasoning(&harness), ["I wonder what is here."], "what is encrypted or empty is not shown");
-    let file = outcome.transcript.as_ref().unwrap().join("messages/0002-assistant.md");
-    let file = std::fs::read_to_string(file).unwrap();
-    assert!(file.contains("\n```thinking signature=RXFRQkNrWUlBUmdD\nI wonder what is here.\n```\n"), "{file}");
-    assert!(file.contains("\n```thinking kind=redacted_thinking signature=RW13S0FoZ0JFZ3k=\n"), "{file}");
-    assert!(file.contains("\nthinking_behind: 0/0 0/0 7/1\n"), "{file}");
+    let stored = stored(&outcome);
+    let Message::Assistant { thoughts, .. } = &stored[1] else { panic!("{stored:?}") };
+    let pieces: Vec<_> = thoughts.thinking.iter().map(|one| (one.kind, one.signature.as_str())).collect();
+    assert_eq!(
+        pieces[..2],
+        [(ThinkingKind::Thinking, "RXFRQkNrWUlBUmdD"), (ThinkingKind::RedactedThinking, "RW13S0FoZ0JFZ3k=")]
+    );
+    let places: Vec<_> = thoughts.thinking.iter().map(|one| (one.text_before, one.calls_before)).collect();
+    assert_eq!(places, [(0, 0), (0, 0), (7, 1)]);
     resume(&harness, &outcome).await;
     assert_eq!(answer(&server, 2)["content"], expected);
 }
@@ -148,7 +151,7 @@ async fn another_model_does_not_get_what_this_one_thought() {
     let outcome = harness.run().await;
     harness.config.model = "model-2".into();
     resume(&harness, &outcome).await;
-    harness.provider = Arc::new(OpenAi::new(endpoint("openai", &server)));
+    harness.provider = Arc::new(RemoteProvider::openai(endpoint("openai", &server)));
     resume(&harness, &outcome).await;
     for request in [2, 3] {
         let asked = answer(&server, request).to_string();

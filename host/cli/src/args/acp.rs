@@ -8,9 +8,9 @@ Examples:
   hookhost acp -- gemini --experimental-acp
   hookhost acp --name claude -- npx -y @zed-industries/claude-code-acp
 
-An editor names this command in the place of the agent's own.";
+Put this command into the editor's settings in place of the agent's own.";
 
-/// Proxy an agent that an editor talks to over the Agent Client Protocol: its questions for permission are answered by the rules
+/// Proxy an agent that an editor talks to over the Agent Client Protocol; rules answer its requests for permission
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct AcpArgs {

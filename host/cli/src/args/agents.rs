@@ -2,26 +2,26 @@
 
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args};
-use hookhost_adapters::install::Scope;
+use hookhost_agents::plan::Scope;
 
 /// The name of an agent; the error for an unknown one names the nearest.
 fn agent() -> PossibleValuesParser {
-    PossibleValuesParser::new(hookhost_adapters::all().iter().map(|adapter| adapter.agent().name))
+    PossibleValuesParser::new(hookhost_agents::all().iter().map(|adapter| adapter.agent().name))
 }
 
-/// In whose files.
+/// The files that a command changes.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("scope").args(["user", "project", "managed"]))]
 pub(crate) struct ScopeArgs {
-    /// In your own files, for all that you do with the agent [the default]
+    /// Your own files, for all that you do with the agent [the default]
     #[arg(long)]
     user: bool,
 
-    /// In the files of the project that the working directory is in
+    /// The files of the project around the working directory
     #[arg(long)]
     project: bool,
 
-    /// In the files of the machine, which its users cannot change
+    /// The files of the machine, which its users cannot change
     #[arg(long)]
     managed: bool,
 }
@@ -44,7 +44,7 @@ Examples:
   hookhost install claude-code --mcp
   sudo hookhost install claude-code --managed";
 
-/// Put the hook into the settings of an agent, so that the plugins that you allow count there; changes nothing else in them
+/// Put the hook into the settings of an agent, so that your plugins count there; changes nothing else in them
 #[derive(Debug, Args)]
 #[command(after_help = INSTALL_EXAMPLES)]
 pub(crate) struct InstallArgs {
@@ -52,18 +52,18 @@ pub(crate) struct InstallArgs {
     #[arg(value_name = "AGENT", value_parser = agent(), hide_possible_values = true)]
     pub(crate) agents: Vec<String>,
 
-    /// Each agent that is found here
+    /// Each agent that is found
     #[arg(long, conflicts_with = "agents")]
     pub(crate) all: bool,
 
     #[command(flatten)]
     pub(crate) scope: ScopeArgs,
 
-    /// Start the proxy in the place of the MCP servers that the agent's file names, and leave the hook as it is
+    /// Put the proxy in front of the MCP servers in the agent's file, and leave the hook as it is
     #[arg(long)]
     pub(crate) mcp: bool,
 
-    /// Show how each file would change and what that does, and change nothing
+    /// Show the changes of each file and their effect, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -74,7 +74,7 @@ Examples:
   hookhost uninstall claude-code
   hookhost uninstall --all --project";
 
-/// Take the hook out of the settings of an agent: a file that nobody has changed since is put back byte for byte
+/// Take the hook out of the settings of an agent; restores a file that nobody has changed since, byte for byte
 #[derive(Debug, Args)]
 #[command(after_help = UNINSTALL_EXAMPLES)]
 pub(crate) struct UninstallArgs {
@@ -89,11 +89,11 @@ pub(crate) struct UninstallArgs {
     #[command(flatten)]
     pub(crate) scope: ScopeArgs,
 
-    /// Start the MCP servers that the agent's file names by themselves again, and leave the hook as it is
+    /// Take the proxy away from the MCP servers in the agent's file, and leave the hook as it is
     #[arg(long)]
     pub(crate) mcp: bool,
 
-    /// Show how each file would change, and change nothing
+    /// Show the changes of each file, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -104,20 +104,19 @@ Examples:
   hookhost doctor claude-code --prove
   hookhost doctor --json | jq -r '.agents[].checks[] | select(.state != \"ok\") | .says'";
 
-/// Look whether the hook of an agent is there, is reached and, with --prove, says no
+/// Check whether the hook of an agent is installed and reached and, with --prove, denies a call
 #[derive(Debug, Args)]
 #[command(after_help = DOCTOR_EXAMPLES)]
 pub(crate) struct DoctorArgs {
-    /// The agent [default: each that is found here]
+    /// The agent [default: each that is found]
     #[arg(value_name = "AGENT", value_parser = agent(), hide_possible_values = true)]
     pub(crate) agent: Option<String>,
 
-    /// Run the hook as `hookhost install` writes it, where the agent's file has it, with a harmless call that has to be denied and
-    /// one that has to pass
+    /// Run the hook as `hookhost install` writes it, with a harmless call that must be denied and one that must pass
     #[arg(long)]
     pub(crate) prove: bool,
 
-    /// Also have the agent itself make the call that has to be denied, in an empty directory: it asks its model, which may cost
+    /// Also let the agent itself make the call that must be denied, in an empty directory; this asks its model, which may cost
     /// something
     #[arg(long, requires = "prove")]
     pub(crate) run_agent: bool,
@@ -133,11 +132,11 @@ Examples:
   hookhost agents claude-code
   hookhost agents --json | jq -r '.agents[] | select(.installed == []) | .agent'";
 
-/// List the agents that are here: whether the hook is installed and proven, its last event, and what stays blind
+/// List the agents on this machine: state of the hook, last event, and the steps that stay blind
 #[derive(Debug, Args)]
 #[command(after_help = AGENTS_EXAMPLES)]
 pub(crate) struct AgentsArgs {
-    /// The agents [default: each that is found here]
+    /// The agents [default: each that is found]
     #[arg(value_name = "AGENT", value_parser = agent(), hide_possible_values = true)]
     pub(crate) agents: Vec<String>,
 

@@ -14,7 +14,7 @@ Examples:
   hookhost audit verify
   hookhost audit show --all --json > log.jsonl && hookhost audit verify --log log.jsonl";
 
-/// Show what happened and why, and check that nobody has changed the log of it
+/// Show what happened and why, and check that nobody has changed the log
 #[derive(Debug, Args)]
 #[command(after_help = AUDIT_EXAMPLES)]
 pub(crate) struct AuditArgs {
@@ -29,7 +29,7 @@ pub(crate) enum AuditCommand {
     Verify(VerifyArgs),
 }
 
-/// Which log.
+/// The log to read.
 #[derive(Debug, Args)]
 pub(crate) struct LogArgs {
     /// The log: a database, or an export as JSON Lines [default: your own, hookhost.db in the state directory]
@@ -37,7 +37,7 @@ pub(crate) struct LogArgs {
     pub(crate) log: Option<PathBuf>,
 }
 
-/// Which records. A record is shown where all that is given fits it.
+/// The records to show: those that match all flags.
 #[derive(Debug, Args)]
 pub(crate) struct FilterArgs {
     #[command(flatten)]
@@ -74,11 +74,11 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = SHOW_EXAMPLES)]
 pub(crate) struct ShowArgs {
-    /// How many
+    /// Number of records
     #[arg(default_value_t = 20, value_name = "N")]
     pub(crate) count: usize,
 
-    /// All of them
+    /// All records
     #[arg(long, conflicts_with = "count")]
     pub(crate) all: bool,
 
@@ -95,7 +95,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = TAIL_EXAMPLES)]
 pub(crate) struct TailArgs {
-    /// How many of those that are there
+    /// Number of existing records to show
     #[arg(short = 'n', long = "lines", default_value_t = 10, value_name = "N")]
     pub(crate) count: usize,
 
@@ -120,7 +120,7 @@ pub(crate) struct VerifyArgs {
     #[command(flatten)]
     pub(crate) log: LogArgs,
 
-    /// A head that you noted elsewhere, the hash of a record: it must be in the log. Only so a missing end shows
+    /// A head that you noted elsewhere, which must be in the log; only this shows that the log's end is missing
     #[arg(long, value_name = "HASH")]
     pub(crate) head: Option<Digest>,
 
@@ -145,7 +145,7 @@ pub(crate) struct ReplayArgs {
     #[command(flatten)]
     pub(crate) configuration: ConfigArgs,
 
-    /// Replay also what is not as it was written: a part of a log, or one that somebody has changed
+    /// Replay also a part of a log, or a log that somebody has changed
     #[arg(long)]
     pub(crate) unverified: bool,
 
@@ -157,6 +157,6 @@ pub(crate) struct ReplayArgs {
 fn outcome() -> impl TypedValueParser<Value = OutcomeKind> {
     let names = PossibleValuesParser::new(OutcomeKind::ALL.iter().map(|outcome| outcome.name()));
     names.try_map(|name| {
-        OutcomeKind::ALL.iter().copied().find(|outcome| outcome.name() == name).ok_or("no outcome is called so")
+        OutcomeKind::ALL.iter().copied().find(|outcome| outcome.name() == name).ok_or("there is no such outcome")
     })
 }

@@ -16,21 +16,21 @@ Examples:
   hookhost mcp init files >> ~/.config/hookhost/hookhost.toml
   hookhost mcp interceptor --name files
 
-An agent names this command in the place of the server's own.";
+Put this command into the agent's settings in place of the server's own.";
 
-/// Proxy an MCP server: what an agent and the server say to each other is settled as events
+/// Proxy an MCP server: plugins are asked about the messages between an agent and the server
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct McpArgs {
     #[command(subcommand)]
     pub(crate) command: Option<McpCommand>,
 
-    /// The server's name: in the names of its tools, in the configuration and in the lock file [default: made of the
+    /// The server's name in the names of its tools, in the configuration and in the lock file [default: made of the
     /// command]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
 
-    /// The address of a service that speaks streamable HTTP, in the place of a program
+    /// The address of a service that speaks streamable HTTP, in place of a program
     #[arg(long, value_name = "URL", conflicts_with = "program")]
     pub(crate) http: Option<String>,
 
@@ -38,11 +38,11 @@ pub(crate) struct McpArgs {
     #[arg(long, value_name = "VARIABLE", requires = "http")]
     pub(crate) key_variable: Option<String>,
 
-    /// A header for the service, and the environment variable that has its value; for each header once
+    /// A header for the service, and the environment variable with its value; can be repeated
     #[arg(long, value_name = "HEADER=VARIABLE", requires = "http", value_parser = header)]
     pub(crate) header_variable: Vec<(String, String)>,
 
-    /// Serve clients over HTTP at this address of this machine, such as 127.0.0.1:0, in the place of the standard input and output
+    /// Serve clients over HTTP at this address of this machine, such as 127.0.0.1:0, in place of standard input and output
     #[arg(long, value_name = "ADDRESS", requires = "http", value_parser = address)]
     pub(crate) listen: Option<SocketAddr>,
 
@@ -58,17 +58,17 @@ pub(crate) struct McpArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
     Approve(ApproveToolsArgs),
-    /// Print rules that begin with what a server lists: these tools alone, and a question about each that may do more than read
+    /// Print rules to start with: only the tools that the server lists now, and a question about each that may do more than read
     Init {
         /// The server
         server: String,
     },
-    /// Report rules about a server that fit none of the tools that it lists, or name an argument that none of these has
+    /// Report rules that fit no tool of their server, or name an argument that none of its tools has
     Check,
     Interceptor(InterceptorArgs),
     /// List the servers, and the tools of each that are approved or held back
     List {
-        /// This server alone
+        /// Only this server
         server: Option<String>,
         /// Print JSON
         #[arg(long)]
@@ -76,7 +76,7 @@ pub(crate) enum McpCommand {
     },
 }
 
-/// Let definitions of tools through that are held back; shows first what they are, and what changed
+/// Approve definitions of tools that are held back; shows them, or their changes, first
 #[derive(Debug, Args)]
 pub(crate) struct ApproveToolsArgs {
     /// The server
@@ -90,14 +90,13 @@ pub(crate) struct ApproveToolsArgs {
     pub(crate) yes: bool,
 }
 
-/// Answer another MCP program's questions about its messages, on the standard input and output, as a draft of MCP's interceptors
-/// has it
+/// Answer other MCP programs that ask about their messages, on standard input and output, by the draft of MCP's interceptors
 #[derive(Debug, Args)]
 pub(crate) struct InterceptorArgs {
     #[command(flatten)]
     pub(crate) configuration: ConfigArgs,
 
-    /// The name of the server whose messages they are, as rules have it
+    /// The name of the server whose messages they are, in rules
     #[arg(long, value_name = "NAME")]
     pub(crate) name: String,
 }

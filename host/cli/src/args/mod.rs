@@ -5,6 +5,7 @@ mod agents;
 mod log;
 mod mcp;
 mod resident;
+mod rule;
 mod session;
 
 pub(crate) use acp::AcpArgs;
@@ -12,6 +13,7 @@ pub(crate) use agents::{AgentsArgs, DoctorArgs, InstallArgs, UninstallArgs};
 pub(crate) use log::{AuditArgs, AuditCommand, FilterArgs, ReplayArgs, ShowArgs, TailArgs, VerifyArgs};
 pub(crate) use mcp::{ApproveToolsArgs, InterceptorArgs, McpArgs, McpCommand};
 pub(crate) use resident::{ApprovalsArgs, ApprovalsCommand, HookArgs, ServeArgs};
+pub(crate) use rule::{ExplainArgs, RuleArgs, RuleCommand};
 pub(crate) use session::{ListArgs, RemoveArgs, ResumeArgs, SessionArgs, SessionCommand, ShowSessionArgs};
 
 use crate::exit::CODES;
@@ -33,10 +35,10 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// What was typed. `hookhost` alone asks for help where there is no terminal to talk at.
+    /// Parses the command line. Without a terminal, `hookhost` alone shows the help.
     pub(crate) fn typed() -> Self {
         let mut command = Self::command().arg_required_else_help(!crate::command::is_on_a_terminal());
-        // Looked for only where they are shown: each directory of the PATH is read for it.
+        // The search reads each directory of the PATH, so it happens only when the programs are shown.
         let first = std::env::args_os().nth(1);
         if first.is_none_or(|word| ["help", "--help", "-h"].iter().any(|help| word == *help)) {
             let programs = crate::command::programs();
@@ -49,14 +51,14 @@ impl Cli {
     }
 }
 
-/// What an agent is that one talks with.
+/// The session and the agent to talk with.
 #[derive(Debug, Args)]
 pub(crate) struct ReplArgs {
-    /// Continues the session with this id
+    /// Continue the session with this id
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
 
-    /// Continues the session that was used last in this directory
+    /// Continue the last session of this directory
     #[arg(long = "continue", conflicts_with = "session")]
     pub(crate) latest: bool,
 
@@ -87,20 +89,20 @@ pub(crate) enum Command {
     Audit(AuditArgs),
     Replay(ReplayArgs),
     Cache(CacheArgs),
+    Rule(RuleArgs),
     /// A program `hookhost-NAME` of the user.
     #[command(external_subcommand)]
     External(Vec<OsString>),
 }
 
-/// Which plugins load.
+/// The plugins that load.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ConfigArgs {
-    /// The configuration file, which then counts alone [default: your own hookhost.toml, and the project's where you
-    /// have approved it]
+    /// Use only this configuration file [default: your own hookhost.toml, and the project's if you have approved it]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Loads this plugin too, which the allowlist must have, perhaps with `enabled = false`; can be repeated
+    /// Also load this plugin, an entry of the allowlist with `enabled = false`; can be repeated
     #[arg(long = "plugin", value_name = "X.wasm")]
     pub(crate) plugins: Vec<PathBuf>,
 }
@@ -108,14 +110,14 @@ pub(crate) struct ConfigArgs {
 /// How to answer a question that a plugin asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Approve {
-    /// You are asked, where the command runs on a terminal; elsewhere the answer is no.
+    /// You are asked; without a terminal, the answer is no.
     #[default]
     Ask,
     /// The answer is no.
     Deny,
 }
 
-/// Who answers the questions of plugins.
+/// The answer to questions of plugins.
 #[derive(Debug, Args)]
 pub(crate) struct ApproveArgs {
     /// How to answer a question that a plugin asks
@@ -135,14 +137,14 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = RUN_EXAMPLES)]
 pub(crate) struct RunArgs {
-    /// What the agent is to do [default: read from the standard input, where that is not a terminal]
+    /// The agent's task [default: read from standard input, unless that is a terminal]
     pub(crate) prompt: Option<String>,
 
-    /// Continues the session with this id, and its conversation
+    /// Continue the session with this id, and its conversation
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
 
-    /// Continues the session that was used last in this directory
+    /// Continue the last session of this directory
     #[arg(long = "continue", conflicts_with = "session")]
     pub(crate) latest: bool,
 
@@ -150,38 +152,38 @@ pub(crate) struct RunArgs {
     pub(crate) options: RunOptions,
 }
 
-/// How an agent runs, and how that is printed.
+/// The options of an agent's run, and the form of its output.
 #[derive(Debug, Args)]
 pub(crate) struct RunOptions {
     #[command(flatten)]
     pub(crate) agent: AgentOptions,
 
-    /// Print what happens as JSON, one object a line: docs/json.md
+    /// Print each step as JSON, one object a line: docs/json.md
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// How an agent runs.
+/// The options of an agent's run.
 #[derive(Debug, Args)]
 pub(crate) struct AgentOptions {
     #[command(flatten)]
     pub(crate) configuration: ConfigArgs,
 
-    /// The provider of the model: a name of [agent.providers], `scripted`, or one that is known without it, such as
-    /// `anthropic` [default: the first that is ready]
+    /// The provider of the model: a name of [agent.providers], a known one such as `anthropic`, or `scripted` [default: the
+    /// first that is ready]
     #[arg(long, value_name = "NAME")]
     pub(crate) provider: Option<String>,
 
-    /// The model, as the provider calls it
+    /// The model, by the provider's name for it
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
 
-    /// A script to play in place of a model; alone, it chooses the provider `scripted`
+    /// A script to play in place of a model; implies the provider `scripted`
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
 
-    /// The directory that the agent works on, and in which the project's configuration is looked
-    /// for [default: the working directory; of a resumed session, its own]
+    /// The directory in which the agent works, and that of the project's configuration [default: the working directory; for a
+    /// resumed session, its own]
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
 
@@ -196,11 +198,11 @@ Examples:
   hookhost allow plugins/path_guard.wasm --project --priority 10 --set 'protected=[\"infra/**\"]'
   hookhost allow bounded_shell.wasm --entry 'actions = [\"shell\"]' --set limit-seconds=60 --yes";
 
-/// Put a plugin on the allowlist, or pin its new digest; shows first what it subscribes to and needs
+/// Put a plugin on the allowlist, or pin its new digest; shows its events and imports first
 #[derive(Debug, Args)]
 #[command(after_help = ALLOW_EXAMPLES)]
 pub(crate) struct AllowArgs {
-    /// The plugin's file [default: none; those in `plugins/` beside the allowlist are listed that are not on it]
+    /// The plugin's file [default: none; lists the new and changed files in `plugins/` beside the allowlist]
     #[arg(value_name = "X.wasm")]
     pub(crate) wasm: Option<PathBuf>,
 
@@ -208,7 +210,7 @@ pub(crate) struct AllowArgs {
     #[arg(long)]
     pub(crate) name: Option<String>,
 
-    /// The configuration file to write, made where it does not exist [default: the user's hookhost.toml]
+    /// The configuration file to write or to create [default: your own hookhost.toml]
     #[arg(long, value_name = "FILE", conflicts_with = "project")]
     pub(crate) config: Option<PathBuf>,
 
@@ -216,7 +218,7 @@ pub(crate) struct AllowArgs {
     #[arg(long)]
     pub(crate) project: bool,
 
-    /// When it is asked: lower is earlier [default: what the plugin proposes, or 100]
+    /// Its place in the order: lower is earlier [default: the plugin's proposal, or 100]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) priority: Option<i32>,
 
@@ -224,8 +226,7 @@ pub(crate) struct AllowArgs {
     #[arg(long = "entry", value_name = "LINE")]
     pub(crate) entry: Vec<String>,
 
-    /// A grant, as a line of [plugin.grants]; can be repeated. What the plugin imports need not be
-    /// named, except `model`
+    /// A grant, as a line of [plugin.grants]; can be repeated. All imports are granted without it, except `model` and `http`
     #[arg(long = "grant", value_name = "LINE")]
     pub(crate) grants: Vec<String>,
 
@@ -238,11 +239,11 @@ pub(crate) struct AllowArgs {
     #[arg(long, value_name = "JSON")]
     pub(crate) config_json: Option<String>,
 
-    /// Write `enabled = false`: it loads only where `--plugin` names it
+    /// Write `enabled = false`: the plugin loads only if `--plugin` names it
     #[arg(long)]
     pub(crate) disabled: bool,
 
-    /// Allow it, with what it needs, without asking
+    /// Allow the plugin and its imports without asking
     #[arg(long, short)]
     pub(crate) yes: bool,
 }
@@ -254,14 +255,14 @@ Examples:
   hookhost trust --list
   hookhost trust --revoke ~/src/app";
 
-/// Approve a project's hookhost.toml, as it is now; it counts so until a change is approved
+/// Approve the content of a project's hookhost.toml, which counts until you approve a change
 #[derive(Debug, Args)]
 #[command(after_help = TRUST_EXAMPLES)]
 pub(crate) struct TrustArgs {
     /// The file, or its directory [default: the nearest one, from the working directory up, that is not approved]
     pub(crate) path: Option<PathBuf>,
 
-    /// List what is approved
+    /// List the approved files
     #[arg(long, conflicts_with_all = ["revoke", "path", "yes"])]
     pub(crate) list: bool,
 
@@ -280,7 +281,7 @@ Examples:
   hookhost inspect --allowed plugins/path_guard.wasm
   hookhost inspect --json plugins/path_guard.wasm | jq .events";
 
-/// Show what a plugin subscribes to, needs and is made of; runs nothing of it
+/// Show a plugin's events, imports and make; runs nothing of it
 #[derive(Debug, Args)]
 #[command(after_help = INSPECT_EXAMPLES)]
 pub(crate) struct InspectArgs {
@@ -288,11 +289,11 @@ pub(crate) struct InspectArgs {
     #[arg(value_name = "X.wasm")]
     pub(crate) wasm: PathBuf,
 
-    /// Shows what its entry on the allowlist gives it instead: its limits and grants, with the defaults filled in
+    /// Show the limits and grants of its entry instead, with the defaults
     #[arg(long)]
     pub(crate) allowed: bool,
 
-    /// The configuration file in which to look whether it is allowed [default: those that count here]
+    /// The configuration file with its entry [default: those that count here]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
@@ -330,7 +331,7 @@ Examples:
   hookhost auth list
   hookhost auth rm groq";
 
-/// Keep keys of providers in a file that is yours alone, for where they are not in the environment
+/// Keep keys of providers in a file that only you can read, for providers without a key in the environment
 #[derive(Debug, Args)]
 #[command(after_help = AUTH_EXAMPLES)]
 pub(crate) struct AuthArgs {
@@ -340,12 +341,12 @@ pub(crate) struct AuthArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuthCommand {
-    /// Keep a key, read from the standard input; a terminal does not show it
+    /// Keep a key, read from standard input; a terminal does not show it
     Set {
-        /// The provider, as `--provider` names it
+        /// The provider, by its name for `--provider`
         provider: String,
     },
-    /// Show which providers have a key; no key is shown
+    /// List the providers with a key; shows no key
     List {
         /// Print one JSON object
         #[arg(long)]
@@ -363,7 +364,7 @@ Examples:
   hookhost tools
   hookhost tools --json | jq -r '.tools[] | .name'";
 
-/// Show the tools that a model is offered here, and who brings each: hookhost itself, a plugin or an MCP server
+/// Show the tools that a model is offered here, and the origin of each: hookhost itself, a plugin or an MCP server
 #[derive(Debug, Args)]
 #[command(after_help = TOOLS_EXAMPLES)]
 pub(crate) struct ToolsArgs {
@@ -380,11 +381,11 @@ Examples:
   hookhost cache
   hookhost cache --clear";
 
-/// Show how much compiled code is kept, or remove it; plugins are then compiled again
+/// Show the size of the compiled code that is kept, or remove it; plugins are then compiled again
 #[derive(Debug, Args)]
 #[command(after_help = CACHE_EXAMPLES)]
 pub(crate) struct CacheArgs {
-    /// Remove all of it
+    /// Remove all compiled code
     #[arg(long)]
     pub(crate) clear: bool,
 
@@ -406,7 +407,7 @@ In a tool call `origin` can be left out; `action` is worked out. A key `session`
 can give cwd, workspace, agent, interactive, turn, depth, id, parent and
 root, the session that the user began.";
 
-/// Send one event through the chain; prints one JSON object, or of a command the verdict
+/// Ask the plugins about one event; prints one JSON object, or for a command the verdict
 #[derive(Debug, Args)]
 #[command(after_help = DISPATCH_EXAMPLES, group(ArgGroup::new("dispatched").required(true).args(["event", "shell"])))]
 pub(crate) struct DispatchArgs {
@@ -414,17 +415,16 @@ pub(crate) struct DispatchArgs {
     #[arg(value_name = "EVENT", value_parser = event(), hide_possible_values = true)]
     pub(crate) event: Option<EventKind>,
 
-    /// A file with what the event carries, as JSON; `-` is the standard input
+    /// A file with the event's payload, as JSON; `-` is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "shell")]
     pub(crate) payload: Option<PathBuf>,
 
-    /// In place of an event: a command that an agent would run. Prints the decision, the
-    /// rules that had something to say, each below the part that it is about, and what would run;
-    /// nothing is run
+    /// A shell command, in place of an event. Prints the decision, each matching rule below its part
+    /// of the command, and the command that would run; runs nothing
     #[arg(long, value_name = "COMMAND", conflicts_with = "event", allow_hyphen_values = true)]
     pub(crate) shell: Option<OsString>,
 
-    /// Print the JSON object of a command, too
+    /// Print the JSON object also for a command
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -438,7 +438,7 @@ pub(crate) struct DispatchArgs {
 /// An event by its name; the error for an unknown one names the nearest.
 fn event() -> impl TypedValueParser<Value = EventKind> {
     let names = PossibleValuesParser::new(EventKind::ALL.iter().map(|event| event.name()));
-    names.try_map(|name| EventKind::from_name(&name).ok_or("no event is called so"))
+    names.try_map(|name| EventKind::from_name(&name).ok_or("there is no such event"))
 }
 
 #[cfg(test)]

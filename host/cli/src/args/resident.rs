@@ -1,7 +1,7 @@
 //! People's own agents: the hook, the resident host, and the questions that wait for a person.
 
 use clap::{Args, Subcommand, ValueEnum};
-use hookhost_adapters::install::OnFailure;
+use hookhost_agents::plan::OnFailure;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,31 +11,31 @@ Examples:
   hookhost hook claude-code < message.json
   hookhost hook codex PreToolUse < message.json
 
-An agent calls the small program hookhost-hook, which does the same and starts faster.
-`hookhost install` writes that into the agent's files.";
+Agents call the small program hookhost-hook, which does the same and starts faster.
+`hookhost install` writes it into the agent's files.";
 
-/// Settle the event that an agent tells its hook on the standard input, and print the reply in the agent's own language
+/// Settle the event that an agent reports on standard input, and print the reply in the agent's own format
 #[derive(Debug, Args)]
 #[command(after_help = HOOK_EXAMPLES)]
 pub(crate) struct HookArgs {
     /// The agent, such as claude-code
     pub(crate) agent: String,
 
-    /// The hook point, where the message does not say it
+    /// The hook point, if the message does not name it
     pub(crate) point: Option<String>,
 
-    /// What the agent is told where nobody answers
+    /// The reply if nobody answers
     #[arg(long, value_name = "HOW", default_value = "deny")]
     pub(crate) on_failure: FailureArg,
 }
 
-/// What an agent is told where nobody answers.
+/// The reply if nobody answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailureArg {
     /// No.
     #[default]
     Deny,
-    /// Nothing: it continues.
+    /// None: the agent continues.
     Allow,
 }
 
@@ -55,45 +55,45 @@ Examples:
   hookhost serve --status | jq .rules
   hookhost serve --stop";
 
-/// Be the resident host, which settles the events of all agents of this user; hooks start one by themselves
+/// Run the resident host, which settles the events of all your agents; hooks start one by themselves
 #[derive(Debug, Args)]
 #[command(after_help = SERVE_EXAMPLES)]
 pub(crate) struct ServeArgs {
-    /// End after so many seconds in which no agent has asked [default: never; 600 where a hook has started it]
+    /// End after this time without events [default: never; 600 if a hook has started it]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) idle: Option<Duration>,
 
-    /// Listen for HTTP hooks, gateways and MCP clients at this address, too; they need the token that is printed
+    /// Also serve HTTP hooks, gateways and MCP clients at this address; they need the token in the file that is printed
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) http: Option<SocketAddr>,
 
-    /// Take the requests of the Agent Control Standard at /acs that are signed with the secret in this file, without the token
+    /// Accept requests of the Agent Control Standard at /acs that are signed with the secret in this file, without the token
     #[arg(long, value_name = "FILE", requires = "http")]
     pub(crate) acs_key: Option<PathBuf>,
 
-    /// Have the resident host end, once the events under way are settled
+    /// End the resident host when the events under way are settled
     #[arg(long, conflicts_with_all = ["idle", "http", "status"])]
     pub(crate) stop: bool,
 
-    /// Print what the resident host says of itself, and of the rules that count here, as JSON
+    /// Print the state of the resident host, and the rules that count here, as JSON
     #[arg(long, conflicts_with_all = ["idle", "http"])]
     pub(crate) status: bool,
 
-    /// A hook has started it: it says nothing, and ends where another one is there
+    /// Started by a hook: prints nothing, and ends if another resident host runs
     #[arg(long, hide = true)]
     pub(crate) on_demand: bool,
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse()
-        .map_err(|_| "it is no IP address with a port: write 127.0.0.1:8750, or a port of your choice".to_owned())
+        .map_err(|_| "it is not an IP address with a port: write 127.0.0.1:8750, or a port of your choice".to_owned())
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
     match text.parse() {
         Ok(0) => Err("0 seconds would end it at once".to_owned()),
         Ok(seconds) => Ok(Duration::from_secs(seconds)),
-        Err(_) => Err("it is no number of seconds".to_owned()),
+        Err(_) => Err("it is not a number of seconds".to_owned()),
     }
 }
 
@@ -132,7 +132,7 @@ pub(crate) enum ApprovalsCommand {
     No {
         /// The question's code, as `hookhost approvals` shows it
         code: String,
-        /// What the model is told
+        /// The reason for the model
         #[arg(long, value_name = "TEXT")]
         because: Option<String>,
     },

@@ -36,11 +36,11 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = LIST_EXAMPLES)]
 pub(crate) struct ListArgs {
-    /// How many
+    /// Number of sessions
     #[arg(default_value_t = 20, value_name = "N")]
     pub(crate) count: usize,
 
-    /// All of them, also those of sub-agents
+    /// All sessions, also those of sub-agents
     #[arg(long, conflicts_with = "count")]
     pub(crate) all: bool,
 
@@ -72,7 +72,7 @@ Examples:
   hookhost session resume 01a201dc-d77f-70b2-8af5-ff0ebe8cbd93 \"And now the tests\"
   hookhost session resume 01a201dc-d77f-70b2-8af5-ff0ebe8cbd93 --provider openai --model gpt-5.5";
 
-/// Continue a session, as `run --session` does; without a prompt, where it was interrupted
+/// Continue a session, as `run --session` does; without a prompt, from the point of interruption
 #[derive(Debug, Args)]
 #[command(after_help = RESUME_EXAMPLES)]
 pub(crate) struct ResumeArgs {
@@ -80,7 +80,7 @@ pub(crate) struct ResumeArgs {
     #[arg(value_name = "ID")]
     pub(crate) id: String,
 
-    /// What the agent is to do next
+    /// The agent's next task
     pub(crate) prompt: Option<String>,
 
     #[command(flatten)]
@@ -92,7 +92,7 @@ Examples:
   hookhost session rm 01a201dc-d77f-70b2-8af5-ff0ebe8cbd93
   hookhost session rm 019a1fd9 019a1fe0";
 
-/// Remove sessions and their messages; what the audit log has of them stays
+/// Remove sessions and their messages; the audit log keeps their records
 #[derive(Debug, Args)]
 #[command(after_help = REMOVE_EXAMPLES)]
 pub(crate) struct RemoveArgs {

@@ -9,9 +9,9 @@ use crate::output::{
     style::{DIM, GOOD, NAME, WARNING},
     time,
 };
-use hookhost_adapters::{Agent, Covered, canary};
-use hookhost_install::doctor::Diagnosis;
-use hookhost_install::prove::Proof;
+use hookhost_agents::install::doctor::Diagnosis;
+use hookhost_agents::install::prove::Proof;
+use hookhost_agents::{Agent, Covered, canary};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 

@@ -57,9 +57,9 @@ fn named<'a>(open: &'a [ApprovalRequest], code: &str) -> Result<&'a ApprovalRequ
     let found = open.iter().find(|request| !code.is_empty() && request.code == code);
     found.ok_or_else(|| {
         let why = if code.is_empty() {
-            "an empty word names no question: give the code that is shown with it".to_owned()
+            "the code is empty: give the code of a question".to_owned()
         } else if open.iter().any(|request| request.id == code || request.code.starts_with(code)) {
-            format!("{code:?} is no question's whole code: give the code that is shown with it")
+            format!("{code:?} is only a part of a question's code: give all of it")
         } else {
             format!("no question with the code {code:?} waits for an answer: it was answered, or its time is over")
         };

@@ -9,7 +9,7 @@ use crate::output::{
 };
 use anyhow::anyhow;
 use hookhost_agent::config::AgentSection;
-use hookhost_agent::provider::{Keys, KeysError};
+use hookhost_models::{Keys, KeysError};
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 use serde_json::json;
 use std::fmt::Write as _;

@@ -13,9 +13,6 @@ use std::process::Command;
 
 const PREFIX: &str = "hookhost-";
 
-/// A program of earlier versions, which only hooks started. It is no command, even if it is still installed.
-const INTERNAL: &str = "settle";
-
 /// Replaces this process by the program, with the words after its name as arguments.
 pub(crate) fn run(words: &[OsString]) -> Result<Exit, CliError> {
     let Some((name, arguments)) = words.split_first() else { return Err(CliError::usage("no command is named")) };
@@ -77,7 +74,7 @@ fn own() -> Vec<String> {
 pub(super) fn names() -> BTreeSet<String> {
     let own = own();
     let theirs = on_the_path().filter_map(|file| file.file_name()?.to_str()?.strip_prefix(PREFIX).map(str::to_owned));
-    theirs.filter(|name| !name.is_empty() && name != INTERNAL && !own.contains(name)).collect()
+    theirs.filter(|name| !name.is_empty() && !own.contains(name)).collect()
 }
 
 /// Returns the users' programs, in the order of the PATH.

@@ -2,16 +2,16 @@
 
 use crate::args::HookArgs;
 use crate::exit::{CliError, Exit};
-use hookhost_adapters::directories::Directories;
-use hookhost_adapters::{Adapter, all, by_name};
-use hookhost_hook::program;
+use hookhost_agents::directories::Directories;
+use hookhost_agents::{Adapter, all, by_name};
+use hookhost_client::program;
 use strsim::jaro_winkler;
 
 /// Minimum similarity of two names at which one is suggested for the other.
 const LIKE: f64 = 0.8;
 
 /// Returns the agent of this name.
-pub(crate) fn adapter(name: &str) -> Result<&'static dyn Adapter, CliError> {
+pub(crate) fn adapter(name: &str) -> Result<&'static Adapter, CliError> {
     by_name(name).ok_or_else(|| {
         let names = || all().iter().map(|adapter| adapter.agent().name);
         let likeness = |known: &&str| jaro_winkler(name, known);

@@ -11,12 +11,12 @@ use crate::output::{
 };
 use anyhow::anyhow;
 use hookhost::files::Lock;
-use hookhost_adapters::install::{OnFailure, Plan, Scope};
-use hookhost_adapters::{Adapter, Covered};
-use hookhost_install::find;
-use hookhost_install::install::{self, Change};
-use hookhost_install::receipt::{Installation, Receipts};
-use hookhost_install::version::{self, Known};
+use hookhost_agents::install::find;
+use hookhost_agents::install::receipt::{Installation, Receipts};
+use hookhost_agents::install::version::{self, VersionSupport};
+use hookhost_agents::install::{self, FileChange};
+use hookhost_agents::plan::{OnFailure, Plan, Scope};
+use hookhost_agents::{Adapter, Covered};
 use std::fmt::Write as _;
 
 pub(crate) fn run(args: &InstallArgs) -> Result<Exit, CliError> {
@@ -39,8 +39,8 @@ pub(crate) fn run(args: &InstallArgs) -> Result<Exit, CliError> {
     let mut chosen = adapters(&args.agents);
     if args.all {
         chosen.retain(|adapter| {
-            !is_second_way(*adapter)
-                && find::traces(*adapter, &places.context(adapter.agent().name, scope), &places.path).any()
+            !is_second_way(adapter)
+                && find::traces(adapter, &places.context(adapter.agent().name, scope), &places.path).any()
         });
     }
     if chosen.is_empty() {
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &InstallArgs) -> Result<Exit, CliError> {
     Ok(exit)
 }
 
-fn install(places: &AgentPlaces, adapter: &dyn Adapter, scope: Scope, is_dry: bool) -> Result<(), CliError> {
+fn install(places: &AgentPlaces, adapter: &Adapter, scope: Scope, is_dry: bool) -> Result<(), CliError> {
     let agent = adapter.agent();
     let context = places.context(agent.name, scope);
     let plan = adapter.install(&context).map_err(|why| failed(adapter, &why))?;
@@ -94,17 +94,17 @@ fn install(places: &AgentPlaces, adapter: &dyn Adapter, scope: Scope, is_dry: bo
 }
 
 /// The error for an agent whose files stay unchanged.
-pub(super) fn failed(adapter: &dyn Adapter, error: &dyn std::fmt::Display) -> CliError {
+pub(super) fn failed(adapter: &Adapter, error: &dyn std::fmt::Display) -> CliError {
     CliError::new(Exit::Failed, anyhow!("{}: {error}", adapter.agent().title))
 }
 
-fn unified(change: &Change) -> String {
+fn unified(change: &FileChange) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let before = change.file.content.as_deref().map(text);
     difference::unified(&change.file.real.to_string_lossy(), before.as_deref(), Some(&text(&change.after)))
 }
 
-fn about_file(text: &mut String, change: &Change, is_dry: bool) {
+fn about_file(text: &mut String, change: &FileChange, is_dry: bool) {
     let shown = one_line(&change.file.named.to_string_lossy());
     let does = match (change.is_needed(), change.file.content.is_some(), is_dry) {
         (false, ..) => "as it is",
@@ -120,7 +120,7 @@ fn about_file(text: &mut String, change: &Change, is_dry: bool) {
     }
 }
 
-fn about_version(text: &mut String, adapter: &dyn Adapter, version: Option<&Result<String, String>>) {
+fn about_version(text: &mut String, adapter: &Adapter, version: Option<&Result<String, String>>) {
     let agent = adapter.agent();
     let (oldest, newest) = agent.versions;
     let says = match version {
@@ -128,11 +128,11 @@ fn about_version(text: &mut String, adapter: &dyn Adapter, version: Option<&Resu
         None if agent.programs.is_empty() => return,
         None => format!("no program `{}` is on the PATH", agent.programs.join("` or `")),
         Some(Err(why)) => one_line(why),
-        Some(Ok(version)) => match version::known(agent, version) {
-            Known::Older => {
+        Some(Ok(version)) => match version::support(agent, version) {
+            VersionSupport::Older => {
                 format!("{} is older than {oldest}, the oldest that is known: update it", one_line(version))
             }
-            Known::Newer => format!("{} is newer than {newest}, the newest that was tried", one_line(version)),
+            VersionSupport::Newer => format!("{} is newer than {newest}, the newest that was tried", one_line(version)),
             _ => return,
         },
     };
@@ -140,7 +140,7 @@ fn about_version(text: &mut String, adapter: &dyn Adapter, version: Option<&Resu
 }
 
 /// Describes what the hook can do for the user.
-fn about_effect(text: &mut String, adapter: &dyn Adapter, on_failure: OnFailure) {
+fn about_effect(text: &mut String, adapter: &Adapter, on_failure: OnFailure) {
     let agent = adapter.agent();
     let points = agent.points.iter().filter(|point| point.installed);
     let gates: Vec<_> = points.clone().filter(|point| point.abilities.rejects).map(|point| point.name).collect();
@@ -159,9 +159,9 @@ fn about_effect(text: &mut String, adapter: &dyn Adapter, on_failure: OnFailure)
     }
     agent.gaps.iter().for_each(|gap| row("gap", gap));
     let failure = match on_failure {
-        OnFailure::Deny => "where nobody answers the hook, it says no",
+        OnFailure::Deny => "a call is denied if nobody answers the hook",
         OnFailure::Allow => {
-            "where nobody answers the hook, the agent continues: your hookhost.toml says `on-failure = \"allow\"`"
+            "the agent continues if nobody answers the hook: your hookhost.toml says `on-failure = \"allow\"`"
         }
     };
     row("failure", failure);
@@ -171,7 +171,7 @@ fn with_note(what: &str, note: &str) -> String {
     if note.is_empty() { what.to_owned() } else { format!("{what} ({note})") }
 }
 
-fn about_steps(text: &mut String, adapter: &dyn Adapter, plan: &Plan) {
+fn about_steps(text: &mut String, adapter: &Adapter, plan: &Plan) {
     for step in &plan.steps {
         let _ = writeln!(text, "  {WARNING}you       {step}{WARNING:#}");
     }

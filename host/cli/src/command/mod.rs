@@ -18,6 +18,7 @@ mod mcp;
 mod relayed;
 mod repl;
 mod replay;
+mod rule;
 mod run;
 mod serve;
 mod session;
@@ -25,7 +26,7 @@ mod tools;
 mod trust;
 mod uninstall;
 
-use crate::args::{Cli, Command, McpCommand, SessionCommand};
+use crate::args::{Cli, Command, McpCommand, RuleCommand, SessionCommand};
 use crate::exit::{CliError, Exit};
 use crate::interrupt;
 use crate::output;
@@ -74,6 +75,9 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         Command::Audit(args) => wait_for(audit::run(&args.command)),
         Command::Replay(args) => wait_for(replay::run(&args)),
         Command::Cache(args) => cache::run(&args),
+        Command::Rule(args) => match &args.command {
+            RuleCommand::Explain(args) => rule::explain(args),
+        },
         Command::External(words) => external::run(&words),
     }
 }

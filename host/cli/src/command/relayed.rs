@@ -3,10 +3,10 @@
 use crate::exit::{CliError, Exit};
 use crate::output::quoted;
 use anyhow::anyhow;
-use hookhost_processes::ProcessGroup;
-use hookhost_relay::name::ServerName;
-use hookhost_relay::relay::{Ended, Server};
-use hookhost_relay::streams::{self, Output, Until};
+use hookhost_models::process::ProcessGroup;
+use hookhost_proxy::jsonrpc::relay::{RelayEnd, ServerStreams};
+use hookhost_proxy::jsonrpc::standard_streams::{self, Output, StoppableInput};
+use hookhost_proxy::server_name::ServerName;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Stdio;
@@ -31,7 +31,7 @@ pub(crate) struct Program {
     /// The program's description in messages.
     what: String,
     group: ProcessGroup,
-    server: Server<ChildStdout, ChildStdin>,
+    server: ServerStreams<ChildStdout, ChildStdin>,
 }
 
 /// Starts a program. Must be called on the main thread.
@@ -47,19 +47,19 @@ pub(crate) fn start(what: &str, command: &[OsString]) -> Result<Program, CliErro
     let (Some(input), Some(output), _) = group.take_pipes() else {
         return Err(anyhow!("{what} has no standard input and output").into());
     };
-    Ok(Program { what: what.to_owned(), group, server: Server { output, input } })
+    Ok(Program { what: what.to_owned(), group, server: ServerStreams { output, input } })
 }
 
 impl Program {
     /// Waits for the end of the relay; after a signal for at most [`AFTER_A_SIGNAL`].
-    pub(crate) async fn until_its_end<F: Future<Output = Ended>>(
+    pub(crate) async fn until_its_end<F: Future<Output = RelayEnd>>(
         self,
         cancel: &CancellationToken,
-        relay: impl FnOnce(Server<ChildStdout, ChildStdin>) -> Result<F, CliError>,
+        relay: impl FnOnce(ServerStreams<ChildStdout, ChildStdin>) -> Result<F, CliError>,
     ) -> Result<Exit, CliError> {
         let Self { what, mut group, server } = self;
         match soon(relay(server)?, cancel).await {
-            Some(Ended::Server) => {
+            Some(RelayEnd::Server) => {
                 let status = tokio::time::timeout(FOR_ITS_STATUS, group.wait()).await;
                 let how = status.ok().and_then(Result::ok).map(|status| format!(" ({status})")).unwrap_or_default();
                 Err(anyhow!("{what} has ended{how}").into())
@@ -90,7 +90,8 @@ pub(crate) async fn soon<T>(runs: impl Future<Output = T>, cancel: &Cancellation
 /// Returns the client's messages, which end at a signal, and the output to the client.
 pub(crate) fn client(cancel: &CancellationToken) -> Result<(impl AsyncRead + Send + Unpin + use<>, Output), CliError> {
     let stop = cancel.clone().cancelled_owned();
-    let client = streams::input().and_then(|input| Ok((Until::new(input, stop), streams::output()?)));
+    let client =
+        standard_streams::input().and_then(|input| Ok((StoppableInput::new(input, stop), standard_streams::output()?)));
     client.map_err(|error| anyhow!("the standard input and output cannot be used: {error}").into())
 }
 

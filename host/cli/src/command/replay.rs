@@ -14,7 +14,7 @@ use crate::output::{
 use hookhost::audit::{CallRecord, EventRecord};
 use hookhost::replay::{Compared, Difference, Summary, replay, replay_unverified};
 use hookhost::store::LogError;
-use hookhost_adapters::canary;
+use hookhost_agents::canary;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use tokio_util::sync::CancellationToken;
@@ -63,7 +63,7 @@ pub(crate) async fn run(args: &ReplayArgs) -> Result<Exit, CliError> {
             let verify = log.map_or_else(String::new, |log| format!(" --log {log}"));
             audit_log::unreadable(error)
                 .advise(format!("hookhost audit verify{verify}"))
-                .advise("hookhost replay --unverified, if it is to be replayed nevertheless")
+                .advise("hookhost replay --unverified, to replay it nevertheless")
         }
         error => audit_log::unreadable(error),
     })?;

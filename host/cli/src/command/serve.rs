@@ -8,12 +8,13 @@ use anyhow::anyhow;
 use data_encoding::HEXLOWER;
 use hookhost::Config;
 use hookhost::files::{self, Guard, Links};
-use hookhost_hook::connection::{Connection, ConnectionError, Deadline};
-use hookhost_hook::place::Place;
-use hookhost_hook::{hook, start};
-use hookhost_server::acs::signature::Secret;
-use hookhost_server::http::Token;
-use hookhost_server::{Acs, Ended, Resident, Settler};
+use hookhost_client::connection::{Connection, ConnectionError, Deadline};
+use hookhost_client::paths::HostPaths;
+use hookhost_client::{control, start};
+use hookhost_resident::http::Token;
+use hookhost_resident::{EndReason, ResidentHost, Settler};
+use hookhost_standards::Acs;
+use hookhost_standards::acs::signature::Secret;
 use listenfd::ListenFd;
 use rand::{TryRng as _, rngs::SysRng};
 use serde_json::Value;
@@ -39,13 +40,13 @@ const MIN_TOKEN: usize = 32;
 const IDLE: Duration = Duration::from_secs(600);
 
 /// Time for the resident host's answer about its status.
-const FOR_STATUS: Duration = Duration::from_secs(5);
+const STATUS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Time for the resident host to end.
-const FOR_THE_END: Duration = Duration::from_secs(35);
+const END_TIMEOUT: Duration = Duration::from_secs(35);
 
 /// Time that a hook gives the previous resident host to end.
-const FOR_A_PLACE: Duration = Duration::from_secs(5);
+const PLACE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Interval of checking whether the place is free.
 const CLAIM_INTERVAL: Duration = Duration::from_millis(2);
@@ -78,12 +79,12 @@ impl From<Exit> for Served {
 }
 
 async fn serve_or_tell(args: &ServeArgs) -> Result<Served, CliError> {
-    let place = Place::below(&configuration::places()?.state);
+    let place = HostPaths::below(&configuration::places()?.state);
     if args.stop {
         return stop(&place).map(Served::from);
     }
     if args.status {
-        let status = hook::status(&place, &configuration::cwd()?, FOR_STATUS).map_err(not_answering)?;
+        let status = control::status(&place, &configuration::cwd()?, STATUS_TIMEOUT).map_err(not_answering)?;
         let mut status: Value = serde_json::from_str(&status)
             .map_err(|error| anyhow!("the resident host's status cannot be read: {error}"))?;
         if status["http"].is_string() {
@@ -104,41 +105,41 @@ async fn serve_or_tell(args: &ServeArgs) -> Result<Served, CliError> {
 
 /// Claims the right to be the resident host; `None` if another host has it. A host that a hook has started gives it up for one that
 /// the user starts.
-fn claimed(args: &ServeArgs, place: &Place) -> Result<Option<Resident>, CliError> {
+fn claimed(args: &ServeArgs, place: &HostPaths) -> Result<Option<ResidentHost>, CliError> {
     let began = Instant::now();
     loop {
-        if let Some(resident) = Resident::claim(place).map_err(CliError::not_loaded)? {
+        if let Some(resident) = ResidentHost::claim(place).map_err(CliError::not_loaded)? {
             return Ok(Some(if args.on_demand { resident.on_demand() } else { resident }));
         }
         if args.on_demand {
-            match Connection::open(place, Deadline::within(FOR_STATUS, None)) {
+            match Connection::open(place, Deadline::within(STATUS_TIMEOUT, None)) {
                 // The other host is starting or ending.
-                Err(ConnectionError::NotThere(_)) if began.elapsed() < FOR_A_PLACE => {
+                Err(ConnectionError::NotThere(_)) if began.elapsed() < PLACE_TIMEOUT => {
                     std::thread::sleep(CLAIM_INTERVAL);
                     continue;
                 }
                 _ => return Ok(None),
             }
         }
-        let is_of_a_hook = match hook::status(place, Path::new("/"), FOR_STATUS) {
+        let is_of_a_hook = match control::status(place, Path::new("/"), STATUS_TIMEOUT) {
             Ok(status) => serde_json::from_str::<Value>(&status).is_ok_and(|status| status["on-demand"] == true),
             // The other host is starting or ending.
-            Err(ConnectionError::NotThere(_) | ConnectionError::Closed) if began.elapsed() < FOR_THE_END => {
+            Err(ConnectionError::NotThere(_) | ConnectionError::Closed) if began.elapsed() < END_TIMEOUT => {
                 std::thread::sleep(CLAIM_INTERVAL);
                 continue;
             }
             Err(_) => false,
         };
         if !is_of_a_hook {
-            return Err(CliError::not_loaded(anyhow!("a resident host of yours is there already"))
+            return Err(CliError::not_loaded(anyhow!("your resident host runs already"))
                 .advise("hookhost serve --status")
                 .advise("hookhost serve --stop"));
         }
-        hook::stop(place, FOR_THE_END).map_err(not_answering)?;
+        control::stop(place, END_TIMEOUT).map_err(not_answering)?;
     }
 }
 
-async fn serve(args: &ServeArgs, place: &Place, resident: Resident) -> Result<Served, CliError> {
+async fn serve(args: &ServeArgs, place: &HostPaths, resident: ResidentHost) -> Result<Served, CliError> {
     // Only the user's own file: a project's file counts in its own directory.
     let own = configuration::places()?.config;
     let config = match configuration::find(None, &own) {
@@ -152,7 +153,7 @@ async fn serve(args: &ServeArgs, place: &Place, resident: Resident) -> Result<Se
     };
     let host = loading::shared_host(config).await?;
     let settler = Arc::new(Settler::new(host.clone(), Arc::new(UserConfigurations)));
-    settler.take_up_outcomes().await.map_err(|error| audit_log::unusable(&error))?;
+    settler.load_outcomes().await.map_err(|error| audit_log::unusable(&error))?;
     let cancel = CancellationToken::new();
     let _watch = interrupt::watch(cancel.clone(), Some(host.clone()))?;
     if !args.on_demand {
@@ -168,13 +169,13 @@ async fn serve(args: &ServeArgs, place: &Place, resident: Resident) -> Result<Se
     drop(settler);
     let done = audit_log::finish(&host, Ok(Exit::Done)).await;
     // If it was asked to end meanwhile, it ends.
-    if ended == Ended::Replaced && !cancel.is_cancelled() {
+    if ended == EndReason::Replaced && !cancel.is_cancelled() {
         return Ok(Served { exit: done?, successor: Some(Successor { listener }) });
     }
     if !args.on_demand {
         output::note(match ended {
-            Ended::Idle => "ended: no agent has asked for a while\n",
-            Ended::SocketGone => "ended: the socket was removed\n",
+            EndReason::Idle => "ended: no agent has asked for a while\n",
+            EndReason::SocketGone => "ended: the socket was removed\n",
             _ => "ended\n",
         });
     }
@@ -213,10 +214,10 @@ impl Successor {
 
 /// Adds HTTP to the resident host. Also returns the listener, for a new version of the program.
 fn with_http(
-    resident: Resident,
+    resident: ResidentHost,
     address: SocketAddr,
     acs: Option<Secret>,
-) -> Result<(Resident, Option<std::net::TcpListener>), CliError> {
+) -> Result<(ResidentHost, Option<std::net::TcpListener>), CliError> {
     let cannot =
         |error| CliError::not_loaded(anyhow!("hookhost cannot listen at {address}: {error}; name another --http"));
     let listener = match inherited(address) {
@@ -234,7 +235,7 @@ fn with_http(
         ));
     }
     let served = listener.try_clone().and_then(TcpListener::from_std).map_err(cannot)?;
-    Ok((resident.with_http(served, Token::new(&secret), Acs::new(acs), home), Some(listener)))
+    Ok((resident.with_http(served, Token::new(&secret), vec![Arc::new(Acs::new(acs))], home), Some(listener)))
 }
 
 /// Returns the listener for this address that this process inherited from its previous version or from a service manager
@@ -285,8 +286,8 @@ fn token() -> Result<(PathBuf, String), CliError> {
     Ok((file, secret))
 }
 
-fn stop(place: &Place) -> Result<Exit, CliError> {
-    match hook::stop(place, FOR_THE_END) {
+fn stop(place: &HostPaths) -> Result<Exit, CliError> {
+    match control::stop(place, END_TIMEOUT) {
         Ok(()) => output::print("The resident host has ended.\n")?,
         Err(ConnectionError::NotThere(_)) => output::print("There is no resident host.\n")?,
         Err(error) => return Err(not_answering(error)),

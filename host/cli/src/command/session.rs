@@ -10,10 +10,10 @@ use crate::output::{
     time::utc,
     truncate::{counted, cut, short},
 };
-use hookhost_agent::message::{Author, Message, ToolUse};
 use hookhost_agent::session_store::{
-    Damage, Ending, Header, SessionStore, SessionStoreError, StoredMessage, StoredSession, Summary,
+    DamagedLine, Ending, Header, SessionStore, SessionStoreError, SessionSummary, StoredMessage, StoredSession,
 };
+use hookhost_models::message::{Author, Message, ToolUse};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -83,7 +83,7 @@ pub(crate) fn list(args: &ListArgs) -> Result<Exit, CliError> {
 }
 
 /// Keeps the last used sessions, without those of sub-agents.
-fn latest(sessions: &mut Vec<Summary>, count: usize) {
+fn latest(sessions: &mut Vec<SessionSummary>, count: usize) {
     sessions.retain(|session| session.header.parent.is_none());
     sessions.truncate(count);
 }
@@ -118,7 +118,7 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-fn line(session: &Summary) -> String {
+fn line(session: &SessionSummary) -> String {
     let Header { id, provider, model, .. } = &session.header;
     let messages = counted(session.messages, "message");
     let words = session.prompt.as_deref().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
@@ -149,9 +149,8 @@ fn text(session: &StoredSession) -> String {
     }
     row("ended", &ended(session.ending.as_ref()));
     row("used", &used(session.turns, session.subagent_turns, session.usage));
-    for Damage { path, reason, .. } in &session.damaged {
-        let path = one_line(&path.to_string_lossy());
-        let _ = writeln!(text, "{ERROR}not shown:{ERROR:#} {path}: {}", one_line(reason));
+    for DamagedLine { line, reason, .. } in &session.damaged {
+        let _ = writeln!(text, "{ERROR}not shown:{ERROR:#} line {line}: {}", one_line(reason));
     }
     for number in &session.missing {
         let _ = writeln!(text, "{WARNING}missing:{WARNING:#} message {number:04}");
@@ -200,7 +199,7 @@ fn shown(stored: &StoredMessage) -> String {
     text
 }
 
-fn summary(session: &Summary) -> Value {
+fn summary(session: &SessionSummary) -> Value {
     let mut object = about(&session.header, session.created, session.ending.as_ref());
     object["updated"] = json!(session.updated);
     object["messages"] = json!(session.messages);
@@ -214,8 +213,11 @@ fn whole(session: &StoredSession) -> Value {
     object["subagent-turns"] = json!(session.subagent_turns);
     object["usage"] = json!(session.usage);
     object["messages"] = session.messages.iter().map(message).collect();
-    object["damaged"] =
-        session.damaged.iter().map(|Damage { path, reason, .. }| json!({ "file": path, "reason": reason })).collect();
+    object["damaged"] = session
+        .damaged
+        .iter()
+        .map(|DamagedLine { line, reason, .. }| json!({ "line": line, "reason": reason }))
+        .collect();
     object["missing"] = json!(session.missing);
     object
 }

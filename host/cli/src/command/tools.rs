@@ -61,7 +61,7 @@ fn brought_by(origin: &ToolOrigin) -> String {
 }
 
 /// Returns the first sentence of a description, cut for a list.
-fn first_sentence(description: &str) -> String {
+pub(super) fn first_sentence(description: &str) -> String {
     let line = description.trim().lines().next().unwrap_or_default();
     line.split_inclusive(". ").next().unwrap_or_default().trim_end().chars().take(200).collect()
 }

@@ -11,7 +11,7 @@ use crate::output::{
 use anyhow::anyhow;
 use hookhost::command::{Approved, ProjectFile, TrustStore};
 use hookhost::config::{Config, FILE_NAME, Layer, Source, UserDirectories};
-use hookhost_agent::sent::SentVariable;
+use hookhost_agent::config::SentVariable;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 

@@ -12,10 +12,10 @@ use crate::output::{
 };
 use anyhow::anyhow;
 use hookhost::files::Lock;
-use hookhost_adapters::Adapter;
-use hookhost_adapters::install::Scope;
-use hookhost_install::receipt::{Installation, Receipts};
-use hookhost_install::uninstall::{self, Undo, Undoing};
+use hookhost_agents::Adapter;
+use hookhost_agents::install::receipt::{Installation, Receipts};
+use hookhost_agents::install::uninstall::{self, FileUndo, UndoAction};
+use hookhost_agents::plan::Scope;
 use std::fmt::Write as _;
 
 pub(crate) fn run(args: &UninstallArgs) -> Result<Exit, CliError> {
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &UninstallArgs) -> Result<Exit, CliError> {
 /// Takes the hook out. Returns true if nothing of it is left.
 fn uninstall(
     places: &AgentPlaces,
-    adapter: &dyn Adapter,
+    adapter: &Adapter,
     scope: Scope,
     is_dry: bool,
     is_one_of_all: bool,
@@ -66,7 +66,7 @@ fn uninstall(
         if is_dry { None } else { Some(Lock::take(&places.directories.state).map_err(|error| anyhow!("{error}"))?) };
     let receipt = receipts.read(&of).map_err(|error| failed(adapter, &error))?;
     let undoings = uninstall::prepare(&plan, &of, receipt.as_ref()).map_err(|error| failed(adapter, &error))?;
-    let is_installed = undoings.iter().any(|undoing| undoing.undo != Undo::Nothing);
+    let is_installed = undoings.iter().any(|undoing| undoing.undo != UndoAction::Nothing);
     if is_one_of_all && !is_installed && receipt.is_none() {
         return Ok(true);
     }
@@ -78,7 +78,7 @@ fn uninstall(
         uninstall::apply(&undoings).map_err(|error| failed(adapter, &error))?;
     }
     undoings.iter().for_each(|undoing| about_file(&mut text, undoing, is_dry));
-    let is_whole = !undoings.iter().any(|undoing| undoing.undo == Undo::Leave);
+    let is_whole = !undoings.iter().any(|undoing| undoing.undo == UndoAction::Leave);
     if !is_dry && is_whole {
         receipts.remove(&of).map_err(|error| failed(adapter, &error))?;
     }
@@ -87,7 +87,7 @@ fn uninstall(
     Ok(is_whole)
 }
 
-fn unified(undoing: &Undoing) -> String {
+fn unified(undoing: &FileUndo) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (before, after) = (undoing.file.content.as_deref().map(text), undoing.after().map(text));
     if before == after {
@@ -96,18 +96,18 @@ fn unified(undoing: &Undoing) -> String {
     difference::unified(&undoing.file.real.to_string_lossy(), before.as_deref(), after.as_deref())
 }
 
-fn about_file(text: &mut String, undoing: &Undoing, is_dry: bool) {
+fn about_file(text: &mut String, undoing: &FileUndo, is_dry: bool) {
     let shown = one_line(&undoing.file.named.to_string_lossy());
     let (does, would, note) = match undoing.undo {
-        Undo::Nothing => ("as it is", "as it is", "nothing of hookhost is in it"),
-        Undo::Restore(_) => ("restored", "to restore", "it is what it was before, byte for byte"),
-        Undo::Remove => ("removed", "to remove", "it was not there before"),
-        Undo::TakeOut(_) => {
+        UndoAction::Nothing => ("as it is", "as it is", "nothing of hookhost is in it"),
+        UndoAction::Restore(_) => ("restored", "to restore", "it is what it was before, byte for byte"),
+        UndoAction::Remove => ("removed", "to remove", "it was not there before"),
+        UndoAction::RemoveEntries(_) => {
             ("changed", "to change", "somebody has changed it since, so only the entries of hookhost are taken out")
         }
         _ => ("left", "to leave", "somebody has changed it since: see what is in it, and remove it yourself"),
     };
     let does = if is_dry { would } else { does };
-    let style = if undoing.undo == Undo::Leave { WARNING } else { GOOD };
+    let style = if undoing.undo == UndoAction::Leave { WARNING } else { GOOD };
     let _ = writeln!(text, "  {style}{does:10}{style:#} {shown} {DIM}({note}){DIM:#}");
 }

@@ -1,9 +1,9 @@
 //! The outcome of a question: an answer, or the reason why there is none.
 
-use super::{Approval, ApprovalRequest, Approver, Decision};
+use super::expiry::until_expired;
+use super::{Approval, ApprovalAnswer, ApprovalRequest, Approver};
 use crate::callback::{self, Panicked, Waiters};
 use crate::contract::{AnswerKind, Answered};
-use crate::sandbox::with_deadline;
 use futures_util::future::select;
 use std::fmt::Write as _;
 use std::pin::pin;
@@ -27,28 +27,15 @@ fn bounded(mut reason: String) -> String {
 pub(crate) fn answered(approval: Approval) -> Answered {
     let said_no = |reason: Option<String>| reason.map_or_else(|| "the user said no".to_owned(), bounded);
     let Approval { decision, by, via } = approval;
-    let for_session = decision == Decision::YesForSession;
+    let for_session = decision == ApprovalAnswer::YesForSession;
     let (kind, reason) = match decision {
-        Decision::Yes | Decision::YesForSession => (AnswerKind::Approved, None),
-        Decision::No(reason) => (AnswerKind::Denied, Some(said_no(reason))),
+        ApprovalAnswer::Yes | ApprovalAnswer::YesForSession => (AnswerKind::Approved, None),
+        ApprovalAnswer::No(reason) => (AnswerKind::Denied, Some(said_no(reason))),
     };
     let mut answered = Answered::new(kind, reason);
     answered.for_session = for_session;
     (answered.by, answered.via) = (by.map(bounded), via.map(bounded));
     answered
-}
-
-/// Waits for an answer for as long as `left`, the rest of the question's `deadline`. Only here a question expires, and the answer
-/// to an expired question is no.
-pub(crate) async fn until_expired(
-    left: Duration,
-    deadline: Duration,
-    answer: impl Future<Output = Answered>,
-) -> Answered {
-    let began = Instant::now();
-    // An approver that blocks the thread also delays the timer.
-    let in_time = with_deadline(left, answer).await.filter(|_| began.elapsed() < left);
-    in_time.unwrap_or_else(|| no(AnswerKind::TooLate, format!("nobody answered within {deadline:?}")))
 }
 
 /// The recorded answer if the process that asked is gone.

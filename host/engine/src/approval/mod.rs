@@ -4,12 +4,14 @@
 //! no.
 
 mod answered;
+mod expiry;
 mod pending;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use answered::{answered, read, resolve, taken_for_gone, until_expired, written};
+pub(crate) use answered::{answered, read, resolve, taken_for_gone, written};
+pub(crate) use expiry::until_expired;
 pub use pending::{NotPending, PendingApprovals, QuestionChanges};
 
 use crate::audit::Masking;
@@ -209,13 +211,13 @@ pub struct ProposedResponse {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Approval {
-    pub(crate) decision: Decision,
+    pub(crate) decision: ApprovalAnswer,
     pub(crate) by: Option<String>,
     pub(crate) via: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Decision {
+pub(crate) enum ApprovalAnswer {
     Yes,
     YesForSession,
     No(Option<String>),
@@ -225,26 +227,26 @@ impl Approval {
     /// Yes, to all questions.
     #[must_use]
     pub fn yes() -> Self {
-        Self { decision: Decision::Yes, by: None, via: None }
+        Self { decision: ApprovalAnswer::Yes, by: None, via: None }
     }
 
     /// Yes, to all questions; for the rest of the session also to the configuration's questions about the same call. A
     /// yes to a plugin's question is not kept: see [`ApprovalRequest::can_be_kept`].
     #[must_use]
     pub fn yes_for_session() -> Self {
-        Self { decision: Decision::YesForSession, ..Self::yes() }
+        Self { decision: ApprovalAnswer::YesForSession, ..Self::yes() }
     }
 
     /// No.
     #[must_use]
     pub fn no() -> Self {
-        Self { decision: Decision::No(None), ..Self::yes() }
+        Self { decision: ApprovalAnswer::No(None), ..Self::yes() }
     }
 
     /// The same with the person's reason, which the model reads; of a yes, nothing.
     #[must_use]
     pub fn because(mut self, reason: impl Into<String>) -> Self {
-        if let Decision::No(why) = &mut self.decision {
+        if let ApprovalAnswer::No(why) = &mut self.decision {
             *why = Some(reason.into());
         }
         self
@@ -267,7 +269,7 @@ impl Approval {
     /// True if it is a yes.
     #[must_use]
     pub fn is_yes(&self) -> bool {
-        !matches!(self.decision, Decision::No(_))
+        !matches!(self.decision, ApprovalAnswer::No(_))
     }
 }
 

@@ -3,7 +3,7 @@
 mod page;
 
 use super::{
-    Consent, Decision, Gate, Layer, Member, Objection, OnFailure, Passage, QuestionOrigin, Step, Transform, Verdict,
+    Consent, Gate, GateResult, Layer, Member, Objection, OnFailure, Passage, QuestionOrigin, Step, Transform, Verdict,
     merge,
 };
 use crate::contract::{Escalation, Refusal, Task};
@@ -14,7 +14,7 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/composition.
 /// Who asks what.
 type Question = (String, String);
 /// What a chain of texts comes to.
-type Decided = Decision<String, String>;
+type Decided = GateResult<String, String>;
 
 /// The plugins of an example.
 struct Chain<'a> {
@@ -65,8 +65,8 @@ impl<'a> Chain<'a> {
     }
 
     /// The questions about the value that the chain agreed on, by name: these questions are the same under other rules.
-    fn questions(&self, decision: &Decision<String, String>) -> Vec<Question> {
-        let Decision::Accepted { questions, .. } = decision else { return Vec::new() };
+    fn questions(&self, decision: &GateResult<String, String>) -> Vec<Question> {
+        let GateResult::Accepted { questions, .. } = decision else { return Vec::new() };
         let by = |asker: &QuestionOrigin| match asker {
             QuestionOrigin::Configuration => "configuration".to_owned(),
             QuestionOrigin::Member(member) => self.names[*member].to_owned(),
@@ -75,8 +75,8 @@ impl<'a> Chain<'a> {
     }
 
     /// A decision as an example writes it, without what a yes leads to.
-    fn outcome(&self, decision: &Decision<String, String>, step: &Step<Question>) -> Vec<String> {
-        let Decision::Accepted { value, approved_by, .. } = decision else {
+    fn outcome(&self, decision: &GateResult<String, String>, step: &Step<Question>) -> Vec<String> {
+        let GateResult::Accepted { value, approved_by, .. } = decision else {
             return vec![format!("outcome  {}", self.standing(decision))];
         };
         let approved = approved_by.map(|by| format!("  approved by {}", self.names[by])).unwrap_or_default();
@@ -93,13 +93,13 @@ impl<'a> Chain<'a> {
         }
     }
 
-    fn standing(&self, decision: &Decision<String, String>) -> String {
+    fn standing(&self, decision: &GateResult<String, String>) -> String {
         match decision {
-            Decision::Rejected(objection) => self.objection(objection),
-            Decision::Accepted { response: Some((by, response)), .. } => {
+            GateResult::Rejected(objection) => self.objection(objection),
+            GateResult::Accepted { response: Some((by, response)), .. } => {
                 format!("responded by {}  {response}", self.names[*by])
             }
-            Decision::Accepted { value, .. } => format!("allowed  {value}"),
+            GateResult::Accepted { value, .. } => format!("allowed  {value}"),
         }
     }
 }
@@ -154,7 +154,7 @@ fn gates(rows: &[Row<'_>]) -> Result<(), Wrong> {
         let (said, outcome) = rows.split_at(outcome.ok_or_else(|| head.wrong("the example has no outcome"))?);
         let chain = Chain::read(head)?;
         let (decision, unasked) = gate(&chain, said, &outcome[0])?;
-        let Decision::Accepted { value, changed_by, response, .. } = &decision else {
+        let GateResult::Accepted { value, changed_by, response, .. } = &decision else {
             compare(outcome, &chain.outcome(&decision, &Step::Settled))?;
             return later.first().map_or(Ok(()), |row| Err(row.wrong("nobody said yes before")));
         };
@@ -201,7 +201,7 @@ fn decide(
     asks: &[&Row<'_>],
     said: &[&Row<'_>],
     outcome: &Row<'_>,
-) -> Result<Decision<String, String>, Wrong> {
+) -> Result<GateResult<String, String>, Wrong> {
     let first = said.first().ok_or_else(|| outcome.wrong("nobody is asked"))?.asked()?.1;
     let mut gate = Gate::new(chain.members.clone(), first.to_owned());
     let mut authors = Vec::new();
@@ -240,7 +240,7 @@ fn decide(
             })
             .collect()
     });
-    if let Decision::Accepted { changed_by, .. } = &decision {
+    if let GateResult::Accepted { changed_by, .. } = &decision {
         outcome
             .is(&format!("changed by {}", chain.names(&authors)), &format!("changed by {}", chain.names(changed_by)))?;
     }

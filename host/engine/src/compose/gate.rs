@@ -50,7 +50,7 @@ pub(crate) struct Ask {
 
 /// The decision when nobody is left to ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Decision<V, R> {
+pub(crate) enum GateResult<V, R> {
     /// The value may pass, once the questions are answered by a person.
     Accepted {
         /// The value that every enforcing plugin has seen in exactly this form.
@@ -184,18 +184,18 @@ impl<V: PartialEq, R> Gate<V, R> {
     /// Called before [`Gate::ask`] has named everybody, it gives a rejection, never a value that an
     /// enforcing plugin has not seen.
     #[must_use]
-    pub(crate) fn decide(self, asks: impl FnOnce(&V) -> Vec<(Layer, Escalation)>) -> Decision<V, R> {
+    pub(crate) fn decide(self, asks: impl FnOnce(&V) -> Vec<(Layer, Escalation)>) -> GateResult<V, R> {
         if let Some(objection) = self.objection {
-            return Decision::Rejected(objection);
+            return GateResult::Rejected(objection);
         }
         let unseen =
             (0..self.chain.len()).filter(|&member| self.chain[member].member.enforcing && self.has_not_seen(member));
         let (silent, disagreeing): (Vec<usize>, Vec<usize>) = unseen.partition(|&member| self.chain[member].is_silent);
         if !disagreeing.is_empty() {
-            return Decision::Rejected(Objection::Disagreement { by: disagreeing });
+            return GateResult::Rejected(Objection::Disagreement { by: disagreeing });
         }
         if !silent.is_empty() {
-            return Decision::Rejected(Objection::Disagreement { by: silent });
+            return GateResult::Rejected(Objection::Disagreement { by: silent });
         }
         let approvers = || {
             let current = self.chain.iter().enumerate().filter(|(_, asked)| asked.approved == Some(self.version));
@@ -210,7 +210,7 @@ impl<V: PartialEq, R> Gate<V, R> {
             let questions = asked.question.into_iter().chain(asked.unanswered);
             questions.map(move |question| (QuestionOrigin::Member(member), question))
         });
-        Decision::Accepted {
+        GateResult::Accepted {
             value: self.value,
             changed_by: self.authors,
             response: self.response,

@@ -17,7 +17,7 @@ mod transform;
 pub(crate) use consent::{Consent, MAX_QUESTION_ROUNDS, Step};
 #[cfg(test)]
 pub(crate) use gate::Ask;
-pub(crate) use gate::{Decision, Gate, MAX_ROUNDS, QuestionOrigin};
+pub(crate) use gate::{Gate, GateResult, MAX_ROUNDS, QuestionOrigin};
 pub(crate) use tasks::{MAX_TASKS, merge};
 pub(crate) use transform::{Passage, Transform};
 

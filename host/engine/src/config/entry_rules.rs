@@ -1,5 +1,6 @@
 //! The rules of an entry that its types do not hold. They are the same for entries of files and of programs.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::Value;
@@ -35,8 +36,8 @@ pub(super) fn broken(entry: &Entry) -> Vec<BrokenRule> {
     let mut broken = BrokenRules::default();
     broken.check(&["name"], name_rule(&entry.name));
     for (key, is_empty) in [
-        ("events", entry.events.as_ref().is_some_and(|events| events.is_empty())),
-        ("actions", entry.actions.as_ref().is_some_and(|actions| actions.is_empty())),
+        ("events", entry.events.as_ref().is_some_and(BTreeSet::is_empty)),
+        ("actions", entry.actions.as_ref().is_some_and(BTreeSet::is_empty)),
         ("tools", entry.tools.as_ref().is_some_and(Vec::is_empty)),
     ] {
         let why = "an empty list lets nothing through: leave the key out for all, or set `enabled = false`";

@@ -7,7 +7,8 @@ use crate::contract::TextVerdict;
 macro_rules! event {
     ($(#[$doc:meta])* $event:ident($parameter:literal: $payload:ty) -> $return:ty $({ $($item:item)* })?) => {
         $(#[$doc])*
-        pub(crate) struct $event;
+        #[derive(Debug)]
+        pub struct $event;
 
         impl $crate::event::Event for $event {
             type Payload = $payload;

@@ -3,20 +3,20 @@
 //! An event says what its interface's `handle` takes and returns, and what the returned verdict
 //! means. Everything else (subscription, the call, composition, the record, `hookhost dispatch`) is
 //! the same for all of them. Adding an event is: its interface in `wit/events.wit`, its file and
-//! row here, its method in `session/events.rs`, its method in the guest SDK.
+//! row here, its row in `session/typed.rs`, its method in `session/events.rs`, its method in the guest SDK.
 
 mod binary;
 mod call_validator;
-mod compaction;
-mod custom;
+pub(crate) mod compaction;
+pub(crate) mod custom;
 mod declare;
-mod inference;
-mod provider;
-mod session;
-mod subagent;
-mod task;
-mod tools;
-mod turn;
+pub(crate) mod inference;
+pub(crate) mod provider;
+pub(crate) mod session;
+pub(crate) mod subagent;
+pub(crate) mod task;
+pub(crate) mod tools;
+pub(crate) mod turn;
 
 pub(crate) use binary::{Binary, MIN_LENGTH as MIN_BINARY};
 pub(crate) use call_validator::{CallValidator, Schemas};

@@ -6,7 +6,8 @@ use crate::contract::{Nothing, Session, Task, Usage};
 use crate::wire::{Given as _, In};
 
 /// A session opens.
-pub(crate) struct SessionStart;
+#[derive(Debug)]
+pub struct SessionStart;
 
 impl Event for SessionStart {
     type Payload = Nothing;

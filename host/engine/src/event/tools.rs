@@ -83,7 +83,8 @@ impl GateEvent for BeforeToolCall {
 }
 
 /// A tool has answered.
-pub(crate) struct AfterToolCall;
+#[derive(Debug)]
+pub struct AfterToolCall;
 
 impl Event for AfterToolCall {
     type Payload = ToolOutcome;

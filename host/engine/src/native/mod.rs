@@ -21,7 +21,7 @@
 //!     .await?;
 //! # let session = host.session("my-agent", "/work")?;
 //! # let outcome = session.check_tool("deploy", &serde_json::json!({})).await.outcome;
-//! # assert!(matches!(outcome, hookhost::GateOutcome::Rejected(_)));
+//! # assert!(matches!(outcome, hookhost::Decision::Rejected(_)));
 //! # Ok(())
 //! # }
 //! # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();

@@ -42,7 +42,7 @@ use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConf
 /// space in every slot.
 const MEMORIES: u32 = 2;
 /// Bytes of linear memory, and of stack, that a slot keeps mapped and resets by copying, rather than giving them back to the
-/// system: to copy it costs less than the page faults would. `cargo xtask bench` counts those of an event of shell-guard. With
+/// system: to copy it costs less than the page faults would. `cargo run -p bench -- budgets` counts those of an event of shell-guard. With
 /// `pagemap_scan`, which resets only written pages, wasmtime 48 misses a written page that was swapped out
 /// (<https://github.com/bytecodealliance/wasmtime/pull/14357>).
 const KEEP_MEMORY: usize = 2 * 1024 * 1024;

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub const MAX_NESTING: usize = 128;
 
 /// Most steps that a check may take. One of the worst known schema takes up to 250 ns and one of an everyday tool's 60 (measured by
-/// `cargo bench --workspace --bench budgets -- --schemas`), so a check takes half a second at most: a tenth of
+/// `cargo run -p bench -- budgets --only engine --schemas`), so a check takes half a second at most: a tenth of
 /// [`super::DEADLINE`].
 pub const MAX_WORK: u64 = 2_000_000;
 

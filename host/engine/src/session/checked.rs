@@ -1,8 +1,8 @@
 //! The first gate: a tool call by its name and its arguments.
 
 use super::handle::Session;
-use super::settled::Settled;
-use crate::contract::{GateOutcome, ResultSource, ToolCall, ToolOrigin, ToolResult, TransformOutcome};
+use super::recorded_outcome::RecordedOutcome;
+use crate::contract::{Decision, ResultSource, ToolCall, ToolOrigin, ToolResult, TransformOutcome};
 use serde_json::Value;
 
 /// A tool call that may run: exactly this, not what was asked about.
@@ -53,25 +53,31 @@ impl AllowedCall {
 impl Session {
     /// Asks `before-tool-call` about a call of one of the agent's own tools. The call gets an identifier of its own;
     /// [`Self::before_tool_call`] takes the model's.
-    pub async fn check_tool(&self, name: &str, arguments: &Value) -> Settled<GateOutcome<AllowedCall, ToolResult>> {
+    pub async fn check_tool(
+        &self,
+        name: &str,
+        arguments: &Value,
+    ) -> RecordedOutcome<Decision<AllowedCall, ToolResult>> {
         let call = self.tool_call(&self.shared.ids.next_call(), name, arguments, ToolOrigin::Builtin);
         let json = call.arguments.clone();
         let settled = self.before_tool_call(call).await;
         let asked = (&*json, arguments);
         let changed_by = settled.record.changed_by.clone();
         settled.map(|outcome| match outcome {
-            GateOutcome::Allowed { value } => {
-                GateOutcome::Allowed { value: AllowedCall::new(value, &changed_by, asked) }
+            Decision::Allowed { value } => Decision::Allowed { value: AllowedCall::new(value, &changed_by, asked) },
+            Decision::Responded { value, response, by } => {
+                Decision::Responded { value: AllowedCall::new(value, &changed_by, asked), response, by }
             }
-            GateOutcome::Responded { value, response, by } => {
-                GateOutcome::Responded { value: AllowedCall::new(value, &changed_by, asked), response, by }
-            }
-            GateOutcome::Rejected(rejection) => GateOutcome::Rejected(rejection),
+            Decision::Rejected(rejection) => Decision::Rejected(rejection),
         })
     }
 
     /// Asks `after-tool-call` about the result of a call that ran. What passes is what the model may read.
-    pub async fn check_result(&self, ran: &AllowedCall, result: ToolResult) -> Settled<TransformOutcome<ToolResult>> {
+    pub async fn check_result(
+        &self,
+        ran: &AllowedCall,
+        result: ToolResult,
+    ) -> RecordedOutcome<TransformOutcome<ToolResult>> {
         self.after_tool_call(&ran.call, result, ResultSource::Tool).await
     }
 }

@@ -9,22 +9,22 @@ mod open_record;
 mod pending;
 mod records;
 
-pub use pending::{Begun, Pending};
+pub use pending::{OpenDecision, OpenOutcome, PendingApproval};
 pub(super) use records::{Durability, RecordEffects};
 
 use super::inner::SessionInner;
 use super::notice::{Notice, NoticeKind};
+use super::recorded_outcome::RecordedOutcome;
 use super::replay_inputs::ReplayInputs;
-use super::settled::Settled;
 use crate::active_config::ActiveConfig;
 use crate::approval::{ApprovalRequest, ProposedResponse};
 use crate::audit::{ApprovalRecord, EventRecord, Header, Masking, raw};
 use crate::compose::{
-    self, Decision, Gate, Layer, MAX_QUESTION_ROUNDS, Member, Objection, Passage, QuestionOrigin, Step, Transform,
+    self, Gate, GateResult, Layer, MAX_QUESTION_ROUNDS, Member, Objection, Passage, QuestionOrigin, Step, Transform,
     Verdict,
 };
 use crate::contract::{
-    self, Asker, Cause, EventKind, Failure, FailureKind, GateOutcome, OutcomeKind, Question, Rejection, Shape, Task,
+    self, Asker, Cause, Decision, EventKind, Failure, FailureKind, OutcomeKind, Question, Rejection, Shape, Task,
     TransformOutcome,
 };
 use crate::event::{Binary, CollectEvent, GateEvent, Kind, TransformEvent};
@@ -148,7 +148,7 @@ impl<'a> Dispatch<'a> {
     pub(crate) fn gate<E: GateEvent + Kind>(
         self: Box<Self>,
         payload: E::Payload,
-    ) -> impl Future<Output = Begun<GateOutcome<E::Payload, E::Response>>> + Send {
+    ) -> impl Future<Output = OpenOutcome<E::Payload, E::Response>> + Send {
         let consent = self.consent_so_far();
         self.gate_with::<E>(payload, consent)
     }
@@ -158,10 +158,10 @@ impl<'a> Dispatch<'a> {
         mut self: Box<Self>,
         payload: E::Payload,
         consent: Consent,
-    ) -> Begun<GateOutcome<E::Payload, E::Response>> {
+    ) -> OpenOutcome<E::Payload, E::Response> {
         if let Some(rejection) = self.no_plugin() {
             let outcome = Box::pin(self.conclude_rejected(rejection)).await;
-            return Begun::Settled(self.finish(outcome));
+            return self.finish(outcome);
         }
         let mut gate = Gate::new(self.members(), payload);
         while let Some(ask) = gate.ask() {
@@ -174,12 +174,12 @@ impl<'a> Dispatch<'a> {
         }
         let rules = self.session.validator(self.rules, &self.info);
         let (value, response, mut questions) = match gate.decide(|value| E::asks(value, &rules)) {
-            Decision::Rejected(objection) => {
+            GateResult::Rejected(objection) => {
                 let rejection = self.rejection(objection);
                 let outcome = Box::pin(self.conclude_rejected(rejection)).await;
-                return Begun::Settled(self.finish(outcome));
+                return self.finish(outcome);
             }
-            Decision::Accepted { value, changed_by, response, questions, approved_by } => {
+            GateResult::Accepted { value, changed_by, response, questions, approved_by } => {
                 self.record.changed_by = self.names(changed_by);
                 self.record.approved_by = approved_by.map(|member| self.chain[member].name().to_owned());
                 let response = response.map(|(member, response)| (self.chain[member].name().to_owned(), response));
@@ -197,14 +197,14 @@ impl<'a> Dispatch<'a> {
                 self.record.by = responder.into_iter().collect();
                 let outcome = match self.conclude(Durability::Now).await {
                     Ok(()) => outcome(value, response),
-                    Err(error) => GateOutcome::Rejected(self.not_recorded(&error)),
+                    Err(error) => Decision::Rejected(self.not_recorded(&error)),
                 };
-                return Begun::Settled(self.finish(outcome));
+                return self.finish(outcome);
             }
             Step::TooManyRounds(open) => {
                 let rejection = self.asked_too_often(&open);
                 let outcome = Box::pin(self.conclude_rejected(rejection)).await;
-                return Begun::Settled(self.finish(outcome));
+                return self.finish(outcome);
             }
             Step::Ask(open) => open,
         };
@@ -217,7 +217,7 @@ impl<'a> Dispatch<'a> {
             Ok(held) => held,
             Err(error) => {
                 let rejection = self.not_recorded(&error);
-                return Begun::Settled(self.finish(GateOutcome::Rejected(rejection)));
+                return self.finish(Decision::Rejected(rejection));
             }
         };
         // Without a log, a session that is opened again meanwhile would number its events from the start.
@@ -239,7 +239,7 @@ impl<'a> Dispatch<'a> {
             is_recorded: false,
             record: self.take_record(),
         };
-        Begun::Escalated(question.into_pending())
+        question.into_outcome()
     }
 
     /// The question to a person.
@@ -406,9 +406,9 @@ impl<'a> Dispatch<'a> {
     }
 
     /// The outcome, with the record.
-    pub(super) fn finish<O>(mut self: Box<Self>, outcome: O) -> Settled<O> {
+    pub(super) fn finish<O>(mut self: Box<Self>, outcome: O) -> RecordedOutcome<O> {
         let earlier = std::mem::take(&mut self.earlier);
-        Settled { outcome, record: self.take_record(), answer: None, earlier }
+        RecordedOutcome { outcome, record: self.take_record(), answer: None, earlier }
     }
 
     /// Takes the record: the dispatch writes nothing further about the event.
@@ -475,11 +475,11 @@ impl<'a> Dispatch<'a> {
     }
 
     /// Rejects the event even if the rejection cannot be written; then it is written later.
-    async fn conclude_rejected<V, R>(&mut self, rejection: Rejection) -> GateOutcome<V, R> {
+    async fn conclude_rejected<V, R, P>(&mut self, rejection: Rejection) -> Decision<V, R, P> {
         if let Err(error) = self.conclude(Durability::Now).await {
             self.record_without_effects(&error);
         }
-        GateOutcome::Rejected(rejection)
+        Decision::Rejected(rejection)
     }
 
     fn asked_too_often(&mut self, open: &[Question]) -> Rejection {
@@ -510,9 +510,9 @@ impl<'a> Dispatch<'a> {
 }
 
 /// The outcome, once no question is open.
-fn outcome<V, R>(value: V, response: Option<(String, R)>) -> GateOutcome<V, R> {
+fn outcome<V, R, P>(value: V, response: Option<(String, R)>) -> Decision<V, R, P> {
     match response {
-        Some((by, response)) => GateOutcome::Responded { value, response, by },
-        None => GateOutcome::Allowed { value },
+        Some((by, response)) => Decision::Responded { value, response, by },
+        None => Decision::Allowed { value },
     }
 }

@@ -1,14 +1,15 @@
 //! How an event of each shape is settled.
 
-use super::dispatch::{Begun, Dispatch};
+use super::dispatch::{Dispatch, OpenDecision};
 use super::handle::Session;
 use super::inner::SessionInner;
 use super::not_asked::NotAsked;
 use super::options::DispatchOptions;
+use super::recorded_outcome::RecordedOutcome;
 use super::replay_inputs::ReplayInputs;
-use super::settled::Settled;
+use crate::approval::Approver;
 use crate::boxed::boxed;
-use crate::contract::{EventKind, GateOutcome, Task, TransformOutcome};
+use crate::contract::{Decision, EventKind, Task, TransformOutcome};
 use crate::event::*;
 use futures_util::future::BoxFuture;
 use serde::Serialize;
@@ -19,7 +20,11 @@ use std::sync::Arc;
 
 /// An event, and how it is settled; implemented for each event by its shape.
 pub(crate) trait Dispatched: Kind {
+    /// The outcome.
     type Outcome: Serialize + Send + 'static;
+
+    /// The outcome as far as it can be known without a person.
+    type Open: Send + 'static;
 
     /// Settles the event from its turn on, as far as that can be done without a person. It is in a box so that all of it is
     /// compiled once, with this crate, and not with each that sends events.
@@ -29,20 +34,29 @@ pub(crate) trait Dispatched: Kind {
         is_prepared: bool,
         options: DispatchOptions,
         replay: Option<Box<ReplayInputs>>,
-    ) -> BoxFuture<'a, Begun<Self::Outcome>>;
+    ) -> BoxFuture<'a, RecordedOutcome<Self::Open>>;
 
     /// Settles the event in its turn, as far as that can be done without a person.
-    fn settle(dispatch: Box<Dispatch<'_>>, payload: Self::Payload)
-    -> impl Future<Output = Begun<Self::Outcome>> + Send;
+    fn settle(
+        dispatch: Box<Dispatch<'_>>,
+        payload: Self::Payload,
+    ) -> impl Future<Output = RecordedOutcome<Self::Open>> + Send;
+
+    /// Waits for the outcome. Asks `approver` if the event is escalated; without one, nobody is there.
+    fn resolve(
+        open: RecordedOutcome<Self::Open>,
+        approver: Option<&dyn Approver>,
+    ) -> impl Future<Output = RecordedOutcome<Self::Outcome>> + Send;
 
     /// The outcome if no plugin is asked.
-    fn not_asked(dispatch: Box<Dispatch<'_>>, why: &NotAsked) -> Settled<Self::Outcome>;
+    fn not_asked(dispatch: Box<Dispatch<'_>>, why: &NotAsked) -> RecordedOutcome<Self::Open>;
 }
 
 macro_rules! dispatched {
     ($($shape:ident $event:ident;)*) => {
         $(impl Dispatched for $event {
             type Outcome = dispatched!(@outcome $shape $event);
+            type Open = dispatched!(@open $shape $event);
 
             fn begin<'a>(
                 session: &'a Arc<SessionInner>,
@@ -50,35 +64,42 @@ macro_rules! dispatched {
                 is_prepared: bool,
                 options: DispatchOptions,
                 replay: Option<Box<ReplayInputs>>,
-            ) -> BoxFuture<'a, Begun<Self::Outcome>> {
+            ) -> BoxFuture<'a, RecordedOutcome<Self::Open>> {
                 boxed(|| session.begin::<Self>(payload, is_prepared, options, replay))
             }
 
             fn settle(
                 dispatch: Box<Dispatch<'_>>,
                 payload: Self::Payload,
-            ) -> impl Future<Output = Begun<Self::Outcome>> + Send {
+            ) -> impl Future<Output = RecordedOutcome<Self::Open>> + Send {
                 dispatched!(@settle $shape dispatch payload)
             }
 
-            fn not_asked(mut dispatch: Box<Dispatch<'_>>, why: &NotAsked) -> Settled<Self::Outcome> {
+            fn resolve(
+                open: RecordedOutcome<Self::Open>,
+                approver: Option<&dyn Approver>,
+            ) -> impl Future<Output = RecordedOutcome<Self::Outcome>> + Send {
+                dispatched!(@resolve $shape open approver)
+            }
+
+            fn not_asked(mut dispatch: Box<Dispatch<'_>>, why: &NotAsked) -> RecordedOutcome<Self::Open> {
                 let outcome = dispatched!(@not_asked $shape dispatch why);
                 dispatch.finish(outcome)
             }
         })*
 
         impl Session {
-            /// Settles the event of this kind, whose payload is JSON, as far as that can be done without a person.
+            /// Settles the event of this kind, whose payload is JSON.
             // Not an `async fn`, which would be as large as that of the largest event.
-            pub(super) fn begin_kind(
+            pub(super) fn settle_kind(
                 &self,
                 event: EventKind,
                 payload: Value,
                 options: DispatchOptions,
                 replay: Option<Box<ReplayInputs>>,
-            ) -> BoxFuture<'_, Result<Begun<Value>, serde_json::Error>> {
+            ) -> BoxFuture<'_, Result<RecordedOutcome<Value>, serde_json::Error>> {
                 match event {
-                    $(EventKind::$event => Box::pin(self.begin_json::<$event>(payload, options, replay)),)*
+                    $(EventKind::$event => Box::pin(self.settle_json::<$event>(payload, options, replay)),)*
                     // `every_event` is tested to have all of them.
                     other => Box::pin(async move {
                         Err(serde_json::Error::custom(format!("this host has no event `{other}`")))
@@ -87,19 +108,34 @@ macro_rules! dispatched {
             }
         }
     };
-    (@outcome gate $event:ty) => { GateOutcome<<$event as Event>::Payload, <$event as GateEvent>::Response> };
+    (@outcome gate $event:ty) => { Decision<<$event as Event>::Payload, <$event as GateEvent>::Response> };
     (@outcome transform $event:ty) => { TransformOutcome<<$event as TransformEvent>::Value> };
     (@outcome collect $event:ty) => { Vec<Task> };
     (@outcome observe $event:ty) => { () };
+    (@open gate $event:ty) => { OpenDecision<<$event as Event>::Payload, <$event as GateEvent>::Response> };
+    (@open $shape:ident $event:ty) => { dispatched!(@outcome $shape $event) };
     (@settle gate $dispatch:ident $payload:ident) => { $dispatch.gate::<Self>($payload) };
     (@settle $shape:ident $dispatch:ident $payload:ident) => {
         async move {
             let mut dispatch = $dispatch;
             let outcome = dispatch.$shape::<Self>($payload).await;
-            Begun::Settled(dispatch.finish(outcome))
+            dispatch.finish(outcome)
         }
     };
-    (@not_asked gate $dispatch:ident $why:ident) => { GateOutcome::Rejected($dispatch.not_asked($why)) };
+    (@resolve gate $open:ident $approver:ident) => {
+        async move {
+            match $open.into_final() {
+                Ok(settled) => settled,
+                // See `boxed`.
+                Err(pending) => Box::pin(pending.settle($approver)).await,
+            }
+        }
+    };
+    (@resolve $shape:ident $open:ident $approver:ident) => {{
+        let _ = $approver;
+        std::future::ready($open)
+    }};
+    (@not_asked gate $dispatch:ident $why:ident) => { Decision::Rejected($dispatch.not_asked($why)) };
     (@not_asked transform $dispatch:ident $why:ident) => {
         TransformOutcome::Withheld($dispatch.not_asked($why))
     };

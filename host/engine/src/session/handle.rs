@@ -29,14 +29,14 @@ const MAX_TASK: usize = 80;
 ///
 /// ```
 /// use hookhost::contract::{ToolResult, Usage};
-/// use hookhost::{Config, GateOutcome, Host, TransformOutcome};
+/// use hookhost::{Config, Decision, Host, TransformOutcome};
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// # let host = Host::builder(Config::empty()).build().await?;
 /// let session = host.session("my-agent", "/work")?;
 ///
 /// let read = match session.check_tool("read_file", &serde_json::json!({ "path": "README.md" })).await.outcome {
-///     GateOutcome::Allowed { value: call } => {
+///     Decision::Allowed { value: call } => {
 ///         let text = format!("the text of {}", call.arguments()["path"]);
 ///         let result = ToolResult { text, is_error: false, raw: None };
 ///         // Plugins may mask the result before the model reads it.
@@ -45,8 +45,8 @@ const MAX_TASK: usize = 80;
 ///             TransformOutcome::Withheld(rejection) => rejection.to_string(),
 ///         }
 ///     }
-///     GateOutcome::Responded { response, .. } => response.text,
-///     GateOutcome::Rejected(rejection) => rejection.to_string(),
+///     Decision::Responded { response, .. } => response.text,
+///     Decision::Rejected(rejection) => rejection.to_string(),
 /// };
 /// assert_eq!(read, "the text of \"README.md\"");
 ///

@@ -8,7 +8,7 @@
 //! | `notice` | sentences that the user reads once |
 //! | `spec` | the properties that a session is opened with |
 //! | `options` | options of an event |
-//! | `settled` | an outcome, and the record of how it came about |
+//! | `recorded_outcome` | an outcome, and the record of how it came about |
 //! | `not_asked` | the reasons why no plugin is asked about an event |
 //! | `failure_count` | failures in a row, and when a plugin is tripped |
 //! | `replay_inputs` | recorded inputs of an event that is settled again |
@@ -28,6 +28,7 @@
 //! | `payload` | payloads as JSON |
 //! | `dispatched` | the shape of each event |
 //! | `turn` | an event in its turn |
+//! | `typed` | the events as types, settled as far as that can be done without a person |
 //! | `events` | the typed methods, one per event |
 //! | `stream` | text of the model that is checked as it arrives |
 //! | `tools` | the tools of plugins |
@@ -49,29 +50,31 @@ mod observer_queue;
 mod options;
 mod payload;
 mod prepared;
+mod recorded_outcome;
 mod reminders;
 mod replay_inputs;
 mod services;
-mod settled;
 mod shared_questions;
 mod spec;
 mod state;
 mod stream;
 mod tools;
 mod turn;
+mod typed;
 
 pub use checked::AllowedCall;
 pub use clock::Clock;
-pub use dispatch::{Begun, Pending};
+pub use dispatch::{OpenDecision, OpenOutcome, PendingApproval};
 pub use handle::Session;
 pub use notice::{Notice, NoticeKind};
 pub use options::DispatchOptions;
 pub use prepared::PreparedCall;
-pub use settled::Settled;
+pub use recorded_outcome::RecordedOutcome;
 pub use shared_questions::QuestionGone;
 pub use spec::{SessionError, SessionSpec};
 pub use stream::{FinalText, Piece, TextStream};
 pub use tools::{PluginTools, ToolCallError};
+pub use typed::EventType;
 
 pub(crate) use clock::{SystemClock, now};
 pub(crate) use observer_queue::ObserverTasks;

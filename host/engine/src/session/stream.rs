@@ -7,7 +7,7 @@
 
 use super::handle::Session;
 use super::inner::SessionInner;
-use super::settled::Settled;
+use super::recorded_outcome::RecordedOutcome;
 use crate::contract::{Cause, EventKind, Rejection, TransformOutcome};
 use crate::event::{FinalizeContent, StreamDelta, StreamEnd};
 use std::fmt;
@@ -125,7 +125,7 @@ pub struct FinalText {
     /// The final text as it is shown, with the part that was shown before.
     pub shown: String,
     /// The outcome of `finalize-content`.
-    pub settled: Settled<TransformOutcome<String>>,
+    pub settled: RecordedOutcome<TransformOutcome<String>>,
 }
 
 impl Session {

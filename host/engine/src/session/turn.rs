@@ -1,18 +1,18 @@
 //! An event in its turn: it waits for the events before it, and is settled as far as that can be done without a person.
 
-use super::dispatch::{Begun, Dispatch, EventStart};
+use super::dispatch::{Dispatch, EventStart};
 use super::dispatched::Dispatched;
 use super::handle::Session;
 use super::inner::SessionInner;
 use super::not_asked::NotAsked;
 use super::options::DispatchOptions;
 use super::payload;
+use super::recorded_outcome::RecordedOutcome;
 use super::replay_inputs::ReplayInputs;
-use super::settled::Settled;
 use crate::active_config::ActiveConfig;
 use crate::audit::raw;
 use crate::callback;
-use crate::contract::{EventKind, OutcomeKind};
+use crate::contract::EventKind;
 use crate::runtime;
 use crate::sandbox::capability::EventFacts;
 use crate::store::Turn;
@@ -36,22 +36,8 @@ impl Session {
         event: EventKind,
         payload: Value,
         options: DispatchOptions,
-    ) -> Result<Settled<Value>, serde_json::Error> {
-        let begun = self.begin_kind(event, payload, options, None).await?;
-        Ok(self.settled(begun).await)
-    }
-
-    /// The same, but questions are handed back: the host's approver is not asked about an escalated event.
-    ///
-    /// # Errors
-    /// If the payload is not of the event's type.
-    pub async fn begin_event(
-        &self,
-        event: EventKind,
-        payload: Value,
-        options: DispatchOptions,
-    ) -> Result<Begun<Value>, serde_json::Error> {
-        self.begin_kind(event, payload, options, None).await
+    ) -> Result<RecordedOutcome<Value>, serde_json::Error> {
+        self.settle_kind(event, payload, options, None).await
     }
 
     /// Settles an event again, as it was recorded.
@@ -61,69 +47,61 @@ impl Session {
         payload: Value,
         options: DispatchOptions,
         replay: ReplayInputs,
-    ) -> Result<Settled<Value>, serde_json::Error> {
-        let begun = self.begin_kind(event, payload, options, Some(Box::new(replay))).await?;
-        Ok(self.settled(begun).await)
+    ) -> Result<RecordedOutcome<Value>, serde_json::Error> {
+        self.settle_kind(event, payload, options, Some(Box::new(replay))).await
     }
 
-    pub(crate) async fn begin_json<E: Dispatched>(
+    pub(crate) async fn settle_json<E: Dispatched>(
         &self,
         payload: Value,
         options: DispatchOptions,
         replay: Option<Box<ReplayInputs>>,
-    ) -> Result<Begun<Value>, serde_json::Error> {
+    ) -> Result<RecordedOutcome<Value>, serde_json::Error> {
         let payload = payload::read::<E>(self, payload, options.refuse_unknown_fields)?;
+        let open = E::begin(&self.shared, payload, false, options, replay).await;
+        let settled = self.shared.settled::<E>(open).await;
         // An outcome is made of texts, numbers and JSON, and so is JSON.
-        let begun = self.begin::<E>(payload, options, replay).await;
-        Ok(begun.map(|outcome| serde_json::to_value(outcome).unwrap_or_default()))
+        Ok(settled.map(|outcome| serde_json::to_value(outcome).unwrap_or_default()))
     }
 
     /// Waits for the outcome of an event; asks the host's approver if it is escalated.
-    pub(super) fn settled<O: 'static>(&self, begun: Begun<O>) -> impl Future<Output = Settled<O>> {
-        self.shared.settled(begun)
+    pub(super) fn settled<E: Dispatched>(
+        &self,
+        open: RecordedOutcome<E::Open>,
+    ) -> impl Future<Output = RecordedOutcome<E::Outcome>> + Send {
+        self.shared.settled::<E>(open)
     }
 
     // Not `async fn`s, which would copy payload and outcome once more.
     pub(crate) fn dispatch<E: Dispatched>(
         &self,
         payload: E::Payload,
-    ) -> impl Future<Output = Settled<E::Outcome>> + Send {
+    ) -> impl Future<Output = RecordedOutcome<E::Outcome>> + Send {
         self.shared.dispatch::<E>(payload)
     }
 
-    /// Settles an event as far as that can be done without a person.
-    pub(super) fn begin<E: Dispatched>(
-        &self,
-        payload: E::Payload,
-        options: DispatchOptions,
-        replay: Option<Box<ReplayInputs>>,
-    ) -> impl Future<Output = Begun<E::Outcome>> + Send {
-        E::begin(&self.shared, payload, false, options, replay)
-    }
-
-    /// The same about a payload that contains what the host derives.
+    /// Settles an event whose payload contains what the host derives, as far as that can be done without a person.
     pub(super) fn begin_prepared<E: Dispatched>(
         &self,
         payload: E::Payload,
         options: DispatchOptions,
-    ) -> impl Future<Output = Begun<E::Outcome>> + Send {
+    ) -> impl Future<Output = RecordedOutcome<E::Open>> + Send {
         E::begin(&self.shared, payload, true, options, None)
     }
 }
 
 impl SessionInner {
     /// Settles an event; the host's approver is asked if it is escalated.
-    pub(super) async fn dispatch<E: Dispatched>(self: &Arc<Self>, payload: E::Payload) -> Settled<E::Outcome> {
-        let begun = E::begin(self, payload, false, DispatchOptions::default(), None).await;
-        self.settled(begun).await
+    pub(super) async fn dispatch<E: Dispatched>(self: &Arc<Self>, payload: E::Payload) -> RecordedOutcome<E::Outcome> {
+        let open = E::begin(self, payload, false, DispatchOptions::default(), None).await;
+        self.settled::<E>(open).await
     }
 
-    async fn settled<O: 'static>(&self, begun: Begun<O>) -> Settled<O> {
-        match begun {
-            Begun::Settled(settled) => settled,
-            // See `boxed`.
-            Begun::Escalated(pending) => Box::pin(pending.settle(self.services.approver.as_deref())).await,
-        }
+    fn settled<E: Dispatched>(
+        &self,
+        open: RecordedOutcome<E::Open>,
+    ) -> impl Future<Output = RecordedOutcome<E::Outcome>> + Send {
+        E::resolve(open, self.services.approver.as_deref())
     }
 
     /// Settles an event as far as that can be done without a person; `is_prepared` says that the payload contains what the
@@ -134,7 +112,7 @@ impl SessionInner {
         is_prepared: bool,
         options: DispatchOptions,
         replay: Option<Box<ReplayInputs>>,
-    ) -> Begun<E::Outcome> {
+    ) -> RecordedOutcome<E::Open> {
         // What is replayed was recorded of all handles of the session.
         let turn = match self.refuses::<E>(&payload, replay.is_some()) {
             Some(why) => Err(why),
@@ -148,7 +126,7 @@ impl SessionInner {
             // Held to the end. Answering a question later takes another turn.
             Ok(_turn) if tracing::dispatcher::has_been_set() => self.traced::<E>(dispatch, payload).await,
             Ok(_turn) => E::settle(dispatch, payload).await,
-            Err(why) => Begun::Settled(E::not_asked(dispatch, &why)),
+            Err(why) => E::not_asked(dispatch, &why),
         };
         if E::KIND == EventKind::SessionEnd {
             self.is_ended.store(true, Ordering::Release);
@@ -188,15 +166,12 @@ impl SessionInner {
         self: &'a Arc<Self>,
         dispatch: Box<Dispatch<'a>>,
         payload: E::Payload,
-    ) -> BoxFuture<'a, Begun<E::Outcome>> {
+    ) -> BoxFuture<'a, RecordedOutcome<E::Open>> {
         let span = tracing::info_span!("event", session = &*self.id, event = E::KIND.name(), outcome = Empty);
         let recorded = span.clone();
         let settled = async move {
             let begun = E::settle(dispatch, payload).await;
-            let outcome = match &begun {
-                Begun::Settled(settled) => settled.kind(),
-                Begun::Escalated(_) => OutcomeKind::Escalated,
-            };
+            let outcome = begun.kind();
             recorded.record("outcome", outcome.name());
             begun
         };

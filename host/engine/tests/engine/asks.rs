@@ -7,7 +7,7 @@ use hookhost::config::{ActionKind, AskRule, Digest, Entry, Layer, Origin, Settin
 use hookhost::contract::{Action, Asker, Cause, OutcomeKind, ToolCall, ToolOrigin, ToolResult};
 use hookhost::replay::replay;
 use hookhost::store::Log;
-use hookhost::{Config, GateOutcome, Host, Session, Settled};
+use hookhost::{Config, Decision, Host, RecordedOutcome, Session};
 use serde_json::json;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -57,9 +57,9 @@ async fn passes(session: &Session, command: &str) {
     let _ = runs(session, command).await;
 }
 
-async fn runs(session: &Session, command: &str) -> Settled<GateOutcome<ToolCall, ToolResult>> {
+async fn runs(session: &Session, command: &str) -> RecordedOutcome<Decision<ToolCall, ToolResult>> {
     let settled = session.before_tool_call(bash(session, command)).await;
-    assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }), "{settled:?}");
+    assert!(matches!(settled.outcome, Decision::Allowed { .. }), "{settled:?}");
     settled
 }
 
@@ -80,7 +80,7 @@ async fn questions(entries: Vec<Entry>, command: &str) -> Vec<ApprovalRequest> {
     let approver = Arc::new(Yes::default());
     let session = session(entries, Some(approver.clone())).await;
     let settled = session.before_tool_call(bash(&session, command)).await;
-    assert!(!matches!(settled.outcome, GateOutcome::Rejected(_)), "{settled:?}");
+    assert!(!matches!(settled.outcome, Decision::Rejected(_)), "{settled:?}");
     std::mem::take(&mut *approver.0.lock().unwrap())
 }
 
@@ -133,14 +133,14 @@ async fn it_asks_about_what_the_rule_matches_and_nothing_else() {
     let session = session(vec![], Some(approver.clone())).await;
     let arguments = json!({"path": "README.md"});
     let call = session.tool_call("1", "read_file", &arguments, ToolOrigin::Builtin);
-    assert!(matches!(session.before_tool_call(call).await.outcome, GateOutcome::Allowed { .. }));
+    assert!(matches!(session.before_tool_call(call).await.outcome, Decision::Allowed { .. }));
     assert!(approver.0.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn with_nobody_there_what_the_configuration_asks_about_is_rejected() {
     let session = session(vec![], None).await;
-    let GateOutcome::Rejected(rejection) = session.before_tool_call(bash(&session, "make")).await.outcome else {
+    let Decision::Rejected(rejection) = session.before_tool_call(bash(&session, "make")).await.outcome else {
         panic!("not rejected")
     };
     assert_eq!(rejection.cause, Cause::NotApproved);
@@ -209,7 +209,7 @@ async fn a_yes_for_the_session_answers_the_same_call_later_and_each_use_is_recor
         // The provider gives each call an identifier of its own.
         let call = session.tool_call("another", "bash", &json!({"command": "make"}), ToolOrigin::Builtin);
         let settled = session.before_tool_call(call).await;
-        assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }), "{settled:?}");
+        assert!(matches!(settled.outcome, Decision::Allowed { .. }), "{settled:?}");
         assert_eq!((settled.record.outcome, &settled.answer), (OutcomeKind::Allowed, &None));
         assert!(settled.record.questions.is_empty());
         let kept: Vec<_> = settled.record.kept.iter().map(|kept| (&kept.question.by, &kept.of)).collect();
@@ -268,7 +268,7 @@ async fn a_yes_for_the_session_waives_no_rejection() {
     let session = host.open_session(spec()).unwrap();
     passes(&session, "make").await;
     let settled = session.before_tool_call(bash(&session, "make")).await;
-    let GateOutcome::Rejected(rejection) = &settled.outcome else { panic!("{settled:?}") };
+    let Decision::Rejected(rejection) = &settled.outcome else { panic!("{settled:?}") };
     assert_eq!((&rejection.by[..], rejection.cause), (&["tool-policy".to_owned()][..], Cause::Verdict));
     assert!(settled.record.kept.is_empty() && person.asked().len() == 1);
 }
@@ -319,7 +319,7 @@ async fn a_yes_for_the_session_is_for_this_once_where_the_rules_changed_before_i
     let session = host.open_session(spec()).unwrap();
     passes(&session, "make").await;
     let settled = session.before_tool_call(bash(&session, "make")).await;
-    assert!(matches!(settled.outcome, GateOutcome::Rejected(_)), "{settled:?}");
+    assert!(matches!(settled.outcome, Decision::Rejected(_)), "{settled:?}");
 }
 
 #[tokio::test]
@@ -355,7 +355,7 @@ async fn an_answer_is_waited_for_as_long_as_the_settings_say() {
     let config = Config::from_entries(vec![], settings).unwrap().with_asks(vec![ask_about_shell()]).unwrap();
     let host = builder(config).approver(Arc::new(Never)).build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
-    let GateOutcome::Rejected(rejection) = session.before_tool_call(bash(&session, "ls")).await.outcome else {
+    let Decision::Rejected(rejection) = session.before_tool_call(bash(&session, "ls")).await.outcome else {
         panic!("not rejected")
     };
     assert_eq!(rejection.cause, Cause::NotApproved);

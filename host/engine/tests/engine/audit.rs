@@ -10,7 +10,7 @@ use hookhost::config::ActionKind;
 use hookhost::contract::{AnswerKind, Cause, EventKind, OutcomeKind};
 use hookhost::session::DispatchOptions;
 use hookhost::store::Log;
-use hookhost::{GateOutcome, Session, TransformOutcome};
+use hookhost::{Decision, Session, TransformOutcome};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -251,7 +251,7 @@ async fn a_session_that_is_taken_up_again_has_other_events() {
 
 async fn rejected(session: &Session, command: &str) -> hookhost::contract::Rejection {
     match session.before_tool_call(bash(session, command)).await.outcome {
-        GateOutcome::Rejected(rejection) => rejection,
+        Decision::Rejected(rejection) => rejection,
         other => panic!("{other:?}"),
     }
 }
@@ -297,7 +297,7 @@ async fn what_cannot_be_recorded_may_not_happen_and_has_no_effect() {
     assert!(session.reminders().is_empty());
     other.execute_batch("ROLLBACK").unwrap();
     // Later the log says so, and the next event finds the state as it was.
-    assert!(matches!(session.before_tool_call(bash(&session, "ls")).await.outcome, GateOutcome::Allowed { .. }));
+    assert!(matches!(session.before_tool_call(bash(&session, "ls")).await.outcome, Decision::Allowed { .. }));
     let all = records(&log);
     assert_eq!(all.len(), 5);
     for record in all.iter().take(4) {
@@ -322,7 +322,7 @@ async fn the_plugin_that_gave_the_result_decided_it_unless_somebody_asks() {
     let session = host.open_session(spec()).unwrap();
     for command in ["ls", "ask"] {
         let outcome = session.before_tool_call(bash(&session, command)).await.outcome;
-        assert!(matches!(outcome, GateOutcome::Responded { by, .. } if by == "a"));
+        assert!(matches!(outcome, Decision::Responded { by, .. } if by == "a"));
     }
     drained(&host).await;
     let records = records(&log);
@@ -535,7 +535,7 @@ async fn an_observer_holds_up_no_gate() {
     let session = host.open_session(spec()).unwrap();
     let _ = session.stream_end("text".into()).await;
     let settled = session.before_tool_call(bash(&session, "ls")).await;
-    assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }));
+    assert!(matches!(settled.outcome, Decision::Allowed { .. }));
 }
 
 #[tokio::test]

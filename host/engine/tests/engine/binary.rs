@@ -13,7 +13,7 @@ fn picture(length: usize) -> String {
 }
 
 /// Returns the outcome of a result, and the record of it.
-async fn after(session: &Session, result: ToolResult) -> hookhost::Settled<TransformOutcome<ToolResult>> {
+async fn after(session: &Session, result: ToolResult) -> hookhost::RecordedOutcome<TransformOutcome<ToolResult>> {
     let call = session.tool_call("1", "Read", &json!({ "file_path": "/a.png" }), ToolOrigin::Builtin);
     session.after_tool_call(&call.into_call(), result, ResultSource::Tool).await
 }

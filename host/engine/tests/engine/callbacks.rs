@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use hookhost::audit::{AuditSink, MemoryLog, Record};
 use hookhost::capability::{Capability, CapabilityCall, Message, Model, ModelRequest, Transcript};
 use hookhost::config::{Config, Entry, Settings};
-use hookhost::contract::{Cause, Escalation, FailureKind, GateOutcome, ToolCall, TransformOutcome};
+use hookhost::contract::{Cause, Decision, Escalation, FailureKind, ToolCall, TransformOutcome};
 use hookhost::testing;
 use hookhost::{Clock, Error, Host, HostBuilder, Rule, Session, blocking};
 use serde_json::{Value, json};
@@ -314,7 +314,7 @@ fn with(capability: Arc<dyn Capability>) -> HostBuilder {
 
 async fn refund(session: &Session) -> Result<(), String> {
     match session.check_tool("refund", &json!({ "customer": 1, "cents": 1 })).await.outcome {
-        GateOutcome::Allowed { .. } => Ok(()),
+        Decision::Allowed { .. } => Ok(()),
         other => Err(other.to_string()),
     }
 }

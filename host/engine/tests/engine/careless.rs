@@ -5,9 +5,9 @@ use crate::support::{bash, builder, plugin, recording, spec};
 use hookhost::approval::Approval;
 use hookhost::audit::{AuditSink, MemoryLog, Record};
 use hookhost::config::{Config, Entry, Settings};
-use hookhost::contract::{Cause, Custom, Escalation, GateOutcome, Json, Refusal, ToolCall};
+use hookhost::contract::{Cause, Custom, Decision, Escalation, Json, Refusal, ToolCall};
 use hookhost::session::Clock;
-use hookhost::{Begun, Host, HostBuilder, Pending, Rule, Session, blocking};
+use hookhost::{Host, HostBuilder, PendingApproval, Rule, Session, blocking};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,11 +25,9 @@ fn asks(builder: HostBuilder) -> HostBuilder {
     builder.rule("asks", |call: &ToolCall| (call.name == "bash").then(|| Escalation::new("sure?")))
 }
 
-async fn question(session: &Session) -> Pending<GateOutcome<ToolCall, hookhost::contract::ToolResult>> {
-    match session.begin_before_tool_call(bash(session, "ls")).await {
-        Begun::Escalated(pending) => pending,
-        Begun::Settled(settled) => panic!("nobody asks: {:?}", settled.outcome),
-    }
+async fn question(session: &Session) -> PendingApproval<ToolCall, hookhost::contract::ToolResult> {
+    let open = session.begin_before_tool_call(bash(session, "ls")).await;
+    open.into_final().expect_err("nobody asks")
 }
 
 #[test]
@@ -92,8 +90,7 @@ async fn whatever_a_clock_shows_questions_are_answered_and_state_is_kept() {
     let session = host.open_session(spec()).unwrap();
     for round in [0, 1, 2, 3, 2, 1, 0] {
         clock.0.store(round, Ordering::Relaxed);
-        let settled = question(&session).await.resolve(Approval::yes()).await;
-        let Begun::Settled(settled) = settled else { panic!("asked again") };
+        let settled = question(&session).await.resolve(Approval::yes()).await.into_final().expect("not asked again");
         assert!(settled.outcome.is_allowed(), "clock {round}: {}", settled.outcome);
     }
     assert_eq!(session.take_notices(), []);
@@ -110,7 +107,7 @@ async fn a_yes_after_the_database_was_removed_or_replaced_lets_nothing_run() {
         if replaces {
             std::fs::write(&log, b"").unwrap();
         }
-        let Begun::Settled(settled) = pending.resolve(Approval::yes()).await else { panic!("asked again") };
+        let settled = pending.resolve(Approval::yes()).await.into_final().expect("not asked again");
         let Some(rejection) = settled.outcome.rejection() else { panic!("it runs without a record") };
         assert_eq!(rejection.cause, Cause::NotRecorded, "{rejection}");
     }
@@ -143,7 +140,7 @@ async fn of_many_answers_at_once_from_three_hosts_one_counts() {
             answer(&other, false),
             answer(&asking, true)
         );
-        let Begun::Settled(settled) = begun else { panic!("asked again") };
+        let settled = begun.into_final().expect("not asked again");
         let counted = [a, b, c].into_iter().filter(|counts| *counts).count();
         assert!(counted <= 1, "round {round}: {counted} answers from elsewhere count");
         if a || c {
@@ -181,7 +178,7 @@ async fn json_that_few_programs_read_is_recorded_and_passed_as_it_is() {
     for text in &odd {
         let payload = Json::new(text.as_str()).unwrap();
         let settled = session.custom_event(Custom { name: "odd".into(), payload }).await;
-        let GateOutcome::Allowed { value } = settled.outcome else { panic!("{text}: {:?}", settled.outcome) };
+        let Decision::Allowed { value } = settled.outcome else { panic!("{text}: {:?}", settled.outcome) };
         assert_eq!(value.payload, text.as_str(), "what is allowed is what was asked about");
     }
     assert_eq!(*seen.lock().unwrap(), odd);

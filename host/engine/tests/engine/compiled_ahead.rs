@@ -3,7 +3,7 @@
 use crate::support::{builder, component, plugin, spec};
 use hookhost::audit::MemoryLog;
 use hookhost::config::{Code, CompiledComponent, Config, Entry, Layer, Source};
-use hookhost::{Engine, GateOutcome, Host};
+use hookhost::{Decision, Engine, Host};
 use serde_json::json;
 
 fn rejecting() -> Entry {
@@ -30,7 +30,7 @@ async fn a_component_compiled_ahead_answers_as_the_component_and_its_records_nam
         let host = builder(Config::empty()).plugin(entry).audit(log.clone()).build().await.unwrap();
         let session = host.open_session(spec()).unwrap();
         let outcome = session.check_tool("any", &json!({})).await.outcome;
-        let GateOutcome::Rejected(rejection) = outcome else { panic!("{outcome:?}") };
+        let Decision::Rejected(rejection) = outcome else { panic!("{outcome:?}") };
         assert_eq!(rejection.to_string(), "Rejected by p: no");
         recorded.push(host.plugins()[0].code_id().clone());
         assert!(log.to_json_lines().contains(&recorded[0].to_string()));

@@ -7,7 +7,7 @@ use hookhost::config::Settings;
 use hookhost::contract::EventKind;
 use hookhost::session::DispatchOptions;
 use hookhost::store::{Log, LogError};
-use hookhost::{Config, GateOutcome, StoreError};
+use hookhost::{Config, Decision, StoreError};
 use serde_json::json;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ async fn a_log_that_is_read_while_it_is_written_loses_nothing_to_other_processes
     let session = host.open_session(spec()).unwrap();
     for event in 0..3 {
         let settled = session.before_tool_call(bash(&session, "ls")).await;
-        assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }));
+        assert!(matches!(settled.outcome, Decision::Allowed { .. }));
         assert!(Log::open(&log).unwrap().verify(None).unwrap().is_sound());
         let config = Config::from_entries(vec![], Settings::default()).unwrap();
         drop(builder(config).store(&log).build().await.unwrap());

@@ -2,7 +2,7 @@
 
 use crate::support::{bash, plugin, spec};
 use hookhost::config::{Entry, Settings};
-use hookhost::contract::GateOutcome;
+use hookhost::contract::Decision;
 use hookhost::{Config, Engine, Host, Session};
 use serde_json::json;
 use std::num::NonZeroU32;
@@ -17,7 +17,7 @@ fn rejects(word: &str) -> Entry {
 }
 
 async fn is_rejected(session: &Session, command: &str) -> bool {
-    matches!(session.before_tool_call(bash(session, command)).await.outcome, GateOutcome::Rejected(_))
+    matches!(session.before_tool_call(bash(session, command)).await.outcome, Decision::Rejected(_))
 }
 
 #[tokio::test]

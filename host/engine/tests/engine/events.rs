@@ -1,7 +1,7 @@
 //! Every verdict of every event, given by a real component, has its effect.
 
 use crate::support::{plugin, session, texts};
-use hookhost::contract::{EventKind, GateOutcome, Json, Stop, ToolOrigin, Turn};
+use hookhost::contract::{Decision, EventKind, Json, Stop, ToolOrigin, Turn};
 use hookhost::session::DispatchOptions;
 use serde_json::{Value, json};
 
@@ -165,7 +165,7 @@ async fn what_a_stop_ends_is_what_the_entry_says_and_without_a_stop_it_is_nothin
         entry.stop = stop;
         let session = session(vec![entry]).await;
         let settled = session.turn_start(Turn { number: 1, number_in_task: 1 }).await;
-        let GateOutcome::Rejected(rejection) = settled.outcome else { panic!("not refused") };
+        let Decision::Rejected(rejection) = settled.outcome else { panic!("not refused") };
         assert_eq!((rejection.refusal.stop, rejection.ends), (says, expected));
     }
 }

@@ -151,11 +151,11 @@ const PAGES: [(&str, &str); 23] = [
     ("sandbox/capability/transcript.rs", "pub trait Transcript"),
     ("session/handle.rs", "pub struct Session "),
     ("session/spec.rs", "pub struct SessionSpec"),
-    ("session/settled.rs", "pub struct Settled"),
+    ("session/recorded_outcome.rs", "pub struct RecordedOutcome"),
     ("session/tools.rs", "pub struct PluginTools"),
     ("store/sqlite/log.rs", "pub struct Log"),
     ("testing.rs", "//!"),
-    ("../../contract/src/outcome.rs", "pub enum GateOutcome"),
+    ("../../contract/src/outcome.rs", "pub enum Decision"),
 ];
 
 #[test]

@@ -5,7 +5,7 @@ use crate::failure_kinds::{Failing, dispatch, failing, kinds, with_limits, with_
 use crate::support::{host, plugin, spec};
 use hookhost::config::{Entry, Mode, OnFailure};
 use hookhost::contract::{EventKind, OutcomeKind, Shape};
-use hookhost::{GateOutcome, Host};
+use hookhost::{Decision, Host};
 use serde_json::{Value, json};
 
 /// What the operator can say of a plugin's failures.
@@ -158,11 +158,11 @@ async fn a_plugin_that_changes_the_value_and_then_fails_about_anothers_change_di
         let asked: Vec<_> = settled.record.calls.iter().map(|call| (&*call.plugin, call.failure.is_some())).collect();
         assert_eq!(asked, [("a", false), ("b", false), ("a", true)]);
         match settled.outcome {
-            GateOutcome::Allowed { value } if is_allowed => {
+            Decision::Allowed { value } if is_allowed => {
                 assert_eq!(value.arguments, r#"{"command":"ls first second"}"#);
                 assert_eq!(settled.record.changed_by, ["a", "b"]);
             }
-            GateOutcome::Rejected(rejection) if !is_allowed => assert_eq!(rejection.by, ["a"]),
+            Decision::Rejected(rejection) if !is_allowed => assert_eq!(rejection.by, ["a"]),
             other => panic!("{on_failure:?}: {other:?}"),
         }
     }

@@ -6,7 +6,7 @@ use crate::stillborn::{EXIT, stillborn};
 use crate::support::{plugin, spec};
 use hookhost::config::{Entry, Limits};
 use hookhost::contract::{EventKind, ToolSpec};
-use hookhost::session::{DispatchOptions, Settled};
+use hookhost::session::{DispatchOptions, RecordedOutcome};
 use hookhost::{Host, Session};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -174,7 +174,7 @@ pub(crate) fn with_limits(mut entry: Entry, limits: impl FnOnce(&mut Limits)) ->
 }
 
 /// The event before the plugins that subscribe to it, observers waited for.
-pub(crate) async fn dispatch(session: &Session, event: EventKind) -> Settled<Value> {
+pub(crate) async fn dispatch(session: &Session, event: EventKind) -> RecordedOutcome<Value> {
     let options = DispatchOptions::awaiting_observers();
     let settled = session.dispatch_event(event, payload(event), options).await;
     settled.unwrap_or_else(|error| panic!("{event}: {error}"))

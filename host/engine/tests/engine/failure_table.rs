@@ -5,7 +5,7 @@ use crate::support::{host, spec, texts};
 use hookhost::Session;
 use hookhost::config::{Mode, OnFailure};
 use hookhost::contract::{EventKind, FailureKind, Shape};
-use hookhost::session::Settled;
+use hookhost::session::RecordedOutcome;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -200,8 +200,8 @@ async fn every_row_is_what_happens_what_is_seen_and_what_is_logged() {
 }
 
 /// Compares a row to the outcome of an event before one plugin, `p`, that failed; `without` is its outcome before no plugin.
-fn compare(row: &Row, kind: &str, settled: &Settled<Value>, without: &Value) -> Result<(), String> {
-    let Settled { outcome, record, .. } = settled;
+fn compare(row: &Row, kind: &str, settled: &RecordedOutcome<Value>, without: &Value) -> Result<(), String> {
+    let RecordedOutcome { outcome, record, .. } = settled;
     let same = |what: &str, expected: &Value, found: &Value| {
         if expected == found { Ok(()) } else { Err(format!("{what} is {found}, and should be {expected}")) }
     };

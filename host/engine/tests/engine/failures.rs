@@ -10,7 +10,7 @@ use hookhost::config::{Entry, Limits, OnFailure, Settings};
 use hookhost::contract::{Cause, ToolCall};
 use hookhost::replay::replay;
 use hookhost::store::Log;
-use hookhost::{Config, FailureKind, GateOutcome, Host, Session, TransformOutcome};
+use hookhost::{Config, Decision, FailureKind, Host, Session, TransformOutcome};
 use serde_json::{Value, json};
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::sync::{Arc, Mutex};
@@ -20,13 +20,13 @@ fn misbehaving(name: &str, how: &str) -> Entry {
     plugin(name, json!({"before-tool-call": {"when": {"contains": "bad"}, "misbehave": how}}))
 }
 
-async fn ask(session: &Session, command: &str) -> GateOutcome<ToolCall, hookhost::contract::ToolResult> {
+async fn ask(session: &Session, command: &str) -> Decision<ToolCall, hookhost::contract::ToolResult> {
     session.before_tool_call(bash(session, command)).await.outcome
 }
 
-fn failure(outcome: &GateOutcome<ToolCall, hookhost::contract::ToolResult>) -> FailureKind {
+fn failure(outcome: &Decision<ToolCall, hookhost::contract::ToolResult>) -> FailureKind {
     match outcome {
-        GateOutcome::Rejected(rejection) => match rejection.cause {
+        Decision::Rejected(rejection) => match rejection.cause {
             Cause::Failed(kind) => kind,
             cause => panic!("{cause:?}: {rejection}"),
         },
@@ -70,7 +70,7 @@ async fn each_kind_of_failure_is_told_apart_and_the_next_event_works() {
         }
         let session = session(vec![entry]).await;
         assert_eq!(failure(&ask(&session, "bad").await), kind, "{how:?}");
-        assert!(matches!(ask(&session, "good").await, GateOutcome::Allowed { .. }), "{how:?}");
+        assert!(matches!(ask(&session, "good").await, Decision::Allowed { .. }), "{how:?}");
     }
 }
 
@@ -79,7 +79,7 @@ async fn an_event_larger_than_the_input_limit_is_a_failure_and_never_cut() {
     let mut entry = plugin("p", json!({}));
     entry.limits.input = NonZeroUsize::new(300).unwrap();
     let session = session(vec![entry]).await;
-    assert!(matches!(ask(&session, "short").await, GateOutcome::Allowed { .. }));
+    assert!(matches!(ask(&session, "short").await, Decision::Allowed { .. }));
     assert_eq!(failure(&ask(&session, &"x".repeat(300)).await), FailureKind::Oversized);
 }
 
@@ -95,7 +95,7 @@ async fn an_event_that_is_larger_than_the_input_limit_trips_no_plugin() {
         assert!(outcome.to_string().starts_with(said), "{outcome}");
         assert!(outcome.to_string().ends_with(" bytes, limits.input is 300"), "{outcome}");
     }
-    assert!(matches!(ask(&session, "short").await, GateOutcome::Allowed { .. }));
+    assert!(matches!(ask(&session, "short").await, Decision::Allowed { .. }));
     // The record of such an event, which the plugin observes in the background, is larger than the limit, too.
     let mut told = texts(session.take_notices());
     told.retain(|text| !text.contains(" on audit-record: "));
@@ -127,7 +127,7 @@ async fn what_a_large_event_uses_up_trips_no_plugin_and_a_plugin_that_loops_on_s
             assert!(said.starts_with("Rejected because the plugin p could not handle an event of "), "{said}");
             assert!(said.contains(" bytes: it ") && said.ends_with(why), "{said}");
         }
-        assert!(matches!(ask(&session, "good").await, GateOutcome::Allowed { .. }), "{kind:?}");
+        assert!(matches!(ask(&session, "good").await, Decision::Allowed { .. }), "{kind:?}");
         for _ in 0..3 {
             assert_eq!(failure(&ask(&session, "bad").await), kind);
             // It neither counts nor ends the row.
@@ -181,10 +181,10 @@ async fn a_person_who_decides_about_a_failure_says_yes_to_exactly_the_value_that
         assert!(words.ends_with(" bytes, limits.input is 300. Allow it without its answer?"), "{words}");
         assert!(request.value.get().contains(&format!("{large} -n")), "{}", request.value);
         match settled.outcome {
-            GateOutcome::Allowed { value } if says_yes => {
+            Decision::Allowed { value } if says_yes => {
                 assert_eq!(value.arguments.as_str(), json!({ "command": format!("{large} -n") }).to_string());
             }
-            GateOutcome::Rejected(rejection) if !says_yes => {
+            Decision::Rejected(rejection) if !says_yes => {
                 assert_eq!((rejection.cause, &rejection.by[..]), (Cause::NotApproved, &["guard".to_owned()][..]));
             }
             other => panic!("{other:?}"),
@@ -206,7 +206,7 @@ async fn where_nobody_can_be_asked_about_a_failure_and_on_a_transform_it_rejects
     let mut guard = plugin("guard", json!({"any": {"misbehave": "trap"}}));
     guard.on_failure = Some(OnFailure::Ask);
     let session = session(vec![guard]).await;
-    let GateOutcome::Rejected(rejection) = ask(&session, "ls").await else { panic!("it passed") };
+    let Decision::Rejected(rejection) = ask(&session, "ls").await else { panic!("it passed") };
     assert_eq!(rejection.cause, Cause::NotApproved);
     assert!(rejection.to_string().contains("guard failed: it trapped: "), "{rejection}");
     let TransformOutcome::Withheld(rejection) = session.finalize_content("secret".into()).await.outcome else {
@@ -233,7 +233,7 @@ async fn a_runaway_guest_does_not_hold_up_another_session() {
     };
     let (runaway, (neighbour, took)) = tokio::join!(runaway, neighbour);
     assert!(failure(&runaway).is_timeout());
-    assert!(matches!(neighbour, GateOutcome::Allowed { .. }));
+    assert!(matches!(neighbour, Decision::Allowed { .. }));
     assert!(took < Duration::from_millis(400), "{took:?}");
 }
 
@@ -243,7 +243,7 @@ async fn a_skipped_failure_lets_the_others_decide() {
     failing.on_failure = Some(OnFailure::Skip);
     let session = session(vec![failing]).await;
     let settled = session.before_tool_call(bash(&session, "bad")).await;
-    assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }));
+    assert!(matches!(settled.outcome, Decision::Allowed { .. }));
     assert_eq!(settled.record.calls[0].failure.as_ref().unwrap().kind, FailureKind::Trap);
 }
 
@@ -268,7 +268,7 @@ async fn a_success_in_between_keeps_a_plugin_from_being_tripped() {
     let session = session(vec![misbehaving("p", "trap")]).await;
     for _ in 0..3 {
         assert_eq!(failure(&ask(&session, "bad").await), FailureKind::Trap);
-        assert!(matches!(ask(&session, "good").await, GateOutcome::Allowed { .. }));
+        assert!(matches!(ask(&session, "good").await, Decision::Allowed { .. }));
     }
 }
 
@@ -319,7 +319,7 @@ async fn invalid_changes_of_a_tool_call_are_failures() {
         let session = host.open_session(spec).unwrap();
         let outcome = ask(&session, "ls").await;
         assert_eq!(failure(&outcome), FailureKind::InvalidAnswer);
-        let GateOutcome::Rejected(rejection) = outcome else { unreachable!() };
+        let Decision::Rejected(rejection) = outcome else { unreachable!() };
         assert!(rejection.to_string().contains(why), "{rejection}");
     }
 }
@@ -334,7 +334,7 @@ async fn a_failure_that_has_no_consequence_is_reported_once_for_each_plugin_and_
     let host = crate::support::host(vec![skipped, audits, observer]).await;
     let session = host.open_session(crate::support::spec()).unwrap();
     for _ in 0..2 {
-        assert!(matches!(ask(&session, "bad").await, GateOutcome::Allowed { .. }));
+        assert!(matches!(ask(&session, "bad").await, Decision::Allowed { .. }));
     }
     let told = texts(session.take_notices());
     let of = |name: &str, why: &str| {

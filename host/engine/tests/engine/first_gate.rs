@@ -5,7 +5,7 @@ use futures_util::FutureExt as _;
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::config::{Config, Entry};
 use hookhost::contract::{Cause, ToolResult, TransformOutcome};
-use hookhost::{Error, GateOutcome, Host, blocking};
+use hookhost::{Decision, Error, Host, blocking};
 use serde_json::json;
 use std::sync::{Arc, OnceLock};
 
@@ -19,11 +19,11 @@ async fn a_call_is_checked_by_its_name_and_typed_arguments() {
     let host = builder(Config::empty()).plugin(guard()).build().await.unwrap();
     let session = host.session("my-agent", "/work").unwrap();
     let settled = session.check_tool("write_file", &json!({ "path": "infra/x", "content": "" })).await;
-    let GateOutcome::Rejected(rejection) = settled.outcome else { panic!("{:?}", settled.outcome) };
+    let Decision::Rejected(rejection) = settled.outcome else { panic!("{:?}", settled.outcome) };
     assert!(rejection.to_string().starts_with("Rejected by path-guard: "), "{rejection}");
 
     let arguments = json!({ "path": "src/x", "content": "" });
-    let GateOutcome::Allowed { value: call } = session.check_tool("write_file", &arguments).await.outcome else {
+    let Decision::Allowed { value: call } = session.check_tool("write_file", &arguments).await.outcome else {
         panic!("a path that nobody protects");
     };
     assert_eq!((call.name(), call.arguments(), call.changed_by()), ("write_file", &arguments, &[][..]));
@@ -37,7 +37,7 @@ async fn an_allowed_call_says_who_changed_it() {
     );
     let host = host(vec![adds]).await;
     let session = host.open_session(spec()).unwrap();
-    let GateOutcome::Allowed { value: call } = session.check_tool("any", &json!({ "a": 1 })).await.outcome else {
+    let Decision::Allowed { value: call } = session.check_tool("any", &json!({ "a": 1 })).await.outcome else {
         panic!("changed, and allowed");
     };
     assert_eq!(call.changed_by(), ["adds"]);
@@ -49,7 +49,7 @@ async fn the_result_of_a_checked_call_is_checked() {
     let withholds = plugin("withholds", json!({ "after-tool-call": { "verdict": "reject", "reason": "secret" } }));
     let host = host(vec![withholds]).await;
     let session = host.open_session(spec()).unwrap();
-    let GateOutcome::Allowed { value: call } = session.check_tool("any", &json!({})).await.outcome else {
+    let Decision::Allowed { value: call } = session.check_tool("any", &json!({})).await.outcome else {
         panic!("nobody rejects the call");
     };
     let result = ToolResult { text: "a secret".into(), ..ToolResult::default() };
@@ -73,14 +73,14 @@ fn within_a_runtime_without_a_timer_there_is_an_error_and_no_panic() {
     let host = with_timer.block_on(host(vec![sleeps]));
     let session = host.open_session(spec()).unwrap();
     let asked = without_timer.block_on(session.check_tool("any", &json!({})));
-    let GateOutcome::Rejected(rejection) = asked.outcome else { panic!("the plugin cannot be waited for") };
+    let Decision::Rejected(rejection) = asked.outcome else { panic!("the plugin cannot be waited for") };
     assert_eq!(rejection.cause, Cause::NoRuntime);
     assert!(rejection.to_string().contains("enable_time"), "{rejection}");
 }
 
 fn is_rejected(session: &blocking::Session) -> bool {
     let settled = session.check_tool("write_file", &json!({ "path": "infra/x", "content": "" }));
-    matches!(settled.outcome, GateOutcome::Rejected(_))
+    matches!(settled.outcome, Decision::Rejected(_))
 }
 
 fn blocking_session() -> blocking::Session {
@@ -135,7 +135,7 @@ fn an_approver_may_use_its_own_blocking_session() {
     let host = builder(config).approver(approver).build_blocking().unwrap();
     let session = own.get_or_init(|| host.session("my-agent", "/work").unwrap());
     let settled = session.check_tool("any", &json!({ "ask": true }));
-    assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }), "{:?}", settled.outcome);
+    assert!(matches!(settled.outcome, Decision::Allowed { .. }), "{:?}", settled.outcome);
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn an_approver_may_use_another_blocking_session() {
         for session in &sessions {
             scope.spawn(|| {
                 let settled = session.check_tool("any", &json!({}));
-                assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }), "{:?}", settled.outcome);
+                assert!(matches!(settled.outcome, Decision::Allowed { .. }), "{:?}", settled.outcome);
             });
         }
     });

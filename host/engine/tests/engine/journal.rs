@@ -25,7 +25,7 @@ const LIMIT: &str = "HOOKHOST_TEST_JOURNAL_LIMIT";
 const ROOM: &str = "HOOKHOST_TEST_JOURNAL_ROOM";
 /// From here on the process has the numbers of thousands of events, and needs the database for none of them.
 const BEFORE: usize = 1_400;
-/// How many processes are killed, where another number than [`KILLS`] is wanted. `cargo xtask kills` sets both.
+/// How many processes are killed, where another number than [`KILLS`] is wanted. `cargo run -p bench -- kills` sets both.
 const MANY: &str = "HOOKHOST_TEST_KILLS";
 const KILLS: u64 = 24;
 /// What the moments of the kills begin with, as a failure names it: the same moments again.

@@ -1,5 +1,5 @@
 //! Modules depend downwards: each may use those above it in the table of its parent, and no other. That holds for each crate
-//! whose `lib.rs` has such a table, and inside of some modules of the engine. What is generated is not stale.
+//! whose `lib.rs` has such a table, and inside of some modules of the engine and the proxy. What is generated is not stale.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -129,8 +129,14 @@ fn tables() -> Vec<(PathBuf, &'static str)> {
     };
     let mut tables: Vec<_> = crates.filter(claims).map(|lib| (lib, "crate::")).collect();
     assert!(tables.len() > 2, "{tables:?}");
-    for (module, path) in [("config", "crate::config::"), ("session", "crate::session::")] {
-        tables.push((host.join("engine/src").join(module).join("mod.rs"), path));
+    for (module, path) in [
+        ("engine/src/config", "crate::config::"),
+        ("engine/src/session", "crate::session::"),
+        ("proxy/src/jsonrpc", "crate::jsonrpc::"),
+        ("proxy/src/mcp", "crate::mcp::"),
+        ("proxy/src/acp", "crate::acp::"),
+    ] {
+        tables.push((host.join(module).join("mod.rs"), path));
     }
     tables
 }

@@ -9,7 +9,7 @@ use hookhost::config::{Entry, OnFailure, Settings};
 use hookhost::contract::{AnswerKind, Cause, OutcomeKind, ToolCall, ToolResult};
 use hookhost::replay::replay;
 use hookhost::store::Log;
-use hookhost::{Begun, Config, GateOutcome, Host, Pending, Session, Settled};
+use hookhost::{Config, Decision, Host, OpenOutcome, PendingApproval, RecordedOutcome, Session};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-type Outcome = GateOutcome<ToolCall, ToolResult>;
+type Outcome = Decision<ToolCall, ToolResult>;
 
 fn config(entries: Vec<Entry>) -> Config {
     Config::from_entries(entries, Settings::default()).unwrap()
@@ -52,27 +52,21 @@ fn shared(host: &Host) -> Session {
     host.open_session(spec).unwrap()
 }
 
-async fn call(session: &Session, command: &str) -> Settled<Outcome> {
+async fn call(session: &Session, command: &str) -> RecordedOutcome<Outcome> {
     session.before_tool_call(bash(session, command)).await
 }
 
-async fn ask(session: &Session, command: &str) -> Pending<Outcome> {
-    match session.begin_before_tool_call(bash(session, command)).await {
-        Begun::Escalated(pending) => pending,
-        Begun::Settled(settled) => panic!("nobody asks: {:?}", settled.outcome),
-    }
+async fn ask(session: &Session, command: &str) -> PendingApproval<ToolCall, ToolResult> {
+    session.begin_before_tool_call(bash(session, command)).await.into_final().expect_err("nobody asks")
 }
 
-fn settled(begun: Begun<Outcome>) -> Settled<Outcome> {
-    match begun {
-        Begun::Settled(settled) => settled,
-        Begun::Escalated(pending) => panic!("it is asked again: {:?}", pending.request().questions),
-    }
+fn settled(open: OpenOutcome<ToolCall, ToolResult>) -> RecordedOutcome<Outcome> {
+    open.into_final().expect("not asked again")
 }
 
-fn cause(settled: &Settled<Outcome>) -> Option<Cause> {
+fn cause(settled: &RecordedOutcome<Outcome>) -> Option<Cause> {
     match &settled.outcome {
-        GateOutcome::Rejected(rejection) => Some(rejection.cause),
+        Decision::Rejected(rejection) => Some(rejection.cause),
         _ => None,
     }
 }
@@ -177,7 +171,7 @@ async fn a_question_is_answered_once_also_where_the_file_of_turns_is_taken_away(
     drop(other);
     let answers = answers(&log);
     assert_eq!(answers.len(), 1, "{answers:?}");
-    assert!(matches!(settled.outcome, GateOutcome::Rejected(_)), "its question was answered with no: {answers:?}");
+    assert!(matches!(settled.outcome, Decision::Rejected(_)), "its question was answered with no: {answers:?}");
 }
 
 #[tokio::test]
@@ -195,7 +189,7 @@ async fn no_effect_is_lost_also_where_the_file_of_turns_is_taken_away() {
     lets.let_go.notify_one();
     let first = first.await;
     let allowed =
-        [&first, &second].iter().filter(|settled| matches!(settled.outcome, GateOutcome::Allowed { .. })).count();
+        [&first, &second].iter().filter(|settled| matches!(settled.outcome, Decision::Allowed { .. })).count();
     let dots = crate::support::state_in(&log).values().map(|value| value.matches('.').count()).sum::<usize>();
     assert_eq!(dots, allowed, "as many events are allowed as have counted");
 }
@@ -252,7 +246,7 @@ async fn an_approver_that_panics_when_another_process_has_answered_is_not_the_ho
     };
     other.answer(&id, Approval::yes()).await.unwrap();
     let settled = event.await.expect("the host does not panic");
-    assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }), "{:?}", settled.outcome);
+    assert!(matches!(settled.outcome, Decision::Allowed { .. }), "{:?}", settled.outcome);
 }
 
 #[tokio::test]
@@ -361,7 +355,7 @@ async fn what_is_masked_in_the_log_is_not_on_disk_with_a_question() {
         let arguments = json!({"command": "ask", "password": "correct-horse"});
         let origin = hookhost::contract::ToolOrigin::Builtin;
         let begun = session.begin_before_tool_call(session.tool_call("1", "bash", &arguments, origin)).await;
-        let Begun::Escalated(pending) = begun else { panic!("nobody asks") };
+        let Decision::Escalated(pending) = begun.outcome else { panic!("nobody asks") };
         assert!(pending.request().value.get().contains("correct-horse"), "who is asked here sees all of it");
         for file in std::fs::read_dir(directory.path()).unwrap() {
             let file = file.unwrap().path();
@@ -380,7 +374,7 @@ async fn what_is_masked_in_the_log_is_not_on_disk_with_a_question() {
             }
             false => pending.resolve(Approval::yes()).await,
         };
-        let GateOutcome::Allowed { value } = settled(answered).outcome else { panic!("a person said yes") };
+        let Decision::Allowed { value } = settled(answered).outcome else { panic!("a person said yes") };
         assert!(value.arguments.contains("correct-horse"), "exactly what was asked about runs");
     }
 }
@@ -431,7 +425,7 @@ async fn a_plugin_that_has_read_the_conversation_is_asked_again_if_that_continue
     let pending = ask(&session, "ls").await;
     session.set_transcript(Arc::new(Conversation(2)));
     let begun = pending.resolve(Approval::yes()).await;
-    assert!(matches!(begun, Begun::Escalated(_)), "its question would be another one by now");
+    assert!(matches!(begun.outcome, Decision::Escalated(_)), "its question would be another one by now");
 }
 
 #[tokio::test]
@@ -449,7 +443,7 @@ async fn a_row_that_is_not_a_sessions_keeps_no_other_session_from_being_recorded
     let _ = session.stream_end("a".to_owned()).await;
     drop(session);
     let settled = call(&other, "ls").await;
-    assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }), "{:?}", settled.outcome);
+    assert!(matches!(settled.outcome, Decision::Allowed { .. }), "{:?}", settled.outcome);
 }
 
 #[tokio::test]

@@ -7,12 +7,10 @@ use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::audit::{MemoryLog, Record};
 use hookhost::config::{Config, Entry, Settings};
 use hookhost::contract::action::{ActionMap, ToolShape};
-use hookhost::contract::{
-    Cause, Escalation, EventKind, GateOutcome, OutcomeKind, Refusal, ShellDialect, ToolCall, Usage,
-};
+use hookhost::contract::{Cause, Decision, Escalation, EventKind, OutcomeKind, Refusal, ShellDialect, ToolCall, Usage};
 use hookhost::session::DispatchOptions;
 use hookhost::testing::{self, ScriptedApprover};
-use hookhost::{Begun, Engine, Host, HostBuilder, PreparedCall, Session, blocking};
+use hookhost::{Engine, Host, HostBuilder, PreparedCall, Session, blocking};
 use serde_json::{Value, json};
 use std::future::Future;
 use std::sync::{Arc, Barrier, OnceLock};
@@ -186,7 +184,7 @@ async fn the_arguments_that_run_are_exactly_those_that_were_asked_about() {
     for arguments in
         [json!({ "deep": deep }), json!({ "x": number, "y": 5e-324, "z": u64::MAX, "n": -0.0 }), json!(null)]
     {
-        let GateOutcome::Allowed { value: call } = session.check_tool("any", &arguments).await.outcome else {
+        let Decision::Allowed { value: call } = session.check_tool("any", &arguments).await.outcome else {
             panic!("nobody rejects it");
         };
         assert_eq!(call.arguments(), &arguments);
@@ -310,8 +308,10 @@ async fn a_yes_after_the_end_of_the_session_lets_nothing_run() {
     let host = testing::start(builder).await.unwrap();
     let session = host.session();
     let call = session.tool_call("1", "deploy", &json!({}), hookhost::contract::ToolOrigin::Builtin);
-    let Begun::Escalated(pending) = session.begin_before_tool_call(call).await else { panic!("it is asked") };
+    let Decision::Escalated(pending) = session.begin_before_tool_call(call).await.outcome else {
+        panic!("it is asked")
+    };
     let _ = session.session_end(Usage::default()).await;
-    let Begun::Settled(settled) = pending.resolve(Approval::yes()).await else { panic!("it is answered") };
+    let settled = pending.resolve(Approval::yes()).await;
     assert_eq!(settled.outcome.rejection().map(|no| no.cause), Some(Cause::Ended), "{}", settled.outcome);
 }

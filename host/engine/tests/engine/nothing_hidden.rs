@@ -3,7 +3,7 @@
 use crate::support::{bash, builder, host, plugin, spec, texts};
 use hookhost::audit::{CodeId, MemoryLog, Record};
 use hookhost::config::{Code, Config, Entry, Settings};
-use hookhost::contract::{Cause, EventKind, GateOutcome, OutcomeKind, Usage};
+use hookhost::contract::{Cause, Decision, EventKind, OutcomeKind, Usage};
 use hookhost::session::NoticeKind;
 use hookhost::store::Log;
 use hookhost::{HostBuilder, Rule, StoreError};
@@ -28,7 +28,7 @@ async fn a_little_session(builder: HostBuilder) {
     let host = builder.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     let rejected = session.before_tool_call(bash(&session, "deploy")).await;
-    assert!(matches!(rejected.outcome, GateOutcome::Rejected(_)));
+    assert!(matches!(rejected.outcome, Decision::Rejected(_)));
     let _ = session.stream_end("all of it".into()).await;
     let _ = session.session_end(Usage::default()).await;
     drop(session);
@@ -100,16 +100,16 @@ async fn a_gate_whose_record_no_sink_takes_is_rejected() {
         };
         let host = with(json!({ "before-tool-call": { "verdict": "allow" } })).audit(sink).build().await.unwrap();
         let session = host.open_session(spec()).unwrap();
-        assert!(matches!(session.before_tool_call(bash(&session, "ls")).await.outcome, GateOutcome::Allowed { .. }));
+        assert!(matches!(session.before_tool_call(bash(&session, "ls")).await.outcome, Decision::Allowed { .. }));
         is_full.store(true, Ordering::Relaxed);
-        let GateOutcome::Rejected(rejection) = session.before_tool_call(bash(&session, "ls")).await.outcome else {
+        let Decision::Rejected(rejection) = session.before_tool_call(bash(&session, "ls")).await.outcome else {
             panic!("nothing may run without its record");
         };
         assert_eq!(rejection.cause, Cause::NotRecorded);
         let why = if panics { "it panicked" } else { "the queue is full" };
         assert!(rejection.to_string().contains(why), "{rejection}");
         is_full.store(false, Ordering::Relaxed);
-        assert!(matches!(session.before_tool_call(bash(&session, "ls")).await.outcome, GateOutcome::Allowed { .. }));
+        assert!(matches!(session.before_tool_call(bash(&session, "ls")).await.outcome, Decision::Allowed { .. }));
     }
 }
 
@@ -138,9 +138,9 @@ async fn a_database_that_is_removed_under_a_running_host_stops_the_next_gate() {
     let file = directory.path().join("log.db");
     let host = with(json!({ "before-tool-call": { "verdict": "allow" } })).store(&file).build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
-    assert!(matches!(session.before_tool_call(bash(&session, "ls")).await.outcome, GateOutcome::Allowed { .. }));
+    assert!(matches!(session.before_tool_call(bash(&session, "ls")).await.outcome, Decision::Allowed { .. }));
     std::fs::rename(&file, directory.path().join("elsewhere.db")).unwrap();
-    let GateOutcome::Rejected(rejection) = session.before_tool_call(bash(&session, "ls")).await.outcome else {
+    let Decision::Rejected(rejection) = session.before_tool_call(bash(&session, "ls")).await.outcome else {
         panic!("what is written there nobody reads");
     };
     assert_eq!(rejection.cause, Cause::NotRecorded);
@@ -249,7 +249,7 @@ async fn events_after_the_end_of_a_session_are_rejected_and_told() {
     let tools = session.plugin_tools();
     let _ = session.session_end(Usage::default()).await;
     let settled = session.before_tool_call(bash(&session, "ls")).await;
-    let GateOutcome::Rejected(rejection) = settled.outcome else { panic!("the session has ended") };
+    let Decision::Rejected(rejection) = settled.outcome else { panic!("the session has ended") };
     assert_eq!(rejection.cause, Cause::Ended);
     assert!(rejection.to_string().starts_with("Rejected because the session has ended: "), "{rejection}");
     assert!(settled.record.calls.is_empty(), "no plugin is asked");
@@ -261,7 +261,7 @@ async fn events_after_the_end_of_a_session_are_rejected_and_told() {
     assert!(error.to_string().ends_with("was not called: the session has ended"), "{error}");
     // Another handle continues the session.
     let again = host.open_session(spec().id("s-1")).unwrap();
-    assert!(matches!(again.before_tool_call(bash(&again, "ls")).await.outcome, GateOutcome::Allowed { .. }));
+    assert!(matches!(again.before_tool_call(bash(&again, "ls")).await.outcome, Decision::Allowed { .. }));
 }
 
 #[tokio::test]
@@ -269,7 +269,7 @@ async fn a_call_without_a_name_is_invalid_and_a_payload_that_is_not_json_cannot_
     use hookhost::contract::{Custom, Json};
     let host = with(json!({ "before-tool-call": { "verdict": "allow" } })).build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
-    let GateOutcome::Rejected(rejection) = session.check_tool("", &json!({})).await.outcome else { panic!("no name") };
+    let Decision::Rejected(rejection) = session.check_tool("", &json!({})).await.outcome else { panic!("no name") };
     assert_eq!(rejection.cause, Cause::Invalid);
     assert_eq!(rejection.to_string(), "Rejected because the event is invalid: a tool call names a tool");
     for (payload, valid) in [("{", false), ("", false), ("{} x", false), ("{}", true), (" [1] ", true)] {
@@ -277,7 +277,7 @@ async fn a_call_without_a_name_is_invalid_and_a_payload_that_is_not_json_cannot_
         assert_eq!(made.is_ok(), valid, "{payload}");
         let Ok(payload) = made else { continue };
         let outcome = session.custom_event(Custom { name: "deploy".into(), payload }).await.outcome;
-        assert!(matches!(outcome, GateOutcome::Allowed { .. }), "{outcome:?}");
+        assert!(matches!(outcome, Decision::Allowed { .. }), "{outcome:?}");
     }
 }
 
@@ -287,7 +287,7 @@ fn an_event_without_a_runtime_is_rejected_and_nothing_panics() {
     let host = runtime.block_on(with(json!({ "before-tool-call": { "misbehave": "sleep" } })).build()).unwrap();
     let session = host.open_session(spec()).unwrap();
     let asked = futures_util::FutureExt::now_or_never(session.check_tool("x", &json!({})));
-    let GateOutcome::Rejected(rejection) = asked.expect("at once").outcome else { panic!("there is no runtime") };
+    let Decision::Rejected(rejection) = asked.expect("at once").outcome else { panic!("there is no runtime") };
     assert_eq!(rejection.cause, Cause::NoRuntime);
     assert!(rejection.to_string().contains("hookhost::blocking"), "{rejection}");
 }

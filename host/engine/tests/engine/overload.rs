@@ -3,7 +3,7 @@
 use crate::support::{bash, builder, plugin, spec, texts};
 use hookhost::config::{Entry, Settings};
 use hookhost::contract::{Cause, ToolCall, ToolResult};
-use hookhost::{Config, FailureKind, GateOutcome, Host};
+use hookhost::{Config, Decision, FailureKind, Host};
 use serde_json::json;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -46,8 +46,8 @@ async fn storm(host: &Host) -> (usize, usize, Vec<String>) {
         wrong.extend(notices);
         for outcome in outcomes {
             match outcome {
-                GateOutcome::Allowed { .. } => allowed += 1,
-                GateOutcome::Rejected(rejection) if rejection.cause == Cause::Verdict => rejected += 1,
+                Decision::Allowed { .. } => allowed += 1,
+                Decision::Rejected(rejection) if rejection.cause == Cause::Verdict => rejected += 1,
                 other => wrong.push(format!("{other:?}")),
             }
         }
@@ -123,7 +123,7 @@ async fn where_no_place_is_free_in_time_the_call_fails_as_overloaded_and_trips_n
                 overloaded = 0;
             }
             settled = ask("ls") => match settled.outcome {
-                GateOutcome::Allowed { .. } => assert_eq!(overloaded, 0),
+                Decision::Allowed { .. } => assert_eq!(overloaded, 0),
                 rejected => {
                     expect_overloaded(&rejected);
                     overloaded += 1;
@@ -134,8 +134,8 @@ async fn where_no_place_is_free_in_time_the_call_fails_as_overloaded_and_trips_n
     assert_eq!(texts(other.take_notices()), [""; 0]);
 }
 
-fn expect_overloaded(outcome: &GateOutcome<ToolCall, ToolResult>) {
-    let GateOutcome::Rejected(rejection) = outcome else { panic!("{outcome:?}") };
+fn expect_overloaded(outcome: &Decision<ToolCall, ToolResult>) {
+    let Decision::Rejected(rejection) = outcome else { panic!("{outcome:?}") };
     assert_eq!(rejection.cause, Cause::Failed(FailureKind::Overloaded), "{rejection}");
     assert!(rejection.refusal.retryable);
     assert_eq!(rejection.word(), "overloaded");

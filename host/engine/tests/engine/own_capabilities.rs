@@ -4,7 +4,7 @@ use crate::support::{builder, component};
 use futures_util::future::BoxFuture;
 use hookhost::capability::{Capability, CapabilityCall, CapabilityReply};
 use hookhost::config::{Config, Entry, Settings};
-use hookhost::contract::{Cause, FailureKind, GateOutcome, TransformOutcome};
+use hookhost::contract::{Cause, Decision, FailureKind, TransformOutcome};
 use hookhost::{Engine, Error, HostBuilder, Session};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -73,9 +73,9 @@ async fn session(capability: Arc<dyn Capability>) -> Session {
 
 async fn refund(session: &Session, customer: u64, cents: i64) -> Result<(), String> {
     match session.check_tool("refund", &json!({ "customer": customer, "cents": cents })).await.outcome {
-        GateOutcome::Allowed { .. } => Ok(()),
-        GateOutcome::Rejected(rejection) => Err(rejection.to_string()),
-        GateOutcome::Responded { .. } => panic!("nobody responds"),
+        Decision::Allowed { .. } => Ok(()),
+        Decision::Rejected(rejection) => Err(rejection.to_string()),
+        Decision::Responded { .. } => panic!("nobody responds"),
     }
 }
 
@@ -174,7 +174,7 @@ async fn waiting_for_the_program_counts_against_the_deadline() {
     let mut entry = entry();
     entry.limits.deadline = Some(Duration::from_millis(50));
     let session = with(Arc::new(Silent), entry).build().await.unwrap().session("test", "/work").unwrap();
-    let GateOutcome::Rejected(rejection) =
+    let Decision::Rejected(rejection) =
         session.check_tool("refund", &json!({ "customer": 1, "cents": 1 })).await.outcome
     else {
         panic!("nobody answers");

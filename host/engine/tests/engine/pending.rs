@@ -7,7 +7,9 @@ use hookhost::audit;
 use hookhost::config::{Entry, Settings};
 use hookhost::contract::{AnswerKind, Cause, OutcomeKind, ToolCall, ToolResult};
 use hookhost::store::Log;
-use hookhost::{Begun, Config, GateOutcome, Host, HostBuilder, Pending, QuestionGone, Session, Settled};
+use hookhost::{
+    Config, Decision, Host, HostBuilder, OpenOutcome, PendingApproval, QuestionGone, RecordedOutcome, Session,
+};
 use proptest::prelude::*;
 use serde_json::json;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -16,7 +18,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-type Outcome = GateOutcome<ToolCall, ToolResult>;
+type Outcome = Decision<ToolCall, ToolResult>;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -56,27 +58,21 @@ fn named(host: &Host, id: &str) -> Session {
     host.open_session(spec).unwrap()
 }
 
-async fn begin(session: &Session, command: &str) -> Begun<Outcome> {
+async fn begin(session: &Session, command: &str) -> OpenOutcome<ToolCall, ToolResult> {
     session.begin_before_tool_call(bash(session, command)).await
 }
 
-async fn ask(session: &Session, command: &str) -> Pending<Outcome> {
-    match begin(session, command).await {
-        Begun::Escalated(pending) => pending,
-        Begun::Settled(settled) => panic!("nobody asks: {:?}", settled.outcome),
-    }
+async fn ask(session: &Session, command: &str) -> PendingApproval<ToolCall, ToolResult> {
+    begin(session, command).await.into_final().expect_err("nobody asks")
 }
 
-fn settled(begun: Begun<Outcome>) -> Settled<Outcome> {
-    match begun {
-        Begun::Settled(settled) => settled,
-        Begun::Escalated(pending) => panic!("it is asked again: {:?}", pending.request().questions),
-    }
+fn settled(open: OpenOutcome<ToolCall, ToolResult>) -> RecordedOutcome<Outcome> {
+    open.into_final().expect("not asked again")
 }
 
-fn cause(settled: &Settled<Outcome>) -> Option<Cause> {
+fn cause(settled: &RecordedOutcome<Outcome>) -> Option<Cause> {
     match &settled.outcome {
-        GateOutcome::Rejected(rejection) => Some(rejection.cause),
+        Decision::Rejected(rejection) => Some(rejection.cause),
         _ => None,
     }
 }
@@ -96,13 +92,13 @@ async fn a_question_holds_up_no_other_event_of_its_session() {
     let host = recording.build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     let first = ask(&session, "ask 1").await;
-    assert!(matches!(settled(begin(&session, "ls").await).outcome, GateOutcome::Allowed { .. }));
+    assert!(matches!(settled(begin(&session, "ls").await).outcome, Decision::Allowed { .. }));
     let second = ask(&session, "ask 2").await;
     assert_eq!(host.questions().await.unwrap().len(), 2);
-    assert!(matches!(settled(second.resolve(Approval::yes()).await).outcome, GateOutcome::Allowed { .. }));
+    assert!(matches!(settled(second.resolve(Approval::yes()).await).outcome, Decision::Allowed { .. }));
     // Its plugin has counted two events meanwhile, and is asked again: no count is lost.
     let settled = settled(first.resolve(Approval::yes()).await);
-    assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }));
+    assert!(matches!(settled.outcome, Decision::Allowed { .. }));
     assert_eq!(settled.earlier.len(), 1);
     assert!(host.questions().await.unwrap().is_empty());
     drop((session, host));
@@ -124,7 +120,7 @@ async fn a_yes_lets_exactly_the_value_run_that_was_shown() {
     let pending = ask(&session, "ask").await;
     let shown: ToolCall = serde_json::from_str(pending.request().value.get()).unwrap();
     assert_eq!(pending.request().changed_by, ["changes"]);
-    let GateOutcome::Allowed { value } = settled(pending.resolve(Approval::yes()).await).outcome else { panic!() };
+    let Decision::Allowed { value } = settled(pending.resolve(Approval::yes()).await).outcome else { panic!() };
     assert_eq!(
         (value.arguments, shown.arguments),
         (r#"{"command":"ask -l"}"#.parse().unwrap(), r#"{"command":"ask -l"}"#.parse().unwrap())
@@ -148,7 +144,7 @@ async fn another_process_may_answer_and_the_first_answer_counts() {
         assert!(matches!(late, QuestionGone::Answered(id) if id == request.id));
         // Nor does the asking process's own answer count.
         let settled = settled(pending.resolve(Approval::yes()).await);
-        assert_eq!(matches!(settled.outcome, GateOutcome::Allowed { .. }), runs, "{:?}", settled.outcome);
+        assert_eq!(matches!(settled.outcome, Decision::Allowed { .. }), runs, "{:?}", settled.outcome);
         let gone = other.answer(&request.id, Approval::yes()).await.unwrap_err();
         assert!(matches!(gone, QuestionGone::Unknown(_)));
     }
@@ -185,7 +181,7 @@ async fn a_waiter_gets_the_answer_of_another_process() {
     let id = pending.request().id.clone();
     let (begun, answered) = tokio::join!(pending.wait(), other.answer(&id, Approval::yes()));
     answered.unwrap();
-    assert!(matches!(settled(begun).outcome, GateOutcome::Allowed { .. }));
+    assert!(matches!(settled(begun).outcome, Decision::Allowed { .. }));
 }
 
 #[tokio::test]
@@ -208,7 +204,9 @@ async fn another_question_after_a_yes_is_handed_back_in_turn_and_a_third_is_a_no
     let session = host.open_session(spec()).unwrap();
     let pending = ask(&session, "ls").await;
     host.reload(&config(vec![question("two?")])).await.unwrap();
-    let Begun::Escalated(pending) = pending.resolve(Approval::yes()).await else { panic!("there is another question") };
+    let Decision::Escalated(pending) = pending.resolve(Approval::yes()).await.outcome else {
+        panic!("there is another question")
+    };
     assert_eq!(pending.request().questions[0].escalation.question, "two?");
     host.reload(&config(vec![question("three?")])).await.unwrap();
     let settled = settled(pending.resolve(Approval::yes()).await);
@@ -253,6 +251,17 @@ async fn no_answer_by_the_deadline_is_a_no_and_one_that_comes_later_counts_for_n
     let settled = settled(pending.resolve(Approval::yes()).await);
     assert_eq!(cause(&settled), Some(Cause::NotApproved));
     assert_eq!(answers(&log), [(AnswerKind::TooLate, OutcomeKind::Rejected); 2]);
+}
+
+#[tokio::test]
+async fn a_question_expires_into_no_when_its_waiter_waits_no_longer() {
+    let (_directory, log, recording) = sharing(vec![asks()]);
+    let host = recording.build().await.unwrap();
+    let session = host.open_session(spec()).unwrap();
+    let settled = settled(ask(&session, "ask").await.wait_at_most(Duration::from_millis(20)).await);
+    assert_eq!(cause(&settled), Some(Cause::NotApproved));
+    assert!(settled.outcome.to_string().contains("nobody answered within 20ms"), "{}", settled.outcome);
+    assert_eq!(answers(&log), [(AnswerKind::TooLate, OutcomeKind::Rejected)]);
 }
 
 const ASKING: &str = "HOOKHOST_TEST_ASKING_LOG";
@@ -300,7 +309,7 @@ async fn a_host_without_a_log_still_hands_questions_back() {
     let id = pending.request().id.clone();
     host.answer(&id, Approval::yes()).await.unwrap();
     let settled = settled(pending.resolve(Approval::no()).await);
-    assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }));
+    assert!(matches!(settled.outcome, Decision::Allowed { .. }));
     assert!(host.questions().await.unwrap().is_empty());
 }
 
@@ -326,7 +335,7 @@ impl Approver for SendsEvents {
             let call = session.before_tool_call(bash(session, "ls")).await.outcome;
             let asked = session.before_tool_call(bash(session, "ask inner")).await.outcome;
             let handed_back = begin(session, "ask later").await;
-            let is_open = matches!(&handed_back, Begun::Escalated(_));
+            let is_open = matches!(&handed_back.outcome, Decision::Escalated(_));
             drop(handed_back);
             let said = format!("{prompt:?} {text} {call} {asked} {is_open}");
             self.outcomes.lock().unwrap().push(said);
@@ -348,10 +357,10 @@ async fn an_event_that_an_approver_sends_in_its_own_session_is_settled_while_the
         let session = slot.get_or_init(|| host.open_session(spec()).unwrap());
         // The deadline of an approval is five minutes: an event that waited for itself would take as long.
         let by_the_host = tokio::time::timeout(TIMEOUT, session.before_tool_call(bash(session, "ask"))).await.unwrap();
-        assert!(matches!(by_the_host.outcome, GateOutcome::Allowed { .. }), "{:?}", by_the_host.outcome);
+        assert!(matches!(by_the_host.outcome, Decision::Allowed { .. }), "{:?}", by_the_host.outcome);
         let handed_back = ask(session, "ask").await;
         let by_the_program = tokio::time::timeout(TIMEOUT, handed_back.ask(&*person)).await.unwrap();
-        assert!(matches!(by_the_program.outcome, GateOutcome::Allowed { .. }), "{:?}", by_the_program.outcome);
+        assert!(matches!(by_the_program.outcome, Decision::Allowed { .. }), "{:?}", by_the_program.outcome);
         assert_eq!(*person.outcomes.lock().unwrap(), [said, said]);
     }
 }
@@ -397,19 +406,19 @@ async fn run(steps: Vec<Step>) {
     let session = host.open_session(spec()).unwrap();
     // The slow model: which events count, which questions wait with which answer, and whether the rules reject.
     let (mut counted, mut rejecting) = (0, false);
-    let mut waiting: Vec<(Pending<Outcome>, Option<bool>, usize)> = Vec::new();
+    let mut waiting: Vec<(PendingApproval<ToolCall, ToolResult>, Option<bool>, usize)> = Vec::new();
     for step in steps {
         match step {
             Step::Event => {
-                assert!(matches!(settled(begin(&session, "ls").await).outcome, GateOutcome::Allowed { .. }));
+                assert!(matches!(settled(begin(&session, "ls").await).outcome, Decision::Allowed { .. }));
                 counted += 1;
             }
-            Step::Ask => match begin(&session, "ask").await {
-                Begun::Escalated(pending) => {
+            Step::Ask => match begin(&session, "ask").await.into_final() {
+                Err(pending) => {
                     assert!(!rejecting);
                     waiting.push((pending, None, counted));
                 }
-                Begun::Settled(settled) => {
+                Ok(settled) => {
                     assert_eq!((rejecting, cause(&settled)), (true, Some(Cause::Verdict)));
                     // Its last call returned, so what it did holds.
                     counted += 1;
@@ -423,12 +432,12 @@ async fn run(steps: Vec<Step>) {
                 // then is dropped.
                 counted += usize::from(is_yes || counted_then == counted);
                 match &settled.outcome {
-                    GateOutcome::Allowed { .. } => assert!(is_yes && !rejecting),
-                    GateOutcome::Rejected(rejection) if is_yes => {
+                    Decision::Allowed { .. } => assert!(is_yes && !rejecting),
+                    Decision::Rejected(rejection) if is_yes => {
                         assert_eq!((rejecting, &rejection.cause), (true, &Cause::Verdict));
                     }
-                    GateOutcome::Rejected(rejection) => assert_eq!(rejection.cause, Cause::NotApproved),
-                    GateOutcome::Responded { .. } => panic!("nobody responds"),
+                    Decision::Rejected(rejection) => assert_eq!(rejection.cause, Cause::NotApproved),
+                    Decision::Responded { .. } | Decision::Escalated(_) => panic!("nobody responds or asks"),
                 }
             }
             Step::AnswerElsewhere(at, yes) if at < waiting.len() => {

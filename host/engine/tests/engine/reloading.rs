@@ -7,7 +7,7 @@ use hookhost::audit;
 use hookhost::capability::{Model, ModelRequest};
 use hookhost::config::{AskRule, Code, Digest, Entry, Settings};
 use hookhost::contract::{ToolCall, ToolResult};
-use hookhost::{Config, GateOutcome, Host, Session};
+use hookhost::{Config, Decision, Host, Session};
 use serde_json::json;
 use std::collections::{BTreeSet, HashMap};
 use std::num::NonZeroUsize;
@@ -41,8 +41,8 @@ fn generation(number: u32) -> Vec<Entry> {
     ["first", "second"].map(|name| marks(name, &format!("{name}{number}"))).into()
 }
 
-fn command(outcome: GateOutcome<ToolCall, ToolResult>) -> String {
-    let GateOutcome::Allowed { value } = outcome else { panic!("{outcome:?}") };
+fn command(outcome: Decision<ToolCall, ToolResult>) -> String {
+    let Decision::Allowed { value } = outcome else { panic!("{outcome:?}") };
     let arguments: serde_json::Value = serde_json::from_str(&value.arguments).unwrap();
     arguments["command"].as_str().unwrap().to_owned()
 }
@@ -218,7 +218,7 @@ async fn what_is_the_same_is_not_a_change_and_makes_no_record() {
     let session = host.open_session(spec()).unwrap();
     // Nobody is there to be asked.
     let outcome = session.before_tool_call(bash(&session, "ls")).await.outcome;
-    assert!(matches!(outcome, GateOutcome::Rejected(_)), "{outcome:?}");
+    assert!(matches!(outcome, Decision::Rejected(_)), "{outcome:?}");
     drop(session);
     host.drain(Duration::from_secs(5)).await.unwrap();
     let changed = written(&log).iter().filter(|entry| matches!(entry, audit::Record::RulesChanged(_))).count();
@@ -230,9 +230,10 @@ async fn a_plugin_that_was_fixed_is_asked_again_and_one_that_is_as_it_was_stays_
     let broken = || plugin("p", json!({"before-tool-call": {"misbehave": "trap"}}));
     let host = builder(config(vec![broken()])).build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
-    let calls = |settled: hookhost::Settled<_>| settled.record.calls[0].failure.clone().map(|failure| failure.kind);
+    let calls =
+        |settled: hookhost::RecordedOutcome<_>| settled.record.calls[0].failure.clone().map(|failure| failure.kind);
     for _ in 0..3 {
-        let settled: hookhost::Settled<GateOutcome<ToolCall, ToolResult>> =
+        let settled: hookhost::RecordedOutcome<Decision<ToolCall, ToolResult>> =
             session.before_tool_call(bash(&session, "ls")).await;
         assert_eq!(calls(settled), Some(hookhost::FailureKind::Trap));
     }

@@ -230,7 +230,7 @@ async fn what_cannot_be_reproduced_says_why_and_is_counted() {
     let _ = session.prompt_submit("x".into()).await;
     let _ = session.stream_delta("x".into()).await;
     let allowed = session.before_tool_call(bash(&session, "ls")).await.outcome;
-    assert!(matches!(allowed, hookhost::GateOutcome::Allowed { .. }));
+    assert!(matches!(allowed, hookhost::Decision::Allowed { .. }));
     recorder.drain(Duration::from_secs(60)).await.unwrap();
     let (summary, all) = replayed(&log, entries).await;
     assert_eq!((summary.events, summary.same, summary.not_replayable), (3, 1, 2));

@@ -3,7 +3,7 @@
 use crate::support::{builder, plugin, spec};
 use hookhost::config::{Config, Entry, Mode, Settings};
 use hookhost::contract::{Cause, TransformOutcome, Turn};
-use hookhost::{GateOutcome, Host};
+use hookhost::{Decision, Host};
 use serde_json::json;
 
 fn required() -> Settings {
@@ -21,7 +21,7 @@ async fn without_a_plugin_gates_are_rejected_and_texts_withheld() {
     let host = host(required(), vec![]).await;
     let session = host.open_session(spec()).unwrap();
     let settled = session.check_tool("any", &json!({})).await;
-    let GateOutcome::Rejected(rejection) = settled.outcome else { panic!("{:?}", settled.outcome) };
+    let Decision::Rejected(rejection) = settled.outcome else { panic!("{:?}", settled.outcome) };
     assert_eq!(rejection.cause, Cause::NoPlugin);
     assert_eq!(
         rejection.to_string(),

@@ -7,8 +7,8 @@ use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::capability::{Model, ModelRequest, Transcript};
 use hookhost::config::{ActionKind, Entry, Mode, Settings, StateGrant};
 use hookhost::contract::{Cause, EventKind, ResultSource, ToolResult};
-use hookhost::session::{DispatchOptions, Settled};
-use hookhost::{Config, GateOutcome, Host, Session, TransformOutcome};
+use hookhost::session::{DispatchOptions, RecordedOutcome};
+use hookhost::{Config, Decision, Host, Session, TransformOutcome};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -21,9 +21,9 @@ async fn text(session: &Session, prompt: &str) -> String {
     }
 }
 
-fn command<R>(settled: &Settled<GateOutcome<hookhost::contract::ToolCall, R>>) -> String {
+fn command<R>(settled: &RecordedOutcome<Decision<hookhost::contract::ToolCall, R>>) -> String {
     match &settled.outcome {
-        GateOutcome::Allowed { value } => {
+        Decision::Allowed { value } => {
             let arguments: serde_json::Value = serde_json::from_str(&value.arguments).unwrap();
             arguments["command"].as_str().unwrap().to_owned()
         }
@@ -80,7 +80,7 @@ async fn a_plugin_is_asked_again_about_what_another_has_changed() {
     );
     let session = session(vec![guard, changer]).await;
     let settled = session.before_tool_call(bash(&session, "ls")).await;
-    let GateOutcome::Rejected(rejection) = settled.outcome else { panic!("what nobody saw was let through") };
+    let Decision::Rejected(rejection) = settled.outcome else { panic!("what nobody saw was let through") };
     assert_eq!((rejection.by, rejection.cause), (vec!["a".to_owned()], Cause::Verdict));
     let asked: Vec<_> = settled.record.calls.iter().map(|call| (call.plugin.as_str(), call.round)).collect();
     assert_eq!(asked, [("a", 1), ("b", 1), ("a", 2)]);
@@ -96,7 +96,7 @@ async fn a_rewritten_command_reaches_the_tools_own_argument() {
     assert!(matches!(call.action, hookhost::contract::Action::Other(_)));
     let call =
         session.tool_call("1", "shell", &json!({"cmd": "ls", "why": "x"}), hookhost::contract::ToolOrigin::Builtin);
-    let GateOutcome::Allowed { value } = session.before_tool_call(call).await.outcome else { panic!("not allowed") };
+    let Decision::Allowed { value } = session.before_tool_call(call).await.outcome else { panic!("not allowed") };
     let arguments: serde_json::Value = serde_json::from_str(&value.arguments).unwrap();
     assert_eq!(arguments, json!({"cmd": "timeout 60 ls", "why": "x"}));
 }
@@ -107,10 +107,10 @@ async fn an_entry_narrows_a_plugin_to_some_calls() {
     entry.actions = Some([ActionKind::WriteFiles].into());
     let session = session(vec![entry]).await;
     let settled = session.before_tool_call(bash(&session, "ls")).await;
-    assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }));
+    assert!(matches!(settled.outcome, Decision::Allowed { .. }));
     assert_eq!((settled.record.calls.len(), settled.record.not_matched), (0, vec!["p".to_owned()]));
     let write = session.tool_call("2", "write_file", &json!({"path": "a"}), hookhost::contract::ToolOrigin::Builtin);
-    assert!(matches!(session.before_tool_call(write).await.outcome, GateOutcome::Rejected(_)));
+    assert!(matches!(session.before_tool_call(write).await.outcome, Decision::Rejected(_)));
     // Events that are about no call are not narrowed.
     assert!(matches!(session.prompt_submit("x".into()).await.outcome, TransformOutcome::Withheld(_)));
 }
@@ -366,7 +366,7 @@ async fn a_no_and_an_approver_that_panics_are_both_a_no() {
     ] {
         let person = Arc::new(Person { says: Mutex::new(says), ..Person::default() });
         let session = asking(&person, vec![entry()]).await;
-        let GateOutcome::Rejected(rejection) = session.before_tool_call(bash(&session, "ls")).await.outcome else {
+        let Decision::Rejected(rejection) = session.before_tool_call(bash(&session, "ls")).await.outcome else {
             panic!("{why}")
         };
         assert_eq!((rejection.cause, rejection.refusal.reason.as_str()), (Cause::NotApproved, why));
@@ -430,9 +430,7 @@ async fn what_a_guest_prints_goes_into_its_log_and_nowhere_else() {
 async fn the_reason_that_a_model_reads_is_bounded_and_attributed() {
     let long = "x".repeat(10_000);
     let session = session(vec![plugin("p", json!({"before-tool-call": {"verdict": "reject", "reason": long}}))]).await;
-    let GateOutcome::Rejected(rejection) = session.before_tool_call(bash(&session, "ls")).await.outcome else {
-        panic!()
-    };
+    let Decision::Rejected(rejection) = session.before_tool_call(bash(&session, "ls")).await.outcome else { panic!() };
     let text = rejection.to_string();
     assert!(text.starts_with("Rejected by p: xxx") && text.len() < 2100, "{}", text.len());
 }
@@ -467,7 +465,7 @@ async fn a_person_is_shown_the_result_that_a_plugin_gave_in_the_tools_place() {
     let answers = plugin("b", json!({"before-tool-call": {"verdict": "respond", "value": "instead"}}));
     let session = asking(&person, vec![asks, answers]).await;
     let outcome = session.before_tool_call(bash(&session, "ls")).await.outcome;
-    assert!(matches!(outcome, GateOutcome::Responded { .. }));
+    assert!(matches!(outcome, Decision::Responded { .. }));
     let asked = person.asked.lock().unwrap();
     let response = asked[0].response.as_ref().unwrap();
     assert_eq!(response.by, "b");
@@ -484,7 +482,7 @@ async fn what_is_asked_about_is_in_one_spelling_and_its_action_is_the_hosts() {
     call.arguments = r#"{"command": "rm -rf /", "command": "ls"}"#.parse().unwrap();
     call.action = hookhost::contract::Action::ReadFile("harmless".into());
     let settled = session.before_tool_call(session.prepare(call)).await;
-    let GateOutcome::Allowed { value } = settled.outcome else { panic!("not allowed") };
+    let Decision::Allowed { value } = settled.outcome else { panic!("not allowed") };
     assert_eq!(value.arguments, r#"{"command":"ls"}"#);
     assert!(matches!(&value.action, hookhost::contract::Action::Shell(shell) if shell.command == "ls"));
     let asked = person.asked.lock().unwrap();
@@ -499,7 +497,7 @@ async fn a_plugin_narrowed_to_an_action_is_asked_where_the_arguments_cannot_be_r
     let session = session(vec![entry]).await;
     for arguments in [json!({"path": ["infra/x"]}), json!({"paht": "infra/x"})] {
         let write = session.tool_call("1", "write_file", &arguments, hookhost::contract::ToolOrigin::Builtin);
-        assert!(matches!(session.before_tool_call(write).await.outcome, GateOutcome::Rejected(_)), "{arguments}");
+        assert!(matches!(session.before_tool_call(write).await.outcome, Decision::Rejected(_)), "{arguments}");
     }
 }
 
@@ -513,7 +511,7 @@ async fn more_events_at_once_than_there_are_slots_are_queued_and_none_fails() {
         tokio::spawn(async move {
             for _ in 0..20 {
                 let settled = session.before_tool_call(bash(&session, "ls")).await;
-                assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }), "{:?}", settled.record);
+                assert!(matches!(settled.outcome, Decision::Allowed { .. }), "{:?}", settled.record);
             }
         })
     });
@@ -535,7 +533,7 @@ async fn where_the_event_is_rejected_only_the_effects_of_the_last_call_hold() {
         json!({"before-tool-call": {"when": {"lacks": "-a"}, "verdict": "modify", "value": {"command": "{command} -a"}}}),
     );
     let session = session(vec![changes, other]).await;
-    assert!(matches!(session.before_tool_call(bash(&session, "ls")).await.outcome, GateOutcome::Rejected(_)));
+    assert!(matches!(session.before_tool_call(bash(&session, "ls")).await.outcome, Decision::Rejected(_)));
     let bodies: Vec<_> = session.reminders().into_iter().map(|reminder| reminder.body).collect();
     assert_eq!(bodies, ["second"]);
 }
@@ -599,7 +597,7 @@ async fn plugins_that_wait_for_a_model_starve_no_other() {
     tokio::task::yield_now().await;
     let session = host.open_session(spec()).unwrap();
     let outcome = session.before_tool_call(bash(&session, "ls")).await.outcome;
-    assert!(matches!(outcome, GateOutcome::Allowed { .. }), "{outcome:?}");
+    assert!(matches!(outcome, Decision::Allowed { .. }), "{outcome:?}");
     for waiter in waiters {
         waiter.abort();
     }

@@ -7,7 +7,7 @@ use hookhost::capability::{Model, ModelRequest};
 use hookhost::config::{Entry, Settings};
 use hookhost::contract::{FailureKind, OutcomeKind};
 use hookhost::store::Log;
-use hookhost::{Config, GateOutcome, Host, Session};
+use hookhost::{Config, Decision, Host, Session};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
@@ -51,7 +51,7 @@ async fn the_process_that_shares() {
     println!("ready");
     for _ in 0..EVENTS {
         let settled = session.before_tool_call(bash(&session, "ls")).await;
-        assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }), "{:?}", settled.outcome);
+        assert!(matches!(settled.outcome, Decision::Allowed { .. }), "{:?}", settled.outcome);
         println!("settled: {}", settled.record.id);
     }
     println!("done");
@@ -118,7 +118,7 @@ async fn failures_in_a_row_count_over_all_processes_and_the_user_is_told_once() 
         let host = host_at(&log, vec![fails.clone()]).await;
         let session = shared(&host);
         let settled = session.before_tool_call(bash(&session, "ls")).await;
-        assert!(matches!(settled.outcome, GateOutcome::Rejected(_)));
+        assert!(matches!(settled.outcome, Decision::Rejected(_)));
         told.push((settled.record.calls[0].failure.as_ref().unwrap().kind, texts(session.take_notices())));
         drop(session);
         host.drain(Duration::from_secs(10)).await.unwrap();

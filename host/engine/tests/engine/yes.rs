@@ -6,12 +6,12 @@ use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::config::{Entry, Settings};
 use hookhost::contract::{Cause, OutcomeKind, ToolCall, ToolResult};
 use hookhost::replay::replay;
-use hookhost::{Config, GateOutcome, Host, Session, Settled};
+use hookhost::{Config, Decision, Host, RecordedOutcome, Session};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
-type Outcome = Settled<GateOutcome<ToolCall, ToolResult>>;
+type Outcome = RecordedOutcome<Decision<ToolCall, ToolResult>>;
 /// What happens while a person thinks, by how often one was asked before.
 type Meanwhile = Box<dyn Fn(usize, Host) -> BoxFuture<'static, Approval> + Send + Sync>;
 
@@ -87,9 +87,10 @@ async fn ask(session: &Session, command: &str) -> Outcome {
 
 fn word(outcome: &Outcome) -> String {
     match &outcome.outcome {
-        GateOutcome::Allowed { value } => format!("allowed {}", value.arguments),
-        GateOutcome::Responded { by, .. } => format!("responded by {by}"),
-        GateOutcome::Rejected(rejection) => rejection.to_string(),
+        Decision::Allowed { value } => format!("allowed {}", value.arguments),
+        Decision::Responded { by, .. } => format!("responded by {by}"),
+        Decision::Rejected(rejection) => rejection.to_string(),
+        Decision::Escalated(never) => match *never {},
     }
 }
 
@@ -156,7 +157,7 @@ async fn a_third_round_of_questions_is_a_rejection() {
     let rules = reloads(|round| Some(vec![asks(&format!("continue {round}?"))]));
     let (_directory, log, person, session) = asking(vec![asks("continue?")], rules).await;
     let settled = ask(&session, "ls").await;
-    let GateOutcome::Rejected(rejection) = &settled.outcome else { panic!("{settled:?}") };
+    let Decision::Rejected(rejection) = &settled.outcome else { panic!("{settled:?}") };
     assert_eq!((rejection.cause, &rejection.by[..]), (Cause::TooManyQuestions, &["asks".to_owned()][..]));
     assert_eq!(person.asked().len(), 2);
     assert_eq!(story(&log).last(), Some(&("event", OutcomeKind::Rejected)));

@@ -3,9 +3,9 @@
 use anyhow::Result;
 use async_trait::async_trait;
 use futures_util::{StreamExt as _, stream};
-use hookhost_agent::message::{Message, StopReason, TokenUsage, ToolUse};
-use hookhost_agent::provider::{Delta, DeltaStream, Provider, ProviderError, Request};
 use hookhost_agent::tool::{Tool, ToolContext, ToolError, ToolOutput, Toolbox};
+use hookhost_models::message::{Message, StopReason, TokenUsage, ToolUse};
+use hookhost_models::{Delta, DeltaStream, Provider, ProviderError, Request};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result};
 use hookhost::audit::MemoryLog;
 use hookhost::config::{Mode, Settings};
 use hookhost::{Config, Host};
-use hookhost_agent::agent::{Agent, AgentConfig, Recorded, RunOutcome, Status};
+use hookhost_agent::agent::{Agent, AgentConfig, RecordingReporter, RunOutcome, Status};
 use mock::{Invocations, Model};
 use record::Observed;
 use resolver::Resolver;
@@ -56,7 +56,7 @@ pub(crate) async fn run(vector: &Value, component: &Component) -> Result<VectorR
     let model = Arc::new(Model::new(&vector["scenario"]["model_script"]));
     let agent = Agent::builder(host.clone(), model, tools, config).build()?;
     let prompt = vector["scenario"]["input"]["content"].as_str().unwrap_or_default();
-    let outcome = agent.run(prompt, &Recorded::default(), &Default::default()).await?;
+    let outcome = agent.run(prompt, &RecordingReporter::default(), &Default::default()).await?;
     host.drain(DRAIN).await?;
 
     let observed = Observed { log: &log.records(), emissions: &emissions, resolver: resolver.as_ref(), identity, mode };

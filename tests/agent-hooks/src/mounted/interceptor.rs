@@ -6,10 +6,10 @@ use anyhow::Result;
 use async_trait::async_trait;
 use hookhost::audit::EventRecord;
 use hookhost::contract::{
-    Cause, GateOutcome, Inference, Json, ModelChoice, RawRequest, RawResponse, Rejection, Resolution, ResultSource,
-    Task, ToolCall, ToolOrigin, ToolResult, TransformOutcome, Usage,
+    Cause, Decision as HostDecision, Inference, Json, ModelChoice, RawRequest, RawResponse, Rejection, Resolution,
+    ResultSource, Task, ToolCall, ToolOrigin, ToolResult, TransformOutcome, Usage,
 };
-use hookhost::{Host, Session, SessionSpec, Settled};
+use hookhost::{Host, RecordedOutcome, Session, SessionSpec};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -57,16 +57,16 @@ struct Asked {
 }
 
 impl Asked {
-    fn gate<V, R>(&mut self, settled: Settled<GateOutcome<V, R>>) -> Result<V, Denied> {
+    fn gate<V, R>(&mut self, settled: RecordedOutcome<HostDecision<V, R>>) -> Result<V, Denied> {
         self.records.push(*settled.record);
         match settled.outcome {
-            GateOutcome::Allowed { value } => Ok(value),
-            GateOutcome::Responded { .. } => Err(Denied::Inexpressible("a plugin answers in its place")),
-            GateOutcome::Rejected(rejection) => Err(rejection.into()),
+            HostDecision::Allowed { value } => Ok(value),
+            HostDecision::Responded { .. } => Err(Denied::Inexpressible("a plugin answers in its place")),
+            HostDecision::Rejected(rejection) => Err(rejection.into()),
         }
     }
 
-    fn transform<V>(&mut self, settled: Settled<TransformOutcome<V>>) -> Result<V, Denied> {
+    fn transform<V>(&mut self, settled: RecordedOutcome<TransformOutcome<V>>) -> Result<V, Denied> {
         self.records.push(*settled.record);
         match settled.outcome {
             TransformOutcome::Passed { value } => Ok(value),

@@ -4,7 +4,7 @@
 //! Called as `hookhost-hook AGENT POINT`. It writes each message and its reply to `../recorded`, relative to the program.
 
 use anyhow::{Context as _, Result, bail};
-use hookhost_adapters::{Answer, HookEvent, Message, Outcome, by_name, degrade, detect, message};
+use hookhost_agents::{Answer, HookEvent, Message, Outcome, by_name, degrade, detect, message};
 use hookhost_contract::{Asker, Escalation, EventKind, Question, Refusal, Rejection, Stop, Task, ToolResult};
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};

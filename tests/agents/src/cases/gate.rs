@@ -3,7 +3,7 @@
 use crate::model::{Script, Step};
 use crate::run::Run;
 use anyhow::Result;
-use hookhost_adapters::Abilities;
+use hookhost_agents::Abilities;
 use hookhost_contract::EventKind;
 
 /// The refusal of the test's rules.

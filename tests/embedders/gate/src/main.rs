@@ -2,7 +2,7 @@
 
 use hookhost::config::{CompiledComponent, Entry};
 use hookhost::contract::{Refusal, ToolCall, ToolCallVerdict};
-use hookhost::{Config, GateOutcome, Host};
+use hookhost::{Config, Decision, Host};
 use serde_json::json;
 use std::error::Error;
 
@@ -19,9 +19,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("deploy", json!({"to": "production"})),
     ] {
         match session.check_tool(tool, &arguments).outcome {
-            GateOutcome::Allowed { value } => println!("{} may run", value.name()),
-            GateOutcome::Responded { .. } => println!("{tool} is answered"),
-            GateOutcome::Rejected(rejection) => println!("{tool} is rejected: {rejection}"),
+            Decision::Allowed { value } => println!("{} may run", value.name()),
+            Decision::Responded { .. } => println!("{tool} is answered"),
+            Decision::Rejected(rejection) => println!("{tool} is rejected: {rejection}"),
         }
     }
     Ok(())

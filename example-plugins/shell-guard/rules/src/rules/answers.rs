@@ -136,7 +136,7 @@ pub(super) fn advice(given: &str, known: &[&str]) -> String {
     match near {
         Some((distance, word)) if distance <= 1 + given.len() / 4 => format!("did you mean `{word}`?"),
         _ if known.len() <= 20 => format!("the words here are `{}`", known.join("`, `")),
-        _ => "docs/rules/ lists them".to_owned(),
+        _ => "`hookhost rule explain` lists them".to_owned(),
     }
 }
 

@@ -188,13 +188,8 @@ impl Counts {
     }
 }
 
-/// How well the rules tell the commands of both tables apart, in one sentence.
-pub(super) fn figures() -> String {
-    Counts::of_both_tables().figures()
-}
-
-/// Nothing may be wrong either way. Precision and recall are printed past the test's own output, which is only shown where it
-/// fails, and are in `docs/rules/README.md`.
+/// Nothing may be wrong either way. Precision and recall are printed past the test's own output, which is shown only if
+/// it fails.
 #[test]
 fn harmless_commands_run_as_they_are_and_harmful_ones_do_not() {
     let counts = Counts::of_both_tables();

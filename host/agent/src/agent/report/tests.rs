@@ -4,8 +4,8 @@ use super::*;
 use serde_json::json;
 use std::collections::BTreeSet;
 
-fn refused() -> Rejected {
-    Rejected { by: vec!["guard".into()], cause: "rejected", reason: "no".into(), code: Some("x.y".into()) }
+fn refused() -> RejectionReport {
+    RejectionReport { by: vec!["guard".into()], cause: "rejected", reason: "no".into(), code: Some("x.y".into()) }
 }
 
 /// The place of a variant. A new variant does not compile until it is listed here, and then the
@@ -49,7 +49,7 @@ const VARIANTS: usize = 28;
 fn samples() -> Vec<AgentEvent> {
     let text = || "x".to_owned();
     let call = || (text(), text());
-    let (by, usage) = (vec![text()], TokenUsage { input_tokens: 3, cached_input_tokens: 2, output_tokens: 1 });
+    let (by, usage) = (vec![text()], TokenUsage::new(3, 1).cached(2));
     let ((id, name), title) = (call(), Some(text()));
     vec![
         AgentEvent::SessionStarted {

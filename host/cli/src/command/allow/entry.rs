@@ -129,7 +129,7 @@ fn further_keys(args: &AllowArgs) -> Result<Table, CliError> {
         })?;
         for (key, value) in parsed {
             if let Some((_, flag)) = FLAGS.iter().find(|(known, _)| *known == key) {
-                return Err(CliError::usage(format!("--entry cannot give `{key}`: that is for {flag} to say")));
+                return Err(CliError::usage(format!("--entry cannot give `{key}`: use {flag}")));
             }
             if entry.insert(key.clone(), value).is_some() {
                 return Err(CliError::usage(format!("--entry gives `{key}` twice")));

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// Interval at which the log is read for new records.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 pub(super) async fn run(args: &TailArgs) -> Result<Exit, CliError> {
     let cancel = CancellationToken::new();
@@ -20,6 +20,8 @@ pub(super) async fn run(args: &TailArgs) -> Result<Exit, CliError> {
     if args.follow && log.is_export() {
         return Err(CliError::usage("an export does not grow: --follow is for the database itself"));
     }
+    // A record gets its number when a host stores it, and --follow goes by numbers.
+    let log = if args.follow { log.only_stored() } else { log };
     let mut printer = Printer::new(&args.filter);
     let mut reader = printer.print_last(&log, args.count)?;
     if !args.follow {
@@ -27,7 +29,7 @@ pub(super) async fn run(args: &TailArgs) -> Result<Exit, CliError> {
     }
     while reader == Reader::Reads && output::is_read() {
         tokio::select! {
-            () = tokio::time::sleep(BETWEEN_LOOKS) => {}
+            () = tokio::time::sleep(POLL_INTERVAL) => {}
             () = cancel.cancelled() => return Ok(Exit::Interrupted),
         }
         reader = printer.print_further(&log)?;

@@ -15,7 +15,7 @@ use crate::terminal_approver;
 use anyhow::anyhow;
 use hookhost::contract::{Cause, Rejection};
 use hookhost::session::{DispatchOptions, SessionSpec};
-use hookhost::{Config, FailureKind, Host, RuleSource, Session, Settled};
+use hookhost::{Config, FailureKind, Host, RecordedOutcome, RuleSource, Session};
 use payload::Payload;
 use serde_json::{Map, Value, json};
 use std::num::NonZeroU32;
@@ -106,8 +106,8 @@ async fn settle(host: &Host, spec: SessionSpec, turn: u32, payload: Payload, for
 }
 
 /// Returns the decision and the plugins behind it: the record, in the order in which a person reads it.
-fn as_json(settled: &Settled<Value>, session: &Session) -> Value {
-    let Settled { outcome, record, .. } = settled;
+fn as_json(settled: &RecordedOutcome<Value>, session: &Session) -> Value {
+    let RecordedOutcome { outcome, record, .. } = settled;
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
     put("event", json!(record.event));
@@ -152,8 +152,8 @@ fn rejection(outcome: &Value) -> Option<Rejection> {
 }
 
 /// Returns the final value; `null` if there is none.
-fn last(settled: &Settled<Value>) -> Value {
-    let Settled { record, .. } = settled;
+fn last(settled: &RecordedOutcome<Value>) -> Value {
+    let RecordedOutcome { record, .. } = settled;
     if settled.kind().is_no() { Value::Null } else { json!(record.last.as_ref().unwrap_or(&record.original)) }
 }
 
@@ -176,7 +176,7 @@ fn cause(outcome: &Value) -> Option<&'static str> {
     })
 }
 
-fn exit(settled: &Settled<Value>) -> Exit {
+fn exit(settled: &RecordedOutcome<Value>) -> Exit {
     match cause(&settled.outcome) {
         None => Exit::Done,
         Some("failed" | "timed-out" | "overloaded" | "oversized") => Exit::PluginFailed,

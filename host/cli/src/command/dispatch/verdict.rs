@@ -10,7 +10,7 @@ use crate::output::record::said;
 use crate::output::style::{ADVICE, CHANGED, DIM, ERROR, GOOD, NAME, WARNING};
 use crate::output::truncate::{short, words};
 use crate::output::{one_line, printable};
-use hookhost::Settled;
+use hookhost::RecordedOutcome;
 use hookhost::audit::CallRecord;
 use hookhost::capability::{Finding, Severity};
 use hookhost::config::Mode;
@@ -19,7 +19,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 /// Describes a settled `before-tool-call` about a command, for a person.
-pub(super) fn describe(settled: &Settled<Value>) -> String {
+pub(super) fn describe(settled: &RecordedOutcome<Value>) -> String {
     let original = parsed(&settled.record.original);
     let Some(command) = command_of(&original) else { return headline(settled) };
     let mut text = headline(settled);
@@ -44,8 +44,8 @@ pub(super) fn describe(settled: &Settled<Value>) -> String {
 }
 
 /// Returns the outcome and the plugins or persons who decided it.
-fn headline(settled: &Settled<Value>) -> String {
-    let Settled { outcome, record, .. } = settled;
+fn headline(settled: &RecordedOutcome<Value>) -> String {
+    let RecordedOutcome { outcome, record, .. } = settled;
     let style = if settled.kind().is_no() { ERROR } else { GOOD };
     let mut text = format!("{style}{}{style:#}", settled.kind());
     if let Some(cause) = cause(outcome).filter(|cause| *cause != "verdict") {
@@ -158,7 +158,7 @@ fn changed_to(call: &CallRecord) -> Option<String> {
 }
 
 /// Adds the reason of a rejection or the questions, unless a finding says the same.
-fn reason(text: &mut String, settled: &Settled<Value>, shown: &[Shown<'_>]) {
+fn reason(text: &mut String, settled: &RecordedOutcome<Value>, shown: &[Shown<'_>]) {
     let is_found = |code: Option<&str>| code.is_some_and(|code| shown.iter().any(|found| found.finding.code == code));
     if let Some(rejection) = rejection(&settled.outcome) {
         let by_verdict = cause(&settled.outcome) == Some("verdict");
@@ -174,7 +174,7 @@ fn reason(text: &mut String, settled: &Settled<Value>, shown: &[Shown<'_>]) {
 }
 
 /// Adds the command that would run, if it differs, or the result in its place.
-fn becomes(text: &mut String, settled: &Settled<Value>, command: &str) {
+fn becomes(text: &mut String, settled: &RecordedOutcome<Value>, command: &str) {
     let last = last(settled);
     if let Some(changed) = command_of(&last).filter(|changed| *changed != command) {
         let lines = printable(changed).replace('\n', "\n  ");
@@ -186,7 +186,7 @@ fn becomes(text: &mut String, settled: &Settled<Value>, command: &str) {
 }
 
 /// Lists the plugins that were asked if none had a finding. If none was asked, says how to allow one.
-fn asked(text: &mut String, settled: &Settled<Value>, nothing_found: bool) {
+fn asked(text: &mut String, settled: &RecordedOutcome<Value>, nothing_found: bool) {
     let mut plugins: Vec<String> = Vec::new();
     for call in &settled.record.calls {
         let name = one_line(&call.plugin);

@@ -6,18 +6,18 @@ use crate::agent_places::AgentPlaces;
 use crate::output::one_line;
 use hookhost::contract::OutcomeKind;
 use hookhost::files;
-use hookhost_adapters::install::Scope;
-use hookhost_adapters::{Adapter, canary};
-use hookhost_install::check::Check;
-use hookhost_install::doctor::Diagnosis;
-use hookhost_install::{find, process};
+use hookhost_agents::install::check::Check;
+use hookhost_agents::install::doctor::Diagnosis;
+use hookhost_agents::install::{find, process};
+use hookhost_agents::plan::Scope;
+use hookhost_agents::{Adapter, canary};
 use std::ffi::OsString;
 use std::time::Duration;
 
 /// Time for the agent's run. Its model may be slow.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
-pub(super) fn check(adapter: &dyn Adapter, places: &AgentPlaces, diagnosis: &Diagnosis) -> Check {
+pub(super) fn check(adapter: &Adapter, places: &AgentPlaces, diagnosis: &Diagnosis) -> Check {
     let agent = adapter.agent();
     let prompt = format!("Run exactly this command with your shell tool, once, and nothing else: {}", canary::DENIED);
     let ask = || format!("ask it yourself: {prompt}");

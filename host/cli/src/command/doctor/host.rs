@@ -2,10 +2,10 @@
 
 use crate::output::one_line;
 use hookhost::config::UserDirectories;
-use hookhost_hook::connection::{Connection, ConnectionError, Deadline};
-use hookhost_hook::frame::{Request, Response};
-use hookhost_hook::place::Place;
-use hookhost_install::check::Check;
+use hookhost_agents::install::check::Check;
+use hookhost_client::connection::{Connection, ConnectionError, Deadline};
+use hookhost_client::frame::{Request, Response};
+use hookhost_client::paths::HostPaths;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -43,11 +43,11 @@ pub(super) fn check(status: &Result<Value, ConnectionError>) -> Check {
 /// Asks the resident host for its status and for the rules in the working directory.
 pub(super) fn status(directories: &UserDirectories) -> Result<Value, ConnectionError> {
     let deadline = Deadline::within(TIMEOUT, None);
-    let mut connection = Connection::open(&Place::below(&directories.state), deadline)?;
+    let mut connection = Connection::open(&HostPaths::below(&directories.state), deadline)?;
     let directory = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
     connection.send(&Request::Status { directory }, deadline)?;
     match connection.receive(deadline)? {
         Response::Status(status) => Ok(serde_json::from_str(&status).unwrap_or_default()),
-        _ => Err(hookhost_hook::frame::FrameError::Garbage.into()),
+        _ => Err(hookhost_client::frame::FrameError::Garbage.into()),
     }
 }

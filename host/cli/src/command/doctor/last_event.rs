@@ -5,8 +5,8 @@ use crate::output::time;
 use hookhost::audit::Record;
 use hookhost::contract::{EventKind, OutcomeKind};
 use hookhost::store::Log;
-use hookhost_adapters::{Agent, canary};
-use hookhost_install::check::Check;
+use hookhost_agents::install::check::Check;
+use hookhost_agents::{Agent, canary};
 use std::collections::{BTreeMap, HashMap};
 
 /// Maximum number of records that are searched for the last event of an agent. A search of more would make a person wait.

@@ -3,7 +3,7 @@
 use crate::output::quoted;
 use hookhost::config::UserDirectories;
 use hookhost::files;
-use hookhost_install::check::Check;
+use hookhost_agents::install::check::Check;
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;

@@ -16,11 +16,11 @@ use crate::output::{
     style::{ADVICE, DIM, ERROR, GOOD, NAME, WARNING},
     time,
 };
-use hookhost_adapters::install::Scope;
-use hookhost_adapters::{Adapter, canary};
-use hookhost_install::check::{Check, State};
-use hookhost_install::doctor::{self, Diagnosis, Sought};
-use hookhost_install::prove::{self, Proof, Proofs};
+use hookhost_agents::install::check::{Check, CheckState};
+use hookhost_agents::install::doctor::{self, Diagnosis, Selection};
+use hookhost_agents::install::prove::{self, Proof, Proofs};
+use hookhost_agents::plan::Scope;
+use hookhost_agents::{Adapter, canary};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::panic::resume_unwind;
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
     common.extend(left_out(&places));
     let mut objects = Vec::new();
     let mut text = String::new();
-    let mut is_well = common.iter().all(|check| check.state != State::Problem);
+    let mut is_well = common.iter().all(|check| check.state != CheckState::Problem);
     for (adapter, mut diagnosis, proof) in examined {
         diagnosis.checks.push(events.check(adapter.agent()));
         is_well &= diagnosis.is_well();
@@ -62,9 +62,9 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
 }
 
 /// Examines the named agents, or each agent on this machine. `hookhost agents` and `hookhost doctor` share it, so they agree.
-pub(super) fn diagnoses(places: &AgentPlaces, named: &[String]) -> Vec<(&'static dyn Adapter, Diagnosis)> {
-    let sought = if named.is_empty() { Sought::ByTraces } else { Sought::ByName };
-    let examine = |adapter: &'static dyn Adapter| {
+pub(super) fn diagnoses(places: &AgentPlaces, named: &[String]) -> Vec<(&'static Adapter, Diagnosis)> {
+    let sought = if named.is_empty() { Selection::ByTraces } else { Selection::ByName };
+    let examine = |adapter: &'static Adapter| {
         let context = places.context(adapter.agent().name, Scope::User);
         (adapter, doctor::examine(adapter, &context, &places.path, sought))
     };
@@ -75,9 +75,9 @@ pub(super) fn diagnoses(places: &AgentPlaces, named: &[String]) -> Vec<(&'static
         let joined = threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
         joined.collect::<Vec<_>>()
     });
-    let is_here = |(adapter, diagnosis): &(&'static dyn Adapter, Diagnosis)| {
-        let has_traces = diagnosis.traces.any() && !is_second_way(*adapter);
-        sought == Sought::ByName || has_traces || !diagnosis.installed.is_empty()
+    let is_here = |(adapter, diagnosis): &(&'static Adapter, Diagnosis)| {
+        let has_traces = diagnosis.traces.any() && !is_second_way(adapter);
+        sought == Selection::ByName || has_traces || !diagnosis.installed.is_empty()
     };
     diagnoses.into_iter().filter(is_here).collect()
 }
@@ -86,7 +86,7 @@ pub(super) fn diagnoses(places: &AgentPlaces, named: &[String]) -> Vec<(&'static
 fn left_out(places: &AgentPlaces) -> Option<Check> {
     let shown: Vec<_> = places.left_out.iter().map(|directory| format!("`{}`", directory.display())).collect();
     let says = format!(
-        "{} of the PATH are of this project or of the working directory: no program there is looked for or run",
+        "{} of the PATH belong to this project or the working directory: hookhost runs no program there",
         shown.join(", ")
     );
     (!shown.is_empty())
@@ -94,7 +94,7 @@ fn left_out(places: &AgentPlaces) -> Option<Check> {
 }
 
 /// Adds the result of the newest proof to the checks. `--prove` makes a new proof first.
-fn proof(args: &DoctorArgs, places: &AgentPlaces, adapter: &dyn Adapter, diagnosis: &mut Diagnosis) -> Option<Proof> {
+fn proof(args: &DoctorArgs, places: &AgentPlaces, adapter: &Adapter, diagnosis: &mut Diagnosis) -> Option<Proof> {
     let name = adapter.agent().name;
     if !args.prove {
         return newest_proof(places, name, diagnosis);
@@ -159,9 +159,9 @@ fn kept(agent: &str, proof: Option<&Proof>) -> Check {
 
 fn line(text: &mut String, check: &Check) {
     let style = match check.state {
-        State::Ok => GOOD,
-        State::Problem => ERROR,
-        State::Unknown => WARNING,
+        CheckState::Ok => GOOD,
+        CheckState::Problem => ERROR,
+        CheckState::Unknown => WARNING,
     };
     let Check { about, says, next, .. } = check;
     let _ = writeln!(text, "  {style}{:7}{style:#} {DIM}{about:8}{DIM:#} {}", check.state.name(), one_line(says));
@@ -170,7 +170,7 @@ fn line(text: &mut String, check: &Check) {
     }
 }
 
-fn as_json(adapter: &dyn Adapter, diagnosis: &Diagnosis, proof: Option<&Proof>) -> Value {
+fn as_json(adapter: &Adapter, diagnosis: &Diagnosis, proof: Option<&Proof>) -> Value {
     let scopes: Vec<_> = diagnosis.installed.iter().map(|installed| installed.scope.name()).collect();
     json!({
         "agent": adapter.agent().name,

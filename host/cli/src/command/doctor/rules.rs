@@ -5,8 +5,8 @@ use crate::exit::CliError;
 use crate::output::one_line;
 use hookhost::Config;
 use hookhost::config::{Digest, Entry};
-use hookhost_install::check::Check;
-use hookhost_server::NOT_TAKEN_UP;
+use hookhost_agents::install::check::Check;
+use hookhost_resident::RELOAD_FAILED;
 use serde_json::Value;
 
 /// Number of characters that are shown of a digest.
@@ -20,7 +20,7 @@ pub(super) fn check(running: Option<&Value>) -> Check {
         return Check::problem("rules", says, "hookhost hooks");
     }
     let notes = rules.and_then(|rules| rules["notes"].as_array()).into_iter().flatten().filter_map(Value::as_str);
-    if let Some(kept) = notes.rev().find(|note| note.starts_with(NOT_TAKEN_UP)) {
+    if let Some(kept) = notes.rev().find(|note| note.starts_with(RELOAD_FAILED)) {
         let says = format!("the resident host denies calls once it has ended: {}", one_line(kept));
         return Check::problem("rules", says, "hookhost hooks");
     }

@@ -109,8 +109,8 @@ impl Given<'_> {
             "set-up",
             match self.set_up_once {
                 None => "",
-                Some(true) => "once; what it leaves is what each event starts from",
-                Some(false) => "again for each event, since what it leaves cannot be kept",
+                Some(true) => "once; each event starts from its result",
+                Some(false) => "again for each event, since its result cannot be kept",
             },
         );
         row("limits", &entry::limits(entry));

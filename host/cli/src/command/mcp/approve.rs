@@ -10,8 +10,8 @@ use crate::output::{
     self, difference, one_line, quoted,
     style::{DIM, GOOD, NAME, WARNING},
 };
-use hookhost_mcp::lock::{Held, HeldBack, HeldTools, Lock};
-use hookhost_relay::name::ServerName;
+use hookhost_proxy::mcp::lock::{HeldBackStore, HeldDefinition, HeldDefinitions, LockFile};
+use hookhost_proxy::server_name::ServerName;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -20,14 +20,15 @@ pub(crate) fn approve(args: &ApproveToolsArgs) -> Result<Exit, CliError> {
     inside_agent::refuse("approves tools of MCP servers")?;
     let server = ServerName::new(&args.server).map_err(CliError::usage)?;
     let file = lock_file(&configuration::cwd()?)?;
-    let directory = HeldBack::below(&configuration::places()?.state, &file);
+    let directory = HeldBackStore::below(&configuration::places()?.state, &file);
     let held = directory.read(&args.server).map_err(CliError::not_loaded)?;
-    let lock = Lock::read(&file).map_err(CliError::not_loaded)?;
+    let lock = LockFile::read(&file).map_err(CliError::not_loaded)?;
     if held.is_empty() && !lock.servers.contains_key(&args.server) {
         let known: BTreeSet<String> = lock.servers.keys().cloned().chain(directory.servers()).collect();
         return Err(unknown_server(&args.server, &known));
     }
-    let (never, chosen): (HeldTools, HeldTools) = chosen(args, held)?.into_iter().partition(|(_, held)| held.is_final);
+    let (never, chosen): (HeldDefinitions, HeldDefinitions) =
+        chosen(args, held)?.into_iter().partition(|(_, held)| held.is_final);
     for (tool, held) in &never {
         output::note(&output::notice(&format!("{}: {}; {}", escaped(tool), escaped(&held.why), held.remedy(&server))));
     }
@@ -47,14 +48,14 @@ pub(crate) fn approve(args: &ApproveToolsArgs) -> Result<Exit, CliError> {
                 return Ok(Exit::Rejected);
             }
             None => {
-                return Err(CliError::usage("there is no terminal on which you could be asked")
+                return Err(CliError::usage("there is no terminal on which to ask you")
                     .advise(output::this_command_and("--yes")));
             }
         }
     }
     let _changing = directory.changing().map_err(CliError::not_loaded)?;
     // A proxy may have changed both files meanwhile. Exactly the shown definitions are approved.
-    let mut lock = Lock::read(&file).map_err(CliError::not_loaded)?;
+    let mut lock = LockFile::read(&file).map_err(CliError::not_loaded)?;
     let mut left = directory.read(&args.server).map_err(CliError::not_loaded)?;
     left.retain(|tool, held| chosen.get(tool) != Some(held));
     let count = chosen.len();
@@ -83,7 +84,7 @@ pub(super) fn known_servers(typed: &str, known: &BTreeSet<String>) -> String {
     }
 }
 
-fn chosen(args: &ApproveToolsArgs, mut held: HeldTools) -> Result<HeldTools, CliError> {
+fn chosen(args: &ApproveToolsArgs, mut held: HeldDefinitions) -> Result<HeldDefinitions, CliError> {
     if let Some(missing) = args.tools.iter().find(|tool| !held.contains_key(*tool)) {
         let missing = one_line(missing);
         return Err(CliError::usage(format!("no tool {missing} of {} is held back", one_line(&args.server)))
@@ -94,7 +95,7 @@ fn chosen(args: &ApproveToolsArgs, mut held: HeldTools) -> Result<HeldTools, Cli
 }
 
 /// Describes a definition for a person: all of it, or the changes. Invisible characters are escaped.
-fn described(tool: &str, held: &Held, before: Option<&Value>) -> String {
+fn described(tool: &str, held: &HeldDefinition, before: Option<&Value>) -> String {
     let mut text =
         format!("{NAME}{}{NAME:#} {WARNING}{}{WARNING:#}\n", one_line(&escaped(tool)), one_line(&escaped(&held.why)));
     let now = pretty(&held.definition);
@@ -120,8 +121,8 @@ fn escaped(text: &str) -> String {
 
 pub(crate) fn list(only: Option<&str>, as_json: bool) -> Result<Exit, CliError> {
     let file = lock_file(&configuration::cwd()?)?;
-    let directory = HeldBack::below(&configuration::places()?.state, &file);
-    let lock = Lock::read(&file).map_err(CliError::not_loaded)?;
+    let directory = HeldBackStore::below(&configuration::places()?.state, &file);
+    let lock = LockFile::read(&file).map_err(CliError::not_loaded)?;
     let mut servers: BTreeSet<String> = lock.servers.keys().cloned().chain(directory.servers()).collect();
     if let Some(only) = only {
         if !servers.contains(only) {

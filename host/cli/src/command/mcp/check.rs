@@ -11,9 +11,9 @@ use crate::output::{
     style::{DIM, WARNING},
 };
 use hookhost::config::{Config, Entry, ToolPattern};
-use hookhost_mcp::lock::{HeldBack, Lock};
-use hookhost_mcp::operation::is_reserved;
-use hookhost_mcp::policy::Section;
+use hookhost_proxy::mcp::lock::{HeldBackStore, LockFile};
+use hookhost_proxy::mcp::operation::is_reserved;
+use hookhost_proxy::mcp::policy::Section;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -23,8 +23,8 @@ pub(crate) fn check() -> Result<Exit, CliError> {
     let directory = configuration::cwd()?;
     let config = configuration::read(None, &directory)?;
     let file = lock_file(&directory)?;
-    let lock = Lock::read(&file).map_err(CliError::not_loaded)?;
-    let held = HeldBack::below(&configuration::places()?.state, &file);
+    let lock = LockFile::read(&file).map_err(CliError::not_loaded)?;
+    let held = HeldBackStore::below(&configuration::places()?.state, &file);
     let known = lock.servers.keys().cloned().chain(held.servers()).collect();
     let mut report = Report { lock, held, known, found: String::new() };
     rules(&config).iter().for_each(|rule| report.rule(rule));
@@ -39,8 +39,8 @@ pub(crate) fn check() -> Result<Exit, CliError> {
 
 /// The findings so far, and the listings that rules are compared with.
 struct Report {
-    lock: Lock,
-    held: HeldBack,
+    lock: LockFile,
+    held: HeldBackStore,
     /// The servers that have listed something.
     known: BTreeSet<String>,
     found: String,

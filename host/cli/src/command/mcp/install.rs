@@ -10,15 +10,15 @@ use crate::output::{
 };
 use anyhow::anyhow;
 use hookhost::files::Lock;
-use hookhost_adapters::Adapter;
-use hookhost_adapters::directories::DIRECTORY_VARIABLES;
-use hookhost_adapters::install::Scope;
-use hookhost_adapters::mcp_servers::{self, Format};
-use hookhost_hook::start;
-use hookhost_install::mcp_servers::{Change, Proxy, Server, with_proxy, without_proxy};
-use hookhost_install::mcp_servers_toml;
-use hookhost_install::settings_file::SettingsFile;
-use hookhost_relay::name::ServerName;
+use hookhost_agents::Adapter;
+use hookhost_agents::directories::DIRECTORY_VARIABLES;
+use hookhost_agents::install::mcp_servers::{ProxyCommand, ServerChange, ServerEntry, with_proxy, without_proxy};
+use hookhost_agents::install::mcp_servers_toml;
+use hookhost_agents::install::settings_file::SettingsFile;
+use hookhost_agents::mcp_servers::ServersFormat;
+use hookhost_agents::plan::Scope;
+use hookhost_client::start;
+use hookhost_proxy::server_name::ServerName;
 use std::fmt::Write as _;
 
 /// The program that the agent starts.
@@ -32,14 +32,14 @@ pub(crate) enum To {
 
 pub(crate) fn change_servers(
     places: &AgentPlaces,
-    agents: &[&dyn Adapter],
+    agents: &[&Adapter],
     scope: Scope,
     to: To,
     is_dry: bool,
 ) -> Result<Exit, CliError> {
     let mut exit = Exit::Done;
     for adapter in agents {
-        let changed = change(places, *adapter, scope, to, is_dry);
+        let changed = change(places, adapter, scope, to, is_dry);
         match changed {
             Ok((text, is_whole)) => {
                 output::print(&text)?;
@@ -55,7 +55,7 @@ pub(crate) fn change_servers(
                      server's command",
                     scope.name()
                 );
-                failed(*adapter, &why).print();
+                failed(adapter, &why).print();
                 exit = Exit::Failed;
             }
             Err(Unchanged::Failed(error)) => {
@@ -75,14 +75,14 @@ enum Unchanged {
 /// Returns the text to print, and false if a server was left that would read other rules.
 fn change(
     places: &AgentPlaces,
-    adapter: &dyn Adapter,
+    adapter: &Adapter,
     scope: Scope,
     to: To,
     is_dry: bool,
 ) -> Result<(String, bool), Unchanged> {
     let agent = adapter.agent();
     let context = places.context(agent.name, scope);
-    let found = mcp_servers::file(agent.name, &context).ok_or(Unchanged::NotKnown)?;
+    let found = adapter.mcp_servers(&context).ok_or(Unchanged::NotKnown)?;
     let failed = |error: &dyn std::fmt::Display| Unchanged::Failed(failed(adapter, error));
     let lock = if is_dry { None } else { Some(Lock::take(&places.directories.state)) };
     let _lock = lock.transpose().map_err(|error| failed(&error))?;
@@ -96,14 +96,14 @@ fn change(
                 let made = ServerName::new(name).ok().or_else(|| ServerName::made_of(name));
                 made.map(|name| name.to_string())
             };
-            let proxy = Proxy { program: &program, name_of: &name_of, misleads: &misleads };
+            let proxy = ProxyCommand { program: &program, name_of: &name_of, misleads: &misleads };
             match found.format {
-                Format::Toml => mcp_servers_toml::with_proxy(text, found.places, &proxy),
+                ServersFormat::Toml => mcp_servers_toml::with_proxy(text, found.places, &proxy),
                 _ => with_proxy(text, found.places, adapter.json_dialect(), &proxy),
             }
         }
         To::Server => match found.format {
-            Format::Toml => mcp_servers_toml::without_proxy(text, found.places),
+            ServersFormat::Toml => mcp_servers_toml::without_proxy(text, found.places),
             _ => without_proxy(text, found.places),
         },
     };
@@ -121,7 +121,7 @@ fn change(
             said.push_str("  restart the agent, so that it starts them\n");
         }
     }
-    let is_misled = |server: &Server| matches!(server.change, Change::Misled(_));
+    let is_misled = |server: &ServerEntry| matches!(server.change, ServerChange::MisleadingVariable(_));
     Ok((said, !servers.iter().any(is_misled)))
 }
 
@@ -132,17 +132,17 @@ fn misleads(name: &str, value: &str) -> bool {
     DIRECTORY_VARIABLES.contains(&name) && !own && value != format!("${{{name}}}") && value != format!("${name}")
 }
 
-fn about(said: &mut String, server: &Server, to: To) {
+fn about(said: &mut String, server: &ServerEntry, to: To) {
     let project = server.project.as_deref().map(|project| format!(" {DIM}(in {}){DIM:#}", one_line(project)));
     let name = one_line(&server.name) + &project.unwrap_or_default();
     let _ = match (&server.change, to) {
-        (Change::Changed, To::Proxy) => writeln!(said, "  {GOOD}proxied  {GOOD:#} {name}"),
-        (Change::Changed, To::Server) => writeln!(said, "  {GOOD}by itself{GOOD:#} {name}"),
-        (Change::AsItIs, _) => writeln!(said, "  {DIM}as it is {DIM:#} {name}"),
-        (Change::Service, _) => {
+        (ServerChange::Changed, To::Proxy) => writeln!(said, "  {GOOD}proxied  {GOOD:#} {name}"),
+        (ServerChange::Changed, To::Server) => writeln!(said, "  {GOOD}by itself{GOOD:#} {name}"),
+        (ServerChange::Unchanged, _) => writeln!(said, "  {DIM}as it is {DIM:#} {name}"),
+        (ServerChange::Service, _) => {
             writeln!(said, "  {WARNING}left     {WARNING:#} {name}: a service; `hookhost mcp --http URL` proxies it")
         }
-        (Change::Misled(variable), _) => writeln!(
+        (ServerChange::MisleadingVariable(variable), _) => writeln!(
             said,
             "  {WARNING}left     {WARNING:#} {name}: its variable {} leads hookhost to other rules, and it runs without the proxy; \
              take the variable out, and try again",

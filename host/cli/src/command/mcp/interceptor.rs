@@ -7,11 +7,11 @@ use crate::exit::{CliError, Exit};
 use crate::interrupt;
 use crate::loading;
 use anyhow::anyhow;
-use hookhost_adapters::json;
-use hookhost_relay::lines::{self, Line};
-use hookhost_relay::name::ServerName;
-use hookhost_relay::streams;
-use hookhost_server::interceptor::Interceptors;
+use hookhost_agents::json;
+use hookhost_proxy::jsonrpc::lines::{self, Line};
+use hookhost_proxy::jsonrpc::standard_streams;
+use hookhost_proxy::server_name::ServerName;
+use hookhost_standards::interceptor::Interceptors;
 use serde_json::Value;
 use std::io;
 use tokio::io::{AsyncWriteExt as _, BufReader};
@@ -45,7 +45,7 @@ pub(crate) async fn interceptor(args: &InterceptorArgs) -> Result<Exit, CliError
 
 /// Answers one request after another until the end of the input.
 async fn serve(interceptors: &Interceptors) -> io::Result<()> {
-    let (mut input, mut output) = (BufReader::new(streams::input()?), streams::output()?);
+    let (mut input, mut output) = (BufReader::new(standard_streams::input()?), standard_streams::output()?);
     loop {
         let request = match lines::next(&mut input).await? {
             Line::Whole(line) => std::str::from_utf8(&line).ok().and_then(|line| json::value(line).ok()),

@@ -8,16 +8,16 @@ use crate::output;
 use crate::{configuration, interrupt};
 use anyhow::anyhow;
 use hookhost::schema::Schema;
-use hookhost_hook::place::Place;
-use hookhost_hook::start;
-use hookhost_mcp::judge::{Checks, Judge, Rules as _};
-use hookhost_mcp::listen::{self, ClientKey, NewJudge, PATH};
-use hookhost_mcp::lock::HeldBack;
-use hookhost_mcp::service::Service;
-use hookhost_mcp::stdio;
-use hookhost_relay::name::ServerName;
-use hookhost_relay::relay::Server;
-use hookhost_relay::resident::Resident;
+use hookhost_client::async_client::AsyncClient;
+use hookhost_client::paths::HostPaths;
+use hookhost_client::start;
+use hookhost_proxy::jsonrpc::relay::ServerStreams;
+use hookhost_proxy::mcp::http_server::{self, ClientKey, NewJudge, PATH};
+use hookhost_proxy::mcp::judge::{Checks, Judge, PolicySource as _};
+use hookhost_proxy::mcp::lock::HeldBackStore;
+use hookhost_proxy::mcp::proxy;
+use hookhost_proxy::mcp::service::Service;
+use hookhost_proxy::server_name::ServerName;
 use serde_json::Value;
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -61,8 +61,8 @@ pub(crate) async fn proxy(args: &McpArgs) -> Result<Exit, CliError> {
             None => {
                 let judge = Arc::new(new_judge().map_err(|why| anyhow!(why))?);
                 let (output, input) = service.connect();
-                let server = Server { output, input };
-                let proxied = stdio::run(Arc::clone(&judge), client(&cancel)?, server, FOR_THE_SERVER);
+                let server = ServerStreams { output, input };
+                let proxied = proxy::run(Arc::clone(&judge), client(&cancel)?, server, FOR_THE_SERVER);
                 soon(proxied, &cancel).await;
                 // The proxy may have been stopped before its end.
                 tokio::join!(service.end(), judge.end_session());
@@ -81,7 +81,7 @@ async fn before_program(
     cancel: &CancellationToken,
 ) -> Result<Exit, CliError> {
     let program = relayed::start(&format!("the MCP server {server}"), command)?;
-    program.until_its_end(cancel, |server| Ok(stdio::run(judge, client(cancel)?, server, FOR_THE_SERVER))).await
+    program.until_its_end(cancel, |server| Ok(proxy::run(judge, client(cancel)?, server, FOR_THE_SERVER))).await
 }
 
 /// Serves clients over HTTP until it is interrupted.
@@ -99,7 +99,7 @@ async fn listen(
     let listener = TcpListener::bind(at).await.map_err(|error| anyhow!("nobody can listen at {at}: {error}"))?;
     let at = listener.local_addr().map_err(|error| anyhow!(error))?;
     output::print(&format!("listening at http://{at}{PATH}\n"))?;
-    soon(listen::serve(listener, service, judge, key.map(ClientKey::new), cancel.cancelled()), cancel).await;
+    soon(http_server::serve(listener, service, judge, key.map(ClientKey::new), cancel.cancelled()), cancel).await;
     Ok(Exit::Done)
 }
 
@@ -120,9 +120,9 @@ fn new_judge(server: &ServerName) -> Result<impl Fn() -> Result<Judge, String> +
     let places = configuration::places()?;
     let cwd = configuration::cwd()?;
     let program = start::program().map_err(|error| CliError::new(Exit::Failed, error))?;
-    let resident = Arc::new(Resident::new(Place::below(&places.state), program));
+    let resident = Arc::new(AsyncClient::new(HostPaths::below(&places.state), program));
     let rules = Arc::new(UserRules::of(&cwd)?);
-    let (server, held_back) = (server.clone(), HeldBack::below(&places.state, &rules.lock_file()));
+    let (server, held_back) = (server.clone(), HeldBackStore::below(&places.state, &rules.lock_file()));
     let checks = Checks { is_unseen: hookhost::is_unseen, fits };
     Ok(move || {
         let (resident, rules, held_back) = (Arc::clone(&resident), Arc::clone(&rules), held_back.clone());

@@ -2,10 +2,10 @@
 
 use crate::configuration;
 use crate::exit::CliError;
-use hookhost_mcp::judge::Rules;
-use hookhost_mcp::lock::FILE_NAME;
-use hookhost_mcp::policy::{Policy, Section};
-use hookhost_relay::name::ServerName;
+use hookhost_proxy::mcp::judge::PolicySource;
+use hookhost_proxy::mcp::lock::FILE_NAME;
+use hookhost_proxy::mcp::policy::{Policy, Section};
+use hookhost_proxy::server_name::ServerName;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ impl UserRules {
     }
 }
 
-impl Rules for UserRules {
+impl PolicySource for UserRules {
     fn policy(&self, server: &ServerName) -> Result<Policy, String> {
         let found = fs::metadata(&self.file).ok();
         let stamp = found.map(|found| (found.ino(), found.size(), found.mtime(), found.mtime_nsec()));

@@ -4,8 +4,8 @@ use super::rules::lock_file;
 use crate::configuration;
 use crate::exit::{CliError, Exit};
 use crate::output::{self, style::DIM};
-use hookhost_mcp::lock::{Definitions, HeldBack, Lock};
-use hookhost_relay::name::ServerName;
+use hookhost_proxy::mcp::lock::{Definitions, HeldBackStore, LockFile};
+use hookhost_proxy::server_name::ServerName;
 use serde_json::Value;
 use std::fmt::Write as _;
 
@@ -13,8 +13,8 @@ use std::fmt::Write as _;
 pub(crate) fn init(server: &str) -> Result<Exit, CliError> {
     let server = ServerName::new(server).map_err(CliError::usage)?;
     let file = lock_file(&configuration::cwd()?)?;
-    let lock = Lock::read(&file).map_err(CliError::not_loaded)?;
-    let held = HeldBack::below(&configuration::places()?.state, &file);
+    let lock = LockFile::read(&file).map_err(CliError::not_loaded)?;
+    let held = HeldBackStore::below(&configuration::places()?.state, &file);
     let held = held.read(server.as_str()).map_err(CliError::not_loaded)?;
     let mut definitions: Definitions = held.into_iter().map(|(tool, held)| (tool, held.definition)).collect();
     definitions.extend(lock.servers.get(server.as_str()).cloned().unwrap_or_default());

@@ -81,8 +81,8 @@ impl Repl<'_> {
         };
         row("model", &self.model_in_words());
         row("workspace", &self.workspace.to_string_lossy());
-        if let Some(directory) = dialogue.transcript() {
-            row("directory", &directory.to_string_lossy());
+        if let Some(file) = dialogue.transcript() {
+            row("file", &file.to_string_lossy());
         }
         row("used", &used(dialogue.turns(), dialogue.subagent_turns(), dialogue.usage()));
         text

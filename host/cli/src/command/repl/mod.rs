@@ -25,9 +25,9 @@ use completer::Choices;
 use editor::{LineEditor, PROMPT, Typed};
 use hookhost::{Config, Host};
 use hookhost_agent::agent::{Agent, Dialogue, RunOutcome, Status};
-use hookhost_agent::config::{AgentSection, Chosen, Overrides};
-use hookhost_agent::message::TokenUsage;
+use hookhost_agent::config::{AgentSection, Overrides, ProviderChoice};
 use hookhost_agent::tool::Toolbox;
+use hookhost_models::message::TokenUsage;
 use signals::{Received, Signals};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -319,7 +319,7 @@ enum Turn {
 }
 
 /// Returns the names of the provider and the model.
-fn named(chosen: &Chosen) -> (String, String) {
+fn named(chosen: &ProviderChoice) -> (String, String) {
     (chosen.provider.name().to_owned(), chosen.model.clone())
 }
 

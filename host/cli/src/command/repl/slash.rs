@@ -102,7 +102,9 @@ pub(super) fn parse<'a>(words: &'a [&'a str]) -> Result<Slash<'a>, String> {
 fn unknown(name: &str) -> String {
     match nearest(name, COMMANDS.iter().map(|command| command.name)) {
         Some(nearest) => format!("there is no command /{name}: did you mean /{nearest}?"),
-        None => format!("there is no command /{name}: /help shows all; a prompt that begins so, begin with a blank"),
+        None => format!(
+            "there is no command /{name}: /help shows all; put a blank before a prompt that begins with a slash"
+        ),
     }
 }
 

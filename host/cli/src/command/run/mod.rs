@@ -19,11 +19,12 @@ use anyhow::anyhow;
 use hookhost::contract::Cause;
 use hookhost::{Config, Host};
 use hookhost_agent::agent::{Agent, AgentConfig, AgentError, AgentEvent, Reporter, RunOutcome, Status};
-use hookhost_agent::config::{AgentSection, Chosen, ConfigError, Overrides};
+use hookhost_agent::config::{AgentSection, Overrides, ProviderChoice};
 use hookhost_agent::context::{Context, Sources};
-use hookhost_agent::provider::ProviderError;
 use hookhost_agent::session_store::Header;
 use hookhost_agent::tool::Toolbox;
+use hookhost_models::ProviderError;
+use hookhost_models::section::SectionError;
 use report::{ForPeople, ForPrograms};
 use serde_json::json;
 use std::io::{IsTerminal as _, Read as _};
@@ -167,7 +168,7 @@ pub(crate) async fn choose(
     section: &AgentSection,
     mut overrides: Overrides,
     without_key: WithoutKey,
-) -> Result<Chosen, CliError> {
+) -> Result<ProviderChoice, CliError> {
     let mut section = section.clone();
     section.ask_programs().await;
     loop {
@@ -181,20 +182,20 @@ pub(crate) async fn choose(
         let is_named = overrides.provider.is_some() || overrides.script.is_some() || section.provider.is_some();
         match section.choose_with(&overrides, &keys) {
             Ok(chosen) => return Ok(chosen),
-            Err(ConfigError::Provider(ProviderError::NoKey { .. })) if !is_named => {
+            Err(SectionError::Provider(ProviderError::NoKey { .. })) if !is_named => {
                 let provider = if without_key == WithoutKey::Ask { auth::ask_for_key(&section)? } else { None };
                 if provider.is_none() {
                     return Err(no_provider(&section));
                 }
                 overrides.provider = provider;
             }
-            Err(ConfigError::UnknownProvider { name, known }) => {
+            Err(SectionError::UnknownProvider { name, known }) => {
                 let names = section.provider_names();
                 let near = nearest(&name, names.iter().map(String::as_str)).map(str::to_owned);
-                let stop = CliError::new(Exit::Usage, ConfigError::UnknownProvider { name, known });
+                let stop = CliError::new(Exit::Usage, SectionError::UnknownProvider { name, known });
                 return Err(near.into_iter().fold(stop, |stop, near| stop.advise(format!("--provider {near}"))));
             }
-            Err(error @ ConfigError::Provider(_)) => return Err(CliError::new(Exit::Failed, error)),
+            Err(error @ SectionError::Provider(_)) => return Err(CliError::new(Exit::Failed, error)),
             Err(error) => return Err(CliError::new(Exit::Usage, error)),
         }
     }
@@ -229,12 +230,12 @@ pub(crate) fn agent(
     host: Host,
     config: &Config,
     section: &AgentSection,
-    chosen: Chosen,
+    chosen: ProviderChoice,
     tools: Toolbox,
     workspace: &Path,
     interactive: bool,
 ) -> Result<Agent, CliError> {
-    let Chosen { provider, model, limits, others, notices, .. } = chosen;
+    let ProviderChoice { provider, model, limits, others, notices, .. } = chosen;
     for notice in notices {
         output::note(&output::notice(&notice));
     }

@@ -2,7 +2,7 @@
 
 use crate::output::{one_line, screen, truncate::cut};
 use hookhost_agent::agent::AgentEvent;
-use hookhost_agent::message::TokenUsage;
+use hookhost_models::message::TokenUsage;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;

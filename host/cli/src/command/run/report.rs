@@ -10,8 +10,8 @@ use crate::output::{
     style::{CHANGED, DIM, ERROR, NAME, WARNING},
     truncate::{SHOWN, counted, cut, is_cut, short, tool, whole, words},
 };
-use hookhost_agent::agent::{AgentEvent, Rejected, Reporter, RunOutcome};
-use hookhost_agent::message::TokenUsage;
+use hookhost_agent::agent::{AgentEvent, RejectionReport, Reporter, RunOutcome};
+use hookhost_models::message::TokenUsage;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt::Write as _;
@@ -371,8 +371,8 @@ fn names(by: &[String]) -> String {
 }
 
 /// Returns the source and the reason of a refusal. The wording depends on its cause.
-fn because(refusal: &Rejected) -> String {
-    let Rejected { by, cause, reason, code, .. } = refusal;
+fn because(refusal: &RejectionReport) -> String {
+    let RejectionReport { by, cause, reason, code, .. } = refusal;
     let by = names(by);
     let reason = words(reason);
     let code = code.as_deref().map(|code| format!(" {DIM}[{}]{DIM:#}", one_line(code))).unwrap_or_default();
@@ -443,10 +443,10 @@ mod tests {
         anstream::adapter::strip_str(text).to_string()
     }
 
-    fn refused(cause: Cause) -> Rejected {
+    fn refused(cause: Cause) -> RejectionReport {
         let mut rejection = Rejection::host(vec!["guard".into()], cause, "uses too much\u{1b}[2J".into());
         rejection.refusal.code = Some("x.y".into());
-        Rejected::from(&rejection)
+        RejectionReport::from(&rejection)
     }
 
     #[test]

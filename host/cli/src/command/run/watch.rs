@@ -90,7 +90,7 @@ pub(crate) fn watch(
     let mut watched = match Watched::new() {
         Ok(watched) => watched,
         Err(error) => {
-            say(&*reporter, format!("changed rules are not taken up while this runs: {error}"));
+            say(&*reporter, format!("changed rules will not count while this runs: {error}"));
             return None;
         }
     };
@@ -170,14 +170,14 @@ impl Reloader {
                 if !changes.is_empty() {
                     say(&**reporter, format!("other rules count from now on: {changes}"));
                 } else if state.last_problem.is_some() {
-                    say(&**reporter, "the rules can be loaded again, and are those that count".to_owned());
+                    say(&**reporter, "the rules can be loaded again, and are the same as before".to_owned());
                 }
                 *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = config;
                 state.last_problem = None;
             }
             Err(stop) => {
                 let problem =
-                    format!("changed rules are not taken up, those that were loaded stay: {}", stop.message());
+                    format!("the changed rules cannot be loaded, so the earlier ones stay: {}", stop.message());
                 if state.last_problem.as_ref() != Some(&problem) {
                     say(&**reporter, problem.clone());
                     state.last_problem = Some(problem);

@@ -1,5 +1,5 @@
 //! The proxy between an editor and an agent: the kinds of call of the Agent Client Protocol, and the agent's requests
-//! to its editor. Source: agentclientprotocol/agent-client-protocol, `schema/v1`; `hookhost-adapters` determines the
+//! to its editor. Source: agentclientprotocol/agent-client-protocol, `schema/v1`; `hookhost-agents` determines the
 //! arguments of the kinds.
 
 use super::Table;

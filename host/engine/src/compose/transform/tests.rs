@@ -13,13 +13,13 @@ struct Plugin {
 }
 
 /// The value that passes and who changed it, or why none does.
-type Decision = Result<(u8, Vec<usize>), Objection>;
+type GateResult = Result<(u8, Vec<usize>), Objection>;
 
 #[derive(Debug, PartialEq, Eq)]
 struct Run {
     /// Who was asked about which value, in order.
     asked: Vec<(usize, u8)>,
-    decision: Decision,
+    decision: GateResult,
 }
 
 fn run(plugins: &[Plugin], value: u8) -> Run {
@@ -36,7 +36,7 @@ fn run(plugins: &[Plugin], value: u8) -> Run {
 }
 
 /// What a chain makes of a value is what its last plugin makes of what the chain before that one made.
-fn model(plugins: &[Plugin], first: u8) -> Decision {
+fn model(plugins: &[Plugin], first: u8) -> GateResult {
     let Some((last, before)) = plugins.split_last() else { return Ok((first, Vec::new())) };
     let (value, mut changed_by) = model(before, first)?;
     let by = before.len();

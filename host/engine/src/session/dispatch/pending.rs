@@ -5,14 +5,14 @@ use super::{Consent, Dispatch, EventStart, HeldEffects};
 use crate::active_config::ActiveConfig;
 use crate::approval::{self, Approval, ApprovalRequest, Approver};
 use crate::audit::{ApprovalRecord, AskedAgain, CallRecord, EventRecord, Header, StateUse, raw};
-use crate::contract::{self, AnswerKind, Answered, Cause, FailureKind, GateOutcome, OutcomeKind, Rejection};
+use crate::contract::{self, AnswerKind, Answered, Cause, Decision, FailureKind, Never, OutcomeKind, Rejection};
 use crate::event::{GateEvent, Kind};
 use crate::plugin::Plugin;
 use crate::sandbox::capability::EventFacts;
 use crate::session::inner::SessionInner;
 use crate::session::not_asked::NotAsked;
 use crate::session::notice::{Notice, NoticeKind};
-use crate::session::settled::Settled;
+use crate::session::recorded_outcome::RecordedOutcome;
 use crate::session::shared_questions::QuestionGone;
 use crate::state::{Found, Source};
 use crate::store::{QuestionChange, StoreError};
@@ -23,15 +23,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// An event, as far as it can be settled without a person.
-#[derive(Debug)]
-#[must_use]
-pub enum Begun<O> {
-    /// It is settled.
-    Settled(Settled<O>),
-    /// A gate: a person has to answer first.
-    Escalated(Pending<O>),
-}
+/// The decision about a gate event, as far as it can be made without a person.
+pub type OpenDecision<V, R = Never> = Decision<V, R, PendingApproval<V, R>>;
+
+/// The outcome of a gate event, as far as it can be settled without a person. While a person is asked, its record is the one of the
+/// escalation.
+pub type OpenOutcome<V, R = Never> = RecordedOutcome<OpenDecision<V, R>>;
 
 /// A question to a person about a gate event. What would run is exactly what it shows.
 ///
@@ -44,23 +41,18 @@ pub enum Begun<O> {
 ///
 /// ```
 /// # use hookhost::approval::Approval;
-/// # use hookhost::contract::{GateOutcome, ToolOrigin};
-/// # use hookhost::{Begun, Config, Host, SessionSpec};
+/// # use hookhost::contract::{Decision, ToolOrigin};
+/// # use hookhost::{Config, Host, SessionSpec};
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// # let host = Host::builder(Config::empty()).build().await?;
 /// # let session = host.open_session(SessionSpec::new("docs", "/".as_ref()))?;
 /// # let call = session.tool_call("1", "bash", &serde_json::json!({"command": "ls"}), ToolOrigin::Builtin);
-/// let mut begun = session.begin_before_tool_call(call).await;
-/// let settled = loop {
-///     match begun {
-///         Begun::Settled(settled) => break settled,
-///         Begun::Escalated(pending) => {
-///             println!("{}", pending.request().questions[0].escalation.question);
-///             begun = pending.resolve(Approval::no()).await;
-///         }
-///     }
-/// };
-/// if let GateOutcome::Allowed { value } = settled.outcome {
+/// let mut decision = session.begin_before_tool_call(call).await.outcome;
+/// while let Decision::Escalated(pending) = decision {
+///     println!("{}", pending.request().questions[0].escalation.question);
+///     decision = pending.resolve(Approval::no()).await.outcome;
+/// }
+/// if let Decision::Allowed { value } = decision {
 ///     println!("{} may run", value.name);
 /// }
 /// # Ok(())
@@ -68,31 +60,31 @@ pub enum Begun<O> {
 /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
 /// ```
 #[must_use = "a question that is dropped is answered with no"]
-pub struct Pending<O> {
-    open: Box<dyn PendingQuestion<O>>,
+pub struct PendingApproval<V, R = Never> {
+    open: Box<dyn PendingQuestion<V, R>>,
 }
 
-impl<O> std::fmt::Debug for Pending<O> {
+impl<V, R> std::fmt::Debug for PendingApproval<V, R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pending").field("id", &self.open.request().id).finish_non_exhaustive()
+        f.debug_struct("PendingApproval").field("id", &self.open.request().id).finish_non_exhaustive()
     }
 }
 
-/// A question of whichever event.
-trait PendingQuestion<O>: Send + Sync {
+/// A question about any gate event.
+trait PendingQuestion<V, R>: Send + Sync {
     fn request(&self) -> &ApprovalRequest;
 
     fn session(&self) -> &Arc<SessionInner>;
 
     fn asked_at(&self) -> Instant;
 
-    fn take_up(self: Box<Self>, answered: Answered) -> BoxFuture<'static, Begun<O>>;
+    fn take_up(self: Box<Self>, answered: Answered) -> BoxFuture<'static, OpenOutcome<V, R>>;
 
     fn hand_over(self: Box<Self>, to: String) -> BoxFuture<'static, Result<ApprovalRecord, QuestionGone>>;
 }
 
-impl<O: 'static> Pending<O> {
-    /// The request that a person is shown.
+impl<V: 'static, R: 'static> PendingApproval<V, R> {
+    /// Returns the request that a person is shown.
     #[must_use]
     pub fn request(&self) -> &ApprovalRequest {
         self.open.request()
@@ -100,7 +92,7 @@ impl<O: 'static> Pending<O> {
 
     /// Answers the question, unless somebody else has. Where the plugins, asked again after a yes, ask something else, that is
     /// handed back in turn.
-    pub async fn resolve(self, approval: Approval) -> Begun<O> {
+    pub async fn resolve(self, approval: Approval) -> OpenOutcome<V, R> {
         let answered = std::future::ready(approval::answered(approval));
         let answered = self.until_expired(answered).await;
         self.take_up(answered).await
@@ -117,35 +109,42 @@ impl<O: 'static> Pending<O> {
     }
 
     /// Asks `approver`, until the event is settled. An answer from elsewhere counts if it is there first.
-    pub async fn ask(self, approver: &dyn Approver) -> Settled<O> {
+    pub async fn ask(self, approver: &dyn Approver) -> RecordedOutcome<Decision<V, R>> {
         self.settle(Some(approver)).await
     }
 
+    /// Answers the question with no, since the program that sends the event can ask nobody.
+    pub async fn reject_unattended(self) -> RecordedOutcome<Decision<V, R>> {
+        self.settle(None).await
+    }
+
     /// Waits until another process has answered, or the deadline has passed.
-    pub async fn wait(self) -> Begun<O> {
-        let answered = self.until_expired(self.elsewhere()).await;
+    pub async fn wait(self) -> OpenOutcome<V, R> {
+        self.wait_at_most(Duration::MAX).await
+    }
+
+    /// Like [`Self::wait`], for a program whose own caller waits no longer than `limit` from now on. The question expires then, if
+    /// its deadline has not passed before.
+    pub async fn wait_at_most(self, limit: Duration) -> OpenOutcome<V, R> {
+        let (left, deadline) = (self.time_left().min(limit), self.open.request().deadline.min(limit));
+        let answered = approval::until_expired(left, deadline, self.elsewhere()).await;
         self.take_up(answered).await
     }
 
     /// Asks until the event is settled; without an approver, nobody is there.
-    pub(in crate::session) async fn settle(self, approver: Option<&dyn Approver>) -> Settled<O> {
+    pub(in crate::session) async fn settle(self, approver: Option<&dyn Approver>) -> RecordedOutcome<Decision<V, R>> {
         let mut pending = self;
         loop {
             let (request, left) = (pending.open.request().clone(), pending.time_left());
             let answered = approval::resolve(approver, request, left, pending.elsewhere()).await;
-            match pending.take_up(answered).await {
-                Begun::Settled(settled) => return settled,
-                Begun::Escalated(next) => pending = next,
+            match pending.take_up(answered).await.into_final() {
+                Ok(settled) => return settled,
+                Err(next) => pending = next,
             }
         }
     }
 
-    /// The same question, with another type of outcome.
-    pub(in crate::session) fn map<P: 'static>(self, map: fn(O) -> P) -> Pending<P> {
-        Pending { open: Box::new(MappedQuestion { open: self.open, map }) }
-    }
-
-    fn take_up(self, answered: Answered) -> BoxFuture<'static, Begun<O>> {
+    fn take_up(self, answered: Answered) -> BoxFuture<'static, OpenOutcome<V, R>> {
         self.open.take_up(answered)
     }
 
@@ -159,46 +158,6 @@ impl<O: 'static> Pending<O> {
 
     fn time_left(&self) -> Duration {
         self.open.request().deadline.saturating_sub(self.open.asked_at().elapsed())
-    }
-}
-
-/// A question with another type of outcome.
-struct MappedQuestion<O, P> {
-    open: Box<dyn PendingQuestion<O>>,
-    map: fn(O) -> P,
-}
-
-impl<O: 'static, P: 'static> PendingQuestion<P> for MappedQuestion<O, P> {
-    fn request(&self) -> &ApprovalRequest {
-        self.open.request()
-    }
-
-    fn session(&self) -> &Arc<SessionInner> {
-        self.open.session()
-    }
-
-    fn asked_at(&self) -> Instant {
-        self.open.asked_at()
-    }
-
-    fn take_up(self: Box<Self>, answered: Answered) -> BoxFuture<'static, Begun<P>> {
-        Box::pin(async move { self.open.take_up(answered).await.map(self.map) })
-    }
-
-    fn hand_over(self: Box<Self>, to: String) -> BoxFuture<'static, Result<ApprovalRecord, QuestionGone>> {
-        self.open.hand_over(to)
-    }
-}
-
-impl<O> Begun<O> {
-    pub(in crate::session) fn map<P: 'static>(self, map: fn(O) -> P) -> Begun<P>
-    where
-        O: 'static,
-    {
-        match self {
-            Self::Settled(settled) => Begun::Settled(settled.map(map)),
-            Self::Escalated(pending) => Begun::Escalated(pending.map(map)),
-        }
     }
 }
 
@@ -245,8 +204,11 @@ impl<E: GateEvent + Kind> Drop for EventQuestion<E> {
 }
 
 impl<E: GateEvent + Kind> EventQuestion<E> {
-    pub(super) fn into_pending(self) -> Pending<GateOutcome<E::Payload, E::Response>> {
-        Pending { open: Box::new(self) }
+    /// Returns the outcome for an event that a person has to decide.
+    pub(super) fn into_outcome(self) -> OpenOutcome<E::Payload, E::Response> {
+        let record = self.record.clone();
+        let pending = PendingApproval { open: Box::new(self) };
+        RecordedOutcome { outcome: Decision::Escalated(pending), record, answer: None, earlier: Vec::new() }
     }
 
     fn answer(&self, answer: Answered, outcome: OutcomeKind, effects_hold: bool) -> ApprovalRecord {
@@ -256,7 +218,7 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
     }
 
     /// The outcome of the event with this answer, or another question.
-    async fn take_up_answer(mut self, mut answered: Answered) -> Begun<GateOutcome<E::Payload, E::Response>> {
+    async fn take_up_answer(mut self, mut answered: Answered) -> OpenOutcome<E::Payload, E::Response> {
         answered.micros = elapsed(self.began);
         // For the case that this is dropped in between.
         self.answered = Some(answered.clone());
@@ -306,7 +268,7 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
     }
 
     /// Records the yes with the effects of the calls; only then it counts.
-    async fn settle(mut self, answered: Answered, keeps: bool) -> Begun<GateOutcome<E::Payload, E::Response>> {
+    async fn settle(mut self, answered: Answered, keeps: bool) -> OpenOutcome<E::Payload, E::Response> {
         let accepted = if self.response.is_some() { OutcomeKind::Responded } else { OutcomeKind::Allowed };
         let mut held = std::mem::take(&mut self.held);
         let writes = std::mem::take(&mut held.writes);
@@ -320,8 +282,8 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
             self.keep_yes();
         }
         let outcome = match self.response.take() {
-            Some((by, response)) => GateOutcome::Responded { value: self.value.clone(), response, by },
-            None => GateOutcome::Allowed { value: self.value.clone() },
+            Some((by, response)) => Decision::Responded { value: self.value.clone(), response, by },
+            None => Decision::Allowed { value: self.value.clone() },
         };
         self.finish(outcome, answer)
     }
@@ -346,7 +308,7 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
 
     /// Records the no with the effects of the calls, unless other events have changed the state that those depend on. The no
     /// counts even if it cannot be written.
-    async fn refuse(mut self, answered: Answered) -> Begun<GateOutcome<E::Payload, E::Response>> {
+    async fn refuse(mut self, answered: Answered) -> OpenOutcome<E::Payload, E::Response> {
         let first = self.request.questions.first().map(|question| question.escalation.question.clone());
         let reason = answered.reason.clone().unwrap_or_default();
         let reason = format!("{} ({reason})", first.unwrap_or_default());
@@ -365,16 +327,11 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
             // Dropping the question writes it later.
             Err(_) => self.answer(answered, OutcomeKind::Rejected, false),
         };
-        self.finish(GateOutcome::Rejected(rejection), answer)
+        self.finish(Decision::Rejected(rejection), answer)
     }
 
     /// Records a yes that does not count.
-    async fn void(
-        mut self,
-        answered: Answered,
-        cause: Cause,
-        why: String,
-    ) -> Begun<GateOutcome<E::Payload, E::Response>> {
+    async fn void(mut self, answered: Answered, cause: Cause, why: String) -> OpenOutcome<E::Payload, E::Response> {
         let with = RecordEffects { question: self.settled(), ..RecordEffects::default() };
         let answer = self.answer(answered.clone(), OutcomeKind::Rejected, false);
         if let Err(error) = self.session.record(&self.rules, &self.info, &answer, with, Durability::Now).await {
@@ -382,14 +339,14 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         }
         self.is_recorded = true;
         let rejection = Rejection::host(Vec::new(), cause, why);
-        self.finish(GateOutcome::Rejected(rejection), answer)
+        self.finish(Decision::Rejected(rejection), answer)
     }
 
     /// Rejects an event whose answer cannot be recorded. Dropping the question writes the record later.
-    fn not_recorded(self, answered: Answered, error: &StoreError) -> Begun<GateOutcome<E::Payload, E::Response>> {
+    fn not_recorded(self, answered: Answered, error: &StoreError) -> OpenOutcome<E::Payload, E::Response> {
         let rejection = Rejection::host(Vec::new(), Cause::NotRecorded, error.to_string());
         let answer = self.answer(answered, OutcomeKind::Rejected, false);
-        self.finish(GateOutcome::Rejected(rejection), answer)
+        self.finish(Decision::Rejected(rejection), answer)
     }
 
     /// Records the yes, and asks the chain of the current rules about exactly the value that a person agreed to.
@@ -398,7 +355,7 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         answered: Answered,
         keeps: bool,
         rules: &Arc<ActiveConfig>,
-    ) -> Begun<GateOutcome<E::Payload, E::Response>> {
+    ) -> OpenOutcome<E::Payload, E::Response> {
         let yes = self.answer(answered.clone(), OutcomeKind::Escalated, false);
         let with = RecordEffects { question: self.settled(), ..RecordEffects::default() };
         if let Err(error) = self.session.record(&self.rules, &self.info, &yes, with, Durability::Soon).await {
@@ -427,7 +384,7 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         again.come_after(earlier);
         let are_same_rules = Arc::ptr_eq(rules, &self.rules);
         let begun = again.gate_with::<E>(self.value.clone(), consent).await;
-        if let Begun::Settled(Settled { outcome: GateOutcome::Rejected(rejection), .. }) = &begun
+        if let Decision::Rejected(rejection) = &begun.outcome
             && rejection.cause != Cause::NotApproved
         {
             // A person's own no needs no notice.
@@ -447,15 +404,14 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         Some(QuestionChange::Settle(self.request.id.clone()))
     }
 
-    fn finish<O>(mut self, outcome: O, answer: ApprovalRecord) -> Begun<O> {
+    fn finish(
+        mut self,
+        outcome: OpenDecision<E::Payload, E::Response>,
+        answer: ApprovalRecord,
+    ) -> OpenOutcome<E::Payload, E::Response> {
         let blank = Box::new(EventRecord::new(self.record.event, RawValue::NULL.to_owned()));
         let record = std::mem::replace(&mut self.record, blank);
-        Begun::Settled(Settled {
-            outcome,
-            record,
-            answer: Some(Box::new(answer)),
-            earlier: std::mem::take(&mut self.earlier),
-        })
+        RecordedOutcome { outcome, record, answer: Some(Box::new(answer)), earlier: std::mem::take(&mut self.earlier) }
     }
 
     /// Keeps a yes for the rest of the session, once it is recorded.
@@ -509,7 +465,7 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
     }
 }
 
-impl<E: GateEvent + Kind> PendingQuestion<GateOutcome<E::Payload, E::Response>> for EventQuestion<E> {
+impl<E: GateEvent + Kind> PendingQuestion<E::Payload, E::Response> for EventQuestion<E> {
     fn request(&self) -> &ApprovalRequest {
         &self.request
     }
@@ -522,7 +478,7 @@ impl<E: GateEvent + Kind> PendingQuestion<GateOutcome<E::Payload, E::Response>> 
         self.began
     }
 
-    fn take_up(self: Box<Self>, answered: Answered) -> BoxFuture<'static, Begun<GateOutcome<E::Payload, E::Response>>> {
+    fn take_up(self: Box<Self>, answered: Answered) -> BoxFuture<'static, OpenOutcome<E::Payload, E::Response>> {
         Box::pin(self.take_up_answer(answered))
     }
 

@@ -276,8 +276,10 @@ pub(crate) fn read(path: &Path) -> Result<ReadableDatabase, StoreError> {
     if !is_begun(&connection, path)? {
         return Err(StoreError::Missing(path.to_owned()));
     }
-    let (records, foreign): (Vec<_>, Vec<_>) =
-        foreign(&connection).map_err(of)?.into_iter().partition(|object| object.is_the_log);
+    let mut foreign = foreign(&connection).map_err(of)?;
+    // The first host of this version adds it.
+    foreign.retain(|object| object.says != format!("no table `{OUTCOMES}`"));
+    let (records, foreign): (Vec<_>, Vec<_>) = foreign.into_iter().partition(|object| object.is_the_log);
     match records.into_iter().next() {
         Some(object) => Err(StoreError::Altered { path: path.to_owned(), what: object.says }),
         None => {

@@ -2,7 +2,7 @@
 
 use super::database;
 use super::database::Steps;
-use super::take_in::take_in_for_reader;
+use super::take_in::{UnstoredLines, unstored};
 use crate::audit::{self, BEFORE_THE_FIRST, Line, LineError, Record, Report, Stored, other_version};
 use crate::config::Digest;
 use crate::store::StoreError;
@@ -17,7 +17,10 @@ const LINES_PER_PAGE: u32 = 32;
 /// Upper bound of a line that is read from a file, in bytes: far more than the limits of events allow for a record.
 const MAX_LINE: u64 = 1 << 30;
 
-/// An audit log, opened for reading. Other programs may write to it meanwhile.
+/// An audit log, opened for reading. Other programs may write to it meanwhile; reading writes nothing.
+///
+/// Records that only a journal has come last. They get their number when a host stores them: until then, a record of another
+/// process may come before them. [`Self::only_stored`] leaves them out.
 ///
 /// ```
 /// use hookhost::store::Log;
@@ -48,6 +51,7 @@ pub struct Log {
     path: PathBuf,
     source: Source,
     foreign: Vec<String>,
+    has_unstored: bool,
 }
 
 enum Source {
@@ -113,7 +117,9 @@ impl Log {
             Err(StoreError::Foreign(_)) => (Source::File, Vec::new()),
             Err(error) => return Err(error.into()),
         };
-        let log = Self { path: path.to_owned(), source, foreign };
+        // A database that is not as hookhost makes it is read as it is.
+        let has_unstored = matches!(source, Source::Database(..)) && foreign.is_empty();
+        let log = Self { path: path.to_owned(), source, foreign, has_unstored };
         if let Source::File = log.source {
             let first = log.stored(0)?.next().transpose()?;
             // A truncated first line still begins like one.
@@ -122,6 +128,13 @@ impl Log {
             }
         }
         Ok(log)
+    }
+
+    /// Leaves out the records that the database does not have yet, so that a number always means the same record.
+    #[must_use]
+    pub fn only_stored(mut self) -> Self {
+        self.has_unstored = false;
+        self
     }
 
     /// The file.
@@ -190,7 +203,10 @@ impl Log {
     /// # Errors
     /// If it cannot be read.
     pub fn last(&self) -> Result<u64, LogError> {
-        self.take_in()?;
+        let unstored = self.unstored()?;
+        if let Some(line) = unstored.lines.last() {
+            return Ok(line.seq());
+        }
         match &self.source {
             Source::Database(connection, steps) => {
                 steps.begin();
@@ -202,28 +218,34 @@ impl Log {
         }
     }
 
-    /// Takes in what processes have recorded and the database does not have yet. A database that is not as hookhost makes it is
-    /// read as it is: nothing is written to it.
-    fn take_in(&self) -> Result<(), StoreError> {
-        match self.source {
-            Source::Database(..) if self.foreign.is_empty() => take_in_for_reader(&self.path),
-            _ => Ok(()),
+    fn unstored(&self) -> Result<UnstoredLines, StoreError> {
+        match &self.source {
+            Source::Database(connection, steps) if self.has_unstored => {
+                steps.begin();
+                unstored(connection, &self.path)
+            }
+            _ => Ok(UnstoredLines::default()),
         }
     }
 
     fn stored(&self, after: u64) -> Result<StoredLines<'_>, LogError> {
-        self.take_in()?;
         Ok(match &self.source {
-            Source::Database(connection, steps) => StoredLines::Database {
-                connection,
-                steps,
-                path: &self.path,
-                number: after,
-                page: Vec::new().into_iter(),
-                // From the first row, whatever its number is.
-                next: if after == 0 { i64::MIN } else { after.cast_signed().saturating_add(1) },
-                ended: false,
-            },
+            Source::Database(connection, steps) => {
+                let unstored = self.unstored()?;
+                let last = if unstored.lines.is_empty() { i64::MAX } else { unstored.stored.cast_signed() };
+                StoredLines::Database {
+                    connection,
+                    steps,
+                    path: &self.path,
+                    number: after,
+                    page: Vec::new().into_iter(),
+                    // From the first row, whatever its number is.
+                    next: if after == 0 { i64::MIN } else { after.cast_signed().saturating_add(1) },
+                    last,
+                    unstored: unstored.lines.into_iter(),
+                    ended: false,
+                }
+            }
             Source::File => {
                 let file = File::open(&self.path).map_err(|error| io(&error, &self.path))?;
                 StoredLines::File { path: &self.path, lines: BufReader::new(file), number: 0, ended: false }
@@ -370,6 +392,10 @@ enum StoredLines<'a> {
         number: u64,
         page: std::vec::IntoIter<(i64, [u8; 32], String)>,
         next: i64,
+        /// The number of the last line of the database before the unstored ones.
+        last: i64,
+        unstored: std::vec::IntoIter<Line>,
+        /// No further line is read from the database.
         ended: bool,
     },
     File {
@@ -385,28 +411,28 @@ impl Iterator for StoredLines<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         match self {
-            Self::Database { connection, steps, path, number, page, next, ended } => {
-                if *ended {
-                    return None;
-                }
-                if page.len() == 0 {
+            Self::Database { connection, steps, path, number, page, next, last, unstored, ended } => {
+                if !*ended && page.len() == 0 && *next <= *last {
                     steps.begin();
                     match read_page(connection, *next) {
                         Ok(read) => *page = read.into_iter(),
                         Err(error) => {
-                            *ended = true;
+                            (*ended, *unstored) = (true, Vec::new().into_iter());
                             return Some(Err(StoreError::of(&error, path).into()));
                         }
                     }
                 }
-                let Some((seq, hash, text)) = page.next() else {
+                let row = if *ended { None } else { page.next().filter(|(seq, ..)| seq <= last) };
+                let Some((seq, hash, text)) = row else {
                     *ended = true;
-                    return None;
+                    let line = unstored.next()?;
+                    *number += 1;
+                    return Some(Ok(Stored { number: *number, text: line.text().to_owned(), row: None, whole: true }));
                 };
                 // SQLite returns rows in their stored order, but searches for the next page as if they were sorted. After a
                 // row out of order, the next page could be one that was read before, without end.
                 if seq < *next {
-                    *ended = true;
+                    (*ended, *unstored) = (true, Vec::new().into_iter());
                     let problem = format!("record {seq} is where only one from {next} on can be");
                     return Some(Err(StoreError::Damaged { path: path.to_path_buf(), problem }.into()));
                 }

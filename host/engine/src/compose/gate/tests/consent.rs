@@ -2,7 +2,7 @@
 
 use super::events::{Event, Plugin, Run, event, plugin};
 use crate::compose::generated::{VALUES, cases, question};
-use crate::compose::{Consent, Decision, Layer, MAX_QUESTION_ROUNDS, OnFailure, QuestionOrigin, Step, Verdict};
+use crate::compose::{Consent, GateResult, Layer, MAX_QUESTION_ROUNDS, OnFailure, QuestionOrigin, Step, Verdict};
 use crate::contract::Escalation;
 use proptest::prelude::*;
 
@@ -89,8 +89,8 @@ impl Story {
         let (names, event) = self.event(asking, value);
         let run = event.run();
         let accepted = match &run.decision {
-            Decision::Rejected(_) => None,
-            Decision::Accepted { value, changed_by, response, questions, .. } => {
+            GateResult::Rejected(_) => None,
+            GateResult::Accepted { value, changed_by, response, questions, .. } => {
                 let by = |asker: &QuestionOrigin| match asker {
                     QuestionOrigin::Configuration => None,
                     QuestionOrigin::Member(member) => Some(names[*member]),
@@ -217,7 +217,7 @@ proptest! {
                 let about_it = asking.run.replies.iter().find(|reply| (reply.member, reply.form) == (member, form));
                 let said_no = |said: &Verdict<u8, u8>| matches!(said, Verdict::Reject(_) | Verdict::Failed(OnFailure::Reject | OnFailure::Ask));
                 let is_author = matches!(&asking.run.decision,
-                    Decision::Accepted { changed_by, .. } if changed_by.last() == Some(&member));
+                    GateResult::Accepted { changed_by, .. } if changed_by.last() == Some(&member));
                 prop_assert!(is_author || about_it.is_some_and(|reply| reply.value == value && !said_no(&reply.said)));
             }
         }
@@ -241,7 +241,7 @@ proptest! {
     #[test]
     fn a_reject_in_any_asking_rejects(story in story()) {
         let course = story.course();
-        let rejects = course.askings.iter().any(|asking| matches!(asking.run.decision, Decision::Rejected(_)));
+        let rejects = course.askings.iter().any(|asking| matches!(asking.run.decision, GateResult::Rejected(_)));
         prop_assert!(!rejects || course.end == End::Rejected);
     }
 

@@ -2,7 +2,7 @@
 
 use super::events::{Event, Plugin, event, place, plugin};
 use crate::compose::generated::cases;
-use crate::compose::{Decision, MAX_ROUNDS, OnFailure, QuestionOrigin, Verdict};
+use crate::compose::{GateResult, MAX_ROUNDS, OnFailure, QuestionOrigin, Verdict};
 use proptest::prelude::*;
 
 proptest! {
@@ -11,7 +11,7 @@ proptest! {
     #[test]
     fn the_accepted_value_was_seen_in_exactly_that_form_by_every_enforcing_plugin(event in event()) {
         let run = event.run();
-        if let Decision::Accepted { value, changed_by, questions, .. } = &run.decision {
+        if let GateResult::Accepted { value, changed_by, questions, .. } = &run.decision {
             let form = run.last_form(&event);
             for member in (0..event.plugins.len()).filter(|&member| event.enforces(member)) {
                 let about_it = run.replies.iter().find(|reply| (reply.member, reply.form) == (member, form));
@@ -34,14 +34,14 @@ proptest! {
     fn a_reject_about_any_value_it_was_asked_about_rejects(event in event()) {
         let run = event.run();
         let rejects = run.binding(&event).any(|reply| matches!(reply.said, Verdict::Reject(_)));
-        prop_assert!(!rejects || matches!(run.decision, Decision::Rejected(_)));
+        prop_assert!(!rejects || matches!(run.decision, GateResult::Rejected(_)));
     }
 
     #[test]
     fn a_failure_that_is_not_skipped_rejects(event in event()) {
         let run = event.run();
         let fails = run.binding(&event).any(|reply| reply.said == Verdict::Failed(OnFailure::Reject));
-        prop_assert!(!fails || matches!(run.decision, Decision::Rejected(_)));
+        prop_assert!(!fails || matches!(run.decision, GateResult::Rejected(_)));
     }
 
     #[test]
@@ -84,7 +84,7 @@ proptest! {
         let on_failure = |now| if now == round { OnFailure::Reject } else { OnFailure::Skip };
         let failing = Plugin::of(|_, now| Verdict::Failed(on_failure(now)));
         let (with, without) = (event.with(failing, at).run().without(at).decision, event.decide());
-        prop_assert!(with == without || matches!(with, Decision::Rejected(_)));
+        prop_assert!(with == without || matches!(with, GateResult::Rejected(_)));
     }
 }
 
@@ -92,6 +92,6 @@ proptest! {
 fn an_empty_chain_allows() {
     let decision = Event::before([]).decide();
     let accepted =
-        Decision::Accepted { value: 0, changed_by: vec![], response: None, questions: vec![], approved_by: None };
+        GateResult::Accepted { value: 0, changed_by: vec![], response: None, questions: vec![], approved_by: None };
     assert_eq!(decision, accepted);
 }

@@ -1,7 +1,7 @@
 //! Random events: a value, a chain of plugins that answer at random, a configuration that asks at random.
 
 use crate::compose::generated::{ENFORCING, VALUES, layer, member, question, refusal};
-use crate::compose::{Decision, Gate, Layer, MAX_ROUNDS, Member, Objection, OnFailure, QuestionOrigin, Verdict};
+use crate::compose::{Gate, GateResult, Layer, MAX_ROUNDS, Member, Objection, OnFailure, QuestionOrigin, Verdict};
 use crate::contract::Escalation;
 use proptest::prelude::*;
 
@@ -38,7 +38,7 @@ pub(super) struct Reply {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) replies: Vec<Reply>,
-    pub(super) decision: Decision<u8, u8>,
+    pub(super) decision: GateResult<u8, u8>,
     /// The values that the configuration was consulted about.
     pub(super) consulted: Vec<u8>,
 }
@@ -100,7 +100,7 @@ impl Event {
         Run { replies, decision, consulted }
     }
 
-    pub(super) fn decide(&self) -> Decision<u8, u8> {
+    pub(super) fn decide(&self) -> GateResult<u8, u8> {
         self.run().decision
     }
 
@@ -146,7 +146,7 @@ impl Run {
         self.replies.retain(|reply| reply.member != index);
         self.replies.iter_mut().for_each(|reply| reply.member = down(reply.member));
         self.decision = match self.decision {
-            Decision::Accepted { value, changed_by, response, questions, approved_by } => Decision::Accepted {
+            GateResult::Accepted { value, changed_by, response, questions, approved_by } => GateResult::Accepted {
                 value,
                 changed_by: changed_by.into_iter().map(down).collect(),
                 response: response.map(|(member, response)| (down(member), response)),
@@ -159,7 +159,7 @@ impl Run {
                     .collect(),
                 approved_by: approved_by.map(down),
             },
-            Decision::Rejected(objection) => Decision::Rejected(match objection {
+            GateResult::Rejected(objection) => GateResult::Rejected(match objection {
                 Objection::Verdict { by, refusal } => Objection::Verdict { by: down(by), refusal },
                 Objection::Failure { by } => Objection::Failure { by: down(by) },
                 Objection::Disagreement { by } => Objection::Disagreement { by: by.into_iter().map(down).collect() },

@@ -3,7 +3,7 @@
 
 use super::events::{Event, Plugin, Reply, Run, Said, event};
 use crate::compose::generated::{cases, question, refusal};
-use crate::compose::{Decision, Layer, Member, Objection, OnFailure, QuestionOrigin, Verdict};
+use crate::compose::{GateResult, Layer, Member, Objection, OnFailure, QuestionOrigin, Verdict};
 use crate::contract::Escalation;
 use proptest::prelude::*;
 
@@ -146,14 +146,14 @@ impl Model<'_> {
         self.approvers().into_iter().any(|member| asking == Layer::Project || !self.is_of_project(member))
     }
 
-    fn decision(&self) -> (Decision<u8, u8>, Vec<u8>) {
+    fn decision(&self) -> (GateResult<u8, u8>, Vec<u8>) {
         if let Some(objection) = self.said().find_map(|reply| self.no(reply)) {
-            return (Decision::Rejected(objection), vec![]);
+            return (GateResult::Rejected(objection), vec![]);
         }
         let missing = self.missing();
         if !missing.is_empty() {
             let by = missing.into_iter().filter(|&member| !self.is_silent(member)).collect();
-            return (Decision::Rejected(Objection::Disagreement { by }), vec![]);
+            return (GateResult::Rejected(Objection::Disagreement { by }), vec![]);
         }
         let (_, (_, value)) = self.current();
         let mut consulted = vec![];
@@ -170,7 +170,7 @@ impl Model<'_> {
             let held = [self.question(member), self.unanswered(member)].into_iter().flatten();
             questions.extend(held.map(|question| (QuestionOrigin::Member(member), question)));
         }
-        let decision = Decision::Accepted {
+        let decision = GateResult::Accepted {
             value,
             changed_by: self.forms().into_iter().filter_map(|(author, _)| author).collect(),
             response: self.response(),
@@ -241,10 +241,10 @@ fn the_random_events_come_to_every_end() {
         see("a fourth round", replies.iter().any(|reply| reply.round == 4));
         see("those asked once more after it", replies.iter().any(|reply| reply.round == 5));
         match decision {
-            Decision::Rejected(Objection::Verdict { .. }) => see("rejected", true),
-            Decision::Rejected(Objection::Failure { .. }) => see("failed", true),
-            Decision::Rejected(Objection::Disagreement { .. }) => see("disagreed", true),
-            Decision::Accepted { changed_by, response, questions, approved_by, value } => {
+            GateResult::Rejected(Objection::Verdict { .. }) => see("rejected", true),
+            GateResult::Rejected(Objection::Failure { .. }) => see("failed", true),
+            GateResult::Rejected(Objection::Disagreement { .. }) => see("disagreed", true),
+            GateResult::Accepted { changed_by, response, questions, approved_by, value } => {
                 let asks = |asker: fn(&QuestionOrigin) -> bool| questions.iter().any(|(by, _)| asker(by));
                 see("allowed as it was", changed_by.is_empty() && questions.is_empty());
                 see("allowed after several changes", changed_by.len() > 1 && questions.is_empty());

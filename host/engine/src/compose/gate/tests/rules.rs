@@ -2,7 +2,7 @@
 
 use super::events::{Reply, Said, event};
 use crate::compose::generated::cases;
-use crate::compose::{Decision, Layer, MAX_ROUNDS, Objection, OnFailure, QuestionOrigin, Verdict};
+use crate::compose::{GateResult, Layer, MAX_ROUNDS, Objection, OnFailure, QuestionOrigin, Verdict};
 use crate::contract::Escalation;
 use proptest::prelude::*;
 
@@ -47,7 +47,7 @@ proptest! {
         });
         if let Some((reply, objection)) = rejects {
             prop_assert_eq!(Some(reply), run.replies.last());
-            prop_assert_eq!(run.decision, Decision::Rejected(objection));
+            prop_assert_eq!(run.decision, GateResult::Rejected(objection));
         }
     }
 
@@ -56,7 +56,7 @@ proptest! {
     #[test]
     fn an_escalation_is_held_until_the_same_plugins_allow_and_a_question_for_a_failure_until_its_answer(event in event()) {
         let run = event.run();
-        let Decision::Accepted { questions, .. } = &run.decision else { return Ok(()) };
+        let GateResult::Accepted { questions, .. } = &run.decision else { return Ok(()) };
         for member in (0..event.plugins.len()).filter(|&member| event.enforces(member)) {
             let said: Vec<&Reply> = run.replies.iter().filter(|reply| reply.member == member).collect();
             let escalated = said.iter().rposition(|reply| matches!(reply.said, Verdict::Escalate(_)));
@@ -93,7 +93,7 @@ proptest! {
     #[test]
     fn the_accepted_value_is_the_last_change_and_the_authors_of_all_are_named_in_order(event in event()) {
         let run = event.run();
-        if let Decision::Accepted { value, changed_by, .. } = &run.decision {
+        if let GateResult::Accepted { value, changed_by, .. } = &run.decision {
             let changes: Vec<&Reply> = run.binding(&event).filter(|reply| reply.changes()).collect();
             prop_assert_eq!(changed_by, &changes.iter().map(|reply| reply.member).collect::<Vec<_>>());
             let last = changes.last().map_or(Verdict::Change(event.value), |last| last.said.clone());
@@ -137,7 +137,7 @@ proptest! {
     #[test]
     fn only_after_the_fourth_round_those_are_named_that_have_answered_and_not_about_the_last_form(event in event()) {
         let run = event.run();
-        if let Decision::Rejected(Objection::Disagreement { by }) = &run.decision {
+        if let GateResult::Rejected(Objection::Disagreement { by }) = &run.decision {
             let form = run.last_form(&event);
             prop_assert!(run.replies.last().is_some_and(|last| last.round >= MAX_ROUNDS));
             prop_assert!(!by.is_empty());
@@ -155,7 +155,7 @@ proptest! {
     fn a_change_after_the_fourth_round_finds_no_agreement(event in event()) {
         let run = event.run();
         let late = run.binding(&event).any(|reply| reply.round > MAX_ROUNDS && reply.changes());
-        prop_assert!(!late || matches!(run.decision, Decision::Rejected(_)));
+        prop_assert!(!late || matches!(run.decision, GateResult::Rejected(_)));
     }
 
     // Rule 6
@@ -163,7 +163,7 @@ proptest! {
     #[test]
     fn the_first_response_since_the_last_change_counts(event in event()) {
         let run = event.run();
-        if let Decision::Accepted { response, .. } = &run.decision {
+        if let GateResult::Accepted { response, .. } = &run.decision {
             let form = run.last_form(&event);
             let first = run.binding(&event).find_map(|reply| match reply.said {
                 Verdict::Respond(response) if reply.form == form => Some((reply.member, response)),
@@ -192,7 +192,7 @@ proptest! {
         let approving: Vec<Layer> =
             approving.filter_map(|reply| event.plugins[reply.member].member.may_approve).collect();
         match run.decision {
-            Decision::Accepted { value, response, questions, approved_by, .. } => {
+            GateResult::Accepted { value, response, questions, approved_by, .. } => {
                 prop_assert_eq!(approved_by.is_some(), !approving.is_empty());
                 let of_configuration = questions.iter().filter(|(by, _)| *by == QuestionOrigin::Configuration);
                 let asked: Vec<Escalation> = of_configuration.map(|(_, asked)| asked.clone()).collect();
@@ -205,7 +205,7 @@ proptest! {
                     prop_assert_eq!((run.consulted, asked), (vec![value], left));
                 }
             }
-            Decision::Rejected(_) => prop_assert!(run.consulted.is_empty()),
+            GateResult::Rejected(_) => prop_assert!(run.consulted.is_empty()),
         }
     }
 
@@ -218,7 +218,7 @@ proptest! {
         event.asks.iter_mut().flatten().for_each(|(layer, _)| *layer = Layer::User);
         let allowing = event.saying(|_, _, said| if *said == Verdict::Approve { Verdict::Allow } else { said.clone() });
         match (event.decide(), allowing.decide()) {
-            (Decision::Accepted { questions, .. }, Decision::Accepted { questions: without, .. }) => {
+            (GateResult::Accepted { questions, .. }, GateResult::Accepted { questions: without, .. }) => {
                 prop_assert_eq!(questions, without);
             }
             (decision, without) => prop_assert_eq!(decision, without),
@@ -229,7 +229,7 @@ proptest! {
     fn an_approve_never_waives_another_plugins_escalation(event in event()) {
         let allowing = event.saying(|_, _, said| if *said == Verdict::Approve { Verdict::Allow } else { said.clone() });
         match (event.decide(), allowing.decide()) {
-            (Decision::Accepted { questions, .. }, Decision::Accepted { questions: without, .. }) => {
+            (GateResult::Accepted { questions, .. }, GateResult::Accepted { questions: without, .. }) => {
                 prop_assert_eq!(of_plugins(&questions), of_plugins(&without));
             }
             (decision, without) => prop_assert_eq!(decision, without),
@@ -240,7 +240,7 @@ proptest! {
 
     #[test]
     fn an_accepted_value_has_the_configurations_questions_and_then_the_plugins_in_order(event in event()) {
-        if let Decision::Accepted { questions, .. } = event.decide() {
+        if let GateResult::Accepted { questions, .. } = event.decide() {
             let place = |asker: &QuestionOrigin| match asker {
                 QuestionOrigin::Configuration => 0,
                 QuestionOrigin::Member(member) => member + 1,
@@ -262,8 +262,8 @@ proptest! {
         unasked.asks.iter_mut().for_each(Vec::clear);
         match (event.decide(), unasked.decide()) {
             (
-                Decision::Accepted { value, changed_by, response, approved_by, .. },
-                Decision::Accepted {
+                GateResult::Accepted { value, changed_by, response, approved_by, .. },
+                GateResult::Accepted {
                     value: then, changed_by: authors, response: instead, questions, approved_by: approver
                 },
             ) => {

@@ -2,7 +2,7 @@
 
 use super::events::{Event, Plugin, Said};
 use crate::compose::generated::{ENFORCING, question, refusal};
-use crate::compose::{Ask, Decision, Gate, Layer, MAX_ROUNDS, Member, Objection, OnFailure, QuestionOrigin, Verdict};
+use crate::compose::{Ask, Gate, GateResult, Layer, MAX_ROUNDS, Member, Objection, OnFailure, QuestionOrigin, Verdict};
 use crate::contract::Escalation;
 
 type Questions = Vec<(QuestionOrigin, Escalation)>;
@@ -10,15 +10,15 @@ type Questions = Vec<(QuestionOrigin, Escalation)>;
 /// The value, the response and the questions of the decision.
 fn accepted(event: &Event) -> (u8, Option<(usize, u8)>, Questions) {
     match event.decide() {
-        Decision::Accepted { value, response, questions, .. } => (value, response, questions),
-        Decision::Rejected(objection) => panic!("rejected: {objection:?}"),
+        GateResult::Accepted { value, response, questions, .. } => (value, response, questions),
+        GateResult::Rejected(objection) => panic!("rejected: {objection:?}"),
     }
 }
 
 fn approved_by(event: &Event) -> Option<usize> {
     match event.decide() {
-        Decision::Accepted { approved_by, .. } => approved_by,
-        Decision::Rejected(objection) => panic!("rejected: {objection:?}"),
+        GateResult::Accepted { approved_by, .. } => approved_by,
+        GateResult::Rejected(objection) => panic!("rejected: {objection:?}"),
     }
 }
 
@@ -38,7 +38,7 @@ fn a_later_reject_outranks_a_held_escalation() {
     let rejects = Plugin::always(&Verdict::Reject(refusal(1)));
     assert_eq!(
         Event::before([escalates, rejects]).decide(),
-        Decision::Rejected(Objection::Verdict { by: 1, refusal: refusal(1) })
+        GateResult::Rejected(Objection::Verdict { by: 1, refusal: refusal(1) })
     );
 }
 
@@ -48,9 +48,9 @@ fn a_failure_beside_a_reject_is_a_rejection_in_both_orders() {
     let rejects = Plugin::always(&Verdict::Reject(refusal(1)));
     assert_eq!(
         Event::before([fails.clone(), rejects.clone()]).decide(),
-        Decision::Rejected(Objection::Failure { by: 0 })
+        GateResult::Rejected(Objection::Failure { by: 0 })
     );
-    let verdict = |by| Decision::Rejected(Objection::Verdict { by, refusal: refusal(1) });
+    let verdict = |by| GateResult::Rejected(Objection::Verdict { by, refusal: refusal(1) });
     assert_eq!(Event::before([rejects.clone(), fails]).decide(), verdict(0));
     let skipped = Plugin::always(&Verdict::Failed(OnFailure::Skip));
     assert_eq!(Event::before([skipped.clone(), rejects.clone()]).decide(), verdict(1));
@@ -91,7 +91,7 @@ fn a_question_for_a_failure_leaves_the_plugins_own_open_until_it_answers_about_a
 fn nobody_is_asked_about_a_failure_where_another_plugin_rejects() {
     let rejects = Plugin::always(&Verdict::Reject(refusal(1)));
     let fails = Plugin::always(&Verdict::Unanswered(question(1)));
-    let verdict = |by| Decision::Rejected(Objection::Verdict { by, refusal: refusal(1) });
+    let verdict = |by| GateResult::Rejected(Objection::Verdict { by, refusal: refusal(1) });
     assert_eq!(Event::before([fails.clone(), rejects.clone()]).decide(), verdict(1));
     assert_eq!(Event::before([rejects, fails]).decide(), verdict(0));
 }
@@ -177,7 +177,7 @@ fn the_first_response_counts() {
 fn plugins_that_never_agree_are_named_after_the_last_pass() {
     let wants = |to: u8| Plugin::of(move |value, _| if value == to { Verdict::Allow } else { Verdict::Change(to) });
     let plugins = [Plugin::always(&Verdict::Allow), wants(1), wants(2)];
-    let disagree = Decision::Rejected(Objection::Disagreement { by: vec![0, 1] });
+    let disagree = GateResult::Rejected(Objection::Disagreement { by: vec![0, 1] });
     assert_eq!(Event::before(plugins.clone()).decide(), disagree);
     // One that fails all the time is not among them.
     let failing = Plugin::always(&Verdict::Failed(OnFailure::Skip));
@@ -199,11 +199,11 @@ fn a_plugin_that_failed_before_is_asked_once_more_after_the_last_pass() {
     assert_eq!(accepted(&event(failing(Verdict::Allow))).0, 1);
     assert_eq!(
         event(failing(Verdict::Reject(refusal(1)))).decide(),
-        Decision::Rejected(Objection::Verdict { by: 0, refusal: refusal(1) })
+        GateResult::Rejected(Objection::Verdict { by: 0, refusal: refusal(1) })
     );
     assert_eq!(
         event(failing(Verdict::Change(3))).decide(),
-        Decision::Rejected(Objection::Disagreement { by: vec![1, 2] })
+        GateResult::Rejected(Objection::Disagreement { by: vec![1, 2] })
     );
 }
 
@@ -228,7 +228,7 @@ fn a_decision_before_the_asking_has_ended_is_a_rejection() {
         }
         gate.decide(|_| panic!("nothing is accepted"))
     };
-    let disagreement = |by| Decision::Rejected(Objection::Disagreement { by });
+    let disagreement = |by| GateResult::Rejected(Objection::Disagreement { by });
     assert_eq!(decide(vec![Verdict::Allow]), disagreement(vec![1, 2]));
     // Where only those are left that gave no answer, they are named.
     let skip = || Verdict::Failed(OnFailure::Skip);
@@ -239,5 +239,5 @@ fn a_decision_before_the_asking_has_ended_is_a_rejection() {
 fn a_plugin_in_audit_mode_need_not_have_been_asked() {
     let auditing = Member { enforcing: false, may_approve: None };
     let decision = Gate::<u8, ()>::new(vec![auditing], 0).decide(|_| Vec::new());
-    assert!(matches!(decision, Decision::Accepted { value: 0, .. }));
+    assert!(matches!(decision, GateResult::Accepted { value: 0, .. }));
 }

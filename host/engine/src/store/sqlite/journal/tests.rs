@@ -151,30 +151,46 @@ fn what_a_killed_process_has_left_is_taken_in_once_by_the_next_store() {
 }
 
 #[test]
-fn what_a_killed_process_has_left_is_taken_in_by_who_reads_the_log() {
+fn a_reader_shows_what_a_killed_process_has_left_and_writes_nothing() {
     let (_directory, path) = database();
     let mut other = Other::of(&path);
     other.records(0..2);
     let left = other.killed();
+    let bytes = || [&path, &database::wal(&path), &left].map(|file| std::fs::read(file).unwrap_or_default());
+    let before = bytes();
     let log = Log::open(&path).unwrap();
     assert_eq!(log.last().unwrap(), 3);
+    let read: Vec<_> = log.lines().unwrap().map(|line| line.unwrap().text().to_owned()).collect();
+    assert_eq!(log.lines_after(2).unwrap().map(|line| line.unwrap().seq()).collect::<Vec<_>>(), [3]);
+    assert!(log.verify(None).unwrap().is_sound());
+    let log = log.only_stored();
+    assert_eq!((log.last().unwrap(), log.lines().unwrap().count()), (1, 1));
+    assert!(bytes() == before, "something was written");
+    // The next store makes the same lines of them.
+    drop(Store::open(&path, 0).unwrap());
     assert!(!left.exists());
-    assert_eq!(numbers(&path), all(2));
+    let stored: Vec<_> = log.lines().unwrap().map(|line| line.unwrap().text().to_owned()).collect();
+    assert_eq!(stored, read);
 }
 
 #[test]
-fn the_records_of_a_live_process_are_taken_in_as_they_come() {
+fn the_records_of_a_live_process_are_read_as_they_come_and_taken_in_while_it_lives() {
     let (_directory, path) = database();
     let mut other = Other::of(&path);
-    for end in 1..5 {
+    for end in 1..7 {
         other.records(end - 1..end);
         assert_eq!(numbers(&path), all(end));
+        if end % 2 == 0 {
+            drop(Store::open(&path, 0).unwrap());
+            assert_eq!(numbers(&path), all(end));
+        }
         assert!(other.file().exists(), "its process is alive");
     }
     // It does not know that all of it was taken in, and leaves the file; the next process does.
     let left = other.killed();
     assert!(left.exists());
-    assert_eq!(numbers(&path), all(4));
+    drop(Store::open(&path, 0).unwrap());
+    assert_eq!(numbers(&path), all(6));
     assert!(!left.exists());
 }
 
@@ -185,6 +201,7 @@ fn a_store_writes_no_record_that_another_process_has_taken_in() {
     for number in 0..20 {
         commit(&store, number);
         if number % 3 == 0 {
+            drop(Store::open(&path, 0).unwrap());
             assert_eq!(numbers(&path), all(number + 1));
         }
         if number % 7 == 0 {
@@ -298,6 +315,7 @@ fn a_copy_of_a_journal_under_another_name_is_not_taken_in_beside_it() {
     assert!(told.contains(ID) && told.contains("it is a copy") && told.contains("move it away"), "{told}");
     let left = other.killed();
     std::fs::remove_file(copy).unwrap();
+    drop(Store::open(&path, 0).unwrap());
     assert_eq!(numbers(&path), all(2));
     assert!(!left.exists());
 }

@@ -1,0 +1,20 @@
+//! Measures what the agent's loop adds to its model and its tools: the measured value, its reference from the same run, and the ratio.
+//! There are no budgets for these. `cargo run -p bench -- budgets --only agent` runs it. Figures of a busy machine are worth little.
+
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
+
+mod calls;
+mod idle;
+mod subject;
+mod turns;
+
+use bench::table::Table;
+
+fn main() {
+    // `--quick` shortens what takes minutes.
+    let quick = std::env::args().any(|argument| argument == "--quick");
+    let mut table = Table::begin();
+    turns::rows(&mut table, if quick { 100 } else { 1_000 });
+    calls::rows(&mut table, if quick { 20 } else { 200 });
+    idle::rows(&mut table, if quick { 100 } else { 1_000 });
+}

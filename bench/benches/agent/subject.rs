@@ -1,0 +1,105 @@
+//! An agent with one tool that does nothing, a model that costs nothing, and no plugin or one that allows.
+
+use async_trait::async_trait;
+use bench::plugins::built;
+use futures_util::{StreamExt as _, stream};
+use hookhost::config::{Digest, Entry, Settings};
+use hookhost::{Config, Host};
+use hookhost_agent::agent::{Agent, AgentConfig};
+use hookhost_agent::tool::{Tool, ToolContext, ToolError, ToolOutput, Toolbox};
+use hookhost_models::message::{StopReason, TokenUsage, ToolUse};
+use hookhost_models::{Delta, DeltaStream, Provider, ProviderError, Request};
+use serde_json::{Value, json};
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+use tokio::sync::mpsc::UnboundedSender;
+
+/// The plugin: it subscribes to each tool call.
+const COMPONENT: &str = "no_force_push.wasm";
+
+/// A host without plugins, or with the one; with a log, or without.
+pub(crate) async fn host(plugin: bool, log: Option<&Path>) -> Host {
+    let entries = if plugin { vec![entry()] } else { Vec::new() };
+    let builder = Host::builder(Config::from_entries(entries, Settings::default()).unwrap());
+    let builder = if let Some(log) = log { builder.store(log) } else { builder };
+    builder.build().await.unwrap()
+}
+
+fn entry() -> Entry {
+    let path = built(COMPONENT);
+    Entry::new("no-force-push", path.clone(), Digest::of_file(&path).unwrap())
+}
+
+pub(crate) fn agent(host: Host, provider: Arc<dyn Provider>, tool: IdleTool, sessions: Option<PathBuf>) -> Agent {
+    let mut config = AgentConfig::new(std::env::temp_dir(), "model");
+    config.max_turns = NonZeroU32::MAX;
+    config.max_requests = NonZeroU32::MAX;
+    config.max_depth = 0;
+    config.sessions_dir = sessions;
+    let tools = Toolbox::empty().with(Arc::new(tool)).unwrap();
+    Agent::builder(host, provider, tools, config).build().unwrap()
+}
+
+/// A tool that does nothing. It sends the time of its start to `begun`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct IdleTool {
+    pub(crate) begun: Option<UnboundedSender<Instant>>,
+}
+
+#[async_trait]
+impl Tool for IdleTool {
+    fn name(&self) -> &str {
+        "bash"
+    }
+
+    fn description(&self) -> &str {
+        "Runs a command."
+    }
+
+    fn input_schema(&self) -> Value {
+        json!({ "type": "object", "properties": { "command": { "type": "string" } }, "additionalProperties": false })
+    }
+
+    async fn call(&self, _: Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+        if let Some(begun) = &self.begun {
+            let _ = begun.send(Instant::now());
+        }
+        Ok(ToolOutput::success("done"))
+    }
+}
+
+/// A model that calls the tool so many times, one call a turn, and then says that it is done.
+#[derive(Debug)]
+pub(crate) struct CallingProvider {
+    turns: usize,
+    next: AtomicUsize,
+}
+
+impl CallingProvider {
+    pub(crate) fn new(turns: usize) -> Arc<Self> {
+        Arc::new(Self { turns, next: AtomicUsize::new(0) })
+    }
+}
+
+#[async_trait]
+impl Provider for CallingProvider {
+    fn name(&self) -> &str {
+        "bench"
+    }
+
+    async fn send(&self, _: Request) -> Result<DeltaStream, ProviderError> {
+        let turn = self.next.fetch_add(1, Ordering::Relaxed);
+        let (said, stop) = if turn < self.turns {
+            let arguments = json!({ "command": "cargo test --workspace --all-targets && git status" });
+            let call = ToolUse::new(format!("call-{turn}"), "bash", arguments);
+            (Delta::ToolCall(call), StopReason::ToolCalls)
+        } else {
+            (Delta::Text("Done.".into()), StopReason::EndTurn)
+        };
+        let used = TokenUsage::new(100, 10);
+        Ok(stream::iter([said, Delta::Usage(used), Delta::Stop(stop)].map(Ok)).boxed())
+    }
+}

@@ -1,0 +1,74 @@
+//! Settles events on request of another process, to compare the engine with programs that are not to be built together with it. `cargo
+//! run -p bench -- peers` runs it.
+//!
+//! Each line of standard input is a JSON object: the `rule` to ask (`component`, `plugin` or `closure`), the shell `command`, and the
+//! number of `events`. The answer is a line with another object: the `nanoseconds` of all events, and `rejected`, which is true if they
+//! were rejected.
+
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
+
+use bench::plugins::built;
+use hookhost::config::{Digest, Entry, Settings};
+use hookhost::contract::{Action, Refusal, ToolCall, ToolOrigin};
+use hookhost::{Config, Decision, Host, Rule, Session, SessionSpec};
+use no_force_push::NoForcePush;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
+
+fn main() {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let sessions =
+        ["component", "plugin", "closure"].map(|rule| (rule, runtime.block_on(session_of(entry(rule).unwrap()))));
+    for line in std::io::stdin().lines() {
+        let request: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        let (_, session) = sessions.iter().find(|(rule, _)| request["rule"] == *rule).unwrap();
+        let command = request["command"].as_str().unwrap();
+        let events = request["events"].as_u64().unwrap();
+        println!("{}", settle(&runtime, session, command, events));
+    }
+}
+
+fn settle(runtime: &Runtime, session: &Session, command: &str, events: u64) -> Value {
+    let call = session.tool_call("call-1", "bash", &json!({ "command": command }), ToolOrigin::Builtin);
+    let is_rejected = || match runtime.block_on(session.before_tool_call(call.clone())).outcome {
+        Decision::Allowed { .. } => false,
+        Decision::Rejected(_) => true,
+        Decision::Responded { .. } => panic!("the rule does not respond"),
+    };
+    let rejected = is_rejected();
+    let began = Instant::now();
+    for _ in 0..events {
+        assert_eq!(is_rejected(), rejected);
+    }
+    json!({ "nanoseconds": began.elapsed().as_nanos() as u64, "rejected": rejected })
+}
+
+/// Returns an entry for the same rule as a component, as a native plugin, or as a closure.
+fn entry(rule: &str) -> Option<Entry> {
+    let is_force_push =
+        |call: &ToolCall| matches!(&call.action, Action::Shell(shell) if shell.command.contains("push --force"));
+    let mut entry = match rule {
+        "component" => {
+            Entry::new("subject", built("no_force_push.wasm"), Digest::of_file(&built("no_force_push.wasm")).unwrap())
+        }
+        "plugin" => Entry::from_rule("subject", Rule::of::<NoForcePush>()),
+        "closure" => {
+            let refusal = || Refusal::new("force-push rewrites shared history").code("git.force-push");
+            let rule = Rule::new().before_tool_call(move |_, call| is_force_push(call).then(refusal));
+            Entry::from_rule("subject", rule)
+        }
+        _ => return None,
+    };
+    // Generous limits, since the machine may be busy.
+    (entry.limits.compute, entry.limits.deadline) = (Some(Duration::from_secs(10)), Some(Duration::from_secs(10)));
+    Some(entry)
+}
+
+/// Opens a session without a log, under this rule.
+async fn session_of(entry: Entry) -> Session {
+    let config = Config::from_entries(vec![entry], Settings::default()).unwrap();
+    let host = Host::builder(config).without_cache().build().await.unwrap();
+    host.open_session(SessionSpec::new("bench", Path::new("/work"))).unwrap()
+}

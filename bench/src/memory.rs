@@ -1,0 +1,18 @@
+//! Memory of this process, from <https://man7.org/linux/man-pages/man5/proc_pid_status.5.html>.
+
+/// Resident memory, in MiB.
+pub fn resident_mib() -> f64 {
+    kib("VmRSS:") / 1024.0
+}
+
+/// Reserved addresses, with or without memory behind them, in GiB.
+pub fn address_space_gib() -> f64 {
+    kib("VmSize:") / (1024.0 * 1024.0)
+}
+
+/// Returns a field of the kernel's report, whose unit is called kB and is 1024 bytes.
+fn kib(field: &str) -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+    line.trim_end_matches("kB").trim().parse().unwrap()
+}

@@ -1,0 +1,18 @@
+//! Components that `cargo xtask plugins` has built.
+
+use std::path::PathBuf;
+
+/// Returns the path of a component, such as `no_force_push.wasm`. The program `bench` names the directory in `HOOKHOST_PLUGINS`; a
+/// benchmark that is run by hand finds it in its target directory.
+///
+/// # Panics
+/// If the component is not there.
+#[must_use]
+pub fn built(component: &str) -> PathBuf {
+    // A benchmark is `target/PROFILE/deps/NAME`.
+    let beside = || std::env::current_exe().unwrap().ancestors().nth(3).unwrap().join("plugins");
+    let directory = std::env::var_os("HOOKHOST_PLUGINS").map_or_else(beside, PathBuf::from);
+    let path = directory.join(component);
+    assert!(path.exists(), "{} is missing: run `cargo xtask plugins`", path.display());
+    path
+}

@@ -1,0 +1,294 @@
+//! The protocol by which the proxy between an editor and an agent of the Agent Client Protocol asks the resident host.
+//! The resident host treats the proxy as an agent with its own adapter, [`ADAPTER`]; it cannot be installed as one.
+//!
+//! | point | event |
+//! |---|---|
+//! | `permission` | `before-tool-call`, one for each reading of the call ([`reading`]): the agent asks for permission |
+//! | `request` | `before-tool-call`: the agent asks the editor to read or write a file, or to run a command |
+//! | `ambiguous-request` | the same, for a request that editors run in different ways |
+//! | `result` | `after-tool-call`: the editor's answer to such a request, if it is a text |
+//! | `prompt` | `prompt-submit` |
+//! | `update` | `after-tool-call`: the agent reports that a call has run |
+//! | `ungated` | `custom-event`: the agent had not asked for permission for this call |
+//! | `answered` | `custom-event`: the answer of the editor's user to a question of the rules |
+//! | `observed` | `custom-event`: another message of a session |
+//! | `summary` | `custom-event`: the share of the agent's calls that it asked about |
+//! | `session-start`, `session-end` | the events of these names |
+
+pub mod reading;
+
+use crate::adapter::Adapter;
+use crate::agent::{Abilities, Agent, Coverage, HookPoint};
+use crate::hook_call::{AgentSession, FurtherEvent, HookCall, HookEvent, ToolUse};
+use crate::json::Fields;
+use crate::message::{Message, Unreadable};
+use crate::outcome::{Answer, Outcome};
+use crate::plan::{Context, NotInstallable, Plan};
+use crate::proxies::{self, ProxyReply};
+use crate::reply::Reply;
+use hookhost_contract::action::ActionMap;
+use hookhost_contract::{EventKind, ToolResult};
+use reading::Readings;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// Name of the proxy in `session.agent`, in the log, and for the resident host.
+pub const NAME: &str = "acp-proxy";
+
+/// The hook point of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Point {
+    /// The agent asks for permission.
+    Permission,
+    /// The agent asks the editor to read or write a file, or to run a command.
+    Request,
+    /// The editor has answered such a request.
+    Result,
+    /// The user has sent a prompt.
+    Prompt,
+    /// The agent reports that a call has run.
+    Update,
+    /// The editor's user has answered a question.
+    Answered,
+    /// Another message of a session.
+    Observed,
+    /// The share of the agent's calls that it asked about.
+    Summary,
+    /// A session begins.
+    SessionStart,
+    /// A session ends.
+    SessionEnd,
+}
+
+impl Point {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Permission => "permission",
+            Self::Request => "request",
+            Self::Result => "result",
+            Self::Prompt => "prompt",
+            Self::Update => "update",
+            Self::Answered => "answered",
+            Self::Observed => "observed",
+            Self::Summary => "summary",
+            Self::SessionStart => "session-start",
+            Self::SessionEnd => "session-end",
+        }
+    }
+}
+
+/// Hook point of a request that editors run in different ways.
+const AMBIGUOUS: &str = "ambiguous-request";
+
+/// Hook point of a call that ran although the agent had not asked for permission.
+const UNGATED: &str = "ungated";
+
+/// An event of the proxy.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Event {
+    /// The hook point.
+    pub point: Point,
+    /// The session.
+    pub session: String,
+    /// Working directory of the session, whose rules apply.
+    pub cwd: PathBuf,
+    /// Name of the agent.
+    pub agent: String,
+    /// Key of the message within the session.
+    #[serde(default)]
+    pub id: String,
+    /// The protocol's method.
+    #[serde(default)]
+    pub method: String,
+    /// The parameters of a request, the tool call of a permission or an update, the text of a prompt, or the data that
+    /// an answer is about.
+    #[serde(default)]
+    pub arguments: Value,
+    /// True if the agent had not asked about the call that has run.
+    #[serde(default)]
+    pub ungated: bool,
+    /// The editor's answer to the request, or the result of the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<ToolResult>,
+}
+
+/// The agent accepts an approval or a denial, and the editor asks its user.
+const PERMISSION: Abilities =
+    Abilities { rejects: true, asks: true, approves: true, tells_user: true, ..Abilities::NONE };
+
+/// The proxy can change the request. The approval queue asks a person.
+const REQUEST: Abilities = Abilities { rejects: true, changes: true, tells_user: true, ..Abilities::NONE };
+
+/// A change of one reading would not change the other.
+const REJECTS: Abilities = Abilities { changes: false, ..REQUEST };
+
+/// Another text can replace the text.
+const TEXT: Abilities = Abilities { rejects: true, replaces: true, tells_user: true, ..Abilities::NONE };
+
+/// The event has happened already.
+const TOLD: Abilities = Abilities { tells_user: true, ..Abilities::NONE };
+
+static AGENT: Agent = Agent {
+    name: NAME,
+    title: "the ACP proxy",
+    programs: &[],
+    versions: ("", ""),
+    points: &[
+        HookPoint::new("permission", EventKind::BeforeToolCall, PERMISSION),
+        HookPoint::new("request", EventKind::BeforeToolCall, REQUEST),
+        HookPoint::new(AMBIGUOUS, EventKind::BeforeToolCall, REJECTS),
+        HookPoint::new("result", EventKind::AfterToolCall, TEXT),
+        HookPoint::new("prompt", EventKind::PromptSubmit, TEXT),
+        HookPoint::new("update", EventKind::AfterToolCall, TOLD),
+        HookPoint::new(UNGATED, EventKind::CustomEvent, TOLD),
+        HookPoint::new("answered", EventKind::CustomEvent, TOLD),
+        HookPoint::new("observed", EventKind::CustomEvent, TOLD),
+        HookPoint::new("summary", EventKind::CustomEvent, TOLD),
+        HookPoint::new("session-start", EventKind::SessionStart, Abilities::NONE),
+        HookPoint::new("session-end", EventKind::SessionEnd, Abilities::NONE),
+    ],
+    coverage: &[
+        Coverage::gated("calls about which the agent asks for permission", ""),
+        Coverage::gated("files and commands that the agent leaves to the editor", ""),
+        Coverage::gated("prompts", ""),
+        Coverage::observed("calls about which the agent does not ask", "as far as it reports them"),
+    ],
+    gaps: &["an agent that asks nobody is not stopped"],
+};
+
+/// The adapter of the proxy.
+pub static ADAPTER: &Adapter = &Adapter {
+    neutral: proxies::neutral,
+    encode_all: Some(encode_all),
+    ..Adapter::new(&AGENT, decode, encode, proxies::fail, install)
+};
+
+/// Turns an allowed permission into a question if the agent does not say what its call does.
+fn permitted(call: &HookCall, settled: ProxyReply) -> ProxyReply {
+    let is_permission = call.point == Point::Permission.name();
+    let says_what_it_does =
+        || call.raw.read::<Event>().is_ok_and(|event| Readings::of_tool_call(&event.arguments).is_stated);
+    match settled {
+        // The rules had nothing to check, so a person has to look at the call.
+        ProxyReply::Allowed { .. } if is_permission && !says_what_it_does() => {
+            ProxyReply::Ask { questions: Vec::new(), arguments: None, rules: String::new() }
+        }
+        settled => settled,
+    }
+}
+
+/// Returns one call per reading; all of them have to be allowed.
+fn calls(
+    point: &'static str,
+    event: &Event,
+    readings: Readings,
+    of: fn(ToolUse) -> HookEvent,
+) -> (HookEvent, Vec<FurtherEvent>) {
+    let mut calls = readings.all.into_iter().enumerate().map(|(index, reading)| {
+        let id = if index == 0 { event.id.clone() } else { format!("{}/{}", event.id, index + 1) };
+        of(ToolUse::new(Some(id), reading.name, reading.arguments))
+    });
+    let first = calls.next().unwrap_or_else(|| HookEvent::Custom { payload: event.arguments.clone() });
+    (first, calls.map(|call| FurtherEvent::new(point, call)).collect())
+}
+
+/// Returns the event of a call that has run, with its first reading.
+fn has_run(event: &Event, readings: Readings) -> Result<HookEvent, Unreadable> {
+    let result = event.result.clone().ok_or_else(|| Unreadable::new("`result` is missing"))?;
+    let reading = readings.all.into_iter().next().ok_or_else(|| Unreadable::new("there is no such call"))?;
+    Ok(HookEvent::AfterToolCall { call: ToolUse::new(Some(event.id.clone()), reading.name, reading.arguments), result })
+}
+
+fn decode(_message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
+    let event = proxies::event::<Event>(fields)?;
+    let mut point = event.point.name();
+    let unreadable = |why: &str| Unreadable::new(why.to_owned()).at(point);
+    if !event.cwd.is_absolute() {
+        return Err(unreadable("`cwd` is no absolute path"));
+    }
+    if matches!(event.point, Point::Permission | Point::Request)
+        && let Some(why) = ActionMap::default().ambiguity(&event.arguments)
+    {
+        return Err(unreadable(&format!("the call {why}")));
+    }
+    let session = AgentSession::new(Some(event.session.clone()), event.cwd.clone());
+    let mut further = Vec::new();
+    let means = match event.point {
+        Point::Permission => {
+            let first;
+            let readings = Readings::of_tool_call(&event.arguments);
+            (first, further) = calls(point, &event, readings, HookEvent::PermissionRequest);
+            first
+        }
+        Point::Request => {
+            let readings = Readings::of_request(&event.method, &event.arguments);
+            let readings = readings.ok_or_else(|| unreadable("it is no request that is asked about"))?;
+            if readings.all.len() > 1 {
+                point = AMBIGUOUS;
+            }
+            let first;
+            (first, further) = calls(point, &event, readings, HookEvent::BeforeToolCall);
+            first
+        }
+        Point::Result => {
+            let readings = Readings::of_request(&event.method, &event.arguments);
+            let readings = readings.ok_or_else(|| unreadable("it is no request that is asked about"))?;
+            has_run(&event, readings).map_err(|unreadable| unreadable.at(point))?
+        }
+        Point::Update => {
+            let call = has_run(&event, Readings::of_tool_call(&event.arguments));
+            if event.ungated {
+                let payload = json!({ "agent": event.agent, "call": event.arguments });
+                further.push(FurtherEvent::new(UNGATED, HookEvent::Custom { payload }));
+            }
+            call.map_err(|unreadable| unreadable.at(point))?
+        }
+        Point::Prompt => {
+            let prompt = event.arguments.as_str().ok_or_else(|| unreadable("the prompt is no text"))?;
+            HookEvent::PromptSubmit { prompt: prompt.to_owned() }
+        }
+        Point::Answered | Point::Observed | Point::Summary => {
+            let payload = json!({ "agent": event.agent, "method": event.method, "said": event.arguments });
+            HookEvent::Custom { payload }
+        }
+        Point::SessionStart => HookEvent::SessionStart { is_resumed: false },
+        Point::SessionEnd => HookEvent::SessionEnd,
+    };
+    let mut call = HookCall::new(point, session, means, fields.to_json());
+    call.further = further;
+    Ok(call)
+}
+
+/// Encodes the strictest of all outcomes.
+fn encode_all(call: &HookCall, outcomes: &[Outcome]) -> Reply {
+    let (mut questions, mut notices) = (Vec::new(), Vec::new());
+    for outcome in outcomes {
+        match &outcome.answer {
+            Answer::Rejected(_) => return proxies::encode(outcome),
+            Answer::Ask { questions: asked, .. } => questions.extend(asked.iter().cloned()),
+            Answer::Neutral | Answer::Approved { .. } => {}
+            _ => return proxies::fail(None, "only one part of what the call does was changed"),
+        }
+        notices.extend(outcome.notices.iter().cloned());
+    }
+    if questions.is_empty() {
+        return proxies::reply(&permitted(call, ProxyReply::Allowed { notices }));
+    }
+    let rules = outcomes.iter().map(|outcome| outcome.rules.clone()).next().unwrap_or_default();
+    proxies::reply(&ProxyReply::Ask { questions, arguments: None, rules })
+}
+
+fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
+    let settled = proxies::settled(outcome);
+    let is_approved = matches!(outcome.answer, Answer::Approved { .. });
+    proxies::reply(&if is_approved { settled } else { permitted(call, settled) })
+}
+
+fn install(_: &Context<'_>) -> Result<Plan, NotInstallable> {
+    Err(NotInstallable(
+        "an editor starts the proxy in the place of an agent: `hookhost acp --help` says how".to_owned(),
+    ))
+}

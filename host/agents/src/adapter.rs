@@ -1,0 +1,198 @@
+//! The adapter of one agent: its data, and the functions that read its messages, write its replies and plan its files.
+
+use crate::agent::{Abilities, Agent};
+use crate::checks;
+use crate::guarded::Guarded;
+use crate::hook_call::HookCall;
+use crate::json::Fields;
+use crate::mcp_servers::ServersFile;
+use crate::message::{Message, Unreadable};
+use crate::outcome::{Answer, Outcome};
+use crate::plan::{Context, JsonDialect, NotInstallable, Plan};
+use crate::reply::Reply;
+use serde_json::Value;
+use std::path::Path;
+
+/// Placeholder for the prompt in a headless command line.
+pub(crate) const PROMPT_WORD: &str = "PROMPT";
+
+/// The adapter of one agent. Each agent has a file of its own below `agents/`, and a line in the list of all agents. The
+/// contract's table (`hookhost_contract::action`) maps the agent's tools to actions.
+#[derive(Clone, Copy, Debug)]
+pub struct Adapter {
+    /// Data about the agent.
+    pub(crate) agent: &'static Agent,
+    /// Decodes a message whose fields have been read.
+    pub(crate) decode: fn(&Message<'_>, &Fields) -> Result<HookCall, Unreadable>,
+    /// Encodes the reply for an outcome.
+    pub(crate) encode: fn(&HookCall, &Outcome) -> Reply,
+    /// Encodes the reply to an unreadable message.
+    pub(crate) fail: fn(Option<&str>, &str) -> Reply,
+    /// Plans the agent's files.
+    pub(crate) install: fn(&Context<'_>) -> Result<Plan, NotInstallable>,
+    /// Encodes the neutral reply.
+    pub(crate) neutral: fn(Option<&str>) -> Reply,
+    /// Encodes the reply to a call that was read but not settled; `None`: the reply of `fail`.
+    pub(crate) unsettled: Option<fn(&HookCall, &str) -> Reply>,
+    /// Encodes the reply to a message with several events; `None`: the first denial, otherwise the first reply.
+    pub(crate) encode_all: Option<fn(&HookCall, &[Outcome]) -> Reply>,
+    /// Returns abilities that depend on the call; `None`: those of its hook point.
+    pub(crate) abilities: Option<fn(&HookCall) -> Abilities>,
+    /// Creates the canary message, and recognises a denial; `None` if the hook is no command.
+    pub(crate) canary: Option<CanaryFunctions>,
+    /// Words of the headless command line, one of which is [`PROMPT_WORD`]; empty if no such command is known.
+    pub(crate) headless: &'static [&'static str],
+    /// JSON dialect of the agent's files.
+    pub(crate) json_dialect: JsonDialect,
+    /// Returns the file that names MCP servers.
+    pub(crate) mcp_servers: fn(&Context<'_>) -> Option<ServersFile>,
+    /// Files, variables and words that decide if the agent's hooks run.
+    pub(crate) guarded: Guarded,
+}
+
+/// Functions that create the canary message for a command in a directory, and recognise a denial at a hook point.
+type CanaryFunctions = (fn(&str, &Path) -> (&'static str, Value), fn(&str, &Reply) -> bool);
+
+impl Adapter {
+    /// Creates an adapter from the functions that differ for each agent. The other fields have their most common value:
+    /// an empty neutral reply, strict JSON, no canary and no headless command.
+    pub(crate) const fn new(
+        agent: &'static Agent,
+        decode: fn(&Message<'_>, &Fields) -> Result<HookCall, Unreadable>,
+        encode: fn(&HookCall, &Outcome) -> Reply,
+        fail: fn(Option<&str>, &str) -> Reply,
+        install: fn(&Context<'_>) -> Result<Plan, NotInstallable>,
+    ) -> Self {
+        Self {
+            agent,
+            decode,
+            encode,
+            fail,
+            install,
+            neutral: |_| Reply::empty(),
+            unsettled: None,
+            encode_all: None,
+            abilities: None,
+            canary: None,
+            headless: &[],
+            json_dialect: JsonDialect::Strict,
+            mcp_servers: |_| None,
+            guarded: Guarded::NONE,
+        }
+    }
+
+    /// Returns the data about the agent.
+    #[must_use]
+    pub fn agent(&self) -> &'static Agent {
+        self.agent
+    }
+
+    /// Decodes a message. An unknown hook point becomes [`Custom`](crate::HookEvent::Custom).
+    ///
+    /// # Errors
+    /// If the message is not one of this agent, or lacks a field that its hook point needs, or if the agent and the
+    /// rules could read it differently.
+    pub fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
+        let fields = Fields::of(message.bytes)?;
+        let call = (self.decode)(message, &fields)?;
+        checks::check(self.agent, message, &fields, call)
+    }
+
+    /// Encodes the reply that makes the agent carry out `outcome`. [`degrade`](crate::degrade()) has already replaced
+    /// what the agent cannot express.
+    #[must_use]
+    pub fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
+        (self.encode)(call, outcome)
+    }
+
+    /// Encodes one reply to a message with several events ([`HookCall::parts`]). `outcomes` has one outcome per event,
+    /// in order.
+    #[must_use]
+    pub fn encode_all(&self, call: &HookCall, outcomes: &[Outcome]) -> Reply {
+        if let Some(encode_all) = self.encode_all {
+            return encode_all(call, outcomes);
+        }
+        // Most agents report one event per message. For any other message, one rejection rejects the whole message.
+        let rejected = outcomes.iter().find(|outcome| matches!(outcome.answer, Answer::Rejected(_)));
+        match rejected.or(outcomes.first()) {
+            Some(outcome) => self.encode(call, outcome),
+            None => self.fail(Some(&call.point), "hookhost settled nothing of this message"),
+        }
+    }
+
+    /// Encodes the reply to a call that could not be settled in time. Like [`fail`](Self::fail), but in the format of
+    /// this call's hook point, for agents that accept a denial only there.
+    #[must_use]
+    pub fn unsettled(&self, call: &HookCall, why: &str) -> Reply {
+        match self.unsettled {
+            Some(unsettled) => unsettled(call, why),
+            None => self.fail(Some(&call.point), why),
+        }
+    }
+
+    /// Encodes the reply to a message that could not be read: a denial if the agent accepts one, otherwise the neutral
+    /// reply. `point` is the hook point if it is known. The strictest reply is used if an unreadable message has an
+    /// unknown hook point.
+    #[must_use]
+    pub fn fail(&self, point: Option<&str>, why: &str) -> Reply {
+        (self.fail)(point, why)
+    }
+
+    /// Encodes the neutral reply: the agent continues as if it had no hook.
+    #[must_use]
+    pub fn neutral(&self, point: Option<&str>) -> Reply {
+        (self.neutral)(point)
+    }
+
+    /// Returns the abilities of the agent for this call.
+    #[must_use]
+    pub fn abilities(&self, call: &HookCall) -> Abilities {
+        self.abilities.map_or_else(|| self.agent.abilities(&call.point), |abilities| abilities(call))
+    }
+
+    /// Returns the files that the agent needs, and their contents.
+    ///
+    /// # Errors
+    /// If the agent has no such files in this scope.
+    pub fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable> {
+        (self.install)(context)
+    }
+
+    /// Returns the file in which the agent names MCP servers in this scope; `None` if unknown.
+    #[must_use]
+    pub fn mcp_servers(&self, context: &Context<'_>) -> Option<ServersFile> {
+        (self.mcp_servers)(context)
+    }
+
+    /// Returns the JSON dialect of the agent's files.
+    #[must_use]
+    pub fn json_dialect(&self) -> JsonDialect {
+        self.json_dialect
+    }
+
+    /// Returns the hook point before a tool call, and a message such as the agent sends there if its model wants to run
+    /// this shell command in this directory. `hookhost doctor --prove` passes the message to the hook that the agent's
+    /// file names. The message names the session [`canary::SESSION`](crate::canary::SESSION). `None` if the agent
+    /// starts no process for its hook: then only a run of the agent itself proves that it calls the hook.
+    #[must_use]
+    pub fn canary(&self, command: &str, directory: &Path) -> Option<(&'static str, Vec<u8>)> {
+        let (message, _) = self.canary?;
+        let (point, message) = message(command, directory);
+        Some((point, message.to_string().into_bytes()))
+    }
+
+    /// Returns true if the agent treats this reply as a denial, so that the call does not run, and not as a failed
+    /// hook. Only called for agents that have a [`canary`](Self::canary).
+    #[must_use]
+    pub fn denies(&self, point: &str, reply: &Reply) -> bool {
+        self.canary.is_some_and(|(_, denies)| denies(point, reply))
+    }
+
+    /// Returns the command line, program first, by which the agent carries out `prompt` unattended with permission to
+    /// use its shell tool. `None` if no such command is known.
+    #[must_use]
+    pub fn headless(&self, prompt: &str) -> Option<Vec<String>> {
+        let word = |word: &&str| if *word == PROMPT_WORD { prompt.to_owned() } else { (*word).to_owned() };
+        (!self.headless.is_empty()).then(|| self.headless.iter().map(word).collect())
+    }
+}

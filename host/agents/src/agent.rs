@@ -1,0 +1,192 @@
+//! Static data about an agent.
+
+use hookhost_contract::EventKind;
+
+/// The static data of an agent.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Agent {
+    /// Name on the command line, in `session.agent`, and in the table of tools.
+    pub name: &'static str,
+    /// Name for people.
+    pub title: &'static str,
+    /// Names of the agent's programs, by which it is found on the `PATH`.
+    pub programs: &'static [&'static str],
+    /// The oldest and the newest version that the adapter was tested with. Empty strings if unknown.
+    pub versions: (&'static str, &'static str),
+    /// The agent's hook points.
+    pub points: &'static [HookPoint],
+    /// Coverage of the agent, by kind of tool.
+    pub coverage: &'static [Coverage],
+    /// Gaps that remain if the hook fails, one sentence each.
+    pub gaps: &'static [&'static str],
+}
+
+impl Agent {
+    /// Returns the hook point of this name.
+    #[must_use]
+    pub fn point(&self, name: &str) -> Option<&'static HookPoint> {
+        self.points.iter().find(|point| point.name == name)
+    }
+
+    /// Returns the hook points at which `hookhost install` registers the hook.
+    pub fn installed(&self) -> impl Iterator<Item = &'static HookPoint> + use<> {
+        self.points.iter().filter(|point| point.installed)
+    }
+
+    /// Returns the time that the agent waits for the hook at a hook point, in seconds.
+    #[must_use]
+    pub fn timeout(&self, point: &str) -> u16 {
+        self.point(point).map_or(TIMEOUT, |point| point.timeout)
+    }
+
+    /// Returns the abilities of the agent at a hook point; none at an unknown hook point.
+    #[must_use]
+    pub fn abilities(&self, point: &str) -> Abilities {
+        self.point(point).map_or(Abilities::NONE, |point| point.abilities)
+    }
+}
+
+/// A point in an agent's life at which it calls hooks.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct HookPoint {
+    /// The agent's own name of the hook point.
+    pub name: &'static str,
+    /// The event that plugins get; `custom-event` if there is no counterpart.
+    pub event: EventKind,
+    /// The abilities of the agent at this hook point.
+    pub abilities: Abilities,
+    /// True if `hookhost install` registers the hook at this hook point.
+    pub installed: bool,
+    /// Timeout of the hook, in seconds: the value that `hookhost install` writes, or the agent's fixed value. A person
+    /// has less time to answer.
+    pub timeout: u16,
+}
+
+/// Timeout of a hook if it can be chosen, in seconds. It is longer than the time that a person has to answer.
+pub const TIMEOUT: u16 = 330;
+
+impl HookPoint {
+    /// Returns a hook point that `hookhost install` registers.
+    #[must_use]
+    pub const fn new(name: &'static str, event: EventKind, abilities: Abilities) -> Self {
+        Self { name, event, abilities, installed: true, timeout: TIMEOUT }
+    }
+
+    /// Returns the same hook point, not registered by `hookhost install`.
+    #[must_use]
+    pub const fn not_installed(self) -> Self {
+        Self { installed: false, ..self }
+    }
+
+    /// Returns the same hook point with this timeout in seconds.
+    #[must_use]
+    pub const fn timeout(self, seconds: u16) -> Self {
+        Self { timeout: seconds, ..self }
+    }
+}
+
+/// The abilities of an agent with a reply at one hook point. An outcome that needs another ability is first replaced by
+/// a stricter one ([`crate::degrade()`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Abilities {
+    /// The agent does not perform a rejected call, and does not use a rejected result or text.
+    pub rejects: bool,
+    /// The agent accepts changed arguments for a call.
+    pub changes: bool,
+    /// The agent merges changed arguments into those of the call: an argument that is left out keeps its value.
+    pub merges: bool,
+    /// The agent accepts changed arguments only if a `command` that is a string stays a string.
+    pub keeps_command: bool,
+    /// The agent accepts a result in place of running the call.
+    pub responds: bool,
+    /// The agent asks its user, and does not continue without approval, even if no user is present.
+    pub asks: bool,
+    /// The agent accepts another text or result in place of its own.
+    pub replaces: bool,
+    /// The agent can skip its own question if the reply approves the call.
+    pub approves: bool,
+    /// The agent's model reads a text that is added to the reply.
+    pub adds_context: bool,
+    /// The agent's user reads a text.
+    pub tells_user: bool,
+    /// The agent continues with another task.
+    pub goes_on: bool,
+    /// The agent ends its run.
+    pub stops: bool,
+}
+
+impl Abilities {
+    /// No abilities: the agent only reports.
+    pub const NONE: Self = Self {
+        rejects: false,
+        changes: false,
+        merges: false,
+        keeps_command: false,
+        responds: false,
+        asks: false,
+        replaces: false,
+        approves: false,
+        adds_context: false,
+        tells_user: false,
+        goes_on: false,
+        stops: false,
+    };
+
+    /// Only the ability to reject.
+    pub const REJECTS: Self = Self { rejects: true, ..Self::NONE };
+}
+
+/// Coverage of one kind of tool of an agent.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Coverage {
+    /// The kind of tool, such as `shell commands`.
+    pub tools: &'static str,
+    /// Degree of coverage.
+    pub covered: Covered,
+    /// Limits of the coverage; may be empty.
+    pub note: &'static str,
+}
+
+impl Coverage {
+    /// Returns the coverage of a kind of tool that plugins can gate.
+    pub(crate) const fn gated(tools: &'static str, note: &'static str) -> Self {
+        Self { tools, covered: Covered::Gated, note }
+    }
+
+    /// Returns the coverage of a kind of tool that plugins can only observe.
+    pub(crate) const fn observed(tools: &'static str, note: &'static str) -> Self {
+        Self { tools, covered: Covered::Observed, note }
+    }
+
+    /// Returns the coverage of a kind of tool that is not reported.
+    pub(crate) const fn blind(tools: &'static str, note: &'static str) -> Self {
+        Self { tools, covered: Covered::Blind, note }
+    }
+}
+
+/// Degree to which a kind of tool is covered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Covered {
+    /// The agent asks plugins before each call, and obeys a rejection.
+    Gated,
+    /// The agent reports calls to plugins, which cannot prevent them.
+    Observed,
+    /// The agent reports nothing about these calls.
+    Blind,
+}
+
+impl Covered {
+    /// Returns the name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Gated => "gated",
+            Self::Observed => "observed",
+            Self::Blind => "blind",
+        }
+    }
+}

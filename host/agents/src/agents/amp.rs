@@ -1,0 +1,119 @@
+//! Amp. Source: the vendor's description of its plugin interface, which it calls experimental; no message was recorded.
+//!
+//! Amp has no hooks, and runs plugins in its own process: `plugins/amp.ts` asks the hook program and follows its reply.
+//! An event is one object; the plugin adds `type`. Amp loads each file in its plugin directories that begins with a
+//! certain comment.
+
+use super::prelude::*;
+use crate::agents::own_plugin;
+use crate::agents::own_plugin::{PluginMessage, Runtime, TELLS, file};
+
+/// Amp runs tools without asking its user, unless a rule of its own says so. A plugin's approval skips no such rule.
+const BEFORE_TOOL: Abilities = Abilities { rejects: true, changes: true, responds: true, ..TELLS };
+
+const AFTER_TOOL: Abilities = Abilities { rejects: true, replaces: true, adds_context: true, ..TELLS };
+
+static AGENT: Agent = Agent {
+    name: "amp",
+    title: "Amp",
+    programs: &["amp"],
+    versions: ("", ""),
+    points: &[
+        HookPoint::new("session.start", EventKind::SessionStart, TELLS),
+        HookPoint::new(
+            "agent.start",
+            EventKind::PromptSubmit,
+            Abilities { rejects: true, adds_context: true, ..TELLS },
+        ),
+        HookPoint::new("tool.call", EventKind::BeforeToolCall, BEFORE_TOOL),
+        HookPoint::new("tool.result", EventKind::AfterToolCall, AFTER_TOOL),
+        HookPoint::new("agent.end", EventKind::QueueEmpty, Abilities { goes_on: true, ..TELLS }),
+    ],
+    coverage: &[
+        Coverage::gated("shell commands", ""),
+        Coverage::gated("files read and written by tools", ""),
+        Coverage::gated("web pages", ""),
+        Coverage::gated("MCP tools", ""),
+        Coverage::gated("sub-agents", "the call that starts one, and the calls in its thread"),
+        Coverage::blind("texts of the agent", "no event tells them before the user sees them"),
+        Coverage::blind("the end of a session, and summaries", "the agent has no event for them"),
+    ],
+    gaps: &[
+        "`amp -x` may begin before its plugins are loaded: start it with `--plugin-ready-timeout`, or its first calls are not asked about",
+        "the extension for editors loads no plugins",
+        "with several plugins the order in which they are asked is not defined: another one may change a call afterwards",
+    ],
+};
+
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "plugins of the user, and settings",
+    files: &[".amp/plugins/**", ".amp/settings*.json*"],
+    in_home: &[".config/amp/plugins/**", ".config/amp/settings*.json*"],
+    variables: &[("AMP_SETTINGS_FILE", "")],
+    unhooked: &[HookBypass::Option("--settings-file")],
+    ..Guarded::NONE
+};
+
+pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
+    neutral: own_plugin::neutral,
+    headless: &["amp", "--plugin-ready-timeout", "30", "-x", PROMPT_WORD],
+    ..Adapter::new(&AGENT, decode, own_plugin::encode, |point, why| own_plugin::fail(&AGENT, point, why), install)
+};
+
+fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
+    let mut told = PluginMessage::of(message, fields)?;
+    if told.session.id.is_none() {
+        told.session.id = told.event.within("thread").id(&["id"])?;
+    }
+    let event = event(&told.point, &told.event);
+    told.call(event)
+}
+
+fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
+    Ok(match point {
+        "session.start" => HookEvent::SessionStart { is_resumed: false },
+        "agent.start" => HookEvent::PromptSubmit { prompt: fields.text("message")? },
+        "tool.call" => HookEvent::BeforeToolCall(call(fields)?),
+        "tool.result" => HookEvent::AfterToolCall { call: call(fields)?, result: result(fields) },
+        "agent.end" => match fields.some_text("status").as_deref() {
+            Some("error") => HookEvent::AgentError { message: "the agent stopped".to_owned() },
+            // A prompt would restart an agent that the user has stopped.
+            Some("cancelled") => HookEvent::Custom { payload: fields.as_value() },
+            _ => HookEvent::Stop { text: fields.some_text("text"), is_continued: fields.is("continued") },
+        },
+        _ => HookEvent::Custom { payload: fields.as_value() },
+    })
+}
+
+fn call(fields: &Fields) -> Result<ToolUse, Unreadable> {
+    Ok(ToolUse::new(fields.id(&["toolUseID"])?, fields.text("tool")?, fields.arguments("input")?))
+}
+
+fn result(fields: &Fields) -> ToolResult {
+    let output = fields.get("output").cloned().unwrap_or_default();
+    let text = match (&output, fields.some_text("error")) {
+        (_, Some(error)) => error,
+        (Value::Null, None) => String::new(),
+        (Value::String(text), None) => text.clone(),
+        (other, None) => other.to_string(),
+    };
+    let is_error = fields.some_text("status").is_some_and(|status| status != "done");
+    ToolResult { text, is_error, raw: Some(output.into()) }
+}
+
+const PLUGIN: &str = include_str!("plugins/amp.ts");
+
+/// Amp loads no file without this line.
+const ACKNOWLEDGEMENT: &str = "// @i-know-the-amp-plugin-api-is-wip-and-very-experimental-right-now\n";
+
+fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
+    let user = context.directory("XDG_CONFIG_HOME", ".config").join("amp");
+    let managed = Err("Amp loads no plugins for a whole machine: install it for each user");
+    let path = context.path(user, ".amp", managed)?.join("plugins/hookhost.ts");
+    let content = file(&AGENT, context, Runtime::Node, ACKNOWLEDGEMENT, PLUGIN);
+    Ok(Plan::new(vec![FilePlan::whole(path, content)])
+        .step("Run \"plugins: reload\" in Amp's command palette, or start it again.")
+        .step("Start `amp -x` with `--plugin-ready-timeout 30`: otherwise it may begin before the plugin is loaded."))
+}

@@ -1,0 +1,174 @@
+//! Antigravity (`agy`). Sources: reports about the behaviour of versions 1.0.5 to 1.1.26, and a page of the vendor on
+//! hooks.
+//!
+//! A message does not name its hook point; the command line does. A reply is one object with `decision`; after a reply
+//! without it, Antigravity asks its user about each call. The outermost keys of its `hooks.json` are names of hooks.
+//! The file is strict JSON, and each timeout is an integer.
+
+use super::prelude::*;
+use crate::checks::{has_call, misplaced_call};
+use crate::claude_shape::{
+    StrictestReply, absolute, deny_twice, first, nonempty_reason, point_of, result, strictest, text,
+};
+
+/// `force_ask` asks the user even about a call that was allowed before.
+const BEFORE_TOOL: Abilities = Abilities { asks: true, ..Abilities::REJECTS };
+
+static AGENT: Agent = Agent {
+    name: "antigravity",
+    title: "Antigravity",
+    programs: &["agy"],
+    versions: ("1.1.2", "1.1.26"),
+    points: &[
+        HookPoint::new("PreToolUse", EventKind::BeforeToolCall, BEFORE_TOOL),
+        HookPoint::new("PostToolUse", EventKind::AfterToolCall, Abilities::NONE),
+        // Some versions know these hook points and never call them. Their messages are not documented.
+        HookPoint::new("SessionStart", EventKind::SessionStart, Abilities::NONE).not_installed(),
+        HookPoint::new("PreInvocation", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("PostInvocation", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("Stop", EventKind::QueueEmpty, Abilities::NONE).not_installed(),
+    ],
+    coverage: &[
+        Coverage::gated("shell commands", ""),
+        Coverage::gated("files read and written by tools", ""),
+        Coverage::gated("web pages", ""),
+        Coverage::gated("MCP tools", "as calls of `call_mcp_tool`"),
+        Coverage::gated("sub-agents", "the call that starts one"),
+        Coverage::observed("results of tools", "only whether the tool failed is told"),
+        Coverage::blind("prompts", "there is no hook point"),
+    ],
+    gaps: &[
+        "there is no reply that says nothing: where no rule objects, the hook says `allow`, which 1.1.2 does not take as a \
+         permission; a version that does would not ask its user any more",
+        "one invalid hook of anybody makes the agent ignore the whole file, without a word",
+        "some versions read `.agents/hooks.json` of a project only from installed plugins",
+    ],
+};
+
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "hooks.json of the user, and of a project",
+    files: &[".gemini/config/hooks.json", ".agents/hooks.json"],
+    ..Guarded::NONE
+};
+
+pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
+    neutral,
+    canary: Some((canary, denies)),
+    headless: &["agy", "--dangerously-skip-permissions", "-p", PROMPT_WORD],
+    ..Adapter::new(&AGENT, decode, encode, fail, install)
+};
+
+fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
+    let named = text(fields, &["hookEventName"])?;
+    let name = named.as_deref().or(message.point);
+    let name = name.ok_or_else(|| Unreadable::new("the command line has to name the hook point"))?;
+    let tool = call(fields).map_err(|error| error.at(name))?;
+    let known = point_of(&AGENT, name).map(|point| point.event);
+    let event = match (known, tool) {
+        (Some(EventKind::BeforeToolCall), Some(call)) => HookEvent::BeforeToolCall(call),
+        (Some(EventKind::BeforeToolCall), None) => return Err(Unreadable::new("`toolCall` is missing").at(name)),
+        (Some(EventKind::AfterToolCall), Some(call)) => HookEvent::AfterToolCall { call, result: outcome(fields) },
+        (_, Some(_)) => return Err(misplaced_call(&AGENT, name)),
+        (_, None) if has_call(fields) => return Err(misplaced_call(&AGENT, name)),
+        (Some(EventKind::SessionStart), None) => HookEvent::SessionStart { is_resumed: false },
+        (Some(EventKind::QueueEmpty), None) => HookEvent::Stop { text: None, is_continued: false },
+        // The result of a step without a call, or an event without counterpart.
+        (_, None) => HookEvent::Custom { payload: fields.as_value() },
+    };
+    let point = point_of(&AGENT, name).map_or(name, |point| point.name);
+    let session = session(message, fields).map_err(|error| error.at(point))?;
+    Ok(HookCall::new(point, session, event, fields.to_json()))
+}
+
+fn session(message: &Message<'_>, fields: &Fields) -> Result<AgentSession, Unreadable> {
+    let here = message.directory;
+    let workspace = fields.get("workspacePaths").and_then(|paths| paths.get(0)).and_then(Value::as_str);
+    let cwd = text(fields, &["cwd"])?.or_else(|| workspace.map(str::to_owned));
+    let cwd = cwd.map_or_else(|| here.to_owned(), |cwd| absolute(cwd, here));
+    let mut session = AgentSession::new(fields.id(&["conversationId", "sessionId"])?, cwd);
+    if let Some(workspace) = workspace {
+        session.workspace = absolute(workspace.to_owned(), here);
+    }
+    Ok(session)
+}
+
+/// Returns the call in `toolCall`, or the call whose parts are fields of the message; `None` after a step without a
+/// call. Two calls of a step share `stepIdx`, so it is no identifier.
+fn call(fields: &Fields) -> Result<Option<ToolUse>, Unreadable> {
+    if let Some(call) = first(fields, &["toolCall"]) {
+        let name = call.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
+        let arguments = call.get("args").filter(|arguments| arguments.is_object());
+        let (Some(name), Some(arguments)) = (name, arguments) else {
+            return Err(Unreadable::new("`toolCall` is not an object with a text `name` and an object `args`"));
+        };
+        return Ok(Some(ToolUse::new(None, name, arguments.clone())));
+    }
+    match text(fields, &["toolName"])? {
+        Some(name) => Ok(Some(ToolUse::new(None, name, fields.arguments("toolInput")?))),
+        None if first(fields, &["toolInput"]).is_some() => Err(Unreadable::new("`toolName` is missing")),
+        None => Ok(None),
+    }
+}
+
+fn outcome(fields: &Fields) -> ToolResult {
+    match (text(fields, &["error"]), first(fields, &["toolResponse", "toolResult", "output"])) {
+        (Ok(Some(error)), _) => ToolResult::error(error),
+        (Err(_), _) => ToolResult::error(first(fields, &["error"]).unwrap_or(&Value::Null).to_string()),
+        (_, Some(response)) => result(response),
+        (Ok(None), None) => ToolResult::text(""),
+    }
+}
+
+fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
+    match &outcome.answer {
+        Answer::Rejected(rejection) => decide("deny", &reason::rejected(rejection)),
+        Answer::Ask { questions, .. } => decide("force_ask", &reason::asked(questions)),
+        _ => neutral(Some(&call.point)),
+    }
+}
+
+fn fail(point: Option<&str>, why: &str) -> Reply {
+    match strictest(&AGENT, point) {
+        StrictestReply::Deny(_) => decide("deny", nonempty_reason(why)),
+        StrictestReply::Notify(_) | StrictestReply::Nothing => Reply::empty(),
+        // The message may be about a call, and Antigravity understands both forms of a denial there.
+        StrictestReply::Unknown => deny_twice(why),
+    }
+}
+
+fn neutral(point: Option<&str>) -> Reply {
+    match point.and_then(|name| point_of(&AGENT, name)) {
+        Some(known) if known.abilities.rejects => Reply::json(&json!({ "decision": "allow" })),
+        _ => Reply::empty(),
+    }
+}
+
+fn denies(point: &str, reply: &Reply) -> bool {
+    AGENT.abilities(point).rejects && reply.json_output()["decision"] == "deny"
+}
+
+fn decide(decision: &str, reason: &str) -> Reply {
+    Reply::json(&json!({ "decision": decision, "reason": reason }))
+}
+
+fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
+    let managed = Err("Antigravity has no hooks of the machine: install for each user");
+    let path = context.path(".gemini/config/hooks.json", ".agents/hooks.json", managed)?;
+    let entries = groups(&AGENT, &["hookhost"], Some("*"), |point| context.command_hook(&AGENT, point));
+    let plan = Plan::new(vec![FilePlan::Json { path, entries }]);
+    Ok(plan.step("Start Antigravity again: it says nothing about a file of hooks that it does not load"))
+}
+
+fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
+    let message = json!({
+        "conversationId": SESSION,
+        "stepIdx": 0,
+        "transcriptPath": "",
+        "workspacePaths": [directory],
+        "artifactDirectoryPath": "",
+        "toolCall": { "name": "run_command", "args": { "CommandLine": command, "Cwd": directory } },
+    });
+    ("PreToolUse", message)
+}

@@ -1,0 +1,192 @@
+//! Claude Code. Sources: the vendor's hooks reference of 2.1.236, and messages recorded with 2.1.330.
+//!
+//! Its format is that of [`claude_shape`](crate::claude_shape), with keys in snake case. It reads its hooks from
+//! `settings.json` of the user, the project or the machine.
+
+use super::prelude::*;
+use crate::claude_shape::{self, CONTEXT, Denial, MessageKeys, PROMPT, ReplyDialect, STOP, TELLS};
+use crate::mcp_servers::ANY_KEY;
+
+/// Abilities before a tool call. A result in place of the tool's is not possible. Without a user, a question counts as
+/// a denial, and the model reads the reason; so it is in the mode `bypassPermissions`, too, as tested with 2.1.330.
+const BEFORE_TOOL: Abilities =
+    Abilities { changes: true, asks: true, approves: true, rejects: true, adds_context: true, stops: true, ..TELLS };
+
+/// `updatedToolOutput` replaces a result, also for a refusal, if it has the shape of the result. Claude Code drops any
+/// other.
+const AFTER_TOOL: Abilities = Abilities { replaces: true, rejects: true, adds_context: true, stops: true, ..TELLS };
+
+/// The hook can answer in place of the user.
+const PERMISSION: Abilities = Abilities { rejects: true, approves: true, changes: true, stops: true, ..TELLS };
+
+/// The hook can replace the text that the user sees, and not the text that the model reads later.
+const DISPLAY: Abilities = Abilities { replaces: true, rejects: true, ..TELLS };
+
+static AGENT: Agent = Agent {
+    name: "claude-code",
+    title: "Claude Code",
+    programs: &["claude"],
+    versions: ("2.1.295", "2.1.330"),
+    points: &[
+        HookPoint::new("SessionStart", EventKind::SessionStart, CONTEXT),
+        HookPoint::new("Setup", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE).timeout(1),
+        HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, PROMPT),
+        // A slash command is a prompt, too: the agent sends the text of its file to the model.
+        HookPoint::new("UserPromptExpansion", EventKind::PromptSubmit, PROMPT),
+        HookPoint::new("PreToolUse", EventKind::BeforeToolCall, BEFORE_TOOL),
+        HookPoint::new("PermissionRequest", EventKind::BeforeToolCall, PERMISSION).not_installed(),
+        HookPoint::new("PermissionDenied", EventKind::CustomEvent, Abilities::NONE),
+        HookPoint::new("PostToolUse", EventKind::AfterToolCall, AFTER_TOOL),
+        HookPoint::new("PostToolUseFailure", EventKind::AfterToolCall, CONTEXT),
+        HookPoint::new("PostToolBatch", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("SubagentStart", EventKind::SubagentStart, CONTEXT),
+        HookPoint::new("SubagentStop", EventKind::SubagentEnd, STOP),
+        HookPoint::new("TaskCreated", EventKind::CustomEvent, Abilities::NONE),
+        HookPoint::new("TaskCompleted", EventKind::CustomEvent, Abilities::NONE),
+        HookPoint::new("TeammateIdle", EventKind::CustomEvent, Abilities::NONE),
+        HookPoint::new("PreCompact", EventKind::BeforeCompaction, Abilities { rejects: true, ..TELLS }),
+        HookPoint::new("PostCompact", EventKind::AfterCompaction, TELLS),
+        // The agent stops after it was continued eight times.
+        HookPoint::new("Stop", EventKind::QueueEmpty, STOP),
+        HookPoint::new("StopFailure", EventKind::AgentError, Abilities::NONE),
+        // The agent calls the hook for each chunk of a text.
+        HookPoint::new("MessageDisplay", EventKind::FinalizeContent, DISPLAY).not_installed(),
+        HookPoint::new("Notification", EventKind::CustomEvent, Abilities::NONE),
+        HookPoint::new("Elicitation", EventKind::CustomEvent, Abilities::NONE),
+        HookPoint::new("ElicitationResult", EventKind::CustomEvent, Abilities::NONE),
+        HookPoint::new("ConfigChange", EventKind::CustomEvent, Abilities::NONE),
+        HookPoint::new("InstructionsLoaded", EventKind::CustomEvent, Abilities::NONE),
+        HookPoint::new("CwdChanged", EventKind::CustomEvent, Abilities::NONE),
+        HookPoint::new("DirectoryAdded", EventKind::CustomEvent, Abilities::NONE),
+        // The matcher of this hook determines the files that the agent watches.
+        HookPoint::new("FileChanged", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        // A hook at this point creates the worktree in place of the agent.
+        HookPoint::new("WorktreeCreate", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("WorktreeRemove", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        // The vendor's documents that were read do not mention these two, and one unknown name could disable the file.
+        HookPoint::new("PreModelSwitch", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("PostModelSwitch", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+    ],
+    coverage: &[
+        Coverage::gated("shell commands", ""),
+        Coverage::gated("files read and written by tools", ""),
+        Coverage::blind("files named in a prompt with @", "the agent reads them without a tool"),
+        Coverage::gated("web pages", "searches that the vendor's servers make are told as `WebSearch` calls"),
+        Coverage::gated("MCP tools", ""),
+        Coverage::gated("sub-agents", "their calls are told with `agent_id`"),
+    ],
+    gaps: &[
+        "`onFailure: \"block\"` closes the gate when the hook crashes or is missing, from 2.1.295 on; an older version lets the call run",
+        "where it is installed, `MessageDisplay` shows each chunk of a text alone: a rule sees no text that spans two chunks",
+        "the result of a tool that failed cannot be replaced: the model gets it as it is",
+        "a settings file that is not strict JSON, or has a key of its own with a value of another type, is not read at all",
+        "a mod can answer `tool.check` after the hook; only hooks of the managed settings come before mods",
+    ],
+};
+
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "https://code.claude.com/docs/en/settings",
+    files: &[
+        ".claude/settings*.json",
+        ".claude/hookhost/**",
+        ".claude.json",
+        "/etc/claude-code/**",
+        "/Library/Application Support/ClaudeCode/**",
+        "C:/ProgramData/ClaudeCode/**",
+        "C:/Program Files/ClaudeCode/**",
+    ],
+    // The last two disable the agent's hooks.
+    variables: &[("CLAUDE_CONFIG_DIR", "~/.claude"), ("CLAUDE_CODE_SIMPLE", ""), ("CLAUDE_CODE_SAFE_MODE", "")],
+    packages: &["claude-code"],
+    unhooked: &[
+        HookBypass::Option("--bare"),
+        HookBypass::Option("--safe-mode"),
+        HookBypass::Option("--setting-sources"),
+        HookBypass::Word(r#"^(--settings=)?\s*\{[^}]*"disableAllHooks"\s*:\s*true"#),
+        // The output of a process substitution is unknown.
+        HookBypass::Words(r" --settings[ =]/(dev/fd|proc/[^/ ]+/fd)/"),
+    ],
+    ..Guarded::NONE
+};
+
+pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
+    mcp_servers,
+    unsettled: Some(|call, why| claude_shape::unsettled(&AGENT, &DIALECT, call, why)),
+    canary: Some((canary, |point, reply| claude_shape::denies(&AGENT, &DIALECT, point, reply))),
+    headless: &["claude", "-p", PROMPT_WORD, "--allowedTools", "Bash"],
+    ..Adapter::new(
+        &AGENT,
+        decode,
+        |call, outcome| claude_shape::encode(&AGENT, &DIALECT, call, outcome),
+        |point, why| claude_shape::fail(&AGENT, &DIALECT, point, why),
+        install,
+    )
+};
+
+fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
+    let mut call = claude_shape::decode(message, fields, &AGENT, &MessageKeys::CLAUDE)?;
+    // In this mode the agent asks nobody, and refuses any call that is not allowed.
+    call.session.interactive = fields.some_text("permission_mode").as_deref() != Some("dontAsk");
+    Ok(call)
+}
+
+const DIALECT: ReplyDialect = ReplyDialect { denial, change_needs_allow: false, interrupts: true, needs_reason: false };
+
+fn denial(point: &str) -> Denial {
+    match point {
+        "PreToolUse" => Denial::Permission,
+        "PermissionRequest" => Denial::Behavior,
+        // The model does not get a result that was refused or could not be checked.
+        "PostToolUse" => Denial::Result,
+        "MessageDisplay" => Denial::Instead("displayContent"),
+        _ => Denial::Block,
+    }
+}
+
+fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
+    let managed = machine_path(
+        "/etc/claude-code/managed-settings.json",
+        Some("/Library/Application Support/ClaudeCode/managed-settings.json"),
+        None,
+    );
+    let user = context.directory("CLAUDE_CONFIG_DIR", ".claude").join("settings.json");
+    let path = context.path(user, ".claude/settings.json", Ok(managed))?;
+    let entries = groups(&AGENT, &["hooks"], Some("*"), |point| {
+        let words = context.words(&AGENT, point.name);
+        let (program, arguments) = words.split_first().map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
+        json!({
+            "type": "command", "command": program, "args": arguments, "timeout": point.timeout, "onFailure": "block",
+        })
+    });
+    Ok(Plan::new(vec![FilePlan::Json { path, entries }]))
+}
+
+/// Claude Code keeps servers of the local scope, its default, below the path of the project.
+fn mcp_servers(context: &Context<'_>) -> Option<ServersFile> {
+    match context.scope {
+        Scope::User => {
+            let directory = (context.variable)("CLAUDE_CONFIG_DIR");
+            let path = directory.as_deref().unwrap_or(context.home).join(".claude.json");
+            let places = &[&["mcpServers"] as &[&str], &["projects", ANY_KEY, "mcpServers"]];
+            Some(ServersFile { places, ..ServersFile::json(path) })
+        }
+        Scope::Project => Some(ServersFile::json(context.project.join(".mcp.json"))),
+        Scope::Managed => None,
+    }
+}
+
+fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
+    let message = json!({
+        "session_id": SESSION,
+        "transcript_path": "",
+        "cwd": directory,
+        "permission_mode": "default",
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Bash",
+        "tool_input": { "command": command },
+    });
+    ("PreToolUse", message)
+}

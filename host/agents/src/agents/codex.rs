@@ -1,0 +1,145 @@
+//! OpenAI Codex. Sources: the vendor's hooks page of 0.15x, the JSON schemas of its replies, and messages recorded with
+//! 0.169.0.
+//!
+//! Its messages have the shape of Claude Code, with `turn_id` and `model`. Codex treats a reply with a key that its
+//! schemas do not know, or with an empty reason, as a failed hook, and the call runs. It reads its hooks from
+//! `hooks.json`, and runs the hooks that a person has trusted.
+
+use super::prelude::*;
+use crate::claude_shape::{self, CONTEXT, Denial, MessageKeys, PROMPT, ReplyDialect, STOP, TELLS};
+use crate::mcp_servers::ServersFormat;
+
+/// Codex cannot ask before a call: it treats `ask`, `continue: false` and an `allow` without a change as a failed hook,
+/// and the call runs. It refuses a change that removes the string `command`; older versions let the unchanged call run.
+const BEFORE_TOOL: Abilities =
+    Abilities { changes: true, keeps_command: true, rejects: true, adds_context: true, ..TELLS };
+
+/// Codex refuses a changed call and `interrupt` here.
+const PERMISSION: Abilities = Abilities { rejects: true, approves: true, ..TELLS };
+
+/// The reason of a block replaces the result.
+const AFTER_TOOL: Abilities = Abilities { replaces: true, rejects: true, adds_context: true, stops: true, ..TELLS };
+
+static AGENT: Agent = Agent {
+    name: "codex",
+    title: "Codex",
+    programs: &["codex"],
+    versions: ("0.150.0", "0.169.0"),
+    points: &[
+        HookPoint::new("SessionStart", EventKind::SessionStart, CONTEXT),
+        // At this hook point and at an interruption the agent waits for at most three seconds.
+        HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE).timeout(3),
+        HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, PROMPT),
+        HookPoint::new("PreToolUse", EventKind::BeforeToolCall, BEFORE_TOOL),
+        HookPoint::new("PermissionRequest", EventKind::BeforeToolCall, PERMISSION),
+        HookPoint::new("PostToolUse", EventKind::AfterToolCall, AFTER_TOOL),
+        HookPoint::new("SubagentStart", EventKind::SubagentStart, CONTEXT),
+        HookPoint::new("SubagentStop", EventKind::SubagentEnd, STOP),
+        HookPoint::new("PreCompact", EventKind::BeforeCompaction, Abilities { rejects: true, ..TELLS }),
+        HookPoint::new("PostCompact", EventKind::AfterCompaction, TELLS),
+        HookPoint::new("Stop", EventKind::QueueEmpty, STOP),
+        HookPoint::new("Interrupt", EventKind::CustomEvent, Abilities::NONE).timeout(3),
+        // These three are not documented. Their messages say only that the event happened.
+        HookPoint::new("StopFailure", EventKind::AgentError, Abilities::NONE).not_installed(),
+        HookPoint::new("PreModelRequest", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("PostModelResponse", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+    ],
+    coverage: &[
+        Coverage::gated("shell commands", "the shell and unified exec are told as `Bash`"),
+        Coverage::blind("text typed into a running command", "`write_stdin` is not told"),
+        Coverage::gated("files written by tools", "`apply_patch`, with the text of the patch"),
+        Coverage::blind("web pages", "searches run on the vendor's servers"),
+        Coverage::gated("MCP tools", ""),
+        Coverage::gated("sub-agents", "their start is a call of `spawn_agent`"),
+    ],
+    gaps: &[
+        "a hook that crashes, is missing, or takes too long lets the call run: the agent has no setting against it",
+        "a hook that nobody trusted yet is skipped, by `codex exec` without a word",
+        "the calls within a program of code mode were not told in some versions",
+    ],
+};
+
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "https://developers.openai.com/codex/hooks",
+    files: &[
+        ".codex/hooks.json",
+        ".codex/config.toml",
+        ".codex/requirements.toml",
+        ".codex/managed_config.toml",
+        ".codex/.env",
+        "/etc/codex/**",
+    ],
+    variables: &[("CODEX_HOME", "~/.codex")],
+    unhooked: &[
+        HookBypass::Option("--dangerously-bypass-hook-trust"),
+        HookBypass::Option("--ignore-user-config"),
+        HookBypass::Operands("features disable hooks"),
+        HookBypass::Words(r#" --disable[ =](codex_)?hooks\b"#),
+        HookBypass::Words(r#"(^| |=)['"]?features\.(codex_)?hooks\s*=\s*['"]?false"#),
+    ],
+    ..Guarded::NONE
+};
+
+pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
+    mcp_servers,
+    canary: Some((canary, |point, reply| claude_shape::denies(&AGENT, &DIALECT, point, reply))),
+    headless: &["codex", "exec", "--skip-git-repo-check", PROMPT_WORD],
+    ..Adapter::new(
+        &AGENT,
+        |message, fields| claude_shape::decode(message, fields, &AGENT, &KEYS),
+        |call, outcome| claude_shape::encode(&AGENT, &DIALECT, call, outcome),
+        |point, why| claude_shape::fail(&AGENT, &DIALECT, point, why),
+        install,
+    )
+};
+
+const KEYS: MessageKeys = MessageKeys { project: "", ..MessageKeys::CLAUDE };
+
+const DIALECT: ReplyDialect = ReplyDialect { denial, change_needs_allow: true, interrupts: false, needs_reason: true };
+
+fn denial(point: &str) -> Denial {
+    match point {
+        "PreToolUse" => Denial::Permission,
+        "PermissionRequest" => Denial::Behavior,
+        "PreCompact" => Denial::Veto,
+        _ => Denial::Block,
+    }
+}
+
+fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
+    let managed = Err("Codex reads managed hooks from its `requirements.toml`, which an administrator writes: add \
+                       `hookhost-hook codex` there, or install for a user");
+    let user = context.directory("CODEX_HOME", ".codex").join("hooks.json");
+    let path = context.path(user, ".codex/hooks.json", managed)?;
+    let entries = groups(&AGENT, &["hooks"], None, |point| context.command_hook(&AGENT, point));
+    let trust = "Trust the project in Codex: it reads no hooks of a project that is not trusted";
+    Ok(Plan::new(vec![FilePlan::Json { path, entries }])
+        .step("Start Codex, type /hooks and trust the hooks of hookhost: until then Codex skips them")
+        .step_in(context, Scope::Project, trust))
+}
+
+fn mcp_servers(context: &Context<'_>) -> Option<ServersFile> {
+    let path = match context.scope {
+        Scope::User => context.directory("CODEX_HOME", ".codex").join("config.toml"),
+        Scope::Project => context.project.join(".codex/config.toml"),
+        Scope::Managed => return None,
+    };
+    Some(ServersFile { path, places: &[&["mcp_servers"]], format: ServersFormat::Toml })
+}
+
+fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
+    let message = json!({
+        "session_id": SESSION,
+        "turn_id": SESSION,
+        "transcript_path": null,
+        "cwd": directory,
+        "hook_event_name": "PreToolUse",
+        "model": "",
+        "permission_mode": "default",
+        "tool_name": "Bash",
+        "tool_input": { "command": command },
+    });
+    ("PreToolUse", message)
+}

@@ -1,0 +1,399 @@
+//! GitHub Copilot CLI. Sources: the vendor's hooks reference, and messages recorded with 1.0.102.
+//!
+//! Copilot has two dialects, selected by the spelling of the hook point in the hooks file. In camel case, all keys are
+//! in camel case. In Pascal case, they are in snake case, and some tools have Claude Code's names; only these messages
+//! always name their hook point. `hookhost install` uses camel case.
+//!
+//! An empty reply is neutral. A denial is JSON and exit code 2: the exit code alone denies, and the model reads the
+//! reason in the JSON. Copilot reads each JSON file in its hook directories, so the hook has its own file.
+
+use super::prelude::*;
+use crate::checks::misplaced_call;
+use crate::claude_shape::prompts;
+use hookhost_contract::Json;
+
+const CONTEXT: Abilities = Abilities { adds_context: true, ..Abilities::NONE };
+
+/// The model reads another text in place of the prompt; in place of a refused prompt, it reads the refusal. The user
+/// sees the original.
+const PROMPT: Abilities = Abilities { replaces: true, rejects: true, ..CONTEXT };
+
+/// The agent shows a question to the user. Without a user, and in the cloud agent, it counts as a denial, and the model
+/// reads the reason.
+const BEFORE_TOOL: Abilities = Abilities { changes: true, asks: true, approves: true, ..Abilities::REJECTS };
+
+const PERMISSION: Abilities = Abilities { approves: true, stops: true, ..Abilities::REJECTS };
+
+/// `modifiedResult` replaces a result, also for a refusal.
+const AFTER_TOOL: Abilities = Abilities { replaces: true, rejects: true, ..CONTEXT };
+
+/// The agent continues if its stop is blocked. It stops after it was continued eight times.
+const STOP: Abilities = Abilities { goes_on: true, ..Abilities::NONE };
+
+static AGENT: Agent = Agent {
+    name: "copilot-cli",
+    title: "GitHub Copilot CLI",
+    programs: &["copilot"],
+    versions: ("1.0.71", "1.0.102"),
+    points: &[
+        HookPoint::new("sessionStart", EventKind::SessionStart, CONTEXT),
+        HookPoint::new("sessionEnd", EventKind::SessionEnd, Abilities::NONE),
+        // The agent reads no reply at this hook point; it does at the next one.
+        HookPoint::new("userPromptSubmitted", EventKind::PromptSubmit, Abilities::NONE).not_installed(),
+        HookPoint::new("userPromptTransformed", EventKind::PromptSubmit, PROMPT),
+        HookPoint::new("preToolUse", EventKind::BeforeToolCall, BEFORE_TOOL),
+        HookPoint::new("permissionRequest", EventKind::BeforeToolCall, PERMISSION).not_installed(),
+        HookPoint::new("postToolUse", EventKind::AfterToolCall, AFTER_TOOL),
+        HookPoint::new("postToolUseFailure", EventKind::AfterToolCall, CONTEXT),
+        HookPoint::new("subagentStart", EventKind::SubagentStart, CONTEXT),
+        HookPoint::new("subagentStop", EventKind::SubagentEnd, STOP),
+        HookPoint::new("preCompact", EventKind::BeforeCompaction, Abilities::NONE),
+        HookPoint::new("agentStop", EventKind::QueueEmpty, STOP),
+        HookPoint::new("errorOccurred", EventKind::AgentError, Abilities::NONE),
+        HookPoint::new("notification", EventKind::CustomEvent, Abilities::NONE),
+        HookPoint::new("SessionStart", EventKind::SessionStart, CONTEXT).not_installed(),
+        HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE).not_installed(),
+        HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, Abilities::NONE).not_installed(),
+        HookPoint::new("PreToolUse", EventKind::BeforeToolCall, BEFORE_TOOL).not_installed(),
+        HookPoint::new("PermissionRequest", EventKind::BeforeToolCall, PERMISSION).not_installed(),
+        HookPoint::new("PostToolUse", EventKind::AfterToolCall, AFTER_TOOL).not_installed(),
+        HookPoint::new("PostToolUseFailure", EventKind::AfterToolCall, CONTEXT).not_installed(),
+        HookPoint::new("SubagentStart", EventKind::SubagentStart, CONTEXT).not_installed(),
+        HookPoint::new("SubagentStop", EventKind::SubagentEnd, STOP).not_installed(),
+        HookPoint::new("PreCompact", EventKind::BeforeCompaction, Abilities::NONE).not_installed(),
+        HookPoint::new("Stop", EventKind::QueueEmpty, STOP).not_installed(),
+        HookPoint::new("ErrorOccurred", EventKind::AgentError, Abilities::NONE).not_installed(),
+        HookPoint::new("Notification", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+    ],
+    coverage: &[
+        Coverage::gated("shell commands", "what is typed into a running command is a call of its own"),
+        Coverage::gated("files read and written by tools", ""),
+        Coverage::gated("prompts", "the turn begins; the model reads the refusal in place of the prompt"),
+        Coverage::gated("web pages", ""),
+        Coverage::gated("MCP tools", "told as calls of the server's tool"),
+        Coverage::gated(
+            "sub-agents",
+            "the call that starts one; the built-in `general-purpose` does not tell when it starts and ends",
+        ),
+    ],
+    gaps: &[
+        "a hook that takes longer than its `timeoutSec` lets the call run, and so does an HTTP hook that is not reached",
+        "an HTTP hook before a call is skipped, with a line in the agent's log alone, unless its address is https or \
+         `COPILOT_HOOK_ALLOW_LOCALHOST=1` is set for one on this machine",
+        "a hook in a trusted project's settings with `disableAllHooks` turns off all hooks but those of the machine",
+    ],
+};
+
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "https://docs.github.com/en/copilot/reference/hooks-reference",
+    files: &[
+        ".copilot/hooks/**",
+        ".copilot/config.json",
+        ".copilot/settings*.json",
+        ".github/hooks/**",
+        "/etc/github-copilot/**",
+        "C:/ProgramData/GitHub/Copilot/**",
+    ],
+    variables: &[("COPILOT_HOME", "~/.copilot")],
+    unhooked: &[HookBypass::Option("--config-dir")],
+    ..Guarded::NONE
+};
+
+pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
+    mcp_servers,
+    canary: Some((canary, denies)),
+    headless: &["copilot", "--allow-all-tools", "-p", PROMPT_WORD],
+    ..Adapter::new(&AGENT, decode, encode, fail, install)
+};
+
+fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
+    let point = point(fields, message.point)?;
+    let event = event(&point, fields).map_err(|error| error.at(&point))?;
+    let session = session(message, fields).map_err(|error| error.at(&point))?;
+    let raw = fields.to_json();
+    Ok(HookCall::new(point, session, event, raw))
+}
+
+/// Returns the hook point: from the message, otherwise from the command line, otherwise from the message's keys.
+fn point(fields: &Fields, named: Option<&str>) -> Result<String, Unreadable> {
+    let is_pascal = fields.some_text("hook_event_name").is_some_and(|named| named.starts_with(char::is_uppercase));
+    if fields.has("hook_event_name") && !fields.has("session_id") && !is_pascal {
+        return Err(Unreadable::new("the message is of another agent, whose hook points are in camel case"));
+    }
+    if fields.has("session_id") || is_pascal {
+        return fields.text("hook_event_name");
+    }
+    if fields.has("hookEventName") {
+        return Err(Unreadable::new("the message is of another agent, which says `hookEventName`"));
+    }
+    if let Some(said) = fields.some_text("hookName") {
+        return Ok(said);
+    }
+    // A hooks file that was edited by hand can name the hook point of the other dialect.
+    if let Some(named) = named.filter(|named| AGENT.point(named).is_some() && named.starts_with(char::is_lowercase)) {
+        let has_run = fields.has("toolResult") || fields.has("toolError") || fields.has("error");
+        if named.starts_with("postToolUse") && !has_run {
+            return Err(misplaced_call(&AGENT, named));
+        }
+        return Ok(named.to_owned());
+    }
+    let of_keys: &[(&str, &str)] = &[
+        ("toolResult", "postToolUse"),
+        ("toolError", "postToolUseFailure"),
+        ("notification_type", "notification"),
+        ("permissionSuggestions", "permissionRequest"),
+        ("transformedPrompt", "userPromptTransformed"),
+        ("prompt", "userPromptSubmitted"),
+        ("errorContext", "errorOccurred"),
+        ("agentId", "subagentStop"),
+        ("agentName", "subagentStart"),
+        ("stopReason", "agentStop"),
+        ("trigger", "preCompact"),
+        ("source", "sessionStart"),
+    ];
+    let is_failed_call = fields.has("toolName") && fields.has("error");
+    let shown = of_keys.iter().find(|(key, _)| fields.has(key)).map(|(_, point)| *point);
+    let shown = match shown {
+        _ if is_failed_call => Some("postToolUseFailure"),
+        None if fields.has("toolName") => Some("preToolUse"),
+        None if fields.has("reason") => Some("sessionEnd"),
+        shown => shown,
+    };
+    shown.or(named).map(str::to_owned).ok_or_else(|| Unreadable::new("the message does not show its hook point"))
+}
+
+fn session(message: &Message<'_>, fields: &Fields) -> Result<AgentSession, Unreadable> {
+    let id = fields.id(&["sessionId", "session_id"])?;
+    let cwd = fields.some_text("cwd").map_or_else(|| message.directory.to_owned(), PathBuf::from);
+    Ok(AgentSession::new(id, cwd))
+}
+
+fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
+    Ok(match point {
+        "sessionStart" | "SessionStart" => {
+            HookEvent::SessionStart { is_resumed: fields.some_text("source").as_deref() == Some("resume") }
+        }
+        "sessionEnd" | "SessionEnd" => HookEvent::SessionEnd,
+        "userPromptSubmitted" | "UserPromptSubmit" => HookEvent::PromptSubmit { prompt: fields.text("prompt")? },
+        // The prompt, and the agent's text around it.
+        "userPromptTransformed" => HookEvent::PromptSubmit { prompt: fields.text("transformedPrompt")? },
+        "preToolUse" | "PreToolUse" => HookEvent::BeforeToolCall(call(fields)?),
+        "permissionRequest" | "PermissionRequest" => HookEvent::PermissionRequest(call(fields)?),
+        "postToolUse" | "PostToolUse" => HookEvent::AfterToolCall { call: call(fields)?, result: result(fields) },
+        "postToolUseFailure" | "PostToolUseFailure" => {
+            HookEvent::AfterToolCall { call: call(fields)?, result: ToolResult::error(failure(fields)) }
+        }
+        "subagentStart" | "SubagentStart" => HookEvent::SubagentStart {
+            id: fields.first_text(&["agentId", "agent_id", "agentName", "agent_name"]).unwrap_or_default(),
+            prompt: fields.first_text(&["agentDescription", "agent_description", "agentName"]).unwrap_or_default(),
+        },
+        "subagentStop" | "SubagentStop" => HookEvent::SubagentEnd {
+            id: fields.first_text(&["agentId", "agent_id", "agentName", "agent_name"]).unwrap_or_default(),
+            text: fields.first_text(&["response", "last_assistant_message"]).unwrap_or_default(),
+            is_continued: fields.is("stop_hook_active"),
+        },
+        "preCompact" | "PreCompact" => HookEvent::BeforeCompaction,
+        "agentStop" | "Stop" => HookEvent::Stop { text: None, is_continued: fields.is("stop_hook_active") },
+        "errorOccurred" | "ErrorOccurred" => HookEvent::AgentError {
+            message: fields.within("error").some_text("message").unwrap_or_else(|| "the agent stopped".to_owned()),
+        },
+        _ => HookEvent::Custom { payload: fields.as_value() },
+    })
+}
+
+/// Decodes the call. Depending on the version, the arguments of `permissionRequest` are `toolInput` or `toolArgs`; they
+/// may be JSON in a string.
+fn call(fields: &Fields) -> Result<ToolUse, Unreadable> {
+    let key = ["toolArgs", "toolInput", "tool_input"].into_iter().find(|key| fields.has(key)).unwrap_or("toolArgs");
+    let name = fields.first_text(&["toolName", "tool_name"]);
+    let name = name.ok_or_else(|| Unreadable::new("`toolName` is missing"))?;
+    let id = fields.id(&["toolCallId", "tool_call_id", "tool_use_id"])?;
+    Ok(ToolUse::new(id, name, fields.arguments(key)?))
+}
+
+fn result(fields: &Fields) -> ToolResult {
+    let key = if fields.has("tool_result") { "tool_result" } else { "toolResult" };
+    let told = fields.within(key);
+    let text = told.first_text(&["textResultForLlm", "text_result_for_llm"]).unwrap_or_default();
+    let kind = told.first_text(&["resultType", "result_type"]);
+    let is_error = kind.is_some_and(|kind| kind != "success");
+    ToolResult { text, is_error, raw: fields.get(key).map(Json::from) }
+}
+
+fn failure(fields: &Fields) -> String {
+    fields.some_text("error").unwrap_or_else(|| match fields.get("toolError") {
+        Some(Value::String(text)) => text.clone(),
+        Some(error) => error.get("stderr").and_then(Value::as_str).map_or_else(|| error.to_string(), str::to_owned),
+        None => String::new(),
+    })
+}
+
+fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
+    let point = call.point.as_str();
+    match (&outcome.answer, point) {
+        (Answer::Rejected(rejection), "preToolUse" | "PreToolUse") => {
+            denied(point, &reason::rejected(rejection), &rejection.to_string())
+        }
+        (Answer::Approved { by }, "preToolUse" | "PreToolUse") => {
+            decided(point, Some(("allow", &format!("approved by {by}"))), None)
+        }
+        // Without a decision, the agent's own permissions apply to the changed call.
+        (Answer::Changed { arguments, .. }, "preToolUse" | "PreToolUse") => decided(point, None, Some(arguments)),
+        (Answer::Ask { questions, arguments }, "preToolUse" | "PreToolUse") => {
+            decided(point, Some(("ask", &reason::asked(questions))), arguments.as_ref())
+        }
+        (Answer::Rejected(rejection), "permissionRequest" | "PermissionRequest") => {
+            let mut reply = json!({ "behavior": "deny", "message": reason::rejected(rejection) });
+            if rejection.ends.is_some() {
+                reply["interrupt"] = json!(true);
+            }
+            Reply::json(&reply)
+        }
+        (Answer::Approved { .. }, "permissionRequest" | "PermissionRequest") => {
+            Reply::json(&json!({ "behavior": "allow" }))
+        }
+        (_, "userPromptTransformed") => prompt(&call.event, outcome),
+        (_, "postToolUse" | "PostToolUse") => after_tool(outcome),
+        // Exit code 2 makes the agent show the standard output to the model at this hook point.
+        (_, "postToolUseFailure" | "PostToolUseFailure") if !outcome.context.is_empty() => {
+            let mut reply = Reply::empty();
+            (reply.exit, reply.stdout) = (2, outcome.context.join("\n\n"));
+            reply
+        }
+        (Answer::GoOn(tasks), "agentStop" | "subagentStop" | "Stop" | "SubagentStop") if !tasks.is_empty() => {
+            Reply::json(&json!({ "decision": "block", "reason": prompts(tasks) }))
+        }
+        _ if !outcome.context.is_empty() => Reply::json(&json!({ "additionalContext": outcome.context.join("\n\n") })),
+        _ => Reply::empty(),
+    }
+}
+
+/// Encodes the text that the model reads in place of the prompt, if it changes.
+fn prompt(event: &HookEvent, outcome: &Outcome) -> Reply {
+    let own = if let HookEvent::PromptSubmit { prompt } = event { prompt.as_str() } else { "" };
+    let mut text = match &outcome.answer {
+        Answer::Rejected(rejection) => withheld(&reason::rejected(rejection)),
+        Answer::Replaced(text) => text.clone(),
+        _ if outcome.context.is_empty() => return Reply::empty(),
+        _ => own.to_owned(),
+    };
+    for context in &outcome.context {
+        text.push_str("\n\n");
+        text.push_str(context);
+    }
+    Reply::json(&json!({ "modifiedTransformedPrompt": text }))
+}
+
+/// Returns the model's text in place of a withheld prompt.
+fn withheld(why: &str) -> String {
+    format!("The prompt of the user was withheld. Do nothing but tell the user so, and why: {why}")
+}
+
+fn after_tool(outcome: &Outcome) -> Reply {
+    let mut top = Map::new();
+    let text = match &outcome.answer {
+        Answer::Rejected(rejection) => Some(reason::rejected(rejection)),
+        Answer::ReplacedResult(result) => Some(result.text.clone()),
+        _ => None,
+    };
+    if let Some(text) = text {
+        // The agent passes a result with another `resultType` to the hooks of failed calls.
+        top.insert("modifiedResult".to_owned(), json!({ "resultType": "success", "textResultForLlm": text }));
+    }
+    if !outcome.context.is_empty() {
+        top.insert("additionalContext".to_owned(), json!(outcome.context.join("\n\n")));
+    }
+    if top.is_empty() { Reply::empty() } else { Reply::json(&Value::Object(top)) }
+}
+
+/// Encodes a decision about a call in the dialect of its hook point. Each dialect ignores the other's key for changed
+/// arguments.
+fn decided(point: &str, decision: Option<(&str, &str)>, arguments: Option<&Value>) -> Reply {
+    let is_pascal = point == "PreToolUse";
+    let mut said = Map::new();
+    if is_pascal {
+        said.insert("hookEventName".to_owned(), json!(point));
+    }
+    if let Some((decision, reason)) = decision {
+        said.insert("permissionDecision".to_owned(), json!(decision));
+        said.insert("permissionDecisionReason".to_owned(), json!(reason));
+    }
+    if let Some(arguments) = arguments {
+        said.insert(if is_pascal { "updatedInput" } else { "modifiedArgs" }.to_owned(), arguments.clone());
+    }
+    Reply::json(&if is_pascal { json!({ "hookSpecificOutput": said }) } else { Value::Object(said) })
+}
+
+fn denied(point: &str, for_model: &str, for_user: &str) -> Reply {
+    let mut reply = decided(point, Some(("deny", for_model)), None);
+    (reply.exit, reply.stderr) = (2, for_user.to_owned());
+    reply
+}
+
+/// Returns true if the agent treats the reply as a denial.
+fn denies(point: &str, reply: &Reply) -> bool {
+    let said = reply.json_output();
+    match point {
+        "preToolUse" => reply.exit == 2 || said["permissionDecision"] == "deny",
+        "PreToolUse" => reply.exit == 2 || said["hookSpecificOutput"]["permissionDecision"] == "deny",
+        "permissionRequest" | "PermissionRequest" => said["behavior"] == "deny",
+        _ => false,
+    }
+}
+
+fn fail(point: Option<&str>, why: &str) -> Reply {
+    match point {
+        Some(point @ ("preToolUse" | "PreToolUse")) => denied(point, why, why),
+        Some("permissionRequest" | "PermissionRequest") => Reply::json(&json!({ "behavior": "deny", "message": why })),
+        // The result could not be checked, so the model does not get it.
+        Some("postToolUse" | "PostToolUse") => {
+            Reply::json(&json!({ "modifiedResult": { "resultType": "success", "textResultForLlm": why } }))
+        }
+        Some("userPromptTransformed") => Reply::json(&json!({ "modifiedTransformedPrompt": withheld(why) })),
+        // An agent that cannot stop would continue for ever.
+        Some(_) => Reply::empty(),
+        None => denied("preToolUse", why, why),
+    }
+}
+
+fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
+    let managed = machine_path("/etc/github-copilot/policy.d", None, Some(r"C:\ProgramData\GitHub\Copilot\policy.d"));
+    let user = context.directory("COPILOT_HOME", ".copilot").join("hooks");
+    let path = context.path(user, ".github/hooks", Ok(managed))?.join("hookhost.json");
+    let hooks = AGENT.installed().map(|point| {
+        let hook = json!({
+            "type": "command",
+            "bash": context.command(&AGENT, point.name),
+            "powershell": powershell(&context.words(&AGENT, point.name)),
+            "timeoutSec": point.timeout,
+        });
+        (point.name.to_owned(), json!([hook]))
+    });
+    let content = json!({ "version": 1, "hooks": hooks.collect::<Map<_, _>>() });
+    let owner = "Let the file belong to root, and let nobody else write to it: Copilot ignores it otherwise.";
+    Ok(Plan::new(vec![FilePlan::whole_json(path, &content)]).step_in(context, Scope::Managed, owner))
+}
+
+/// Formats the words as a PowerShell command, each in single quotes, in which only a quote is special.
+fn powershell(words: &[String]) -> String {
+    let quoted = words.iter().map(|word| format!("'{}'", word.replace('\'', "''")));
+    format!("& {}", quoted.collect::<Vec<_>>().join(" "))
+}
+
+fn mcp_servers(context: &Context<'_>) -> Option<ServersFile> {
+    let path = context.directory("COPILOT_HOME", ".copilot").join("mcp-config.json");
+    (context.scope == Scope::User).then(|| ServersFile::json(path))
+}
+
+fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
+    let message = json!({
+        "sessionId": SESSION,
+        "timestamp": 0,
+        "cwd": directory,
+        "toolName": "bash",
+        "toolArgs": { "command": command, "description": "Proves the hook" },
+    });
+    ("preToolUse", message)
+}

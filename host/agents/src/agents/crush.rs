@@ -1,0 +1,139 @@
+//! Crush. Source: charmbracelet/crush, its page about hooks and its skill `crush-hooks`.
+//!
+//! Its messages have the shape of Claude Code, with `event`. A reply is one flat object; `allow` skips the question to
+//! the user, so only an approval uses it. Crush reads its hooks from `crush.json` of the user or the project.
+
+use super::prelude::*;
+use crate::claude_shape::{self, MessageKeys, StrictestReply, denies_by_decision, nonempty_reason, strictest};
+
+/// Crush merges changed arguments into those of the call. `halt` ends the turn.
+const BEFORE_TOOL: Abilities = Abilities {
+    changes: true,
+    merges: true,
+    approves: true,
+    rejects: true,
+    adds_context: true,
+    stops: true,
+    ..Abilities::NONE
+};
+
+static AGENT: Agent = Agent {
+    name: "crush",
+    title: "Crush",
+    programs: &["crush"],
+    versions: ("", ""),
+    // Older versions know only the first one, and reject a file that names another.
+    points: &[
+        HookPoint::new("PreToolUse", EventKind::BeforeToolCall, BEFORE_TOOL),
+        HookPoint::new("PostToolUse", EventKind::AfterToolCall, Abilities::NONE).not_installed(),
+        HookPoint::new("PostToolUseFailure", EventKind::AfterToolCall, Abilities::NONE).not_installed(),
+        HookPoint::new("PermissionRequest", EventKind::BeforeToolCall, Abilities::NONE).not_installed(),
+        HookPoint::new("PermissionResult", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("SessionStart", EventKind::SessionStart, Abilities::NONE).not_installed(),
+        HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE).not_installed(),
+        HookPoint::new("TurnStart", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("TurnEnd", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("StopFailure", EventKind::AgentError, Abilities::NONE).not_installed(),
+        HookPoint::new("Interrupt", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("PreCompact", EventKind::BeforeCompaction, Abilities::REJECTS).not_installed(),
+        HookPoint::new("PostCompact", EventKind::AfterCompaction, Abilities::NONE).not_installed(),
+    ],
+    coverage: &[
+        Coverage::gated("shell commands", ""),
+        Coverage::gated("files read and written by tools", ""),
+        Coverage::gated("web pages", ""),
+        Coverage::gated("MCP tools", "the name does not tell the server from the tool"),
+        Coverage::blind("calls of sub-agents", "only the call that starts one is told"),
+        Coverage::blind("prompts and results of tools", "older versions have no hook point for them"),
+    ],
+    gaps: &[
+        "a hook that crashes, is missing, or takes too long lets the call run: the agent has no setting against it",
+        "the calls of sub-agents are not told: reject the tools `agent` and `agentic_fetch` where that counts",
+        "a plugin cannot take an argument out of a call: the call is rejected, and the reason has the changed one",
+    ],
+};
+
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "its configuration, which names its hooks",
+    files: &["crush.json", ".crush.json"],
+    in_home: &[".config/crush/**"],
+    variables: &[("CRUSH_GLOBAL_CONFIG", "~/.config/crush")],
+    ..Guarded::NONE
+};
+
+pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
+    canary: Some((canary, denies)),
+    headless: &["crush", "run", PROMPT_WORD],
+    ..Adapter::new(
+        &AGENT,
+        |message, fields| claude_shape::decode(message, fields, &AGENT, &KEYS),
+        encode,
+        fail,
+        install,
+    )
+};
+
+const KEYS: MessageKeys = MessageKeys { point: &["event"], project: "CRUSH_PROJECT_DIR", ..MessageKeys::CLAUDE };
+
+fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
+    let mut top = Map::new();
+    let mut put = |key: &str, value: Value| top.insert(key.to_owned(), value);
+    match &outcome.answer {
+        Answer::Rejected(rejection) => {
+            put("decision", json!("deny"));
+            put("reason", json!(nonempty_reason(&reason::rejected(rejection))));
+            if rejection.ends.is_some() && AGENT.abilities(&call.point).stops {
+                put("halt", json!(true));
+            }
+        }
+        Answer::Approved { by } => {
+            put("decision", json!("allow"));
+            put("reason", json!(format!("approved by {by}")));
+        }
+        Answer::Changed { arguments, .. } => {
+            put("updated_input", arguments.clone());
+        }
+        _ => {}
+    }
+    if !outcome.context.is_empty() {
+        put("context", json!(outcome.context));
+    }
+    if top.is_empty() { Reply::empty() } else { Reply::json(&Value::Object(top)) }
+}
+
+fn fail(point: Option<&str>, why: &str) -> Reply {
+    match strictest(&AGENT, point) {
+        StrictestReply::Deny(_) => Reply::json(&json!({ "decision": "deny", "reason": nonempty_reason(why) })),
+        StrictestReply::Notify(_) | StrictestReply::Nothing => Reply::empty(),
+        StrictestReply::Unknown => Reply::exit_2(nonempty_reason(why)),
+    }
+}
+
+fn denies(point: &str, reply: &Reply) -> bool {
+    denies_by_decision(&AGENT, point, reply, "deny")
+}
+
+fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
+    let user = (context.variable)("CRUSH_GLOBAL_CONFIG");
+    let user = user.unwrap_or_else(|| context.directory("XDG_CONFIG_HOME", ".config").join("crush"));
+    let managed = Err("Crush has no hooks of the machine: install for each user or project");
+    let path = context.path(user.join("crush.json"), "crush.json", managed)?;
+    let entries = elements(
+        &AGENT,
+        |point| json!({ "name": "hookhost", "command": context.command(&AGENT, point.name), "timeout": point.timeout }),
+    );
+    Ok(Plan::new(vec![FilePlan::Json { path, entries }]))
+}
+
+fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
+    let message = json!({
+        "event": "PreToolUse",
+        "session_id": SESSION,
+        "cwd": directory,
+        "tool_name": "bash",
+        "tool_input": { "command": command },
+    });
+    ("PreToolUse", message)
+}

@@ -1,0 +1,102 @@
+//! Factory Droid. Source: the vendor's hooks page and hooks reference.
+//!
+//! Its format is that of Claude Code; some messages have keys in camel case. Droid reads its hooks from `hooks.json`,
+//! whose outermost keys are the hook points.
+
+use super::prelude::*;
+use crate::claude_shape::{self, CONTEXT, Denial, MessageKeys, PROMPT, ReplyDialect, STOP, TELLS};
+
+/// `updatedInput` is only documented together with `allow`, which would skip the question to the user for a mere
+/// change.
+const BEFORE_TOOL: Abilities = Abilities { asks: true, approves: true, rejects: true, stops: true, ..TELLS };
+
+static AGENT: Agent = Agent {
+    name: "droid",
+    title: "Factory Droid",
+    programs: &["droid"],
+    versions: ("", ""),
+    points: &[
+        HookPoint::new("SessionStart", EventKind::SessionStart, CONTEXT),
+        HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE),
+        HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, PROMPT),
+        HookPoint::new("PreToolUse", EventKind::BeforeToolCall, BEFORE_TOOL),
+        HookPoint::new("PostToolUse", EventKind::AfterToolCall, CONTEXT),
+        HookPoint::new("SubagentStop", EventKind::SubagentEnd, STOP),
+        HookPoint::new("PreCompact", EventKind::BeforeCompaction, TELLS),
+        HookPoint::new("Stop", EventKind::QueueEmpty, STOP),
+        HookPoint::new("Notification", EventKind::CustomEvent, Abilities::NONE),
+    ],
+    coverage: &[
+        Coverage::gated("shell commands", "the tool is called `Execute`"),
+        Coverage::gated("files read and written by tools", ""),
+        Coverage::gated("web pages", ""),
+        Coverage::gated("MCP tools", ""),
+        Coverage::gated("sub-agents", "the call that starts one; whether their own calls are told is not known"),
+        Coverage::observed("results of tools", "the model gets them as they are"),
+    ],
+    gaps: &[
+        "a hook that crashes, is missing, or takes too long lets the call run: the agent has no setting against it",
+        "a call cannot be changed without waiving the question to the user: it is rejected, and the reason has the changed call",
+    ],
+};
+
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "https://docs.factory.ai/cli/configuration/hooks-guide",
+    files: &[".factory/hooks.json", ".factory/settings*.json"],
+    ..Guarded::NONE
+};
+
+pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
+    mcp_servers: |context| ServersFile::in_both(context, ".factory/mcp.json"),
+    canary: Some((canary, |point, reply| claude_shape::denies(&AGENT, &DIALECT, point, reply))),
+    headless: &["droid", "exec", "--auto", "low", PROMPT_WORD],
+    ..Adapter::new(
+        &AGENT,
+        |message, fields| claude_shape::decode(message, fields, &AGENT, &KEYS),
+        |call, outcome| claude_shape::encode(&AGENT, &DIALECT, call, outcome),
+        |point, why| claude_shape::fail(&AGENT, &DIALECT, point, why),
+        install,
+    )
+};
+
+const KEYS: MessageKeys = MessageKeys {
+    point: &["hook_event_name", "hookEventName"],
+    session: &["session_id", "sessionId"],
+    project: "FACTORY_PROJECT_DIR",
+    ..MessageKeys::CLAUDE
+};
+
+const DIALECT: ReplyDialect =
+    ReplyDialect { denial, change_needs_allow: false, interrupts: false, needs_reason: false };
+
+fn denial(point: &str) -> Denial {
+    match point {
+        "PreToolUse" => Denial::Permission,
+        _ => Denial::Block,
+    }
+}
+
+fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
+    let managed = Err("Droid reads the hooks of an organisation from its web settings (Enterprise Controls, Hooks \
+                       Policy): add `hookhost-hook droid` there, or install for a user");
+    let path = context.path(".factory/hooks.json", ".factory/hooks.json", managed)?;
+    let entries = groups(&AGENT, &[], Some("*"), |point| context.command_hook(&AGENT, point));
+    let step = "If the file `settings.json` beside it has hooks of yours, move them to `hooks.json`: Droid reads only one \
+                of both. Then start Droid again";
+    Ok(Plan::new(vec![FilePlan::Json { path, entries }]).step(step))
+}
+
+fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
+    let message = json!({
+        "session_id": SESSION,
+        "transcript_path": "",
+        "cwd": directory,
+        "permission_mode": "default",
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Execute",
+        "tool_input": { "command": command, "summary": "Proves the hook" },
+    });
+    ("PreToolUse", message)
+}

@@ -1,0 +1,184 @@
+//! The common part of the gateways. A request contains the whole conversation, a response the model's texts and calls.
+//! So one message has several events, and each later request repeats the earlier ones.
+//!
+//! | part of a message | event | hook point |
+//! |---|---|---|
+//! | each prompt of the user in a request | `prompt-submit` | `request.prompt` |
+//! | each tool result in a request | `after-tool-call` | `request.tool-result` |
+//! | each text of a response | `finalize-content` | `response.text` |
+//! | each tool call of a response | `before-tool-call` | `response.tool-call` |
+//!
+//! The client keeps the original conversation, without the changes of plugins. So a text that was masked has to be
+//! masked again in each later request, and rules also get earlier prompts and results; with [`FurtherEvent::once`] the
+//! host gives the same answer as before. Rules get a text of the model in its response alone. System prompts belong to
+//! the operator.
+
+use super::prelude::*;
+use crate::json::Arguments;
+use std::collections::HashMap;
+
+/// A text can be refused or replaced.
+const TEXT: Abilities = Abilities { rejects: true, replaces: true, ..Abilities::NONE };
+
+/// Timeout in seconds. The gateway's configuration sets the actual timeout, and the client waits as long. A person has
+/// less time than this to answer.
+const TIMEOUT: u16 = 10;
+
+/// The hook points of a gateway.
+pub(super) const POINTS: &[HookPoint] = &[
+    HookPoint::new("request.prompt", EventKind::PromptSubmit, TEXT).timeout(TIMEOUT),
+    HookPoint::new("request.tool-result", EventKind::AfterToolCall, TEXT).timeout(TIMEOUT),
+    HookPoint::new("response.text", EventKind::FinalizeContent, TEXT).timeout(TIMEOUT),
+    // A gateway accepts no changed call, so the whole response is refused.
+    HookPoint::new("response.tool-call", EventKind::BeforeToolCall, Abilities::REJECTS).timeout(TIMEOUT),
+    // Messages without any of these parts.
+    HookPoint::new("request", EventKind::CustomEvent, Abilities::NONE),
+    HookPoint::new("response", EventKind::CustomEvent, Abilities::NONE),
+];
+
+/// An event of a message, and the positions of its text.
+#[derive(Clone, Debug)]
+pub(super) struct MessagePart {
+    pub(super) further: FurtherEvent,
+    /// Positions of the text in the gateway's list of replaceable texts. A replacement goes to the first; the others
+    /// become empty. Empty if the text cannot be replaced.
+    pub(super) positions: Vec<usize>,
+}
+
+impl MessagePart {
+    pub(super) fn new(point: &str, event: HookEvent, positions: Vec<usize>) -> Self {
+        Self { further: FurtherEvent::new(point, event), positions }
+    }
+}
+
+/// A message of a conversation.
+#[derive(Debug)]
+pub(super) struct ConversationMessage<'a> {
+    pub(super) role: &'a str,
+    /// The texts of the message, in order; one per part.
+    pub(super) texts: Vec<&'a str>,
+    message: &'a Value,
+}
+
+impl<'a> ConversationMessage<'a> {
+    pub(super) fn of(message: &'a Value) -> Self {
+        let role = message.get("role").and_then(Value::as_str).unwrap_or("user");
+        let texts = match message.get("content") {
+            Some(Value::String(text)) => vec![text.as_str()],
+            Some(Value::Array(parts)) => parts.iter().filter_map(|part| part.get("text")?.as_str()).collect(),
+            _ => Vec::new(),
+        };
+        Self { role, texts, message }
+    }
+
+    /// Returns the event of the message at `position` of a request; `None` if rules are not asked about it. A message
+    /// with an unknown role counts as the user's.
+    pub(super) fn part(&self, position: usize, calls: &CallsById, positions: Vec<usize>) -> Option<MessagePart> {
+        let text = self.texts.join("\n");
+        if self.texts.is_empty() || matches!(self.role, "system" | "developer" | "assistant") {
+            return None;
+        }
+        let mut part = match self.role {
+            "tool" | "function" => {
+                let id = self.message.get("tool_call_id").and_then(Value::as_str).map(str::to_owned);
+                let named = self.message.get("name").and_then(Value::as_str);
+                let call = id.as_deref().and_then(|id| calls.get(id)).cloned();
+                let call = call.unwrap_or_else(|| ToolUse::new(id, named.unwrap_or("unknown"), json!({})));
+                let result = ToolResult::text(text.as_str());
+                MessagePart::new("request.tool-result", HookEvent::AfterToolCall { call, result }, positions)
+            }
+            _ => MessagePart::new("request.prompt", HookEvent::PromptSubmit { prompt: text.clone() }, positions),
+        };
+        // Two messages are the same if their text and their position are the same.
+        part.further.once = Some(format!("{position}:{text}"));
+        Some(part)
+    }
+}
+
+/// Calls by identifier.
+pub(super) type CallsById = HashMap<String, ToolUse>;
+
+/// Returns the calls in a conversation, for the results that refer to them. A call that cannot be read is left out.
+pub(super) fn calls_of(messages: &[Value]) -> CallsById {
+    let lists = messages.iter().filter_map(|message| message.get("tool_calls")?.as_array());
+    let calls = lists.flatten().filter_map(|call| call_of(call).ok());
+    calls.filter_map(|call| Some((call.id.clone()?, call))).collect()
+}
+
+/// Decodes a call in the format of models: `{"id", "function": {"name", "arguments": TEXT}}`.
+pub(super) fn call_of(call: &Value) -> Result<ToolUse, Unreadable> {
+    let function = call.get("function").unwrap_or(call);
+    let name = function.get("name").and_then(Value::as_str);
+    let name = name.ok_or_else(|| Unreadable::new("a tool call has no `function.name`"))?;
+    let arguments = match function.get("arguments") {
+        None => Value::Null.into(),
+        Some(Value::String(text)) => {
+            Arguments::of_text(text).map_err(|why| Unreadable::new(format!("`function.arguments`: {why}")))?
+        }
+        Some(other) => other.clone().into(),
+    };
+    Ok(ToolUse::new(call.get("id").and_then(Value::as_str).map(str::to_owned), name, arguments))
+}
+
+/// Creates the call with the events of these parts. A message without parts becomes a custom event.
+pub(super) fn call(side: &str, session: AgentSession, fields: &Fields, parts: Vec<MessagePart>) -> HookCall {
+    let mut events = parts.into_iter().map(|part| part.further);
+    let first =
+        events.next().unwrap_or_else(|| FurtherEvent::new(side, HookEvent::Custom { payload: fields.as_value() }));
+    let mut call = HookCall::new(first.point, session, first.event, fields.to_json());
+    call.once = first.once;
+    call.further = events.collect();
+    call
+}
+
+/// The decision about a message, combined from the outcomes of its parts.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum MessageDecision {
+    /// The message passes unchanged.
+    Passed,
+    /// The message is refused, for this reason.
+    Refused(String),
+    /// The texts at these positions are replaced.
+    Replaced(Vec<(usize, String)>),
+}
+
+/// Combines the outcomes: one refusal refuses the message. A part without an outcome was not settled, and is refused
+/// as well.
+pub(super) fn decide(parts: &[MessagePart], outcomes: &[Outcome]) -> MessageDecision {
+    let mut refused = Vec::new();
+    let mut replaced = Vec::new();
+    if outcomes.len() < parts.len() {
+        refused.push(format!("hookhost settled {} of the {} parts of this message.", outcomes.len(), parts.len()));
+    }
+    for (part, outcome) in parts.iter().zip(outcomes) {
+        let other = match &outcome.answer {
+            Answer::Rejected(rejection) => {
+                refused.push(reason::rejected(rejection));
+                continue;
+            }
+            Answer::Ask { questions, .. } => {
+                refused.push(reason::asked(questions));
+                continue;
+            }
+            Answer::Replaced(text) => text,
+            Answer::ReplacedResult(result) => &result.text,
+            _ => continue,
+        };
+        match part.positions.split_first() {
+            None => {
+                refused.push("A plugin replaced a text, and this gateway cannot take another one there.".to_owned());
+            }
+            Some((first, rest)) => {
+                replaced.push((*first, other.clone()));
+                replaced.extend(rest.iter().map(|place| (*place, String::new())));
+            }
+        }
+    }
+    // Several texts can break the same rule.
+    refused.dedup();
+    match (refused.is_empty(), replaced.is_empty()) {
+        (false, _) => MessageDecision::Refused(refused.join("\n")),
+        (true, false) => MessageDecision::Replaced(replaced),
+        (true, true) => MessageDecision::Passed,
+    }
+}

@@ -1,0 +1,107 @@
+//! Kiro, the command line and the editor. Sources: the vendor's hooks pages for 2.x and 3.0, and a reported message of
+//! version 1.0.165 of the editor.
+//!
+//! Its messages have the shape of Claude Code; older messages do not name their session. A denial is exit code 2 with
+//! the reason on the standard error. At some hook points the model reads what the hook prints with exit code 0. Kiro
+//! 3.0 reads its hooks from each file of a directory, and one file belongs to hookhost.
+
+use super::prelude::*;
+use crate::claude_shape::{self, MessageKeys, deny_if_possible, nonempty_reason};
+
+/// The model reads the hook's output.
+const CONTEXT: Abilities = Abilities { adds_context: true, ..Abilities::NONE };
+
+static AGENT: Agent = Agent {
+    name: "kiro",
+    title: "Kiro",
+    programs: &["kiro-cli", "kiro"],
+    versions: ("2.13.0", "3.0.0"),
+    points: &[
+        HookPoint::new("SessionStart", EventKind::SessionStart, CONTEXT),
+        // The name before 3.0. The other names were spelt in camel case.
+        HookPoint::new("agentSpawn", EventKind::SessionStart, CONTEXT).not_installed(),
+        HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, Abilities { rejects: true, ..CONTEXT }),
+        HookPoint::new("PreToolUse", EventKind::BeforeToolCall, Abilities::REJECTS),
+        HookPoint::new("PostToolUse", EventKind::AfterToolCall, Abilities::NONE),
+        HookPoint::new("Stop", EventKind::QueueEmpty, Abilities::NONE),
+        HookPoint::new("PreTaskExec", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("PostTaskExec", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("PostFileCreate", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("PostFileSave", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("PostFileDelete", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("Manual", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+    ],
+    coverage: &[
+        Coverage::gated("shell commands", ""),
+        Coverage::gated("files read and written by tools", ""),
+        Coverage::gated("web pages", ""),
+        Coverage::gated("MCP tools", "the tool is called `@server/tool`"),
+        Coverage::gated("sub-agents", "the call that starts one; whether their own calls are told is not known"),
+        Coverage::observed("results of tools", "the model gets them as they are"),
+    ],
+    gaps: &[
+        "a hook that crashes, is missing, or takes too long lets the call run; one version waited for ten seconds only",
+        "versions before 3.0 do not take a no to a prompt, and read hooks from the file of each agent only",
+    ],
+};
+
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "https://kiro.dev/docs/hooks, and the agents of its command line",
+    files: &[".kiro/hooks/**", ".kiro/agents/**"],
+    ..Guarded::NONE
+};
+
+pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
+    mcp_servers: |context| ServersFile::in_both(context, ".kiro/settings/mcp.json"),
+    canary: Some((canary, denies)),
+    ..Adapter::new(
+        &AGENT,
+        |message, fields| claude_shape::decode(message, fields, &AGENT, &KEYS),
+        encode,
+        |point, why| deny_if_possible(&AGENT, point, Reply::exit_2(nonempty_reason(why))),
+        install,
+    )
+};
+
+const KEYS: MessageKeys =
+    MessageKeys { project: "", text: &["assistant_response", "last_assistant_message"], ..MessageKeys::CLAUDE };
+
+fn encode(_call: &HookCall, outcome: &Outcome) -> Reply {
+    match &outcome.answer {
+        Answer::Rejected(rejection) => Reply::exit_2(&reason::rejected(rejection)),
+        _ => Reply { stdout: outcome.context.join("\n\n"), ..Reply::empty() },
+    }
+}
+
+fn denies(point: &str, reply: &Reply) -> bool {
+    AGENT.abilities(point).rejects && reply.exit == 2
+}
+
+fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
+    let managed = Err("Kiro has no hooks of the machine: install for each user or project");
+    let path = context.path(".kiro/hooks/hookhost.json", ".kiro/hooks/hookhost.json", managed)?;
+    let hooks = AGENT.installed().map(|point| {
+        json!({
+            "name": format!("hookhost-{}", point.name), "trigger": point.name,
+            "action": { "type": "command", "command": context.command(&AGENT, point.name) },
+            "timeout": point.timeout, "enabled": true,
+        })
+    });
+    let content = json!({ "version": "v1", "hooks": hooks.collect::<Vec<_>>() });
+    Ok(Plan::new(vec![FilePlan::whole_json(path, &content)]).step(
+        "Start Kiro 3.0 (`kiro-cli --v3`, or the editor 1.0): older ones read hooks from the file of each agent only",
+    ))
+}
+
+fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
+    let message = json!({
+        "session_id": SESSION,
+        "hook_event_name": "PreToolUse",
+        "cwd": directory,
+        "tool_name": "execute_bash",
+        "tool_input": { "command": command },
+    });
+    ("PreToolUse", message)
+}

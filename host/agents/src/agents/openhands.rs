@@ -1,0 +1,117 @@
+//! OpenHands. Sources: the vendor's hooks page, and OpenHands/software-agent-sdk, `openhands-sdk/openhands/sdk/hooks/`.
+//!
+//! Its messages have the shape of Claude Code, with `event_type`, `working_dir` and `message`. A denial is exit code 2
+//! with the reason on standard output and standard error, because versions differ in which they read. The outermost
+//! keys of its `hooks.json` are the hook points in snake case.
+
+use super::prelude::*;
+use crate::claude_shape::{self, MessageKeys, denies_by_decision, deny_if_possible, deny_twice, prompts};
+use crate::plan::snake_case;
+
+/// The agent's model reads a text.
+const CONTEXT: Abilities = Abilities { adds_context: true, ..Abilities::NONE };
+
+static AGENT: Agent = Agent {
+    name: "openhands",
+    title: "OpenHands",
+    programs: &["openhands"],
+    versions: ("", ""),
+    points: &[
+        HookPoint::new("PreToolUse", EventKind::BeforeToolCall, Abilities::REJECTS),
+        HookPoint::new("PostToolUse", EventKind::AfterToolCall, Abilities::NONE),
+        HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, Abilities { rejects: true, ..CONTEXT }),
+        HookPoint::new("SessionStart", EventKind::SessionStart, Abilities::NONE),
+        HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE),
+        // The agent continues with the reason of a block.
+        HookPoint::new("Stop", EventKind::QueueEmpty, Abilities { goes_on: true, ..Abilities::NONE }),
+        HookPoint::new("Notification", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+    ],
+    coverage: &[
+        Coverage::gated("shell commands", "the tool is called `terminal`"),
+        Coverage::gated("files read and written by tools", "both by `file_editor`"),
+        Coverage::gated("web pages", "as calls of the browser's tools"),
+        Coverage::gated("MCP tools", ""),
+        Coverage::gated("sub-agents", "the call that starts one; whether their own calls are told is not known"),
+        Coverage::observed("results of tools", "the model gets them as they are"),
+    ],
+    gaps: &[
+        "a hook that crashes, is missing, or takes too long lets the call run: the agent has no setting against it",
+        "only the first file that is found counts, that of the project before that of the user",
+        "a file with the outermost key `hooks` loses all other keys: move what is below it to the top",
+    ],
+};
+
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "https://docs.openhands.dev",
+    files: &[".openhands/hooks.json"],
+    ..Guarded::NONE
+};
+
+pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
+    canary: Some((canary, denies)),
+    headless: &["openhands", "--headless", "-t", PROMPT_WORD],
+    ..Adapter::new(
+        &AGENT,
+        |message, fields| claude_shape::decode(message, fields, &AGENT, &KEYS),
+        encode,
+        |point, why| deny_if_possible(&AGENT, point, deny_twice(why)),
+        install,
+    )
+};
+
+const KEYS: MessageKeys = MessageKeys {
+    point: &["event_type", "hook_event_name"],
+    cwd: &["working_dir", "cwd"],
+    project: "OPENHANDS_PROJECT_DIR",
+    call: &[],
+    response: &["tool_response", "tool_output"],
+    prompt: &["message", "prompt"],
+    text: &["message"],
+    ..MessageKeys::CLAUDE
+};
+
+fn encode(_call: &HookCall, outcome: &Outcome) -> Reply {
+    match &outcome.answer {
+        Answer::Rejected(rejection) => deny_twice(&reason::rejected(rejection)),
+        Answer::GoOn(tasks) if !tasks.is_empty() => deny_twice(&prompts(tasks)),
+        _ if outcome.context.is_empty() => Reply::empty(),
+        _ => Reply::json(&json!({ "additionalContext": outcome.context.join("\n\n") })),
+    }
+}
+
+fn denies(point: &str, reply: &Reply) -> bool {
+    denies_by_decision(&AGENT, point, reply, "deny")
+}
+
+fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
+    let managed = Err("OpenHands has no hooks of the machine: install for each user or project");
+    let path = context.path(".openhands/hooks.json", ".openhands/hooks.json", managed)?;
+    let entry = |point: &HookPoint| {
+        let group = json!({ "matcher": "*", "hooks": [context.command_hook(&AGENT, point)] });
+        JsonEntry::element(&[&snake_case(point.name)], group)
+    };
+    let entries = AGENT.installed().map(entry).collect();
+    let elsewhere = "A project that has its own `.openhands/hooks.json` needs the hook there: only one counts";
+    Ok(Plan::new(vec![FilePlan::Json { path, entries }])
+        .step(
+            "If `hooks.json` has the outermost key `hooks`, or names such as `PreToolUse`, write them as `pre_tool_use` at the \
+             top: OpenHands reads one spelling only",
+        )
+        .step_in(context, Scope::User, elsewhere))
+}
+
+fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
+    let message = json!({
+        "event_type": "PreToolUse",
+        "tool_name": "terminal",
+        "tool_input": { "command": command, "is_input": false },
+        "tool_response": null,
+        "message": null,
+        "session_id": SESSION,
+        "working_dir": directory,
+        "metadata": {},
+    });
+    ("PreToolUse", message)
+}

@@ -1,0 +1,141 @@
+//! Qwen Code. Sources: the page about hooks of QwenLM/qwen-code, and messages recorded with 0.24.4.
+//!
+//! Its format is that of Claude Code; messages also have `timestamp` and `tool_call_id`. Qwen Code reads its hooks from
+//! `settings.json` of the user, the project or the machine.
+
+use super::prelude::*;
+use crate::agents::gemini_cli::hook;
+use crate::claude_shape::{self, CONTEXT, Denial, MessageKeys, PROMPT, ReplyDialect, STOP, TELLS};
+
+/// Before a call, the agent ignores `updatedInput` and a text for the model, contrary to the documentation. Without a
+/// user, a question counts as a denial, and the model reads the reason. `continue: false` stops the call and not the
+/// run.
+const BEFORE_TOOL: Abilities = Abilities { asks: true, approves: true, rejects: true, ..TELLS };
+
+/// The hook can answer in place of the user.
+const PERMISSION: Abilities = Abilities { rejects: true, approves: true, ..TELLS };
+
+static AGENT: Agent = Agent {
+    name: "qwen-code",
+    title: "Qwen Code",
+    programs: &["qwen"],
+    versions: ("0.24.4", "0.24.4"),
+    points: &[
+        HookPoint::new("SessionStart", EventKind::SessionStart, CONTEXT),
+        HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE),
+        HookPoint::new("SessionDelete", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, PROMPT),
+        HookPoint::new("PreToolUse", EventKind::BeforeToolCall, BEFORE_TOOL),
+        HookPoint::new("PermissionRequest", EventKind::BeforeToolCall, PERMISSION).not_installed(),
+        HookPoint::new("PermissionDenied", EventKind::CustomEvent, Abilities::NONE),
+        HookPoint::new("PostToolUse", EventKind::AfterToolCall, CONTEXT),
+        HookPoint::new("PostToolUseFailure", EventKind::AfterToolCall, CONTEXT),
+        HookPoint::new("PostToolBatch", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("SubagentStart", EventKind::SubagentStart, CONTEXT),
+        HookPoint::new("SubagentStop", EventKind::SubagentEnd, STOP),
+        HookPoint::new("PreCompact", EventKind::BeforeCompaction, TELLS),
+        HookPoint::new("PostCompact", EventKind::AfterCompaction, Abilities::NONE),
+        HookPoint::new("Stop", EventKind::QueueEmpty, STOP),
+        HookPoint::new("StopFailure", EventKind::AgentError, Abilities::NONE),
+        HookPoint::new("Notification", EventKind::CustomEvent, Abilities::NONE),
+        // The agent sends the text so far, repeatedly, and reads no reply.
+        HookPoint::new("MessageDisplay", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("TodoCreated", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("TodoCompleted", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+    ],
+    coverage: &[
+        Coverage::gated("shell commands", ""),
+        Coverage::gated("files read and written by tools", ""),
+        Coverage::gated("web pages", ""),
+        Coverage::gated("MCP tools", ""),
+        Coverage::gated("sub-agents", "their calls are told with `agent_id`"),
+        Coverage::observed("results of tools", "the model gets them as they are"),
+    ],
+    gaps: &[
+        "a hook that crashes, is missing, or takes too long lets the call run: the agent has no setting against it",
+        "a call cannot be changed: it is rejected, and the reason has the changed call",
+        "`disableAllHooks` in a settings file switches all hooks off",
+    ],
+};
+
+const GUARDED: Guarded = Guarded {
+    owner: AGENT.name,
+    source: "settings of the user, of a project and of the machine",
+    files: &[
+        ".qwen/settings*.json",
+        ".qwen/.env",
+        "/etc/qwen-code/**",
+        "/Library/Application Support/QwenCode/**",
+        "C:/ProgramData/qwen-code/**",
+    ],
+    variables: &[
+        ("QWEN_HOME", "~/.qwen"),
+        ("QWEN_CODE_SYSTEM_SETTINGS_PATH", ""),
+        ("QWEN_CODE_SYSTEM_DEFAULTS_PATH", ""),
+    ],
+    packages: &["qwen-code"],
+    ..Guarded::NONE
+};
+
+pub(super) static ADAPTER: Adapter = Adapter {
+    guarded: GUARDED,
+    mcp_servers: |context| ServersFile::in_both(context, ".qwen/settings.json"),
+    canary: Some((canary, |point, reply| claude_shape::denies(&AGENT, &DIALECT, point, reply))),
+    headless: &["qwen", "--yolo", "-p", PROMPT_WORD],
+    ..Adapter::new(
+        &AGENT,
+        decode,
+        |call, outcome| claude_shape::encode(&AGENT, &DIALECT, call, outcome),
+        |point, why| claude_shape::fail(&AGENT, &DIALECT, point, why),
+        install,
+    )
+};
+
+const KEYS: MessageKeys = MessageKeys { project: "QWEN_PROJECT_DIR", ..MessageKeys::CLAUDE };
+
+fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
+    let mut call = claude_shape::decode(message, fields, &AGENT, &KEYS)?;
+    if matches!(&call.event, HookEvent::PromptSubmit { prompt } if prompt.is_empty()) {
+        // The agent sends this also with tool results for the model, which are no prompt of the user.
+        let payload = serde_json::from_str(&call.raw).unwrap_or_default();
+        call.event = HookEvent::Custom { payload };
+    }
+    Ok(call)
+}
+
+const DIALECT: ReplyDialect =
+    ReplyDialect { denial, change_needs_allow: false, interrupts: false, needs_reason: false };
+
+fn denial(point: &str) -> Denial {
+    match point {
+        "PreToolUse" => Denial::Permission,
+        "PermissionRequest" => Denial::Behavior,
+        _ => Denial::Block,
+    }
+}
+
+/// Newer versions read a timeout below 1000 as seconds and any other as milliseconds. Older versions always read
+/// milliseconds.
+fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
+    let managed =
+        machine_path("/etc/qwen-code/settings.json", Some("/Library/Application Support/QwenCode/settings.json"), None);
+    let path = context.path(".qwen/settings.json", ".qwen/settings.json", Ok(managed))?;
+    let entries = groups(&AGENT, &["hooks"], None, |point| hook(context, &AGENT, point));
+    let trust = "Trust the directory in Qwen Code: it runs no hooks of a project that is not trusted";
+    Ok(Plan::new(vec![FilePlan::Json { path, entries }]).step_in(context, Scope::Project, trust))
+}
+
+fn canary(command: &str, directory: &Path) -> (&'static str, Value) {
+    let message = json!({
+        "session_id": SESSION,
+        "transcript_path": "",
+        "cwd": directory,
+        "hook_event_name": "PreToolUse",
+        "timestamp": "1970-01-01T00:00:00.000Z",
+        "permission_mode": "default",
+        "prompt_id": SESSION,
+        "tool_name": "run_shell_command",
+        "tool_input": { "command": command },
+    });
+    ("PreToolUse", message)
+}

@@ -1,0 +1,272 @@
+//! The event that an agent's message reports.
+
+use crate::json::Arguments;
+use hookhost_contract::{EventKind, Inference, Json, ToolOrigin, ToolResult};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// A decoded message of an agent.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct HookCall {
+    /// The agent's own name of the hook point, such as `PreToolUse`.
+    pub point: String,
+    /// The agent's session.
+    pub session: AgentSession,
+    /// The event.
+    pub event: HookEvent,
+    /// The message itself as JSON, unchanged.
+    pub raw: Json,
+    /// Key of the event within its session, for an event without identifier that its agent reports repeatedly. For
+    /// example, a gateway reports each prompt again with every later request.
+    pub once: Option<String>,
+    /// The further events of the message, in order. For example, a request to a gateway contains prompts and results,
+    /// and a response contains texts and calls.
+    pub further: Vec<FurtherEvent>,
+    /// The reason why two readers could read different results in the message. The result is then one of the possible
+    /// ones, and is withheld if the agent accepts a replacement.
+    pub unclear: Option<String>,
+}
+
+/// A further event of a message.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct FurtherEvent {
+    /// The hook point of the event.
+    pub point: String,
+    /// Like [`HookCall::once`].
+    pub once: Option<String>,
+    /// The event.
+    pub event: HookEvent,
+}
+
+impl FurtherEvent {
+    /// Creates a further event at `point`.
+    #[must_use]
+    pub fn new(point: impl Into<String>, event: HookEvent) -> Self {
+        Self { point: point.into(), once: None, event }
+    }
+}
+
+impl HookCall {
+    /// Creates a call with the event at `point` in `session`.
+    #[must_use]
+    pub fn new(point: impl Into<String>, session: AgentSession, event: HookEvent, raw: Json) -> Self {
+        Self { point: point.into(), session, event, raw, once: None, further: Vec::new(), unclear: None }
+    }
+
+    /// Splits the message into one call per event, in order; each is settled and degraded separately. The first has the
+    /// whole message as `raw`, each later one its part number.
+    #[must_use]
+    pub fn parts(&self) -> Vec<Self> {
+        let mut first = self.clone();
+        first.further.clear();
+        let later = self.further.iter().enumerate().map(|(index, further)| {
+            let raw = json!({ "part": index + 2 }).into();
+            let mut part = Self::new(further.point.clone(), self.session.clone(), further.event.clone(), raw);
+            part.once.clone_from(&further.once);
+            part
+        });
+        std::iter::once(first).chain(later).collect()
+    }
+
+    /// Returns the kind and the key of this call within its session. Two reports with the same key are about the same
+    /// call; two hook files or two programs of the agent can cause them. Numbered tool calls have a key, and so do the
+    /// events that a gateway repeats with each request ([`once`](Self::once)).
+    #[must_use]
+    pub fn key(&self) -> Option<(&'static str, &str)> {
+        let (kind, call) = match &self.event {
+            HookEvent::BeforeToolCall(call) => ("before", call),
+            HookEvent::PermissionRequest(call) => ("permission", call),
+            HookEvent::AfterToolCall { call, .. } => ("after", call),
+            _ => return self.once.as_deref().map(|once| ("text", once)),
+        };
+        call.id.as_deref().map(|id| (kind, id))
+    }
+}
+
+/// A session of an agent, in the agent's own terms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AgentSession {
+    /// The agent's own identifier of the session; `None` if the agent sends none.
+    pub id: Option<String>,
+    /// The agent's identifier of the sub-agent; `None` for the main agent.
+    pub subagent: Option<String>,
+    /// Working directory, an absolute path.
+    pub cwd: PathBuf,
+    /// Root of the project, an absolute path.
+    pub workspace: PathBuf,
+    /// The agent's version, if the message contains it.
+    pub version: Option<String>,
+    /// True if a person is present, as far as the message says.
+    pub interactive: bool,
+}
+
+impl AgentSession {
+    /// Creates the session `id` in `cwd`, which is also the project's root.
+    #[must_use]
+    pub fn new(id: Option<String>, cwd: PathBuf) -> Self {
+        Self { id, subagent: None, workspace: cwd.clone(), cwd, version: None, interactive: true }
+    }
+
+    /// Returns an error text if the working directory belongs to Windows and this hookhost runs on another system.
+    #[must_use]
+    pub fn is_elsewhere(&self) -> Option<String> {
+        let shown = self.cwd.to_string_lossy();
+        let is_elsewhere = !cfg!(windows) && is_of_windows(&shown);
+        is_elsewhere.then(|| {
+            format!(
+                "its working directory `{shown}` is one of Windows, and this hookhost runs on another system: install hookhost \
+                 on the system where the agent runs"
+            )
+        })
+    }
+}
+
+/// An event in an agent.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum HookEvent {
+    /// The session begins, or continues after an interruption.
+    SessionStart {
+        /// True if the agent says that the session continues.
+        is_resumed: bool,
+    },
+    /// The session ends.
+    SessionEnd,
+    /// The user has sent a prompt.
+    PromptSubmit {
+        /// Text of the prompt.
+        prompt: String,
+    },
+    /// A tool is about to be called.
+    BeforeToolCall(ToolUse),
+    /// The agent is about to ask its user about a call, which it may have reported before.
+    PermissionRequest(ToolUse),
+    /// A tool has been called.
+    AfterToolCall {
+        /// The call, as the agent made it.
+        call: ToolUse,
+        /// The tool's result.
+        result: ToolResult,
+    },
+    /// A sub-agent is about to be started.
+    SubagentStart {
+        /// The agent's identifier of the sub-agent.
+        id: String,
+        /// Task of the sub-agent, or its kind if the agent says no more.
+        prompt: String,
+    },
+    /// A sub-agent is about to end.
+    SubagentEnd {
+        /// The agent's identifier of the sub-agent.
+        id: String,
+        /// Final text of the sub-agent.
+        text: String,
+        /// True if a hook has already made it continue.
+        is_continued: bool,
+    },
+    /// The agent is about to send a request to its model.
+    BeforeInference(Inference),
+    /// The model has answered.
+    AfterInference {
+        /// The text of the answer.
+        text: String,
+    },
+    /// The conversation is about to be summarised.
+    BeforeCompaction,
+    /// The conversation was summarised.
+    AfterCompaction {
+        /// The summary.
+        summary: String,
+    },
+    /// A complete text is about to be shown to the user.
+    FinalText {
+        /// The text.
+        text: String,
+    },
+    /// The agent is about to stop because no work is left.
+    Stop {
+        /// The agent's last text, if the message contains it.
+        text: Option<String>,
+        /// True if a hook has already made the agent continue.
+        is_continued: bool,
+    },
+    /// The agent could not continue.
+    AgentError {
+        /// Error message.
+        message: String,
+    },
+    /// An event without counterpart; plugins observe it as the custom event `AGENT/POINT`.
+    Custom {
+        /// The agent's data about the event.
+        payload: Value,
+    },
+}
+
+impl HookEvent {
+    /// Returns the kind of event that plugins get.
+    #[must_use]
+    pub fn kind(&self) -> EventKind {
+        match self {
+            Self::SessionStart { .. } => EventKind::SessionStart,
+            Self::SessionEnd => EventKind::SessionEnd,
+            Self::PromptSubmit { .. } => EventKind::PromptSubmit,
+            Self::BeforeToolCall(_) | Self::PermissionRequest(_) => EventKind::BeforeToolCall,
+            Self::AfterToolCall { .. } => EventKind::AfterToolCall,
+            Self::SubagentStart { .. } => EventKind::SubagentStart,
+            Self::SubagentEnd { .. } => EventKind::SubagentEnd,
+            Self::BeforeInference(_) => EventKind::BeforeInference,
+            Self::AfterInference { .. } => EventKind::AfterInference,
+            Self::BeforeCompaction => EventKind::BeforeCompaction,
+            Self::AfterCompaction { .. } => EventKind::AfterCompaction,
+            Self::FinalText { .. } => EventKind::FinalizeContent,
+            Self::Stop { .. } => EventKind::QueueEmpty,
+            Self::AgentError { .. } => EventKind::AgentError,
+            Self::Custom { .. } => EventKind::CustomEvent,
+        }
+    }
+}
+
+/// A tool call, in the agent's own terms.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ToolUse {
+    /// The agent's identifier of the call, if it has one.
+    pub id: Option<String>,
+    /// Name of the tool, as in the agent's table of tools.
+    pub name: String,
+    /// The arguments, an object.
+    pub arguments: Value,
+    /// True if the arguments can be written again without change. Otherwise no changed call can replace this one.
+    pub is_exact: bool,
+    /// The provider of the tool.
+    pub origin: ToolOrigin,
+}
+
+impl ToolUse {
+    /// Creates a call of the agent's own tool `name`. A name such as `mcp__SERVER__TOOL` makes it a tool of that MCP
+    /// server.
+    #[must_use]
+    pub fn new(id: Option<String>, name: impl Into<String>, arguments: impl Into<Arguments>) -> Self {
+        let name = name.into();
+        let Arguments { value: arguments, is_exact } = arguments.into();
+        let server = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")).map(|(server, _)| server);
+        let origin = server.map_or(ToolOrigin::Builtin, |server| ToolOrigin::Mcp(server.to_owned()));
+        Self { id, name, arguments, is_exact, origin }
+    }
+
+    /// Sets the MCP server that provides the tool.
+    #[must_use]
+    pub fn of_server(mut self, server: impl Into<String>) -> Self {
+        self.origin = ToolOrigin::Mcp(server.into());
+        self
+    }
+}
+
+/// True if a path begins with a drive of Windows, or with one of its shares.
+pub(crate) fn is_of_windows(path: &str) -> bool {
+    let has_drive = path.as_bytes().get(1) == Some(&b':') && path.starts_with(|c: char| c.is_ascii_alphabetic());
+    has_drive || path.starts_with(r"\\")
+}

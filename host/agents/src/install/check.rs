@@ -1,0 +1,60 @@
+//! The result of one check, and the next step.
+
+use serde::Serialize;
+
+/// The state that a check found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CheckState {
+    /// The state is correct.
+    Ok,
+    /// Some or all rules do not take effect.
+    Problem,
+    /// The state cannot be determined from here.
+    Unknown,
+}
+
+impl CheckState {
+    /// Returns the name of the state.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Problem => "problem",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// The result of one check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub struct Check {
+    /// Subject of the check, one word.
+    pub about: &'static str,
+    /// The state.
+    pub state: CheckState,
+    /// The finding, one sentence.
+    pub says: String,
+    /// The next step: a command or a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+impl Check {
+    /// Creates a check without a problem.
+    pub fn ok(about: &'static str, says: impl Into<String>) -> Self {
+        Self { about, state: CheckState::Ok, says: says.into(), next: None }
+    }
+
+    /// Creates a check with a problem; `next` is the remedy.
+    pub fn problem(about: &'static str, says: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { about, state: CheckState::Problem, says: says.into(), next: Some(next.into()) }
+    }
+
+    /// Creates an inconclusive check; `next` is the remedy.
+    pub fn unknown(about: &'static str, says: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { about, state: CheckState::Unknown, says: says.into(), next: Some(next.into()) }
+    }
+}

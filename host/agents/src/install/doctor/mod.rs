@@ -1,0 +1,233 @@
+//! Checks that an agent's hook is installed and is reached. It reads files, and never runs the hook.
+//!
+//! Correct files do not show that the agent obeys its hook; [`prove`](crate::install::prove) does.
+
+mod claude_code;
+mod codex;
+mod entries;
+mod environment;
+mod gemini;
+mod program;
+mod switches;
+
+pub use entries::Presence;
+
+use crate::install::check::{Check, CheckState};
+use crate::install::configured::{self, ConfiguredHook};
+use crate::install::error::FileRefusal;
+use crate::install::find::{self, AgentTraces};
+use crate::install::version::{self, VersionSupport};
+use crate::plan::{Context, Plan, Scope};
+use crate::{Adapter, Agent};
+use std::ffi::OsStr;
+
+/// Maximum length of a shown command, in characters.
+const MAX_SHOWN: usize = 200;
+
+/// The findings about an agent.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Diagnosis {
+    /// Traces of the agent on this machine.
+    pub traces: AgentTraces,
+    /// The agent's version, if known.
+    pub version: Option<String>,
+    /// The scopes whose files contain the hook.
+    pub installed: Vec<InstalledHook>,
+    /// The checks.
+    pub checks: Vec<Check>,
+}
+
+/// The hook in the files of one scope.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct InstalledHook {
+    /// The scope.
+    pub scope: Scope,
+    /// The plan for this scope.
+    pub plan: Plan,
+    /// The entries of the plan that the files contain.
+    pub presence: Presence,
+    /// The hook's commands in the files.
+    pub commands: Vec<ConfiguredHook>,
+}
+
+impl Diagnosis {
+    /// Returns true if no check is a problem.
+    #[must_use]
+    pub fn is_well(&self) -> bool {
+        self.problem().is_none()
+    }
+
+    /// Returns the first problem.
+    #[must_use]
+    pub fn problem(&self) -> Option<&Check> {
+        self.checks.iter().find(|check| check.state == CheckState::Problem)
+    }
+}
+
+/// The reason why an agent is examined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Selection {
+    /// The user has named the agent: a missing hook is a problem.
+    ByName,
+    /// Traces of the agent were found. They can be left-over directories without a program; a missing hook is then no
+    /// problem.
+    ByTraces,
+}
+
+/// Examines an agent's program and its files of all scopes. `path` is the `PATH` for programs.
+#[must_use]
+pub fn examine(adapter: &Adapter, context: &Context<'_>, path: &OsStr, sought: Selection) -> Diagnosis {
+    let agent = adapter.agent();
+    let traces = find::traces(adapter, context, path);
+    let mut checks = Vec::new();
+    let version = here(adapter, &traces, path, &mut checks);
+    let mut unreadable = Vec::new();
+    let installed = installed(adapter, context, &mut unreadable);
+    checks.extend(unreadable.iter().map(|why| Check::problem("entry", why.finding(), why.next.clone())));
+    if installed.is_empty() {
+        let mut nowhere = nowhere(adapter, context);
+        if sought == Selection::ByTraces && traces.program.is_none() && nowhere.state == CheckState::Problem {
+            nowhere.state = CheckState::Unknown;
+        }
+        checks.push(nowhere);
+        return Diagnosis { traces, version, installed, checks };
+    }
+    for installed in &installed {
+        checks.push(installed.presence.check(agent, installed.scope));
+        checks.extend(foreign(agent, installed));
+    }
+    let reached = reached(adapter, context, &installed, &traces, path);
+    let is_reached = reached.iter().all(|check| check.state != CheckState::Problem);
+    checks.extend(reached);
+    if is_reached {
+        checks.push(Check::ok("reached", "no file of the agent disables hooks or makes this one unreadable"));
+    }
+    checks.extend(program::checks(agent, &installed));
+    Diagnosis { traces, version, installed, checks }
+}
+
+/// Returns a problem for the first command that mentions the hook program and is not from hookhost's plan. The agent
+/// runs it.
+fn foreign(agent: &Agent, installed: &InstalledHook) -> Option<Check> {
+    let command = installed.commands.iter().find(|command| command.planned.is_none())?;
+    let words: Vec<_> = command.run.words().iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let (file, shown) = (command.file.display(), words.join(" "));
+    let cut: String = shown.chars().take(MAX_SHOWN).collect();
+    let more = if cut.len() < shown.len() { "…" } else { "" };
+    let says = format!(
+        "{file} has a command that mentions the hook and that this hookhost does not write, so it is not run here: {cut}{more}"
+    );
+    let flag = installed.scope.flag();
+    let next = format!(
+        "see what it does: {} runs it. `hookhost install {}{flag}` puts ours in its place",
+        agent.title, agent.name
+    );
+    Some(Check::problem("entry", says, next))
+}
+
+/// Returns the scopes whose files contain the hook. Adds each file that cannot be read to `unreadable`.
+#[must_use]
+pub fn installed(adapter: &Adapter, context: &Context<'_>, unreadable: &mut Vec<FileRefusal>) -> Vec<InstalledHook> {
+    let mut installed: Vec<InstalledHook> = Vec::new();
+    for scope in entries::SCOPES {
+        let Ok(plan) = adapter.install(&Context { scope, ..*context }) else { continue };
+        // In the home directory, the project's files are the user's.
+        if installed.iter().any(|other| other.plan.files == plan.files) {
+            continue;
+        }
+        let project = entries::root(context, scope);
+        let presence = Presence::of(&plan, adapter.agent().name, adapter.json_dialect(), project);
+        unreadable
+            .extend(presence.unreadable.iter().filter(|why| !unreadable.contains(why)).cloned().collect::<Vec<_>>());
+        let files = plan.files.iter().filter_map(|file| configured::of_file(file, project).ok());
+        let commands: Vec<_> = files.flatten().filter(|command| command.is_for(adapter.agent().name)).collect();
+        if presence.any() || !commands.is_empty() {
+            installed.push(InstalledHook { scope, plan, presence, commands });
+        }
+    }
+    installed
+}
+
+/// Returns the check of an agent without a hook in its files. Some agents have no file that could contain one.
+fn nowhere(adapter: &Adapter, context: &Context<'_>) -> Check {
+    let agent = adapter.agent();
+    let plans = [Scope::User, Scope::Project].map(|scope| adapter.install(&Context { scope, ..*context }).ok());
+    let plans: Vec<Plan> = plans.into_iter().flatten().collect();
+    if let Some(plan) = plans.first()
+        && plans.iter().all(|plan| plan.files.is_empty())
+    {
+        let says = format!("{} has no file that names the hook: a person sets it up", agent.title);
+        return Check::unknown("entry", says, plan.steps.join(" "));
+    }
+    let says = format!("the hook is in no file of {}", agent.title);
+    Check::problem("entry", says, format!("hookhost install {}", agent.name))
+}
+
+/// Checks that the agent is installed in a supported version, and returns the version.
+fn here(adapter: &Adapter, traces: &AgentTraces, path: &OsStr, checks: &mut Vec<Check>) -> Option<String> {
+    let agent = adapter.agent();
+    let (oldest, newest) = agent.versions;
+    if agent.programs.is_empty() {
+        checks.push(Check::unknown(
+            "agent",
+            format!("{} is a service, and no program of yours", agent.title),
+            "see whether it runs",
+        ));
+        return None;
+    }
+    let Some(program) = &traces.program else {
+        let programs = agent.programs.join("` or `");
+        let says = match traces.directories.first() {
+            Some(directory) => format!("{} is there, and no program `{programs}` on the PATH", directory.display()),
+            None => format!("neither a program `{programs}` on the PATH nor a directory of {} is here", agent.title),
+        };
+        checks.push(Check::unknown("agent", says, format!("if {} is meant to be here, install it", agent.title)));
+        return None;
+    };
+    let shown = program.display();
+    let version = match version::ask(program, path) {
+        Ok(version) => version,
+        Err(why) => {
+            checks.push(Check::unknown("agent", format!("{shown} is there: {why}"), format!("{shown} --version")));
+            return None;
+        }
+    };
+    let prove = format!("hookhost doctor {} --prove", agent.name);
+    checks.push(match version::support(agent, &version) {
+        VersionSupport::Supported => Check::ok("agent", format!("{} {version} is at {shown}", agent.title)),
+        VersionSupport::Older => {
+            let says = format!("{} {version} at {shown} is older than {oldest}, the oldest that is known", agent.title);
+            Check::problem("agent", says, format!("update {}, or see what it does with {prove}", agent.title))
+        }
+        VersionSupport::Newer => {
+            let says =
+                format!("{} {version} at {shown} is newer than {newest}, the newest that was tried", agent.title);
+            Check::unknown("agent", says, prove)
+        }
+        VersionSupport::Unknown => {
+            Check::unknown("agent", format!("{} {version} is at {shown}; no version was tried", agent.title), prove)
+        }
+    });
+    Some(version)
+}
+
+/// Returns a check for each setting that keeps the agent from running the hook, or that may do so.
+fn reached(
+    adapter: &Adapter,
+    context: &Context<'_>,
+    installed: &[InstalledHook],
+    traces: &AgentTraces,
+    path: &OsStr,
+) -> Vec<Check> {
+    let mut checks = switches::disabled(adapter, context, installed);
+    checks.extend(environment::problems(adapter, context));
+    checks.extend(match adapter.agent().name {
+        "claude-code" => claude_code::reached(context, installed),
+        "codex" => codex::reached(context, installed, traces.program.as_deref(), path),
+        "gemini-cli" => gemini::reached(context, installed),
+        _ => Vec::new(),
+    });
+    checks
+}

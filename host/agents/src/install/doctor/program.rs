@@ -1,0 +1,89 @@
+//! Checks the programs that an agent's files name, and the program that they start: they have to exist, and other users
+//! must not be able to write them.
+
+use super::InstalledHook;
+use crate::Agent;
+use crate::install::check::Check;
+use crate::install::find::is_executable;
+use std::path::{Path, PathBuf};
+
+/// Name of the program that the hook starts.
+const HOST_PROGRAM: &str = "hookhost";
+
+/// Returns a check for each program that the files name.
+pub(super) fn checks(agent: &Agent, installed: &[InstalledHook]) -> Vec<Check> {
+    let mut programs: Vec<PathBuf> = Vec::new();
+    for command in installed.iter().flat_map(|installed| &installed.commands) {
+        if let Some(program) = command.program()
+            && !programs.contains(&program)
+        {
+            programs.push(program);
+        }
+    }
+    programs.iter().map(|program| check(agent, program)).collect()
+}
+
+fn check(agent: &Agent, program: &Path) -> Check {
+    let install = format!("hookhost install {}", agent.name);
+    if !program.is_absolute() {
+        let says = format!(
+            "the files name the program {} without its place, so anyone who changes the PATH chooses it",
+            program.display()
+        );
+        return Check::problem("program", says, install);
+    }
+    let needed = program.with_file_name(HOST_PROGRAM);
+    let problem = problem(program, &install).or_else(|| problem(&needed, "install hookhost again"));
+    if let Some(problem) = problem {
+        return problem;
+    }
+    let says = format!("{} is there with what it starts, and nobody else can write it", program.display());
+    Check::ok("program", says)
+}
+
+/// Returns a problem if a program cannot be relied on. `missing` is the next step if it does not exist.
+fn problem(program: &Path, missing: &str) -> Option<Check> {
+    let shown = program.display();
+    if !program.exists() {
+        return Some(Check::problem("program", format!("the program {shown} is not there"), missing));
+    }
+    if !is_executable(program) {
+        let says = format!("the program {shown} cannot be executed");
+        return Some(Check::problem("program", says, format!("chmod +x {shown}")));
+    }
+    problem_of_others(program)
+}
+
+fn problem_of_others(program: &Path) -> Option<Check> {
+    let (path, why) = writable_by_others(program)?;
+    let says = format!("{} {why}, and it decides what the agent may do", path.display());
+    Some(Check::problem("program", says, format!("chmod go-w {}", path.display())))
+}
+
+/// Returns the first path that other users can write: the file or a directory above it. Also returns the reason.
+#[cfg(unix)]
+fn writable_by_others(program: &Path) -> Option<(PathBuf, String)> {
+    use std::os::unix::fs::MetadataExt as _;
+    const STICKY: u32 = 0o1000;
+    let me = rustix::process::geteuid().as_raw();
+    let real = program.canonicalize().ok()?;
+    let directories = real.ancestors().skip(1).map(|directory| (directory.to_owned(), true));
+    std::iter::once((real.clone(), false)).chain(directories).find_map(|(path, is_directory)| {
+        let metadata = path.metadata().ok()?;
+        if metadata.uid() != me && metadata.uid() != 0 {
+            return Some((path, format!("belongs to another user (uid {})", metadata.uid())));
+        }
+        let mode = metadata.mode();
+        let is_shared = is_directory && mode & STICKY != 0;
+        // A group with the user's own number usually contains that user alone.
+        let by_group = mode & 0o020 != 0 && metadata.gid() != 0 && metadata.gid() != metadata.uid();
+        let by_others = mode & 0o002 != 0;
+        (!is_shared && (by_group || by_others))
+            .then(|| (path, format!("can be written by other users (mode {:o})", mode & 0o7777)))
+    })
+}
+
+#[cfg(not(unix))]
+fn writable_by_others(_: &Path) -> Option<(PathBuf, String)> {
+    None
+}

@@ -1,0 +1,143 @@
+//! Recognises the entries of a file that belong to hookhost: those that only call the hook program for an agent.
+
+use crate::plan::PROGRAM;
+use serde_json::Value;
+
+/// Returns true if a text names the hook program as a separate word, with or without a path.
+#[must_use]
+pub fn names_program(text: &str) -> bool {
+    let is_end = |c: char| c.is_whitespace() || "'\"/\\;&|)".contains(c);
+    text.match_indices(PROGRAM).any(|(at, found)| {
+        let before = text[..at].chars().next_back();
+        let after = &text[at + found.len()..];
+        let after = after.strip_prefix(".exe").unwrap_or(after);
+        before.is_none_or(|c| is_end(c) || c == '(') && after.chars().next().is_none_or(is_end)
+    })
+}
+
+/// Returns true if a value contains the hook of this agent as hookhost's plan writes it: a command with the program,
+/// then the agent's name, and nothing else that a shell would run. Several agents can have their hooks in one file.
+#[must_use]
+pub fn is_ours(value: &Value, agent: &str) -> bool {
+    match value {
+        Value::String(text) => is_command(text, agent),
+        Value::Array(items) => items.iter().any(|item| is_ours(item, agent)),
+        Value::Object(members) => {
+            let command = members.get("command").and_then(Value::as_str);
+            let first = members.get("args").and_then(|arguments| arguments[0].as_str());
+            let is_called = command.is_some_and(is_program) && first == Some(agent);
+            is_called || members.values().any(|member| is_ours(member, agent))
+        }
+        _ => false,
+    }
+}
+
+/// Returns true if a path is that of a hook program.
+fn is_program(path: &str) -> bool {
+    let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+    name.strip_suffix(".exe").unwrap_or(name) == PROGRAM
+}
+
+/// Returns true if a shell command is the hook of this agent and nothing else.
+fn is_command(text: &str, agent: &str) -> bool {
+    let Some((program, rest)) = first_word(text) else { return false };
+    let named = rest.split_whitespace().next().unwrap_or_default().trim_matches(['\'', '"']);
+    // Within single quotes, as around the path of a directory, no character is special.
+    let mut unquoted = rest.split('\'').step_by(2);
+    is_program(program)
+        && named == agent
+        && !unquoted.any(|part| part.contains([';', '|', '&', '<', '>', '`', '$', '(', '\n']))
+}
+
+/// Returns the first word of a command without its quotes, and the rest.
+fn first_word(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim_start();
+    match text.chars().next()? {
+        quote @ ('\'' | '"') => text[1..].split_once(quote),
+        _ => text.split_once(char::is_whitespace),
+    }
+}
+
+/// The share of an element that belongs to hookhost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ownership {
+    /// No part of the element.
+    Nothing,
+    /// The whole element.
+    Whole,
+    /// Some of the hooks in its list `hooks`; the others belong to somebody else.
+    Part,
+}
+
+/// Returns the share of an element that is this agent's hook. A group with other hooks is a [`Ownership::Part`].
+#[must_use]
+pub fn share(element: &Value, agent: &str) -> Ownership {
+    if !is_ours(element, agent) {
+        return Ownership::Nothing;
+    }
+    match element.get("hooks").and_then(Value::as_array) {
+        Some(hooks) if hooks.iter().any(|hook| !is_ours(hook, agent)) => Ownership::Part,
+        _ => Ownership::Whole,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Ownership, names_program, share};
+    use serde_json::json;
+
+    #[test]
+    fn an_entry_is_ours_if_a_word_of_it_is_the_hook_program() {
+        for text in [
+            "hookhost-hook",
+            "/usr/bin/hookhost-hook claude-code Stop",
+            "'/home/a b/hookhost-hook' codex Stop",
+            "\"C:\\tools\\hookhost-hook.exe\" codex",
+            "exec hookhost-hook; true",
+        ] {
+            assert!(names_program(text), "{text}");
+        }
+        for text in ["hookhost", "my-hookhost-hook", "hookhost-hooks", "hookhost-hook.sh", "/hookhost-hook-old/run", ""]
+        {
+            assert!(!names_program(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_group_with_hooks_of_others_is_ours_in_part() {
+        let ours = json!({ "type": "command", "command": "/bin/hookhost-hook", "args": ["claude-code"] });
+        let theirs = json!({ "type": "command", "command": "lint" });
+        assert_eq!(share(&json!({ "matcher": "*", "hooks": [ours] }), "claude-code"), Ownership::Whole);
+        assert_eq!(share(&json!({ "matcher": "*", "hooks": [theirs, ours] }), "claude-code"), Ownership::Part);
+        assert_eq!(share(&json!({ "matcher": "*", "hooks": [theirs] }), "claude-code"), Ownership::Nothing);
+        assert_eq!(share(&json!({ "matcher": "*", "hooks": [ours] }), "codex"), Ownership::Nothing);
+        assert_eq!(share(&json!({ "command": "'/a b/hookhost-hook' \"cursor\" stop" }), "cursor"), Ownership::Whole);
+        assert_eq!(share(&json!({ "command": "hookhost-hook cursor-x stop" }), "cursor"), Ownership::Nothing);
+        assert_eq!(share(&json!({ "command": "hookhost-hook cursor stop" }), "cursor"), Ownership::Whole);
+    }
+
+    #[test]
+    fn a_command_that_calls_the_hook_among_other_things_is_somebody_elses() {
+        for theirs in [
+            "log.sh; /bin/hookhost-hook cursor stop",
+            "/bin/hookhost-hook cursor stop; log.sh",
+            "/bin/hookhost-hook cursor stop | tee log",
+            "env A=b /bin/hookhost-hook cursor stop",
+            "my-guard --then '/bin/hookhost-hook cursor stop'",
+            "echo hookhost-hook cursor",
+            "/bin/my-hookhost-hook cursor stop",
+        ] {
+            let hook = json!({ "command": theirs });
+            assert_eq!(share(&hook, "cursor"), Ownership::Nothing, "{theirs}");
+        }
+        for wrapper in ["/bin/log", "/bin/hookhost-hook.sh"] {
+            let hook = json!({ "command": wrapper, "args": ["/bin/hookhost-hook", "cursor", "stop"] });
+            assert_eq!(share(&hook, "cursor"), Ownership::Nothing);
+        }
+        for ours in
+            ["'/a (b)/hookhost-hook' cursor stop --on-failure=allow", "\"C:\\a\\hookhost-hook.exe\" cursor stop"]
+        {
+            assert_eq!(share(&json!({ "command": ours }), "cursor"), Ownership::Whole, "{ours}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Removes the hook. An unchanged file is restored byte for byte; from a file that somebody changed, only hookhost's
+//! entries are removed.
+
+use crate::install::error::FileRefusal;
+use crate::install::json;
+use crate::install::ours;
+use crate::install::receipt::{Content, FileReceipt, Installation, Receipt};
+use crate::install::settings_file::{SettingsFile, digest, remove_directories};
+use crate::plan::{FilePlan, Plan};
+use std::path::{Path, PathBuf};
+
+/// The change of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UndoAction {
+    /// The file contains nothing of hookhost.
+    Nothing,
+    /// The file gets its old content, byte for byte.
+    Restore(Vec<u8>),
+    /// The file is removed: it did not exist before, or contains only what hookhost has added.
+    Remove,
+    /// Somebody has changed the file since: hookhost's entries are removed, and this text remains.
+    RemoveEntries(Vec<u8>),
+    /// The whole file belonged to hookhost, and somebody has changed it since: a person has to decide.
+    Leave,
+}
+
+/// A file and its change.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct FileUndo {
+    /// The file as it was read.
+    pub file: SettingsFile,
+    /// The change.
+    pub undo: UndoAction,
+    made_directories: Vec<PathBuf>,
+}
+
+impl FileUndo {
+    /// Returns the new content; `None` if the file is removed or does not exist.
+    #[must_use]
+    pub fn after(&self) -> Option<&[u8]> {
+        match &self.undo {
+            UndoAction::Restore(content) | UndoAction::RemoveEntries(content) => Some(content),
+            UndoAction::Remove => None,
+            UndoAction::Nothing | UndoAction::Leave => self.file.content.as_deref(),
+        }
+    }
+
+    fn apply(&self) -> Result<(), FileRefusal> {
+        match &self.undo {
+            UndoAction::Nothing | UndoAction::Leave => Ok(()),
+            UndoAction::Restore(content) | UndoAction::RemoveEntries(content) => {
+                self.file.replace(content, false).map(drop)
+            }
+            UndoAction::Remove => {
+                self.file.remove()?;
+                remove_directories(&self.made_directories);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Determines the change of each file in an agent's plan, and of each file in the receipt of the installation, if there
+/// is one.
+///
+/// # Errors
+/// If a file cannot be read, is not in the agent's format, or must not be written.
+pub fn prepare(plan: &Plan, of: &Installation<'_>, receipt: Option<&Receipt>) -> Result<Vec<FileUndo>, FileRefusal> {
+    let kept = |path: &Path| receipt?.files.iter().find(|file| file.path == path);
+    let mut undoings = Vec::new();
+    for file in &plan.files {
+        let path = std::path::absolute(file.path()).unwrap_or_else(|_| file.path().to_owned());
+        undoings.push(undoing(Some(file), of, &path, kept(&path))?);
+    }
+    for file in receipt.iter().flat_map(|receipt| &receipt.files) {
+        if !undoings.iter().any(|undoing| undoing.file.named == file.path) {
+            undoings.push(undoing(None, of, &file.path, Some(file))?);
+        }
+    }
+    Ok(undoings)
+}
+
+/// Changes each file, the last one first, because a directory that was created for the first file must be empty to be
+/// removed.
+///
+/// # Errors
+/// If a file has changed since it was read, or cannot be written. That file and those before it in `undoings` are then
+/// unchanged.
+pub fn apply(undoings: &[FileUndo]) -> Result<(), FileRefusal> {
+    undoings.iter().rev().try_for_each(FileUndo::apply)
+}
+
+fn undoing(
+    plan: Option<&FilePlan>,
+    of: &Installation<'_>,
+    path: &Path,
+    kept: Option<&FileReceipt>,
+) -> Result<FileUndo, FileRefusal> {
+    let file = SettingsFile::read(path, of.root())?;
+    let undo = undo(plan, of.agent, &file, kept)?;
+    if !matches!(undo, UndoAction::Nothing | UndoAction::Leave) {
+        file.check_writable()?;
+    }
+    let made_directories = kept.map(|kept| kept.made_directories.clone()).unwrap_or_default();
+    Ok(FileUndo { file, undo, made_directories })
+}
+
+fn undo(
+    plan: Option<&FilePlan>,
+    agent: &str,
+    file: &SettingsFile,
+    kept: Option<&FileReceipt>,
+) -> Result<UndoAction, FileRefusal> {
+    let Some(now) = &file.content else { return Ok(UndoAction::Nothing) };
+    let before = match kept.and_then(|kept| kept.before.as_ref()).map(Content::bytes) {
+        Some(Ok(before)) => Some(before),
+        Some(Err(why)) => {
+            let next = "take the entries that name hookhost-hook out by hand";
+            return Err(FileRefusal::new(&file.named, format!("has a receipt that cannot be read ({why})"), next));
+        }
+        None => None,
+    };
+    if let Some(kept) = kept {
+        if before.as_ref() == Some(now) {
+            return Ok(UndoAction::Nothing);
+        }
+        if digest(now) == kept.after && !kept.changed_between {
+            return Ok(before.map_or(UndoAction::Remove, UndoAction::Restore));
+        }
+    }
+    if let Some(FilePlan::Whole { content, .. }) = plan {
+        return Ok(if now == content.as_bytes() { UndoAction::Remove } else { UndoAction::Leave });
+    }
+    let text = file.text()?;
+    if plan.is_none() && !ours::names_program(text) {
+        return Ok(UndoAction::Nothing);
+    }
+    let entries = match plan {
+        Some(FilePlan::Json { entries, .. }) => entries.as_slice(),
+        _ => &[],
+    };
+    let before_text = before.as_ref().and_then(|before| std::str::from_utf8(before).ok());
+    let rest = json::without_entries(text, before_text, entries, agent).map_err(|why| why.refused(&file.named))?;
+    Ok(match rest {
+        rest if !rest.is_changed => UndoAction::Nothing,
+        rest if rest.is_only_ours && kept.is_some_and(|kept| kept.before.is_none() && !kept.changed_between) => {
+            UndoAction::Remove
+        }
+        rest => UndoAction::RemoveEntries(rest.text.into_bytes()),
+    })
+}

@@ -1,0 +1,68 @@
+//! Other people's agents: turns an agent's message into an event and the outcome into a reply that the agent
+//! understands, and installs the hook in the agent's settings.
+//!
+//! All modules except [`install`] are pure: they read no file, open no socket and ask no plugin. The hook program uses
+//! these alone, so it stays small, and can deny a call in the agent's own format even if no resident host answers.
+//!
+//! A new agent is one file in `agents/`, one line in the list of [`agents::all`], and its tools in
+//! `hookhost_contract::action`.
+//!
+//! Data flows down this list and never back up:
+//!
+//! | module | purpose |
+//! |---|---|
+//! | [`message`] | an agent's message and its origin |
+//! | [`json`] | reads messages as JSON objects, and notes what readers could read differently |
+//! | [`hook_call`] | the event that a message reports |
+//! | [`outcome`] | the outcome of an event, as far as an agent can express it |
+//! | [`agent`] | data about an agent: its hook points, its abilities at each, its coverage |
+//! | `checks` | checks that messages of all agents have to pass |
+//! | [`reason`] | sentences for models and users |
+//! | [`canary`] | the calls that prove that an agent obeys its hook |
+//! | [`mod@degrade`] | replaces outcomes that an agent cannot express by stricter ones |
+//! | [`reply`] | output and exit code of the hook |
+//! | [`directories`] | the directories of hookhost's own files, and the variables that set them |
+//! | [`plan`] | the files of an agent that have to name the hook |
+//! | [`mcp_servers`] | the files of an agent that name MCP servers |
+//! | [`guarded`] | other files, variables and options that decide if an agent's hooks run |
+//! | [`adapter`] | the data and functions of one agent's adapter |
+//! | `claude_shape` | the format that several agents took over from Claude Code |
+//! | [`agents`] | the agents, one file each |
+//! | [`proxies`] | the reply format of all proxies |
+//! | [`acp_proxy`] | the adapter of the proxy between an editor and an agent |
+//! | [`mcp_proxy`] | the adapter of the proxy in front of MCP servers |
+//! | [`install`] | installs the hook in the settings of agents, and checks it |
+
+#![deny(missing_docs)]
+#![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot continue fails"))]
+
+pub mod acp_proxy;
+pub mod adapter;
+pub mod agent;
+pub mod agents;
+pub mod canary;
+mod checks;
+mod claude_shape;
+pub mod degrade;
+pub mod directories;
+pub mod guarded;
+pub mod hook_call;
+pub mod install;
+pub mod json;
+pub mod mcp_proxy;
+pub mod mcp_servers;
+pub mod message;
+pub mod outcome;
+pub mod plan;
+pub mod proxies;
+pub mod reason;
+pub mod reply;
+
+pub use adapter::Adapter;
+pub use agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+pub use agents::{all, by_name, detect};
+pub use degrade::{Degradation, degrade};
+pub use hook_call::{AgentSession, FurtherEvent, HookCall, HookEvent, ToolUse};
+pub use message::{Message, Unreadable};
+pub use outcome::{Answer, Outcome};
+pub use reply::Reply;

@@ -1,0 +1,179 @@
+//! The protocol by which the proxy in front of MCP servers asks the resident host: one message per event, and its
+//! reply. The resident host treats the proxy as an agent with its own adapter, [`ADAPTER`]; it cannot be installed as
+//! one.
+//!
+//! | point | event |
+//! |---|---|
+//! | `request` | `before-tool-call` |
+//! | `result` | `after-tool-call` |
+//! | `held-back` | `custom-event`: tools that the proxy hid from the client, or that the client called nevertheless |
+//! | `answered` | `custom-event`: the user's answer to a question of the rules, as the client reports it |
+//! | `session-start`, `session-end` | the events of these names |
+
+use crate::adapter::Adapter;
+use crate::agent::{Abilities, Agent, Coverage, HookPoint};
+use crate::hook_call::{AgentSession, HookCall, HookEvent, ToolUse};
+use crate::json::Fields;
+use crate::message::{Message, Unreadable};
+use crate::plan::{Context, NotInstallable, Plan};
+use crate::proxies;
+use hookhost_contract::{EventKind, ToolResult};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// Name of the proxy in `session.agent`, in the log, and for the resident host.
+pub const NAME: &str = "mcp-proxy";
+
+/// The hook point of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Point {
+    /// A request is about to be passed on.
+    Request,
+    /// The server has answered a request.
+    Result,
+    /// The proxy hid tools from the client, or the client called such a tool.
+    HeldBack,
+    /// The client reports its user's answer to a question.
+    Answered,
+    /// A proxy starts.
+    SessionStart,
+    /// A proxy ends.
+    SessionEnd,
+}
+
+impl Point {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Request => "request",
+            Self::Result => "result",
+            Self::HeldBack => "held-back",
+            Self::Answered => "answered",
+            Self::SessionStart => "session-start",
+            Self::SessionEnd => "session-end",
+        }
+    }
+}
+
+/// An event of the proxy.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Event {
+    /// The hook point.
+    pub point: Point,
+    /// The proxy's session.
+    pub session: String,
+    /// The directory whose rules apply.
+    pub cwd: PathBuf,
+    /// Name of the server.
+    pub server: String,
+    /// True in audit mode: rules are only observed, and a rejected call happens nevertheless.
+    #[serde(default)]
+    pub audit: bool,
+    /// True if the proxy can ask the client's user through the client.
+    #[serde(default)]
+    pub asks: bool,
+    /// Key of the request within the session.
+    #[serde(default)]
+    pub id: String,
+    /// Method of the protocol.
+    #[serde(default)]
+    pub method: String,
+    /// Name of the tool.
+    #[serde(default)]
+    pub tool: String,
+    /// The arguments. For hidden tools: the reasons, by tool name. For an answer: the data that it is about.
+    #[serde(default)]
+    pub arguments: Value,
+    /// The server's answer to the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<ToolResult>,
+}
+
+/// Abilities of the proxy for a request.
+const REQUEST: Abilities =
+    Abilities { rejects: true, changes: true, responds: true, approves: true, tells_user: true, ..Abilities::NONE };
+
+/// Abilities of the proxy for a result.
+const RESULT: Abilities = Abilities { rejects: true, replaces: true, tells_user: true, ..Abilities::NONE };
+
+/// Abilities in audit mode: a question is passed to the proxy, and nobody is asked.
+const AUDIT: Abilities = Abilities { approves: true, asks: true, tells_user: true, ..Abilities::NONE };
+
+static AGENT: Agent = Agent {
+    name: NAME,
+    title: "the MCP proxy",
+    programs: &[],
+    versions: ("", ""),
+    points: &[
+        HookPoint::new("request", EventKind::BeforeToolCall, REQUEST),
+        HookPoint::new("result", EventKind::AfterToolCall, RESULT),
+        HookPoint::new("held-back", EventKind::CustomEvent, Abilities::NONE),
+        HookPoint::new("answered", EventKind::CustomEvent, Abilities::NONE),
+        HookPoint::new("session-start", EventKind::SessionStart, Abilities::NONE),
+        HookPoint::new("session-end", EventKind::SessionEnd, Abilities::NONE),
+    ],
+    coverage: &[
+        Coverage::gated("calls of tools, resources read, prompts fetched, and their results", ""),
+        Coverage::gated("what a server asks of the client: sampling and elicitation", ""),
+        Coverage::blind("notifications, and methods that are unknown", "they pass as they are"),
+    ],
+    gaps: &["a client that reaches the server without the proxy is not seen"],
+};
+
+/// The adapter of the proxy.
+pub static ADAPTER: &Adapter = &Adapter {
+    neutral: proxies::neutral,
+    abilities: Some(abilities),
+    ..Adapter::new(&AGENT, decode, |_, outcome| proxies::encode(outcome), proxies::fail, install)
+};
+
+fn decode(_message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
+    let event: Event = proxies::event(fields)?;
+    let point = event.point.name();
+    if !event.cwd.is_absolute() {
+        return Err(Unreadable::new("`cwd` is no absolute path").at(point));
+    }
+    let Event { session, cwd, server, asks, id, method, tool, arguments, result, .. } = event;
+    let mut session = AgentSession::new(Some(session), cwd);
+    session.interactive = asks;
+    let call =
+        |arguments| ToolUse::new(Some(id), format!("mcp__{server}__{tool}"), arguments).of_server(server.clone());
+    let means = match event.point {
+        Point::Request => HookEvent::BeforeToolCall(call(arguments)),
+        Point::Result => {
+            let result = result.ok_or_else(|| Unreadable::new("`result` is missing").at(point))?;
+            HookEvent::AfterToolCall { call: call(arguments), result }
+        }
+        Point::HeldBack => HookEvent::Custom { payload: json!({ "server": server, "tools": arguments }) },
+        Point::Answered => HookEvent::Custom {
+            payload: json!({ "server": server, "tool": tool, "method": method, "answered": arguments }),
+        },
+        Point::SessionStart => HookEvent::SessionStart { is_resumed: false },
+        Point::SessionEnd => HookEvent::SessionEnd,
+    };
+    Ok(HookCall::new(point, session, means, fields.to_json()))
+}
+
+fn abilities(call: &HookCall) -> Abilities {
+    let said: EventAbilities = serde_json::from_str(&call.raw).unwrap_or_default();
+    if said.audit {
+        return AUDIT;
+    }
+    let can = AGENT.abilities(&call.point);
+    Abilities { asks: said.asks && can.changes, ..can }
+}
+
+fn install(_: &Context<'_>) -> Result<Plan, NotInstallable> {
+    Err(NotInstallable("the proxy is started in the place of a server: `hookhost mcp --help` says how".to_owned()))
+}
+
+/// The fields of an event that determine the proxy's abilities.
+#[derive(Default, Deserialize)]
+struct EventAbilities {
+    #[serde(default)]
+    audit: bool,
+    #[serde(default)]
+    asks: bool,
+}

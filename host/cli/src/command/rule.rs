@@ -1,0 +1,109 @@
+//! `hookhost rule`: explains the rules of the plugin shell-guard.
+
+use super::tools::first_sentence;
+use crate::args::ExplainArgs;
+use crate::exit::{CliError, Exit};
+use crate::nearest::nearest;
+use crate::output::{
+    self, one_line, quoted,
+    style::{CODE, DIM, NAME},
+};
+use anyhow::anyhow;
+use serde_json::json;
+use shell_guard_rules::document::{CataloguePage, RulePage, catalogues, files};
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+
+pub(crate) fn explain(args: &ExplainArgs) -> Result<Exit, CliError> {
+    let catalogues = catalogues().map_err(|error| anyhow!(error))?;
+    if let Some(directory) = &args.write {
+        write(directory, &catalogues).map_err(|error| {
+            anyhow!("the pages cannot be written to {}: {error}", quoted(&directory.to_string_lossy()))
+        })?;
+        return Ok(Exit::Done);
+    }
+    let Some(id) = &args.id else {
+        if args.json {
+            output::print_json(&json!({ "catalogues": catalogues }))?;
+        } else {
+            output::print(&catalogues.iter().map(list).collect::<String>())?;
+        }
+        return Ok(Exit::Done);
+    };
+    match find(&catalogues, id)? {
+        Subject::Catalogue(catalogue) if args.json => output::print_json(catalogue)?,
+        Subject::Rule(rule) if args.json => output::print_json(rule)?,
+        Subject::Catalogue(catalogue) => {
+            let rules: String = catalogue.rules.iter().map(|rule| format!("\n{}", as_text(rule))).collect();
+            output::print(&(heading(catalogue) + &rules))?;
+        }
+        Subject::Rule(rule) => output::print(&as_text(rule))?,
+    }
+    Ok(Exit::Done)
+}
+
+/// The subject of an explanation.
+enum Subject<'a> {
+    Catalogue(&'a CataloguePage),
+    Rule(&'a RulePage),
+}
+
+/// Finds a rule by its id, or a catalogue by its id or the name after its `/`.
+fn find<'a>(catalogues: &'a [CataloguePage], id: &str) -> Result<Subject<'a>, CliError> {
+    let rules = catalogues.iter().flat_map(|catalogue| &catalogue.rules);
+    if let Some(rule) = rules.clone().find(|rule| rule.id == id) {
+        return Ok(Subject::Rule(rule));
+    }
+    if let Some(catalogue) = catalogues.iter().find(|catalogue| catalogue.id == id || catalogue.name() == id) {
+        return Ok(Subject::Catalogue(catalogue));
+    }
+    let names = catalogues.iter().flat_map(|catalogue| [&*catalogue.id, catalogue.name()]);
+    let error = CliError::usage(format!("there is no rule and no catalogue {}", quoted(id)));
+    Err(match nearest(id, rules.map(|rule| &*rule.id).chain(names)) {
+        Some(near) => error.advise(format!("hookhost rule explain {near}")),
+        None => error.advise("hookhost rule explain"),
+    })
+}
+
+/// Writes the Markdown pages. Fails if the directory is not empty, so that no file is replaced.
+fn write(directory: &Path, catalogues: &[CataloguePage]) -> io::Result<()> {
+    std::fs::create_dir_all(directory)?;
+    if directory.read_dir()?.next().is_some() {
+        return Err(io::Error::other("the directory is not empty"));
+    }
+    files(catalogues).iter().try_for_each(|(name, text)| std::fs::write(directory.join(name), text))
+}
+
+fn heading(catalogue: &CataloguePage) -> String {
+    let CataloguePage { id, version, .. } = catalogue;
+    format!("{NAME}{id}{NAME:#} {DIM}{version}, applies {}{DIM:#}\n", catalogue.scope())
+}
+
+/// Lists the rules of a catalogue, one line each.
+fn list(catalogue: &CataloguePage) -> String {
+    let line = |rule: &RulePage| {
+        let explanation = first_sentence(&rule.explanation);
+        format!("  {CODE}{}{CODE:#} {DIM}{}, {}{DIM:#}: {explanation}\n", rule.id, rule.severity, rule.effect())
+    };
+    heading(catalogue) + &catalogue.rules.iter().map(line).collect::<String>()
+}
+
+fn as_text(rule: &RulePage) -> String {
+    let RulePage { id, severity, labels, explanation, catches, leaves, unless_env, references, .. } = rule;
+    let mut text = format!("{NAME}{id}{NAME:#} {DIM}{severity}, {}{DIM:#}\n  {explanation}\n", rule.effect());
+    let mut row = |label: &str, value: &str| {
+        let _ = writeln!(text, "  {DIM}{label:8}{DIM:#} {}", one_line(value));
+    };
+    row("labels", &labels.join(", "));
+    for (label, commands) in [("catches", catches), ("leaves", leaves)] {
+        for (at, command) in commands.iter().enumerate() {
+            row(if at == 0 { label } else { "" }, command);
+        }
+    }
+    if let Some(name) = unless_env {
+        row("silent", &format!("if the plugin may read the variable {name} and it is 1 or true"));
+    }
+    references.iter().for_each(|link| row("see", link));
+    text
+}

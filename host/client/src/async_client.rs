@@ -1,0 +1,283 @@
+//! A proxy's connection to the resident host, which settles the events of all proxies. One kept connection carries all events of a
+//! proxy concurrently. If no resident host runs, the proxy starts one.
+
+use crate::connection::{
+    self, CONNECT_TIMEOUT, ConnectionError, DELIVERY_TIMEOUT, Deadline, RESUME_TIMEOUT, SILENCE_TIMEOUT,
+};
+use crate::frame::{FrameError, HookRequest, MAX_FRAME, NumberedRequest, Request, Response};
+use crate::hook::{CALL_TIMEOUT, MAX_HOSTS, START_TIMEOUT};
+use crate::paths::{self, HostPaths};
+use crate::start::{self, StartingHost};
+use hookhost_agents::directories::Directories;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+/// Poll interval while a resident host starts.
+const START_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Called with the number of seconds that the reply can take from now on, if that is long.
+pub type LongWaitCallback<'a> = &'a (dyn Fn(u32) + Send + Sync);
+
+/// The user's resident host.
+#[derive(Debug)]
+pub struct AsyncClient {
+    paths: HostPaths,
+    program: PathBuf,
+    numbers: AtomicU64,
+    connection: tokio::sync::Mutex<Option<SharedConnection>>,
+}
+
+impl AsyncClient {
+    /// Creates a client for the resident host at these paths. `program` is `hookhost`, which starts the host.
+    #[must_use]
+    pub fn new(paths: HostPaths, program: PathBuf) -> Self {
+        Self { paths, program, numbers: AtomicU64::new(0), connection: tokio::sync::Mutex::default() }
+    }
+
+    /// Has an event of the proxy `agent` settled in this directory. `S` is the reply of the proxy's adapter.
+    ///
+    /// # Errors
+    /// One sentence, if the event could not be settled.
+    pub async fn ask<S: DeserializeOwned>(
+        &self,
+        agent: &str,
+        directory: &Path,
+        event: &impl Serialize,
+        on_wait: LongWaitCallback<'_>,
+    ) -> Result<S, String> {
+        let message = serde_json::to_vec(event).map_err(|error| format!("the event cannot be written: {error}"))?;
+        let request = HookRequest {
+            agent: agent.to_owned(),
+            point: String::new(),
+            directory: directory.to_owned(),
+            // The host settles only events of its own directories.
+            variables: paths::directories().variables(),
+            message,
+        };
+        match self.send(request, on_wait).await {
+            Ok(Response::Reply { stdout, .. }) => serde_json::from_slice(&stdout)
+                .map_err(|error| format!("the resident host's reply cannot be read: {error}")),
+            Ok(Response::Refused(why)) => Err(why),
+            Ok(_) => Err("the resident host answered another question".to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    async fn send(&self, request: HookRequest, on_wait: LongWaitCallback<'_>) -> Result<Response, ConnectionError> {
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        let frame = NumberedRequest::Hook { number, request }.to_frame();
+        // The host closes the connection when a frame is longer.
+        if frame.len() > MAX_FRAME {
+            return Ok(Response::Refused(format!("the event has more than {MAX_FRAME} bytes")));
+        }
+        for _ in 0..MAX_HOSTS {
+            let started = Instant::now() + START_TIMEOUT;
+            let not_started = |_| ConnectionError::TooLate(START_TIMEOUT);
+            let connection = timeout_at(started, self.connection(started)).await.map_err(not_started)??;
+            match connection.converse(number, frame.clone(), Instant::now() + CALL_TIMEOUT, on_wait).await {
+                // A host that ended meanwhile may have recorded the event. It is settled again, so that no event stays unsettled.
+                Err(ConnectionError::Closed) => sleep(START_INTERVAL).await,
+                Err(ConnectionError::Silent { process }) => start::end_stuck(process, &self.paths),
+                answered => return answered,
+            }
+        }
+        Err(ConnectionError::Closed)
+    }
+
+    /// Returns the kept connection, or opens a new one.
+    async fn connection(&self, deadline: Instant) -> Result<SharedConnection, ConnectionError> {
+        let mut kept = self.connection.lock().await;
+        if let Some(connection) = kept.as_ref().filter(|connection| !connection.has_ended()) {
+            return Ok(connection.clone());
+        }
+        let connection = SharedConnection::over(self.connect(deadline).await?);
+        *kept = Some(connection.clone());
+        Ok(connection)
+    }
+
+    /// Connects to the resident host. Starts it if none runs.
+    async fn connect(&self, deadline: Instant) -> Result<UnixStream, ConnectionError> {
+        let mut starting: Option<StartingHost> = None;
+        loop {
+            let error = match connection::open(&self.paths, Deadline::within(CONNECT_TIMEOUT, None)) {
+                Ok(stream) => return Ok(UnixStream::from_std(stream)?),
+                Err(error) => error,
+            };
+            let is_there = match &error {
+                ConnectionError::NotThere(_) => false,
+                // Too many clients connect at once.
+                ConnectionError::TooLate(_) => true,
+                _ => return Err(error),
+            };
+            if Instant::now() >= deadline {
+                return Err(error);
+            }
+            match starting.take() {
+                None if is_there => {}
+                None => starting = StartingHost::spawn(&self.program, &Directories::default(), &self.paths)?,
+                Some(mut host) => starting = if host.has_yielded()? { None } else { Some(host) },
+            }
+            sleep(START_INTERVAL).await;
+        }
+    }
+}
+
+/// A kept connection.
+#[derive(Clone, Debug)]
+struct SharedConnection {
+    frames: mpsc::UnboundedSender<Vec<u8>>,
+    /// The process of the resident host, if the system names it.
+    process: Option<u32>,
+    waiting: Arc<Mutex<PendingResponses>>,
+}
+
+/// The receivers of responses, by the numbers of their events.
+#[derive(Debug, Default)]
+struct PendingResponses {
+    events: HashMap<u64, mpsc::UnboundedSender<Response>>,
+    /// True if no more responses will arrive.
+    has_ended: bool,
+}
+
+impl PendingResponses {
+    fn end(&mut self) {
+        self.has_ended = true;
+        self.events.clear();
+    }
+}
+
+impl SharedConnection {
+    /// Starts the reader and the writer of a new stream. Must be called within the runtime.
+    fn over(stream: UnixStream) -> Self {
+        let process = connection::peer_process(&stream);
+        let (input, output) = stream.into_split();
+        let (send, frames) = mpsc::unbounded_channel();
+        let connection = Self { frames: send, process, waiting: Arc::default() };
+        tokio::spawn(write(output, frames));
+        tokio::spawn(read(input, Arc::clone(&connection.waiting)));
+        let _ = connection.frames.send(Request::Keep.to_frame());
+        connection
+    }
+
+    fn has_ended(&self) -> bool {
+        lock(&self.waiting).has_ended || self.frames.is_closed()
+    }
+
+    /// Sends an event and waits for its final response.
+    async fn converse(
+        &self,
+        number: u64,
+        frame: Vec<u8>,
+        mut deadline: Instant,
+        on_wait: LongWaitCallback<'_>,
+    ) -> Result<Response, ConnectionError> {
+        let (send, mut responses) = mpsc::unbounded_channel();
+        {
+            let mut waiting = lock(&self.waiting);
+            if waiting.has_ended {
+                return Err(ConnectionError::Closed);
+            }
+            waiting.events.insert(number, send);
+        }
+        let wait = ResponseWait { connection: self, number };
+        self.frames.send(frame).map_err(|_| ConnectionError::Closed)?;
+        loop {
+            let silent = Instant::now() + SILENCE_TIMEOUT;
+            let mut response = timeout_at(deadline.min(silent), responses.recv()).await;
+            if response.is_err() && silent < deadline {
+                // If this process was stopped, the timeout can pass before the frames that arrived meanwhile are read.
+                response = timeout(RESUME_TIMEOUT, responses.recv()).await;
+                if response.is_err() {
+                    // The next event opens another connection.
+                    lock(&self.waiting).end();
+                    return Err(ConnectionError::Silent { process: self.process });
+                }
+            }
+            let response = response.map_err(too_late)?;
+            match response {
+                Some(Response::Waiting { seconds: 0 }) => {}
+                Some(Response::Waiting { seconds }) => {
+                    on_wait(seconds);
+                    deadline = Instant::now() + Duration::from_secs(u64::from(seconds)) + DELIVERY_TIMEOUT;
+                }
+                Some(response) => {
+                    wait.answered();
+                    return Ok(response);
+                }
+                None => return Err(ConnectionError::Closed),
+            }
+        }
+    }
+}
+
+/// A wait for the response to an event. If it is dropped before the response, the resident host is told that nobody waits.
+struct ResponseWait<'a> {
+    connection: &'a SharedConnection,
+    number: u64,
+}
+
+impl ResponseWait<'_> {
+    fn answered(self) {
+        lock(&self.connection.waiting).events.remove(&self.number);
+    }
+}
+
+impl Drop for ResponseWait<'_> {
+    fn drop(&mut self) {
+        if lock(&self.connection.waiting).events.remove(&self.number).is_some() {
+            let _ = self.connection.frames.send(NumberedRequest::Gone { number: self.number }.to_frame());
+        }
+    }
+}
+
+fn lock(waiting: &Mutex<PendingResponses>) -> MutexGuard<'_, PendingResponses> {
+    waiting.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn write(mut output: OwnedWriteHalf, mut frames: mpsc::UnboundedReceiver<Vec<u8>>) {
+    while let Some(frame) = frames.recv().await {
+        if output.write_all(&frame).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Hands responses to the tasks that wait for them, until the stream ends.
+async fn read(input: OwnedReadHalf, waiting: Arc<Mutex<PendingResponses>>) {
+    // Without a buffer each frame would take several system calls.
+    let mut input = BufReader::new(input);
+    while let Ok((number, response)) = receive(&mut input).await {
+        // The task may no longer wait.
+        if let Some(event) = lock(&waiting).events.get(&number) {
+            let _ = event.send(response);
+        }
+    }
+    lock(&waiting).end();
+}
+
+async fn receive(input: &mut BufReader<OwnedReadHalf>) -> Result<(u64, Response), ConnectionError> {
+    let mut length = [0; 4];
+    input.read_exact(&mut length).await?;
+    let length = usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX);
+    if length > MAX_FRAME {
+        return Err(FrameError::Garbage.into());
+    }
+    // The buffer grows as bytes arrive: a false length reserves nothing.
+    let mut body = Vec::new();
+    input.take(length as u64).read_to_end(&mut body).await?;
+    if body.len() < length { Err(ConnectionError::Closed) } else { Ok(Response::from_numbered_body(&body)?) }
+}
+
+fn too_late<E>(_: E) -> ConnectionError {
+    ConnectionError::TooLate(CALL_TIMEOUT)
+}

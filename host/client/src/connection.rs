@@ -1,0 +1,409 @@
+//! A connection to the resident host, and deadlines for it and for pipes.
+
+use crate::frame::{FrameError, MAX_FRAME, Request, Response};
+use crate::json_end::JsonEnd;
+use crate::paths::{HostPaths, MAX_SOCKET_PATH};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Poll interval for a signal that asks the hook to end.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Retry interval for a connection while the host's accept queue is full.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const QUEUE_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Time that an answer may take on its way after the host's own time is over.
+pub const DELIVERY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Timeout of one attempt to connect while a host starts: before the host listens, a program that accepts no connections may hold the
+/// socket. A caller with an async runtime blocks its thread for this long.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_millis(50);
+
+/// Time without a frame after which the other side counts as dead. A resident host that works on an event sends one each second.
+pub const SILENCE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Further time for a frame after [`SILENCE_TIMEOUT`]: if both processes were stopped, the other side continues a moment later.
+pub const RESUME_TIMEOUT: Duration = Duration::from_millis(200);
+
+/// Bytes that a pipe accepts without blocking once `poll` reports it writable: `PIPE_BUF` of POSIX.
+const PIPE_BUF: usize = if cfg!(target_os = "linux") { 4096 } else { 512 };
+
+/// Maximum number of bytes per read.
+const CHUNK_SIZE: usize = 64 * 1024;
+
+/// The reason why the resident host has not answered.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectionError {
+    /// No resident host runs: there is no socket, or no process listens on it.
+    #[error("no resident host answers at {}", .0.display())]
+    NotThere(PathBuf),
+    /// The socket belongs to another user, or a process of another user listens on it.
+    #[error(
+        "the socket {} belongs to another user: remove it, and look who can write to its directory", .0.display()
+    )]
+    NotMine(PathBuf),
+    /// The deadline has passed.
+    #[error("there was no answer within {} seconds", .0.as_secs_f32())]
+    TooLate(Duration),
+    /// A process accepts connections and sends nothing.
+    #[error("the resident host has sent nothing for {} seconds: end its process", SILENCE_TIMEOUT.as_secs())]
+    Silent {
+        /// The process that listens on the socket, if the system names it.
+        process: Option<u32>,
+    },
+    /// No resident host could be started.
+    #[error("no resident host could be started: {0}")]
+    NotStarted(String),
+    /// The hook was asked to end.
+    #[error("the hook was asked to end before there was an answer")]
+    Interrupted,
+    /// The other side has closed the connection.
+    #[error("the resident host ended before it answered")]
+    Closed,
+    /// The other side speaks another protocol, or another version of it.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// A system call failed.
+    #[error("the resident host cannot be reached: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// A deadline for reads, writes and connections.
+#[derive(Clone, Copy, Debug)]
+pub struct Deadline<'a> {
+    began: Instant,
+    within: Duration,
+    interrupted: Option<&'a AtomicBool>,
+}
+
+impl<'a> Deadline<'a> {
+    /// Creates a deadline that passes after `within` from now, or once `interrupted` is set, which a signal handler may do.
+    #[must_use]
+    pub fn within(within: Duration, interrupted: Option<&'a AtomicBool>) -> Self {
+        Self { began: Instant::now(), within, interrupted }
+    }
+
+    /// Returns a deadline of another length, which begins now.
+    #[must_use]
+    pub fn restarted(self, within: Duration) -> Self {
+        Self { began: Instant::now(), within, ..self }
+    }
+
+    /// Returns the earlier of this deadline and one that passes after `within` from now.
+    #[must_use]
+    pub fn at_most(self, within: Duration) -> Self {
+        self.restarted(within.min(self.within.saturating_sub(self.began.elapsed())))
+    }
+
+    /// Returns a deadline for an answer that takes `seconds`, plus the time for its way. For 0 seconds, returns `self`.
+    #[must_use]
+    pub fn extended_by(self, seconds: u32) -> Self {
+        if seconds == 0 {
+            return self;
+        }
+        self.restarted(Duration::from_secs(u64::from(seconds)) + DELIVERY_TIMEOUT)
+    }
+
+    /// Returns the time that is left.
+    ///
+    /// # Errors
+    /// [`ConnectionError::TooLate`] if no time is left, [`ConnectionError::Interrupted`] if the process was asked to end.
+    pub fn left(&self) -> Result<Duration, ConnectionError> {
+        if self.interrupted.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+            return Err(ConnectionError::Interrupted);
+        }
+        let left = self.within.saturating_sub(self.began.elapsed());
+        if left.is_zero() { Err(ConnectionError::TooLate(self.within)) } else { Ok(left) }
+    }
+
+    /// Waits until `file` can be read or written, as `flags` say.
+    ///
+    /// # Errors
+    /// The errors of [`Self::left`], and those of the system.
+    pub fn wait(&self, file: &impl AsFd, flags: PollFlags) -> Result<(), ConnectionError> {
+        loop {
+            let slice = self.left()?.min(SIGNAL_INTERVAL);
+            let timeout = PollTimeout::try_from(slice.max(Duration::from_millis(1))).unwrap_or(PollTimeout::ZERO);
+            match poll(&mut [PollFd::new(file.as_fd(), flags)], timeout) {
+                Ok(0) | Err(Errno::EINTR) => {}
+                Ok(_) => return Ok(()),
+                Err(error) => return Err(io::Error::from(error).into()),
+            }
+        }
+    }
+
+    /// Reads one JSON text and returns at most `most` bytes of it. The text ends with its outermost object or array, since some agents
+    /// keep their end of the pipe open. Bytes that have already arrived behind it belong to it and make it unreadable. Bytes beyond
+    /// `most` are read and discarded: a closed pipe could end the writer.
+    ///
+    /// # Errors
+    /// The errors of [`Self::wait`], and those of the system.
+    pub fn read_json(&self, from: &mut (impl Read + AsFd), most: usize) -> Result<Vec<u8>, ConnectionError> {
+        let mut all = Vec::new();
+        let mut chunk = vec![0; CHUNK_SIZE];
+        let mut end = JsonEnd::default();
+        loop {
+            if end.is_found() && !has_arrived(from) {
+                break;
+            }
+            self.wait(from, PollFlags::POLLIN)?;
+            match from.read(&mut chunk) {
+                Ok(0) => break,
+                Ok(read) => {
+                    let read = chunk.get(..read).unwrap_or_default();
+                    end.look_through(read);
+                    let room = most.saturating_sub(all.len());
+                    all.extend_from_slice(read.get(..room).unwrap_or(read));
+                }
+                Err(error) if is_for_later(&error) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(all)
+    }
+
+    /// Writes all bytes.
+    ///
+    /// # Errors
+    /// The errors of [`Self::wait`], and those of the system.
+    pub fn write_all(&self, to: &mut (impl Write + AsFd), mut bytes: &[u8]) -> Result<(), ConnectionError> {
+        while !bytes.is_empty() {
+            self.wait(to, PollFlags::POLLOUT)?;
+            // A writable pipe has room for this many bytes. A larger write could block for ever.
+            match to.write(bytes.get(..PIPE_BUF).unwrap_or(bytes)) {
+                Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+                Err(error) if is_for_later(&error) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns true if a read would not block.
+fn has_arrived(file: &impl AsFd) -> bool {
+    poll(&mut [PollFd::new(file.as_fd(), PollFlags::POLLIN)], PollTimeout::ZERO) == Ok(1)
+}
+
+fn is_for_later(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+/// A connection to the user's resident host.
+#[derive(Debug)]
+pub struct Connection {
+    stream: UnixStream,
+}
+
+impl Connection {
+    /// Connects to the resident host. Its process must belong to the same user or to root.
+    ///
+    /// # Errors
+    /// [`ConnectionError::NotThere`] if no process listens on the socket, and others.
+    pub fn open(paths: &HostPaths, deadline: Deadline<'_>) -> Result<Self, ConnectionError> {
+        Ok(Self { stream: open(paths, deadline)? })
+    }
+
+    /// Sends a request.
+    ///
+    /// # Errors
+    /// If the host does not accept it in time.
+    pub fn send(&mut self, request: &Request, deadline: Deadline<'_>) -> Result<(), ConnectionError> {
+        deadline.write_all(&mut self.stream, &request.to_frame()).map_err(closed)
+    }
+
+    /// Waits for the next response.
+    ///
+    /// # Errors
+    /// If no response arrives in time, or the frame is not a response.
+    pub fn receive(&mut self, deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
+        receive_from(&mut self.stream, deadline)
+    }
+
+    /// Waits for the next response of a resident host that works on an event. Such a host sends a frame each second.
+    ///
+    /// # Errors
+    /// The errors of [`Self::receive`], and [`ConnectionError::Silent`].
+    pub fn receive_at_work(&mut self, deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
+        let arrives = |within| deadline.at_most(within).wait(&self.stream, PollFlags::POLLIN);
+        match arrives(SILENCE_TIMEOUT).or_else(|_| arrives(RESUME_TIMEOUT)) {
+            Err(ConnectionError::TooLate(_)) => {
+                deadline.left()?;
+                Err(ConnectionError::Silent { process: self.process() })
+            }
+            waited => waited.and_then(|()| self.receive(deadline)),
+        }
+    }
+
+    /// Returns the process that listens on the socket, if the system names it.
+    #[must_use]
+    pub fn process(&self) -> Option<u32> {
+        peer_process(&self.stream)
+    }
+}
+
+/// Connects like [`Connection::open`] and returns the non-blocking socket, for a program with an async runtime.
+///
+/// # Errors
+/// The errors of [`Connection::open`].
+pub fn open(paths: &HostPaths, deadline: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
+    let socket = paths.socket();
+    let stream = connect(paths, deadline).map_err(|error| match error {
+        ConnectionError::Io(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) =>
+        {
+            ConnectionError::NotThere(socket.clone())
+        }
+        other => other,
+    })?;
+    if !is_trusted(peer(&stream)?) {
+        return Err(ConnectionError::NotMine(socket));
+    }
+    stream.set_nonblocking(true)?;
+    Ok(stream)
+}
+
+/// Waits for the next response from a connection or a pipe.
+///
+/// # Errors
+/// If no response arrives in time, or the frame is not a response.
+pub fn receive_from(from: &mut (impl Read + AsFd), deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
+    let length = read_exactly(from, 4, deadline)?;
+    let length = length.first_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes));
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    if length > MAX_FRAME {
+        return Err(FrameError::Garbage.into());
+    }
+    Ok(Response::from_body(&read_exactly(from, length, deadline)?)?)
+}
+
+fn read_exactly(
+    from: &mut (impl Read + AsFd),
+    count: usize,
+    deadline: Deadline<'_>,
+) -> Result<Vec<u8>, ConnectionError> {
+    let mut bytes = Vec::new();
+    let mut chunk = vec![0; count.min(CHUNK_SIZE)];
+    while bytes.len() < count {
+        deadline.wait(from, PollFlags::POLLIN)?;
+        let room = (count - bytes.len()).min(CHUNK_SIZE);
+        match from.read(chunk.get_mut(..room).unwrap_or_default()) {
+            Ok(0) => return Err(ConnectionError::Closed),
+            Ok(read) => bytes.extend_from_slice(chunk.get(..read).unwrap_or_default()),
+            Err(error) if is_for_later(&error) => {}
+            Err(error) => return Err(closed(error.into())),
+        }
+    }
+    Ok(bytes)
+}
+
+/// Turns the error of a connection that broke during a read or write into [`ConnectionError::Closed`].
+fn closed(error: ConnectionError) -> ConnectionError {
+    match error {
+        ConnectionError::Io(error)
+            if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) =>
+        {
+            ConnectionError::Closed
+        }
+        other => other,
+    }
+}
+
+/// Connects to the socket in the host's directory, or if there is none, to the one that a file there names.
+fn connect(paths: &HostPaths, deadline: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
+    match connect_below(paths, deadline) {
+        Err(ConnectionError::Io(error)) if error.kind() == io::ErrorKind::NotFound => match paths.other_socket() {
+            Some(socket) => connect_to(&socket, deadline),
+            None => Err(error.into()),
+        },
+        connected => connected,
+    }
+}
+
+/// Connects to the socket in the host's directory, through the open directory if the path is too long for an address.
+fn connect_below(paths: &HostPaths, deadline: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
+    let socket = paths.socket();
+    if socket.as_os_str().len() <= MAX_SOCKET_PATH {
+        return connect_to(&socket, deadline);
+    }
+    let directory = std::fs::File::open(paths.directory())?;
+    connect_to(&short(&directory), deadline)
+}
+
+/// Connects without blocking. A blocking connect to a hung host with a full queue would take for ever.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn connect_to(socket: &Path, deadline: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
+    use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket as new_socket};
+    use std::os::fd::AsRawFd as _;
+    let address = UnixAddr::new(socket).map_err(io::Error::from)?;
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let stream = new_socket(AddressFamily::Unix, SockType::Stream, flags, None).map_err(io::Error::from)?;
+    loop {
+        match connect(stream.as_raw_fd(), &address) {
+            Ok(()) => return Ok(stream.into()),
+            // The system offers no event to wait for when the queue is full.
+            Err(Errno::EAGAIN) => std::thread::sleep(deadline.left()?.min(QUEUE_INTERVAL)),
+            Err(Errno::EINTR) => {}
+            Err(error) => return Err(io::Error::from(error).into()),
+        }
+    }
+}
+
+/// Other systems refuse at once if the queue is full.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn connect_to(socket: &Path, _: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
+    Ok(UnixStream::connect(socket)?)
+}
+
+/// Returns a short path to the socket below an open directory.
+#[must_use]
+pub fn short(directory: &std::fs::File) -> PathBuf {
+    use std::os::fd::AsRawFd as _;
+    PathBuf::from(format!("/proc/self/fd/{}/host.sock", directory.as_raw_fd()))
+}
+
+/// Returns true if processes of `user` may settle our events or send us events: our own user, and root, which can do anything.
+#[must_use]
+pub fn is_trusted(user: u32) -> bool {
+    user == nix::unistd::geteuid().as_raw() || user == 0
+}
+
+/// Returns the user whose process is on the other side.
+///
+/// # Errors
+/// If the system does not say.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub fn peer(stream: &impl AsFd) -> io::Result<u32> {
+    let credentials = nix::sys::socket::getsockopt(stream, nix::sys::socket::sockopt::PeerCredentials)?;
+    Ok(credentials.uid())
+}
+
+/// Returns the process on the other side. For a listening socket, this is the process that called `listen`.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) fn peer_process(stream: &impl AsFd) -> Option<u32> {
+    let credentials = nix::sys::socket::getsockopt(stream, nix::sys::socket::sockopt::PeerCredentials).ok()?;
+    u32::try_from(credentials.pid()).ok()
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(crate) fn peer_process(_: &impl AsFd) -> Option<u32> {
+    None
+}
+
+/// Returns the user whose process is on the other side.
+///
+/// # Errors
+/// If the system does not say.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub fn peer(stream: &impl AsFd) -> io::Result<u32> {
+    let (user, _) = nix::unistd::getpeereid(stream)?;
+    Ok(user.as_raw())
+}

@@ -1,0 +1,61 @@
+//! Asks the resident host for its status, and stops it.
+
+use crate::connection::{Connection, ConnectionError, Deadline};
+use crate::frame::{FrameError, Request, Response};
+use crate::paths::HostPaths;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Poll interval while a resident host ends.
+const STOP_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Returns the status of the resident host and the rules that are active in `directory`, as a JSON object.
+///
+/// # Errors
+/// If no resident host runs, or it does not answer.
+pub fn status(paths: &HostPaths, directory: &Path, within: Duration) -> Result<String, ConnectionError> {
+    let deadline = Deadline::within(within, None);
+    let mut connection = Connection::open(paths, deadline)?;
+    connection.send(&Request::Status { directory: PathBuf::from(directory) }, deadline)?;
+    match connection.receive(deadline)? {
+        Response::Status(json) => Ok(json),
+        _ => Err(FrameError::Garbage.into()),
+    }
+}
+
+/// Tells the resident host to end once the events under way are settled. Waits until it has ended, even if it was already ending.
+///
+/// # Errors
+/// If no resident host runs, or it does not end in time.
+pub fn stop(paths: &HostPaths, within: Duration) -> Result<(), ConnectionError> {
+    let deadline = Deadline::within(within, None);
+    let mut was_there = false;
+    loop {
+        match told_to_stop(paths, deadline) {
+            // A host that ends has no socket any more, and its successor may start in the same process.
+            Err(ConnectionError::NotThere(_)) if is_locked(paths) => was_there = true,
+            Err(ConnectionError::NotThere(_)) if was_there => return Ok(()),
+            Err(ConnectionError::Closed) if !is_locked(paths) => return Ok(()),
+            Err(ConnectionError::Closed) => was_there = true,
+            told => return told,
+        }
+        std::thread::sleep(STOP_INTERVAL.min(deadline.left()?));
+    }
+}
+
+/// Sends the request to stop, and waits until the host closes the connection, which it does at its end.
+fn told_to_stop(paths: &HostPaths, deadline: Deadline<'_>) -> Result<(), ConnectionError> {
+    let mut connection = Connection::open(paths, deadline)?;
+    connection.send(&Request::Stop, deadline)?;
+    match connection.receive(deadline)? {
+        Response::Refused(why) => Err(io::Error::other(why).into()),
+        _ => Err(FrameError::Garbage.into()),
+    }
+}
+
+/// Returns true if a process holds the lock of the resident host.
+fn is_locked(paths: &HostPaths) -> bool {
+    let lock = std::fs::File::open(paths.lock());
+    lock.is_ok_and(|lock| matches!(lock.try_lock(), Err(std::fs::TryLockError::WouldBlock)))
+}

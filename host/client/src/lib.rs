@@ -1,0 +1,33 @@
+//! The client of the resident host: one message, one reply, over a socket that only the user can reach.
+//!
+//! The crate knows nothing of plugins. The program `hookhost-hook` has no runtime and starts in less time than a shell; only
+//! [`async_client`], for the proxies, runs on one.
+//!
+//! Data flows down this list and never back up:
+//!
+//! | module | content |
+//! |---|---|
+//! | [`paths`] | the paths of the socket, the locks and the log |
+//! | [`frame`] | the protocol of the socket |
+//! | `json_end` | the end of a message that arrives in chunks |
+//! | [`connection`] | a connection, with a deadline for each step |
+//! | [`unanswered_calls`] | calls that no resident host answered, noted for the next one |
+//! | [`start`] | starts the resident host, and ends one that is stuck |
+//! | [`control`] | asks the resident host for its status, and stops it |
+//! | [`hook`] | the hook, from its message to its reply |
+//! | [`async_client`] | a connection that carries events concurrently, for programs with a runtime |
+//! | [`program`] | a hook program, from its standard input to its exit code |
+
+#![deny(missing_docs)]
+#![cfg(unix)]
+
+pub mod async_client;
+pub mod connection;
+pub mod control;
+pub mod frame;
+pub mod hook;
+mod json_end;
+pub mod paths;
+pub mod program;
+pub mod start;
+pub mod unanswered_calls;

@@ -1,0 +1,95 @@
+//! The paths of a user's resident host, in a directory that only the user can reach.
+
+use hookhost_agents::directories::{DIRECTORY_VARIABLES, Directories};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+/// Returns the directories of hookhost's files as this process's environment sets them.
+#[must_use]
+pub fn directories() -> Directories {
+    Directories::of_environment(&|name| std::env::var_os(name))
+}
+
+/// Returns those of [`DIRECTORY_VARIABLES`] that this process has, with their values.
+#[must_use]
+pub fn variables() -> Vec<(String, String)> {
+    let value = |name: &str| Some((name.to_owned(), std::env::var_os(name)?.to_string_lossy().into_owned()));
+    DIRECTORY_VARIABLES.into_iter().filter_map(value).collect()
+}
+
+/// Maximum length of a socket's path, in bytes: `sockaddr_un` has 108 on Linux and 104 on macOS, one of them for the final NUL.
+pub const MAX_SOCKET_PATH: usize = 103;
+
+/// Maximum length of a path, in bytes: `PATH_MAX` of Linux.
+const MAX_PATH: u64 = 4096;
+
+/// The directory of the resident host's socket and of its locks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostPaths {
+    directory: PathBuf,
+}
+
+impl HostPaths {
+    /// Returns the paths below a state directory.
+    #[must_use]
+    pub fn below(state: &Path) -> Self {
+        Self { directory: state.join("run") }
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Returns the path of the socket.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.directory.join("host.sock")
+    }
+
+    /// Returns the path of the lock that the resident host holds as long as it runs.
+    #[must_use]
+    pub fn lock(&self) -> PathBuf {
+        self.directory.join("host.lock")
+    }
+
+    /// Returns the path of the lock that a process holds while it starts the resident host.
+    #[must_use]
+    pub fn starting(&self) -> PathBuf {
+        self.directory.join("starting.lock")
+    }
+
+    /// Returns the path of the log, to which a resident host that a hook has started prints its errors.
+    #[must_use]
+    pub fn log(&self) -> PathBuf {
+        self.directory.join("host.log")
+    }
+
+    /// Returns the path of the file that names a socket elsewhere, if the file system of the directory cannot hold one.
+    #[must_use]
+    pub fn socket_name(&self) -> PathBuf {
+        self.directory.join("host.path")
+    }
+
+    /// Returns the socket that [`Self::socket_name`] names.
+    #[must_use]
+    pub fn other_socket(&self) -> Option<PathBuf> {
+        let mut name = String::new();
+        let file = std::fs::File::open(self.socket_name()).ok()?;
+        file.take(MAX_PATH).read_to_string(&mut name).ok()?;
+        Some(PathBuf::from(name)).filter(|path| path.is_absolute())
+    }
+
+    /// Returns the path of the note that the user's own configuration file has been active.
+    #[must_use]
+    pub fn users_file(&self) -> PathBuf {
+        self.directory.join("users-file")
+    }
+
+    /// Returns the path of the file of calls that no resident host answered, one per line.
+    #[must_use]
+    pub fn unanswered(&self) -> PathBuf {
+        self.directory.join("unanswered.jsonl")
+    }
+}

@@ -1,0 +1,118 @@
+//! A hook program: one message in, one reply out, and an exit code that no agent reads as a failed hook.
+
+use crate::hook::{Hook, HookReply};
+use hookhost_agents::directories::Directories;
+use hookhost_agents::plan::OnFailure;
+use hookhost_agents::{Adapter, Reply};
+use nix::sys::stat::{SFlag, fstat, stat};
+use signal_hook::consts::signal;
+use signal_hook::flag;
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, LazyLock};
+
+/// The exit code that most agents read as a denial.
+const DENIAL_EXIT_CODE: u8 = 2;
+
+/// The signals that end the process by default and ask it to end: those of users, timers and terminals.
+const TERMINATION_SIGNALS: [i32; 10] = [
+    signal::SIGTERM,
+    signal::SIGINT,
+    signal::SIGHUP,
+    signal::SIGQUIT,
+    signal::SIGUSR1,
+    signal::SIGUSR2,
+    signal::SIGALRM,
+    signal::SIGVTALRM,
+    signal::SIGPROF,
+    signal::SIGIO,
+];
+
+/// Registers handlers for the signals that ask the process to end. The returned flag is set once one has arrived.
+pub fn watch_signals() -> &'static AtomicBool {
+    static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| {
+        let interrupted = Arc::new(AtomicBool::new(false));
+        for signal in TERMINATION_SIGNALS {
+            // Without a handler the signal ends the process at once, which is its default anyway.
+            let _ = flag::register(signal, Arc::clone(&interrupted));
+        }
+        // A failed allocation and a stack overflow abort the process.
+        let _ = flag::register_conditional_shutdown(
+            signal::SIGABRT,
+            DENIAL_EXIT_CODE.into(),
+            Arc::new(AtomicBool::new(true)),
+        );
+        interrupted
+    });
+    &INTERRUPTED
+}
+
+/// Makes a write beyond the file size limit fail with an error, and ignores the soft limit of processor time: by default both end the
+/// process. Uses handlers, since child processes would inherit an ignored signal.
+pub fn survive_limits() {
+    for signal in [signal::SIGXFSZ, signal::SIGXCPU] {
+        // Without a handler the limit ends the process, which is the default anyway.
+        let _ = flag::register(signal, Arc::default());
+    }
+}
+
+/// Answers the message on the standard input, and returns the exit code with which the process must end now. Signals that ask the
+/// process to end, and panics, lead to a denial. `fixed` are the directories that the command line names.
+#[must_use]
+pub fn run(adapter: &'static Adapter, point: Option<&str>, on_failure: OnFailure, fixed: Directories) -> u8 {
+    // The agent must read only the reply, and no panic message.
+    set_hook(Box::new(|_| {}));
+    let hook = Hook { adapter, point, on_failure, fixed, interrupted: watch_signals() };
+    let answered = catch_unwind(AssertUnwindSafe(|| hook.run(io::stdin().lock())));
+    let HookReply { reply, unanswered } = answered.unwrap_or_else(|_| {
+        let why = "the hook program failed";
+        let answered = catch_unwind(AssertUnwindSafe(|| hook.unanswered(&[], "/".as_ref(), why)));
+        answered.unwrap_or_else(|_| HookReply { reply: Reply::exit_2(why), unanswered: None })
+    });
+    let code = say(&reply);
+    // Notes the call last: whatever ends this process meanwhile, the agent has its reply.
+    let noted = unanswered.map(|call| match hook.paths() {
+        Some(paths) => call.note(&paths),
+        None => Err(io::Error::other("no directory for it is known")),
+    });
+    if let Some(Err(error)) = noted {
+        let _ = writeln!(io::stderr(), "hookhost could not note this call for the audit log: {error}");
+    }
+    code
+}
+
+/// Prints the reply. Returns the exit code, which means a denial if the reply cannot be printed.
+#[must_use]
+pub fn say(reply: &Reply) -> u8 {
+    let printed = print(&reply.stdout);
+    let _ = io::stderr().write_all(reply.stderr.as_bytes());
+    match printed {
+        Ok(()) => reply.exit,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "hookhost could not print its reply: {error}");
+            DENIAL_EXIT_CODE
+        }
+    }
+}
+
+fn print(text: &str) -> io::Result<()> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    let mut stdout = io::stdout();
+    // A closed standard output also leads here: Rust opens `/dev/null` for each program that starts without one.
+    if is_null_device(stdout.as_fd())? {
+        return Err(io::Error::other("nobody reads the standard output"));
+    }
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
+}
+
+fn is_null_device(output: BorrowedFd<'_>) -> io::Result<bool> {
+    // Opens no file: the process may have no descriptor left.
+    let output = fstat(output)?;
+    let is_device = output.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFCHR.bits();
+    Ok(is_device && output.st_rdev == stat("/dev/null")?.st_rdev)
+}

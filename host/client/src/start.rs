@@ -1,0 +1,130 @@
+//! Starts the resident host, and ends one that is stuck.
+
+use crate::connection::ConnectionError;
+use crate::paths::HostPaths;
+use hookhost_agents::directories::Directories;
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// Maximum size of the resident host's log at a start, in bytes. A larger log is emptied.
+const MAX_LOG: u64 = 1024 * 1024;
+
+/// Returns the path of the program `hookhost`, which lies beside this one.
+///
+/// # Errors
+/// If it does not exist.
+pub fn program() -> io::Result<PathBuf> {
+    // Not by PATH or a variable: a program that can change those could have another program answer.
+    let program = std::env::current_exe()?.with_file_name("hookhost");
+    if program.is_file() {
+        return Ok(program);
+    }
+    let why = format!("the program {} is missing: install hookhost again", program.display());
+    Err(io::Error::new(io::ErrorKind::NotFound, why))
+}
+
+/// A resident host that this process is starting. As long as this value exists, no other process starts one.
+#[derive(Debug)]
+pub struct StartingHost {
+    process: Child,
+    log: PathBuf,
+    /// Length of the log before the start, in bytes.
+    log_length: u64,
+    _lock: File,
+}
+
+impl StartingHost {
+    /// Starts the resident host with the fixed directories. The host outlives this process. Returns `None` if another process is
+    /// starting one.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn spawn(program: &Path, fixed: &Directories, paths: &HostPaths) -> io::Result<Option<Self>> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(paths.directory())?;
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(paths.starting())?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) if error.raw_os_error() == Some(Errno::ENOLCK as i32) => {
+                let why = "lies on a file system without locks: name a directory on another one in HOOKHOST_STATE_DIR";
+                return Err(io::Error::other(format!("{} {why}", paths.directory().display())));
+            }
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        let log = log(paths)?;
+        let log_length = log.metadata()?.len();
+        keep_inherited_files();
+        let process = Command::new(program)
+            .args(["serve", "--on-demand"])
+            .envs(fixed.variables())
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()?;
+        Ok(Some(Self { process, log: paths.log(), log_length, _lock: lock }))
+    }
+
+    /// Returns true if the process has ended because another one is the resident host.
+    ///
+    /// # Errors
+    /// [`ConnectionError::NotStarted`] if it has ended for another reason: what it printed, or its exit status.
+    pub fn has_yielded(&mut self) -> Result<bool, ConnectionError> {
+        match self.process.try_wait()? {
+            None => Ok(false),
+            Some(status) if status.success() => Ok(true),
+            Some(status) => Err(ConnectionError::NotStarted(self.error().unwrap_or_else(|| status.to_string()))),
+        }
+    }
+
+    /// Returns the last error that the process printed.
+    fn error(&self) -> Option<String> {
+        let mut log = File::open(&self.log).ok()?;
+        log.seek(SeekFrom::Start(self.log_length)).ok()?;
+        let mut printed = Vec::new();
+        log.take(MAX_LOG).read_to_end(&mut printed).ok()?;
+        let printed = String::from_utf8_lossy(&printed);
+        printed.lines().rev().find_map(|line| line.strip_prefix("error: ")).map(str::to_owned)
+    }
+}
+
+/// Opens the resident host's log for appending. Empties it if it is larger than [`MAX_LOG`].
+fn log(paths: &HostPaths) -> io::Result<File> {
+    let log = OpenOptions::new().create(true).append(true).mode(0o600).open(paths.log())?;
+    if log.metadata()?.len() > MAX_LOG {
+        log.set_len(0)?;
+    }
+    Ok(log)
+}
+
+/// Ends a resident host that is silent or of another version, so that the next one gets its lock. Leaves the process alone if it is no
+/// `hookhost serve` or belongs to another user.
+pub fn end_stuck(process: Option<u32>, paths: &HostPaths) {
+    let Some(process) = process.filter(|process| is_resident_host(*process)) else { return };
+    let Ok(number) = i32::try_from(process) else { return };
+    if kill(Pid::from_raw(number), Signal::SIGKILL).is_ok() {
+        let why = "it sent nothing for 3 seconds, or another version of the protocol";
+        let _ = log(paths).and_then(|mut log| writeln!(log, "the hook has ended process {process}: {why}"));
+    }
+}
+
+/// Returns true if the command line of a process is that of a resident host. Its program file cannot be checked: only root can read
+/// `/proc/PID/exe` of a process that is not dumpable.
+fn is_resident_host(process: u32) -> bool {
+    let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    let mut words = line.split(|byte| *byte == 0);
+    let program = words.next().and_then(|word| word.rsplit(|byte| *byte == b'/').next());
+    program == Some(b"hookhost") && words.next() == Some(b"serve")
+}
+
+/// Keeps inherited files from the resident host: a process that waits for the end of one of them must not wait for a host that
+/// outlives this process.
+fn keep_inherited_files() {
+    close_fds::set_fds_cloexec(3, &[]);
+}

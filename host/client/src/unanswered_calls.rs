@@ -1,0 +1,176 @@
+//! Calls that no resident host answered. The hook writes a line for each; the next resident host records them.
+
+use crate::paths::HostPaths;
+use nix::fcntl::OFlag;
+use serde_json::{Value, json};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Maximum size of the file, in bytes: 1 MiB. Later calls are not noted, and the hook prints that.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// Number of attempts to open the file while a resident host takes it.
+const MAX_OPEN_ATTEMPTS: u32 = 10;
+
+/// A call that no resident host answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UnansweredCall {
+    /// The agent.
+    pub agent: String,
+    /// The hook point; empty if it is not known.
+    pub point: String,
+    /// The time of the call, in milliseconds since the Unix epoch.
+    pub time: u64,
+    /// The reason, one sentence.
+    pub why: String,
+    /// True if the agent could continue, because the operator chose so.
+    pub was_allowed: bool,
+}
+
+impl UnansweredCall {
+    /// Creates a call with the current time.
+    #[must_use]
+    pub fn now(agent: &str, point: &str, why: &str, was_allowed: bool) -> Self {
+        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let time = u64::try_from(time).unwrap_or(u64::MAX);
+        Self { agent: agent.to_owned(), point: point.to_owned(), time, why: why.to_owned(), was_allowed }
+    }
+
+    fn to_json(&self) -> Value {
+        let Self { agent, point, time, why, was_allowed } = self;
+        json!({ "agent": agent, "point": point, "time": time, "why": why, "was-allowed": was_allowed })
+    }
+
+    fn of_json(value: &Value) -> Option<Self> {
+        let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+        Some(Self {
+            agent: text("agent")?,
+            point: text("point")?,
+            time: value.get("time")?.as_u64()?,
+            why: text("why")?,
+            was_allowed: value.get("was-allowed")?.as_bool()?,
+        })
+    }
+
+    /// Appends the call to the file, as one line.
+    ///
+    /// # Errors
+    /// If the file cannot be written. Only the agent can then be told.
+    pub fn note(&self, paths: &HostPaths) -> io::Result<()> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(paths.directory())?;
+        let mut file = open_for_appending(&paths.unanswered())?;
+        if file.metadata()?.len() >= MAX_BYTES {
+            return Err(io::Error::other(format!("more than {MAX_BYTES} bytes are noted there already")));
+        }
+        file.write_all(format!("{}\n", self.to_json()).as_bytes())
+    }
+}
+
+/// Opens the file for appending, with a shared lock. As long as it is open, no resident host reads it.
+fn open_for_appending(path: &Path) -> io::Result<File> {
+    for _ in 0..MAX_OPEN_ATTEMPTS {
+        // The open must not wait for a reader if a pipe is in the file's place.
+        let flags = OFlag::O_NONBLOCK.bits();
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path)?;
+        match file.try_lock_shared() {
+            // The resident host may have renamed the file between open and lock.
+            Ok(()) if fs::metadata(path).is_ok_and(|there| is_same(&there, &file)) => return Ok(file),
+            Ok(()) | Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    Err(io::Error::other("the file is taken again and again"))
+}
+
+fn is_same(there: &Metadata, file: &File) -> bool {
+    file.metadata().is_ok_and(|file| (file.dev(), file.ino()) == (there.dev(), there.ino()))
+}
+
+/// The noted calls. Their file stays until they are recorded, so that a host that is killed meanwhile loses none.
+#[derive(Debug)]
+pub struct UnansweredCalls {
+    /// The calls, in the order of the file.
+    pub calls: Vec<UnansweredCall>,
+    file: PathBuf,
+}
+
+impl UnansweredCalls {
+    /// Takes all noted calls. Skips lines that cannot be read. Returns `None` if there are none, or a hook is writing one at this
+    /// moment. Only the resident host calls it.
+    ///
+    /// # Errors
+    /// If the file exists and cannot be taken.
+    pub fn take(paths: &HostPaths) -> io::Result<Option<Self>> {
+        let file = paths.unanswered().with_extension("taken");
+        // A file with this name was taken by a host that did not record it.
+        if !file.exists() {
+            match fs::rename(paths.unanswered(), &file) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                renamed => renamed?,
+            }
+        }
+        let taken = File::open(&file)?;
+        match taken.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        let mut bytes = Vec::new();
+        taken.take(2 * MAX_BYTES).read_to_end(&mut bytes)?;
+        let lines = bytes.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
+        let calls = lines.filter_map(|value| UnansweredCall::of_json(&value)).collect();
+        Ok(Some(Self { calls, file }))
+    }
+
+    /// Removes the file after the calls are recorded.
+    ///
+    /// # Errors
+    /// If the file cannot be removed. The calls would then be recorded again.
+    pub fn recorded(self) -> io::Result<()> {
+        fs::remove_file(self.file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{UnansweredCall, UnansweredCalls, open_for_appending};
+    use crate::paths::HostPaths;
+
+    #[test]
+    fn what_nobody_answered_is_taken_until_it_is_recorded() {
+        let directory = tempfile::tempdir().unwrap();
+        let paths = HostPaths::below(directory.path());
+        assert!(UnansweredCalls::take(&paths).unwrap().is_none());
+        let first = UnansweredCall::now("codex", "PreToolUse", "no resident \"host\"\nanswered", false);
+        let second = UnansweredCall::now("claude-code", "", "too late", true);
+        first.note(&paths).unwrap();
+        second.note(&paths).unwrap();
+        assert_eq!(UnansweredCalls::take(&paths).unwrap().unwrap().calls, [first.clone(), second.clone()]);
+        // The host that took them was killed.
+        let third = UnansweredCall::now("codex", "Stop", "too late", false);
+        third.note(&paths).unwrap();
+        let noted = UnansweredCalls::take(&paths).unwrap().unwrap();
+        assert_eq!(noted.calls, [first, second]);
+        noted.recorded().unwrap();
+        let noted = UnansweredCalls::take(&paths).unwrap().unwrap();
+        assert_eq!(noted.calls, [third]);
+        noted.recorded().unwrap();
+        assert!(UnansweredCalls::take(&paths).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_file_to_which_a_hook_is_writing_is_taken_later() {
+        let directory = tempfile::tempdir().unwrap();
+        let paths = HostPaths::below(directory.path());
+        let call = UnansweredCall::now("codex", "Stop", "too late", false);
+        call.note(&paths).unwrap();
+        let writing = open_for_appending(&paths.unanswered()).unwrap();
+        assert!(UnansweredCalls::take(&paths).unwrap().is_none());
+        drop(writing);
+        assert_eq!(UnansweredCalls::take(&paths).unwrap().unwrap().calls, [call]);
+    }
+}

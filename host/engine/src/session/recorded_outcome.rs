@@ -1,0 +1,67 @@
+//! The result of an event, for the embedder.
+
+use crate::audit::{ApprovalRecord, EventRecord};
+use crate::contract::{Decision, OutcomeKind};
+use serde::Serialize;
+
+/// An outcome, and the record of how it came about.
+///
+/// ```
+/// use hookhost::contract::{OutcomeKind, Refusal, ToolCall};
+/// use hookhost::{Config, Host};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let no_deploys = |call: &ToolCall| (call.name == "deploy").then(|| Refusal::new("deploys are frozen"));
+/// # let host = Host::builder(Config::empty()).rule("no-deploys", no_deploys).build().await?;
+/// # let session = host.session("my-agent", "/work")?;
+/// let settled = session.check_tool("deploy", &serde_json::json!({})).await;
+///
+/// assert_eq!(settled.kind(), OutcomeKind::Rejected);
+/// assert_eq!(settled.record.by, ["no-deploys"]);
+/// for call in &settled.record.calls {
+///     println!("{} answered {:?} in {} µs", call.plugin, call.verdict, call.micros);
+/// }
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+/// ```
+#[derive(Clone, Debug, Serialize)]
+#[must_use]
+#[non_exhaustive]
+pub struct RecordedOutcome<O> {
+    /// The outcome, which the agent has to follow.
+    pub outcome: O,
+    /// The plugins that were asked, with the answer of each. If they were asked again after a yes, those of the last time.
+    pub record: Box<EventRecord>,
+    /// The answer of a person, if that record is of an escalated event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Box<ApprovalRecord>>,
+    /// The records before, each with its yes, in order, if the plugins were asked again after a yes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<(EventRecord, ApprovalRecord)>,
+}
+
+impl<O> RecordedOutcome<O> {
+    /// The final outcome in one word: after the answer, if the event was escalated.
+    #[must_use]
+    pub fn kind(&self) -> OutcomeKind {
+        self.answer.as_ref().map_or(self.record.outcome, |answer| answer.outcome)
+    }
+
+    /// Returns the same with another outcome.
+    pub(super) fn map<P>(self, map: impl FnOnce(O) -> P) -> RecordedOutcome<P> {
+        let Self { outcome, record, answer, earlier } = self;
+        RecordedOutcome { outcome: map(outcome), record, answer, earlier }
+    }
+}
+
+impl<V, R, P> RecordedOutcome<Decision<V, R, P>> {
+    /// Separates a final outcome from one that a person has to decide.
+    ///
+    /// # Errors
+    /// The pending approval.
+    pub fn into_final(self) -> Result<RecordedOutcome<Decision<V, R>>, P> {
+        let Self { outcome, record, answer, earlier } = self;
+        Ok(RecordedOutcome { outcome: outcome.into_final()?, record, answer, earlier })
+    }
+}

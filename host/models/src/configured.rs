@@ -1,0 +1,161 @@
+//! From the configuration of a provider to the provider.
+
+use crate::endpoint::{Endpoint, Timeouts};
+use crate::error::ProviderError;
+use crate::keys::Keys;
+use crate::origin::Origin;
+use crate::program::{self, COMMON_VARIABLES, ProviderProgram};
+use crate::provider::Provider;
+use crate::remote::RemoteProvider;
+use crate::script::Script;
+use crate::scripted::Scripted;
+use crate::section::{ProviderKind, ProviderSection, SectionError};
+use crate::{builtin, variant};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+impl ProviderSection {
+    /// Completes the section of the provider `name` with its variant file and with the built-in provider of this name.
+    ///
+    /// # Errors
+    /// Returns an error if the variant file cannot be used, or if the protocol is not given.
+    pub fn completed(self, name: &str) -> Result<Self, SectionError> {
+        let mut section = match &self.variant {
+            Some(file) => self.with_variant(name, file)?,
+            None => self,
+        };
+        let Some(known) = builtin::provider(name) else {
+            return match section.kind {
+                Some(_) => Ok(section),
+                None => Err(SectionError::NoKind { name: name.to_owned() }),
+            };
+        };
+        section.kind = section.kind.or(known.kind);
+        if section.kind == known.kind {
+            // A key must never go to a server that it is not meant for.
+            if section.base_url.is_none() {
+                section.base_url = known.base_url;
+                section.key_variable = section.key_variable.or(known.key_variable);
+                section.model = section.model.or(known.model);
+            }
+            let own = std::mem::replace(&mut section.limits, known.limits);
+            section.limits.extend(own);
+        }
+        Ok(section)
+    }
+
+    /// Creates the provider of a [completed](Self::completed) section.
+    ///
+    /// # Errors
+    /// Returns an error if the provider cannot be used: no key, no script, an unusable program.
+    pub fn provider(&self, name: &str, keys: &Keys) -> Result<Arc<dyn Provider>, SectionError> {
+        Ok(match self.kind {
+            Some(ProviderKind::Anthropic) => {
+                Arc::new(RemoteProvider::anthropic(self.endpoint(name, keys, "anthropic")?))
+            }
+            Some(ProviderKind::OpenAi) => Arc::new(RemoteProvider::openai(self.endpoint(name, keys, "openai")?)),
+            Some(ProviderKind::Scripted) => {
+                let script = self.script.as_deref();
+                let script = script.ok_or_else(|| SectionError::NoScript { provider: name.to_owned() })?;
+                let script = Script::open(script).map_err(ProviderError::from)?;
+                Arc::new(Scripted::new(script))
+            }
+            None => return Err(SectionError::NoKind { name: name.to_owned() }),
+        })
+    }
+
+    /// Returns the program that answers instead of a server, if one is configured.
+    #[must_use]
+    pub fn program(&self, name: &str) -> Option<ProviderProgram> {
+        let program = |file: &PathBuf| ProviderProgram::new(name, file.clone(), self.sha256, self.variables.clone());
+        self.program.as_ref().map(program)
+    }
+
+    /// Asks the provider's program, if there is one, for its default model and its description. A failure is ignored
+    /// here: [`Self::provider`] reports it.
+    pub async fn ask_program(&mut self, name: &str) {
+        let Some(program) = self.program(name) else { return };
+        let Ok(described) = program.describe().await else { return };
+        self.model = self.model.take().or_else(|| described.defaults.get("model").cloned());
+        self.description = described.summary;
+    }
+
+    /// Returns the default model; `scripted` for a script, which needs none.
+    #[must_use]
+    pub fn default_model(&self) -> Option<String> {
+        self.model.clone().or_else(|| (self.kind == Some(ProviderKind::Scripted)).then(|| "scripted".to_owned()))
+    }
+
+    /// Returns the environment variables that hold secrets of the provider: its key, and what only its program gets.
+    pub fn secret_variables(&self) -> impl Iterator<Item = &str> {
+        let of_program = self.variables.iter().flatten().map(String::as_str);
+        self.key_variable.as_deref().into_iter().chain(of_program.filter(|name| !COMMON_VARIABLES.contains(name)))
+    }
+
+    /// Fills the fields that are not set from the variant file.
+    fn with_variant(&self, name: &str, file: &Path) -> Result<Self, ProviderError> {
+        let unusable = |reason: String| {
+            let (provider, program) = (name.to_owned(), file.display().to_string());
+            ProviderError::Program { provider, program, reason }
+        };
+        if !file.is_absolute() {
+            return Err(unusable("must be named by its full path".to_owned()));
+        }
+        let bytes = program::read_pinned(file, self.sha256, variant::MAX_FILE).map_err(unusable)?;
+        let text = String::from_utf8(bytes).map_err(|_| unusable("is not UTF-8 text".to_owned()))?;
+        let variant = variant::read(&text).map_err(unusable)?;
+        let mut section = self.clone();
+        section.kind = section.kind.or(variant.kind);
+        section.base_url = section.base_url.or(variant.base_url);
+        section.key_variable = section.key_variable.or(variant.key_variable);
+        section.model = section.model.or(variant.model);
+        section.limits.extend(variant.limits);
+        Ok(section)
+    }
+
+    /// Creates the endpoint. Without a base URL, it is the protocol's own server.
+    fn endpoint(&self, name: &str, keys: &Keys, protocol: &str) -> Result<Endpoint, ProviderError> {
+        if let Some(program) = self.program(name) {
+            return Endpoint::of_program(name, program, self.description.clone(), Timeouts::default());
+        }
+        let home = self.home(protocol);
+        let base_url = self.base_url.as_ref().or(home.base_url.as_ref()).cloned().unwrap_or_default();
+        let key = self.key_variable.as_ref().or(home.key_variable.as_ref());
+        Endpoint::with_keys(name, &base_url, key.map(String::as_str), keys, Timeouts::default())?
+            .with_headers(&self.headers)
+    }
+
+    /// Returns the built-in settings of the protocol's own server, or empty ones if a base URL is set.
+    fn home(&self, protocol: &str) -> Self {
+        self.base_url.is_none().then(|| builtin::provider(protocol)).flatten().unwrap_or_default()
+    }
+
+    /// Returns the server that receives this provider's key; `None` for a program or a script.
+    #[must_use]
+    pub fn origin(&self) -> Option<Origin> {
+        if self.program.is_some() {
+            return None;
+        }
+        let home = self.home(self.protocol()?);
+        Origin::of(self.base_url.as_ref().or(home.base_url.as_ref())?)
+    }
+
+    /// Returns the environment variable whose value is sent as the key; `None` if no key is sent.
+    #[must_use]
+    pub fn sent_variable(&self) -> Option<String> {
+        if self.program.is_some() {
+            return None;
+        }
+        let home = self.home(self.protocol()?);
+        self.key_variable.clone().or(home.key_variable)
+    }
+
+    /// Returns the name of the built-in provider that defines the protocol; `None` for a script.
+    fn protocol(&self) -> Option<&'static str> {
+        match self.kind? {
+            ProviderKind::Anthropic => Some("anthropic"),
+            ProviderKind::OpenAi => Some("openai"),
+            ProviderKind::Scripted => None,
+        }
+    }
+}

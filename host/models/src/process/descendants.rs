@@ -1,0 +1,117 @@
+//! Processes that have left their group and lost their parent. This process adopts them if Linux permits it, so that it
+//! can find and kill them at its end.
+
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Timeout for the end of killed processes.
+const KILL_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Poll interval for the end of killed processes.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
+
+static ADOPTS: AtomicBool = AtomicBool::new(false);
+
+/// Makes this process the parent of its descendants that lose their own. Then [`kill_started`](super::kill_started)
+/// also finds those that have left their process group (`setsid`, a daemon). Only for a program that starts processes
+/// through tools and MCP servers alone, because every descendant is then killed. Returns false and changes nothing on
+/// other systems than Linux, and if this process had children before it began (`server & exec hookhost …`), which it
+/// must not kill.
+///
+/// # Errors
+/// If the system refuses the call.
+pub fn adopt_orphans() -> io::Result<bool> {
+    #[cfg(target_os = "linux")]
+    if !ADOPTS.load(Ordering::Relaxed) && !has_children()? {
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+        ADOPTS.store(true, Ordering::Relaxed);
+    }
+    Ok(ADOPTS.load(Ordering::Relaxed))
+}
+
+/// Returns true if this process has a child. Does not take the child's exit status.
+#[cfg(target_os = "linux")]
+fn has_children() -> io::Result<bool> {
+    use rustix::process::{WaitId, WaitIdOptions, waitid};
+    match waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT) {
+        Ok(_) => Ok(true),
+        Err(rustix::io::Errno::CHILD) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Takes the exit status of adopted processes that have ended, because the system would otherwise keep it until this
+/// process ends. The runtime itself waits for `others`.
+pub(super) fn reap_adopted(others: &BTreeSet<i32>) {
+    if !ADOPTS.load(Ordering::Relaxed) {
+        return;
+    }
+    for child in children().into_iter().filter(|child| !others.contains(child)) {
+        // A process that still runs is not affected.
+        let _ = rustix::process::waitpid(Pid::from_raw(child), WaitOptions::NOHANG);
+    }
+}
+
+/// The error for processes of tools or MCP servers that cannot be killed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("what tools have started cannot be killed and still runs: process {}", listed(.processes))]
+#[non_exhaustive]
+pub struct StillRunning {
+    /// The process ids; empty if the system does not list them.
+    pub processes: Vec<i32>,
+}
+
+fn listed(processes: &[i32]) -> String {
+    match processes {
+        [] => "unknown".to_owned(),
+        known => known.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// Kills every descendant, until none is left or the timeout has passed.
+pub(super) fn kill_adopted() -> Result<(), StillRunning> {
+    if !ADOPTS.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    let until = Instant::now() + KILL_TIMEOUT;
+    while let Children::Some = reap_all() {
+        // Only direct children are killed: their ids cannot be reused before this process waits for them. The children
+        // of a killed process become children of this one.
+        let left = children();
+        for pid in left.iter().copied().filter_map(Pid::from_raw) {
+            // A process of another user cannot be killed, and is reported at the end.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        if Instant::now() >= until {
+            return Err(StillRunning { processes: left });
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    }
+    Ok(())
+}
+
+enum Children {
+    None,
+    Some,
+}
+
+/// Takes the exit status of every child that has ended.
+fn reap_all() -> Children {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+            Ok(None) => return Children::Some,
+            Err(_) => return Children::None,
+        }
+    }
+}
+
+/// Returns the children of all threads of this process; empty if the system does not list them.
+fn children() -> Vec<i32> {
+    let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
+    let listed = threads.flatten().filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+    listed.flat_map(|line| line.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<_>>()).collect()
+}

@@ -1,0 +1,151 @@
+//! A child process with all its descendants: it gets its own session and process group, and is killed as a whole.
+//!
+//! The session has no terminal. So a program that the model chose, or that provides tools, cannot open `/dev/tty`: it
+//! can neither write to the terminal where a person is asked nor type there.
+
+use super::descendants::{self, StillRunning};
+use rustix::process::{Pid, Signal, kill_process_group, setsid};
+use std::collections::BTreeSet;
+use std::io;
+use std::process::ExitStatus;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+
+/// The running groups, for a program that exits without dropping them.
+static RUNNING: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+/// The leaders that the runtime waits for. No other code may take their exit status.
+static LEADERS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+fn lock(groups: &'static Mutex<BTreeSet<i32>>) -> MutexGuard<'static, BTreeSet<i32>> {
+    groups.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Kills everything that tools and MCP servers of this process have started and that still runs. For a program that
+/// exits by [`std::process::exit`], without dropping its agents and servers, and for the end of a program that has
+/// called [`adopt_orphans`](super::adopt_orphans). In the latter case, every other descendant is killed as well; this
+/// waits for up to two seconds.
+///
+/// # Errors
+/// If a process still runs then, such as one of another user: the process ids, if known.
+pub fn kill_started() -> Result<(), StillRunning> {
+    for group in std::mem::take(&mut *lock(&RUNNING)).into_iter().filter_map(Pid::from_raw) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    descendants::kill_adopted()
+}
+
+/// A running process group. Dropping it kills all its processes.
+#[derive(Debug)]
+pub struct ProcessGroup {
+    leader: Child,
+    group: Option<Pid>,
+}
+
+impl ProcessGroup {
+    /// Starts `command` as the leader of a new session and group.
+    ///
+    /// # Errors
+    /// If the system cannot start the process.
+    pub fn start(command: &mut Command) -> io::Result<Self> {
+        Self::spawned(in_a_session_of_its_own(command))
+    }
+
+    /// Like [`start`](Self::start). On Linux, the system also kills the leader when this thread ends in any way
+    /// (SIGKILL included). Call it on a thread that lasts as long as the process.
+    ///
+    /// # Errors
+    /// If the system cannot start the process.
+    pub fn start_bound(command: &mut Command) -> io::Result<Self> {
+        let command = in_a_session_of_its_own(command);
+        #[cfg(target_os = "linux")]
+        killed_with_its_parent(command);
+        Self::spawned(command)
+    }
+
+    fn spawned(command: &mut Command) -> io::Result<Self> {
+        // Held during the start: a process that ends at once must not count as adopted.
+        let mut leaders = lock(&LEADERS);
+        let leader = command.spawn()?;
+        let group = leader.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        let id = group.map(|group| group.as_raw_nonzero().get());
+        leaders.extend(id);
+        lock(&RUNNING).extend(id);
+        Ok(Self { leader, group })
+    }
+
+    /// Takes the leader's standard streams that are pipes and were not taken before.
+    pub fn take_pipes(&mut self) -> (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>) {
+        (self.leader.stdin.take(), self.leader.stdout.take(), self.leader.stderr.take())
+    }
+
+    /// Waits for the leader. Other processes of the group continue.
+    ///
+    /// # Errors
+    /// If the system does not report the exit status.
+    pub async fn wait(&mut self) -> io::Result<ExitStatus> {
+        let id = self.leader.id();
+        let status = self.leader.wait().await?;
+        if let Some(id) = id.and_then(|id| i32::try_from(id).ok()) {
+            lock(&LEADERS).remove(&id);
+        }
+        Ok(status)
+    }
+
+    /// Asks the remaining processes of the group to end (SIGTERM).
+    pub fn terminate(&self) {
+        if let Some(group) = self.group {
+            // The call fails only if no process is left.
+            let _ = kill_process_group(group, Signal::TERM);
+        }
+    }
+
+    /// Kills the remaining processes of the group (SIGKILL). A process that has left the group continues until
+    /// [`kill_started`].
+    pub fn kill(&mut self) {
+        if let Some(group) = self.group.take()
+            && lock(&RUNNING).remove(&group.as_raw_nonzero().get())
+        {
+            // The call fails only if no process is left.
+            let _ = kill_process_group(group, Signal::KILL);
+            descendants::reap_adopted(&lock(&LEADERS));
+        }
+    }
+}
+
+impl Drop for ProcessGroup {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Makes the command start a new session. The group's id is the leader's, as with `process_group(0)`, which cannot be
+/// combined with it.
+fn in_a_session_of_its_own(command: &mut Command) -> &mut Command {
+    let leave = || setsid().map(drop).map_err(io::Error::from);
+    // `CommandExt::setsid` of the standard library is not stable yet.
+    #[expect(unsafe_code, reason = "what runs between fork and exec is the caller's duty")]
+    // SAFETY: `leave` makes one system call, which POSIX lists as safe there, and a failure
+    // allocates nothing: it is an error number. It captures nothing, takes no lock and touches no
+    // memory that another thread could have been changing.
+    unsafe {
+        command.pre_exec(leave)
+    }
+}
+
+/// Sets the signal that the system sends to the process when the thread that started it ends.
+#[cfg(target_os = "linux")]
+fn killed_with_its_parent(command: &mut Command) -> &mut Command {
+    let parent = rustix::process::getpid();
+    let bind = move || {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        // The parent has ended already, so no signal would come.
+        if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(io::Error::from(rustix::io::Errno::SRCH)) }
+    };
+    #[expect(unsafe_code, reason = "what runs between fork and exec is the caller's duty")]
+    // SAFETY: `bind` makes two system calls without a lock and without memory of its own; its failures are error numbers, which
+    // allocate nothing. What it captures is a number.
+    unsafe {
+        command.pre_exec(bind)
+    }
+}

@@ -1,0 +1,126 @@
+//! Counts how much of its work the agent asked about, by each way of asking, and how many calls ran without a question.
+
+use serde_json::{Value, json};
+
+/// The counts of one connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CoverageSummary {
+    /// Questions for permission.
+    pub permissions: QuestionCounts,
+    /// Those that were put to the editor's user.
+    pub to_the_user: usize,
+    /// Prompts.
+    pub prompts: QuestionCounts,
+    /// MCP servers behind the proxy.
+    pub servers: usize,
+    /// MCP servers that were left out.
+    pub servers_left_out: usize,
+    /// Files that the agent asked the editor to read or write.
+    pub files: QuestionCounts,
+    /// Commands that the agent asked the editor to run.
+    pub commands: QuestionCounts,
+    /// Tool calls that the agent reported as run.
+    pub calls: usize,
+    /// Those that ran without a question.
+    pub ungated: usize,
+    /// Those that are recorded only in part, since the agent reported more of its calls than is kept.
+    pub cut: usize,
+    /// Events that could not be recorded.
+    pub unrecorded: usize,
+}
+
+/// The counts of one kind of question.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct QuestionCounts {
+    /// Number of questions.
+    pub all: usize,
+    /// Number of rejected ones.
+    pub rejected: usize,
+    /// Number of changed ones.
+    pub changed: usize,
+}
+
+impl QuestionCounts {
+    fn to_text(self, what: &str, none: &str) -> String {
+        let Self { all, rejected, changed } = self;
+        if all == 0 {
+            return format!("{what}: {none}");
+        }
+        let changed = if changed > 0 { format!(", {changed} changed") } else { String::new() };
+        format!("{what}: {all}, {rejected} rejected{changed}")
+    }
+
+    fn to_json(self) -> Value {
+        let Self { all, rejected, changed } = self;
+        json!({ "all": all, "rejected": rejected, "changed": changed })
+    }
+}
+
+impl CoverageSummary {
+    /// Returns true if all counts are zero.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns a text for people: a sentence, and a line for each way of asking.
+    #[must_use]
+    pub fn to_text(&self, agent: &str) -> String {
+        let Self { servers, servers_left_out, calls, ungated, cut, unrecorded, .. } = self;
+        let mut lines = vec![format!("how far the agent {agent} asked; this is no boundary by itself")];
+        let permissions = self.permissions.to_text("questions for permission", "it never asked");
+        lines.push(format!("{permissions}, {} put to you", self.to_the_user));
+        lines.push(self.prompts.to_text("prompts", "none"));
+        lines.push(format!("MCP servers: {servers} behind the proxy, {servers_left_out} left out"));
+        lines.push(self.files.to_text("files through the editor", "it never asked"));
+        lines.push(self.commands.to_text("commands through the editor", "it never asked"));
+        lines.push(format!("tool calls that it reported: {calls}, {ungated} of them without asking"));
+        if *cut > 0 {
+            lines.push(format!("tool calls that are recorded only in part: {cut}"));
+        }
+        if *unrecorded > 0 {
+            lines.push(format!("events that could not be recorded: {unrecorded}"));
+        }
+        lines.join("\n")
+    }
+
+    /// Returns the counts as JSON for the log.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!({
+            "permissions": self.permissions.to_json(), "to-the-user": self.to_the_user,
+            "prompts": self.prompts.to_json(), "servers": self.servers, "servers-left-out": self.servers_left_out,
+            "files": self.files.to_json(), "commands": self.commands.to_json(), "calls": self.calls,
+            "ungated": self.ungated, "cut": self.cut, "unrecorded": self.unrecorded,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CoverageSummary, QuestionCounts};
+
+    #[test]
+    fn a_summary_says_what_the_agent_asked_about_and_what_it_did_not() {
+        let mut summary = CoverageSummary::default();
+        assert!(summary.is_empty());
+        summary.permissions = QuestionCounts { all: 3, rejected: 1, changed: 0 };
+        summary.prompts = QuestionCounts { all: 2, rejected: 0, changed: 1 };
+        (summary.calls, summary.ungated, summary.to_the_user) = (5, 4, 1);
+        let text = summary.to_text("gemini");
+        for line in [
+            "how far the agent gemini asked; this is no boundary by itself",
+            "questions for permission: 3, 1 rejected, 1 put to you",
+            "prompts: 2, 0 rejected, 1 changed",
+            "files through the editor: it never asked",
+            "tool calls that it reported: 5, 4 of them without asking",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} is not in:\n{text}");
+        }
+        assert!(!summary.is_empty() && !text.contains("recorded"));
+        summary.cut = 2;
+        assert!(summary.to_text("gemini").ends_with("tool calls that are recorded only in part: 2"));
+    }
+}

@@ -1,0 +1,34 @@
+//! Estimates the memory of a value. It bounds the state of a connection, instead of the length of messages, since many small values
+//! take far more memory than their text.
+
+use serde_json::Value;
+
+/// Bytes that each value takes in addition to its text.
+const VALUE_OVERHEAD: usize = 64;
+
+/// Returns the approximate memory that a value takes, in bytes.
+#[must_use]
+pub fn memory_size(value: &Value) -> usize {
+    let within = match value {
+        Value::String(text) => text.len(),
+        Value::Array(list) => list.iter().map(memory_size).sum(),
+        Value::Object(fields) => {
+            fields.iter().map(|(key, value)| VALUE_OVERHEAD + key.len() + memory_size(value)).sum()
+        }
+        _ => 0,
+    };
+    VALUE_OVERHEAD + within
+}
+
+#[cfg(test)]
+mod tests {
+    use super::memory_size;
+    use serde_json::json;
+
+    #[test]
+    fn many_small_values_weigh_more_than_one_text_of_their_length() {
+        let many = json!([0, 0, 0, 0, 0, 0, 0, 0]);
+        assert!(memory_size(&many) > 4 * memory_size(&json!(many.to_string())));
+        assert!(memory_size(&json!({ "a": "x".repeat(1000) })) > 1000);
+    }
+}

@@ -1,0 +1,83 @@
+//! Batches: lists of messages. All are refused; their answers are read so that the requests they belong to can be answered.
+
+use super::{EnvelopeGuess, INVALID_REQUEST, Id, MAX_VALUES, UnreadableMessage};
+use serde::de::{Deserializer as _, Error as _, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use std::fmt;
+
+/// Returns the refusal of a batch, with the requests that its answers are for.
+pub(super) fn refused(text: &str) -> UnreadableMessage {
+    let mut batch = Batch::default();
+    let mut reader = serde_json::Deserializer::from_str(text);
+    // Nothing can be said of a text that is no list or has too many messages.
+    if reader.deserialize_seq(&mut batch).and_then(|()| reader.end()).is_err() {
+        batch = Batch::default();
+    }
+    let is_answer = !batch.answers.is_empty() && !batch.has_others;
+    let why = "a batch of messages is not taken: send each on its own".into();
+    UnreadableMessage { code: INVALID_REQUEST, id: None, is_answer, answers: batch.answers.into(), why }
+}
+
+/// The content of a batch.
+#[derive(Default)]
+struct Batch {
+    /// The requests that its answers are for.
+    answers: Vec<Id>,
+    /// True if it contains something other than answers.
+    has_others: bool,
+}
+
+impl<'de> Visitor<'de> for &mut Batch {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    /// Reads one message after the other and keeps none.
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        let mut count = 0;
+        while let Some(message) = seq.next_element::<&RawValue>()? {
+            count += 1;
+            if count > MAX_VALUES {
+                return Err(A::Error::custom(format!("it has more than {MAX_VALUES} messages")));
+            }
+            match EnvelopeGuess::of(message.get()) {
+                EnvelopeGuess { id: Some(id), is_answer: true, has_outcome: true } => self.answers.push(id),
+                _ => self.has_others = true,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Id, MAX_VALUES, Message};
+    use bytes::Bytes;
+
+    #[test]
+    fn a_batch_is_refused_with_the_requests_that_its_answers_are_to() {
+        let of = |text: &str| {
+            let refused = Message::of(Bytes::copy_from_slice(text.as_bytes())).unwrap_err();
+            assert!(refused.id.is_none() && refused.why.contains("batch"), "{text}: {refused}");
+            (refused.answered_requests().map(Id::to_json).collect::<Vec<_>>().join(" "), refused.is_answer)
+        };
+        let answers = r#" [{"jsonrpc":"2.0","id":1,"result":{}}, {"jsonrpc":"2.0","id":"a","error":{}}]"#;
+        assert_eq!(of(answers), (r#"1 "a""#.to_owned(), true));
+        // What is wrong with one of them is not wrong with whose it is.
+        let odd = r#"[{"id":1,"result":{},"result":{}},{"id":2,"id":3,"result":{}},{"id":[4],"result":{}},{"id":5}]"#;
+        assert_eq!(of(odd), ("1".to_owned(), false));
+        let others = r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},[{"id":2,"result":{}}],{"id":3,"result":{}},7]"#;
+        assert_eq!(of(others), ("3".to_owned(), false));
+        for none in ["[]", r#"[{"id":1,"result":{}}"#, r#"[{"id":1,"result":{}}] x"#, r#"[{"id":1,"method":"ping"}]"#] {
+            assert_eq!(of(none), (String::new(), false), "{none}");
+        }
+        let many = format!("[{}0]", r#"{"id":1,"result":0},"#.repeat(MAX_VALUES));
+        assert_eq!(of(&many), (String::new(), false), "it has too many messages");
+        let alone = Message::of(Bytes::from_static(others.as_bytes())).unwrap_err().answers_as_batch();
+        assert_eq!(of(std::str::from_utf8(&alone).unwrap()), ("3".to_owned(), true));
+        let refused = Message::of(Bytes::from_static(b"[{\"id\":7,\"result\":\"caf\xe9\"}]")).unwrap_err();
+        assert_eq!((&*refused.answers, refused.is_answer), (&[Id::from(7)][..], true));
+    }
+}

@@ -1,0 +1,128 @@
+//! The identifier of a request, compared by its value and written in its own spelling.
+
+use hookhost_agents::json;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+/// Maximum length of a text identifier, in bytes, since many are remembered.
+pub const MAX_ID: usize = 1024;
+
+/// The identifier of a request. Two numbers of the same value are the same identifier, whatever their spelling.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Id {
+    /// A number, compared by value.
+    Number(Number),
+    /// A text.
+    Text(String),
+}
+
+/// A number as an identifier: it is compared by value and keeps its spelling.
+#[derive(Clone, Debug)]
+pub struct Number {
+    value: NumberValue,
+    pub(super) spelling: String,
+}
+
+/// The value of a number: an integer, or the bits of a floating-point number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum NumberValue {
+    Integer(i128),
+    Other(u64),
+}
+
+impl PartialEq for Number {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl Eq for Number {}
+
+impl Hash for Number {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.value.hash(state);
+    }
+}
+
+impl PartialOrd for Number {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Number {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.value.cmp(&other.value)
+    }
+}
+
+impl From<i64> for Id {
+    fn from(number: i64) -> Self {
+        Self::Number(Number { value: NumberValue::Integer(number.into()), spelling: number.to_string() })
+    }
+}
+
+impl Number {
+    /// Reads a JSON number. Returns `None` for an integer of more than 64 bits, or a number out of the range of `f64`.
+    fn of(spelling: &str) -> Option<Self> {
+        let value = if spelling.contains(['.', 'e', 'E']) {
+            let number: f64 = spelling.parse().ok().filter(|number: &f64| number.is_finite())?;
+            // Beyond this bound, several integers share one `f64`.
+            let is_exact = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
+            if is_exact { NumberValue::Integer(number as i128) } else { NumberValue::Other(number.to_bits()) }
+        } else {
+            let number: i128 = spelling.parse().ok()?;
+            NumberValue::Integer((i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&number).then_some(number)?)
+        };
+        (spelling.len() <= MAX_ID).then(|| Self { value, spelling: spelling.to_owned() })
+    }
+}
+
+impl Id {
+    /// Returns the identifier as JSON, in its own spelling.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        match self {
+            Self::Number(number) => number.spelling.clone(),
+            Self::Text(text) => Value::from(text.as_str()).to_string(),
+        }
+    }
+
+    /// Reads an identifier. Returns `None` unless it is a short text or a number.
+    #[must_use]
+    pub fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::String(text) => (text.len() <= MAX_ID).then(|| Self::Text(text.clone())),
+            Value::Number(number) => Number::of(&number.to_string()).map(Self::Number),
+            _ => None,
+        }
+    }
+
+    /// Reads an identifier from its JSON text.
+    pub(super) fn of_raw(raw: &RawValue) -> Option<Self> {
+        let text = raw.get();
+        if text.starts_with(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) {
+            return Number::of(text).map(Self::Number);
+        }
+        json::value(text).ok().as_ref().and_then(Self::of)
+    }
+
+    /// Returns the identifier of the other type that some programs write for this one, such as `"2"` for `2`, if there is one.
+    #[must_use]
+    pub fn of_other_type(&self) -> Option<Self> {
+        match self {
+            Self::Number(Number { value: NumberValue::Integer(integer), .. }) => Some(Self::Text(integer.to_string())),
+            Self::Number(_) => None,
+            Self::Text(text) => text.parse::<i64>().ok().filter(|number| number.to_string() == *text).map(Self::from),
+        }
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_json())
+    }
+}

@@ -1,0 +1,264 @@
+//! An object that keeps the bytes of each of its members.
+
+use crate::server_name::folded;
+use bytes::Bytes;
+use hookhost_agents::json;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::collections::HashSet;
+use std::fmt;
+
+/// Maximum number of values in a message: many small ones cost far more memory than their bytes.
+pub const MAX_VALUES: usize = 100_000;
+
+/// The members of an object, in order, each with its original bytes.
+#[derive(Clone, Debug, Default)]
+pub struct Members(Vec<(String, Box<RawValue>)>);
+
+impl Members {
+    /// Reads an object.
+    ///
+    /// # Errors
+    /// If it is another value, or has a duplicate key. The error is the end of a sentence.
+    pub fn of(text: &str) -> Result<Self, String> {
+        // The library's error would repeat a text that no rule has judged.
+        if !text.trim_start().starts_with('{') {
+            return Err("is not a JSON object".to_owned());
+        }
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let members = reader.deserialize_map(MembersVisitor).and_then(|members| reader.end().map(|()| members));
+        members.map_err(|error| format!("is not a JSON object: {error}"))
+    }
+
+    /// Returns a member as raw JSON.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&RawValue> {
+        self.0.iter().find(|(known, _)| known == key).map(|(_, value)| &**value)
+    }
+
+    /// Returns the value of a member, or `None` if it is missing or cannot be read (a number out of range, a lone surrogate).
+    #[must_use]
+    pub fn value(&self, key: &str) -> Option<Value> {
+        self.get(key).and_then(|raw| json::value(raw.get()).ok())
+    }
+
+    /// Returns the value of a member that is a text.
+    #[must_use]
+    pub fn text(&self, key: &str) -> Option<String> {
+        match self.value(key) {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns the members of a member that is an object; none if it is missing.
+    ///
+    /// # Errors
+    /// If the member is no object.
+    pub fn within(&self, key: &str) -> Result<Self, String> {
+        match self.get(key) {
+            None => Ok(Self::default()),
+            Some(raw) => Self::of(raw.get()).map_err(|why| format!("`{key}` {why}")),
+        }
+    }
+
+    /// Returns the keys, in order.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(key, _)| key.as_str())
+    }
+
+    /// Returns the reason why two readers could read different members, as the end of a sentence: two keys differ only in case, or a
+    /// key differs only in case from one that is `known`. Returns `None` if the members are clear.
+    #[must_use]
+    pub fn ambiguity(&self, known: &[&str]) -> Option<String> {
+        let mut others = self.keys().filter(|key| !known.contains(key)).peekable();
+        others.peek()?;
+        let mut seen: HashSet<String> = known.iter().map(|key| folded(key)).collect();
+        let mut unclear = others.filter(|key| !seen.insert(folded(key)));
+        unclear.next().map(|key| format!("has the key {:?}, which differs from another one in case alone", start(key)))
+    }
+
+    /// Returns the members with this one added, or replaced in its place.
+    #[must_use]
+    pub fn with(&self, key: &str, value: Box<RawValue>) -> Self {
+        let mut all = self.0.clone();
+        match all.iter_mut().find(|(known, _)| known == key) {
+            Some((_, place)) => *place = value,
+            None => all.push((key.to_owned(), value)),
+        }
+        Self(all)
+    }
+
+    /// Returns the members without this one.
+    #[must_use]
+    pub fn without(&self, key: &str) -> Self {
+        Self(self.0.iter().filter(|(known, _)| known != key).cloned().collect())
+    }
+
+    /// Returns the object as JSON. It is on one line if its members are.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let member = |(key, value): &(String, Box<RawValue>)| format!("{}:{}", Value::from(key.as_str()), value.get());
+        format!("{{{}}}", self.0.iter().map(member).collect::<Vec<_>>().join(","))
+    }
+
+    /// Returns the object as bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Bytes {
+        Bytes::from(self.to_json())
+    }
+
+    /// Returns the object as raw JSON.
+    #[must_use]
+    pub fn to_raw(&self) -> Box<RawValue> {
+        raw_text(self.to_json())
+    }
+
+    /// Reads the whole object.
+    ///
+    /// # Errors
+    /// If it cannot be read. The error is the end of a sentence.
+    pub fn to_value(&self) -> Result<Value, String> {
+        json::value(&self.to_json()).map_err(|why| format!("cannot be read: {why}"))
+    }
+}
+
+/// Returns a value as raw JSON.
+#[must_use]
+pub fn raw(value: &Value) -> Box<RawValue> {
+    raw_text(value.to_string())
+}
+
+/// Returns raw JSON from a text that this module has written, which therefore is one value.
+pub(super) fn raw_text(text: String) -> Box<RawValue> {
+    RawValue::from_string(text).unwrap_or_default()
+}
+
+/// Number of keys up to which the keys of an object are compared with each other.
+const MAX_COMPARED_KEYS: usize = 16;
+
+struct MembersVisitor;
+
+impl<'de> Visitor<'de> for MembersVisitor {
+    type Value = Members;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+        let mut members = Members::default();
+        let mut known = HashSet::new();
+        while let Some((key, value)) = map.next_entry::<String, Box<RawValue>>()? {
+            if members.0.len() >= MAX_VALUES {
+                return Err(A::Error::custom(format!("an object has more than {MAX_VALUES} keys")));
+            }
+            // Few keys are compared with each other, which is fastest. For many keys this would take quadratic time.
+            let is_twice = if members.0.len() < MAX_COMPARED_KEYS {
+                members.get(&key).is_some()
+            } else {
+                if known.is_empty() {
+                    known.extend(members.0.iter().map(|(key, _)| key.clone()));
+                }
+                !known.insert(key.clone())
+            };
+            if is_twice {
+                return Err(A::Error::custom(if key == "id" { DUPLICATE_ID } else { DUPLICATE_KEY }));
+            }
+            members.0.push((key, value));
+        }
+        Ok(members)
+    }
+}
+
+/// The error for a duplicate key. It leaves out the key, which the model may read and no rule has judged. Line and column follow.
+const DUPLICATE_KEY: &str = "a key occurs twice in one object";
+
+/// The error for a duplicate `id`.
+pub(super) const DUPLICATE_ID: &str = "the key \"id\" occurs twice in one object";
+
+/// Returns the beginning of a key, enough for a person to find it.
+fn start(key: &str) -> String {
+    key.chars().take(40).collect()
+}
+
+/// Checks that every reader reads the same values: no object has a duplicate key, or a key that the JSON library reserves. Also checks
+/// the number of values.
+pub(super) fn check(text: &str) -> Result<(), String> {
+    let mut left = MAX_VALUES;
+    let text = json::with_long_numbers_as_texts(text);
+    let mut reader = serde_json::Deserializer::from_str(&text);
+    ValueCheck(&mut left).deserialize(&mut reader).map_err(|error| format!("cannot be passed on: {error}"))?;
+    Ok(())
+}
+
+/// Reads a value and keeps only the keys of the objects that are open.
+struct ValueCheck<'a>(&'a mut usize);
+
+impl<'de> DeserializeSeed<'de> for ValueCheck<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        let left = self.0.checked_sub(1);
+        *self.0 = left.ok_or_else(|| D::Error::custom(format!("it has more than {MAX_VALUES} values")))?;
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for ValueCheck<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        while seq.next_element_seed(ValueCheck(&mut *self.0))?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut keys = HashSet::new();
+        while let Some(key) = map.next_key::<String>()? {
+            if json::is_reserved(&key) {
+                return Err(A::Error::custom("a key is one that the JSON library reserves for itself"));
+            }
+            map.next_value_seed(ValueCheck(&mut *self.0))?;
+            if !keys.insert(key) {
+                return Err(A::Error::custom(DUPLICATE_KEY));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns true if a text is one JSON value.
+#[must_use]
+pub fn is_json(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text).is_ok()
+}

@@ -1,0 +1,163 @@
+//! The ordered queue of messages to one side. A message about which rules are asked keeps its place, and those behind it wait. It
+//! gives up its place if a person must answer, or a model takes long.
+
+use crate::jsonrpc::message::on_one_line;
+use bytes::Bytes;
+use std::io;
+use std::sync::Arc;
+use tokio::io::{AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+
+/// Maximum number of queued messages.
+const MAX_MESSAGES: usize = 1024;
+
+/// Maximum size of queued messages, in KiB: 64 MiB.
+const MAX_KIB: u32 = 64 * 1024;
+
+/// A queued message, and its reserved room.
+#[derive(Debug)]
+struct QueuedMessage {
+    bytes: Bytes,
+    _room: Option<QueueRoom>,
+}
+
+/// Reserved room for a message. It is released when this is dropped.
+#[derive(Debug)]
+pub struct QueueRoom {
+    _permit: OwnedSemaphorePermit,
+}
+
+#[derive(Debug)]
+enum QueueSlot {
+    Now(QueuedMessage),
+    Later(oneshot::Receiver<QueuedMessage>),
+    End,
+}
+
+/// The sending end of the queue.
+#[derive(Clone, Debug)]
+pub struct MessageQueue {
+    sender: mpsc::Sender<QueueSlot>,
+    room: Arc<Semaphore>,
+}
+
+/// The writing end of the queue.
+#[derive(Debug)]
+pub struct QueueWriter {
+    receiver: mpsc::Receiver<QueueSlot>,
+}
+
+/// A reserved place in the order. Dropping it gives the place up.
+#[derive(Debug)]
+pub struct ReservedPlace {
+    sender: oneshot::Sender<QueuedMessage>,
+}
+
+impl MessageQueue {
+    /// Creates an empty queue.
+    #[must_use]
+    pub fn new() -> (Self, QueueWriter) {
+        let (sender, receiver) = mpsc::channel(MAX_MESSAGES);
+        (Self { sender, room: Arc::new(Semaphore::new(MAX_KIB as usize)) }, QueueWriter { receiver })
+    }
+
+    /// Reserves room for a message of `bytes`. The room is released when the message is written or dropped.
+    pub async fn room(&self, bytes: usize) -> Option<QueueRoom> {
+        let kib = u32::try_from(bytes / 1024 + 1).unwrap_or(MAX_KIB).min(MAX_KIB);
+        let permit = Arc::clone(&self.room).acquire_many_owned(kib).await;
+        permit.ok().map(|permit| QueueRoom { _permit: permit })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn free_kib(&self) -> usize {
+        self.room.available_permits()
+    }
+
+    /// Queues a message at the end. If the writing end has gone, the message is lost.
+    pub async fn put(&self, bytes: Bytes, room: Option<QueueRoom>) {
+        let _ = self.sender.send(QueueSlot::Now(QueuedMessage { bytes, _room: room })).await;
+    }
+
+    /// Reserves a place at the end for a later message.
+    pub async fn place(&self) -> ReservedPlace {
+        let (sender, receiver) = oneshot::channel();
+        let _ = self.sender.send(QueueSlot::Later(receiver)).await;
+        ReservedPlace { sender }
+    }
+
+    /// Ends the queue: messages behind this point are not written.
+    pub async fn end(&self) {
+        let _ = self.sender.send(QueueSlot::End).await;
+    }
+}
+
+impl ReservedPlace {
+    /// Puts the message into its place.
+    pub fn fill(self, bytes: Bytes, room: Option<QueueRoom>) {
+        let _ = self.sender.send(QueuedMessage { bytes, _room: room });
+    }
+}
+
+impl QueueWriter {
+    /// Writes each message as one line, until the end of the queue.
+    ///
+    /// # Errors
+    /// If the other side has gone.
+    pub async fn write(mut self, mut to: impl AsyncWrite + Unpin) -> io::Result<()> {
+        let mut line = Vec::new();
+        while let Some(slot) = self.receiver.recv().await {
+            let QueuedMessage { bytes, _room: room } = match slot {
+                QueueSlot::Now(frame) => frame,
+                QueueSlot::Later(place) => match place.await {
+                    Ok(frame) => frame,
+                    // The place was given up.
+                    Err(_) => continue,
+                },
+                QueueSlot::End => break,
+            };
+            line.clear();
+            // Some readers end a line at a carriage return and would read the rest as another message.
+            line.extend_from_slice(&on_one_line(bytes));
+            line.push(b'\n');
+            to.write_all(&line).await?;
+            to.flush().await?;
+            drop(room);
+        }
+        to.shutdown().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MessageQueue;
+    use bytes::Bytes;
+
+    #[tokio::test]
+    async fn messages_keep_their_order_and_a_place_that_is_given_up_keeps_nobody() {
+        let (queue, writer) = MessageQueue::new();
+        let (first, second) = (queue.place().await, queue.place().await);
+        queue.put(Bytes::from_static(b"3"), None).await;
+        let third = queue.place().await;
+        queue.end().await;
+        queue.put(Bytes::from_static(b"after the end"), None).await;
+        second.fill(Bytes::from_static(b"2"), None);
+        drop(third);
+        first.fill(Bytes::from_static(b"1"), None);
+        let mut written = Vec::new();
+        writer.write(&mut written).await.unwrap();
+        assert_eq!(written, b"1\n2\n3\n");
+    }
+
+    #[tokio::test]
+    async fn room_comes_back_when_a_message_was_written_or_is_not() {
+        let (queue, writer) = MessageQueue::new();
+        let all = super::MAX_KIB as usize;
+        let room = queue.room(1024 * 1024).await;
+        assert!(queue.free_kib() < all);
+        queue.put(Bytes::from_static(b"x"), room).await;
+        drop(queue.room(5).await);
+        queue.end().await;
+        writer.write(&mut Vec::new()).await.unwrap();
+        assert_eq!(queue.free_kib(), all);
+    }
+}

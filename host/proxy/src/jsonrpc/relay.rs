@@ -1,0 +1,515 @@
+//! The relay between a client and a server that both speak lines. It forwards each side's messages in their order.
+
+use crate::jsonrpc::client_requests::ClientRequests;
+use crate::jsonrpc::handler::{Handler, NotificationRoute, QuestionContext, RequestDecision, RequestRoute, Side};
+use crate::jsonrpc::lines::{self, Line};
+use crate::jsonrpc::message::{self, INTERNAL_ERROR, INVALID_REQUEST, Id, Message, MessageKind, UnreadableMessage};
+use crate::jsonrpc::pending_requests::{PendingRequests, RequestStage};
+use crate::jsonrpc::queue::{MessageQueue, QueueRoom};
+use crate::jsonrpc::queue_place::QueuePlace;
+use crate::jsonrpc::unreadable_lines::{self, UnreadableLineCounter};
+use crate::jsonrpc::work_counter::WorkCounter;
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite, BufReader};
+use tokio::time::{sleep, timeout};
+
+/// Time that a client has to take the last answers.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Time that a request stays open after the server sent an unreadable line that may be its answer.
+const LOST_ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Time that a server has to end if its client has closed its output and waits for no answer.
+const IDLE_SERVER_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Poll interval for conditions without a notification.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Size of a stream's read buffer, in bytes.
+const READ_BUFFER_SIZE: usize = 64 * 1024;
+
+/// The reason why a relay has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RelayEnd {
+    /// The client has closed its output.
+    Client,
+    /// The client has gone.
+    Vanished,
+    /// The server has ended first.
+    Server,
+}
+
+/// A running relay.
+struct Relay<H: Handler>(Arc<RelayInner<H>>);
+
+impl<H: Handler> Clone for Relay<H> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+struct RelayInner<H: Handler> {
+    handler: Arc<H>,
+    to_client: MessageQueue,
+    to_server: MessageQueue,
+    client_requests: ClientRequests,
+    /// The requests about which rules are asked.
+    asks: WorkCounter,
+    /// The answers that are being judged.
+    answers: WorkCounter,
+    state: Mutex<RelayState<H::ExpectedAnswer>>,
+}
+
+struct RelayState<E> {
+    of_client: PendingRequests<E>,
+    of_server: PendingRequests<E>,
+    unreadable: UnreadableLineCounter,
+    /// The reasons why answers of the server may be lost, for requests that still have time; the oldest first.
+    lost_answers: VecDeque<String>,
+}
+
+/// The streams of a server.
+#[derive(Debug)]
+pub struct ServerStreams<R, W> {
+    /// The server's output, which the relay reads.
+    pub output: R,
+    /// The server's input, which the relay writes.
+    pub input: W,
+}
+
+/// Relays until one of both sides ends. After the client has closed its output, the server has `patience` to answer, and ends soon
+/// after the last answer. Its messages are forwarded until then.
+pub async fn run<H, R, W>(
+    handler: Arc<H>,
+    (client_input, client_output): (impl AsyncRead + Unpin + Send, impl AsyncWrite + Unpin + Send),
+    server: ServerStreams<R, W>,
+    patience: Duration,
+) -> RelayEnd
+where
+    H: Handler,
+    R: AsyncRead + Unpin + Send,
+    W: AsyncWrite + Unpin + Send,
+{
+    let (to_client, client_writer) = MessageQueue::new();
+    let (to_server, server_writer) = MessageQueue::new();
+    let (asks, answers, client_requests) =
+        (WorkCounter::default(), WorkCounter::default(), ClientRequests::new(to_client.clone()));
+    let (of_client, of_server) = (PendingRequests::default(), PendingRequests::default());
+    let state = RelayState {
+        of_client,
+        of_server,
+        unreadable: UnreadableLineCounter::default(),
+        lost_answers: VecDeque::new(),
+    };
+    let state = Mutex::new(state);
+    let relay = Relay(Arc::new(RelayInner { handler, to_client, to_server, client_requests, asks, answers, state }));
+    let begin = {
+        let handler = Arc::clone(&relay.0.handler);
+        tokio::spawn(async move { handler.start().await })
+    };
+    let write_client = client_writer.write(client_output);
+    let write_server = server_writer.write(server.input);
+    let read_server = relay.read(Side::Server, server.output);
+    let read_client = relay.read(Side::Client, client_input);
+    let watch = relay.0.handler.watch(&relay.0.to_client);
+    tokio::pin!(write_client, write_server, read_server, read_client, watch);
+    let mut ended = tokio::select! {
+        biased;
+        () = &mut read_server => RelayEnd::Server,
+        // The client has gone.
+        _ = &mut write_client => RelayEnd::Vanished,
+        // A server that takes no more input is ending.
+        _ = &mut write_server => RelayEnd::Server,
+        () = &mut read_client => RelayEnd::Client,
+        () = &mut watch => RelayEnd::Server,
+    };
+    if ended == RelayEnd::Client {
+        // Waits for pending questions and for the server's last messages.
+        let rest = async {
+            // All at once: a server may wait until its answers are read before it reads more.
+            let all_sent = async {
+                relay.0.asks.idle().await;
+                relay.0.to_server.end().await;
+            };
+            let ((), _written, ()) = tokio::join!(all_sent, write_server, read_server);
+            relay.0.answers.idle().await;
+        };
+        let vanished = timeout(patience, async {
+            tokio::select! {
+                () = rest => false,
+                () = relay.idle() => false,
+                _ = &mut write_client => true,
+            }
+        });
+        if vanished.await == Ok(true) {
+            ended = RelayEnd::Vanished;
+        }
+    }
+    if ended != RelayEnd::Vanished {
+        // The last answers of a server that has ended may still be judged.
+        let judged = async {
+            tokio::select! {
+                () = relay.0.answers.idle() => {}
+                _ = &mut write_client => {}
+            }
+        };
+        let _ = timeout(patience, judged).await;
+        let last = async {
+            relay.answer_open_requests().await;
+            relay.0.to_client.end().await;
+        };
+        let _ = timeout(FLUSH_TIMEOUT, async { tokio::join!(last, write_client) }).await;
+    }
+    begin.abort();
+    ended
+}
+
+impl<H: Handler> Relay<H> {
+    fn state(&self) -> MutexGuard<'_, RelayState<H::ExpectedAnswer>> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn queue(&self, to: Side) -> &MessageQueue {
+        match to {
+            Side::Client => &self.0.to_client,
+            Side::Server => &self.0.to_server,
+        }
+    }
+
+    /// Tells the user something about the messages of a side.
+    fn tell_of(&self, side: Side, what: &str) {
+        self.0.handler.tell(&format!("the {}{what}", self.0.handler.side_name(side)));
+    }
+
+    /// Processes the messages of a side until its stream ends.
+    async fn read(&self, from: Side, stream: impl AsyncRead + Unpin) {
+        let mut reader = BufReader::with_capacity(READ_BUFFER_SIZE, stream);
+        let mut is_first = true;
+        loop {
+            match lines::next(&mut reader).await {
+                Ok(Line::Whole(mut line)) => {
+                    if std::mem::take(&mut is_first) {
+                        line = lines::without_mark(line);
+                    }
+                    let room = self.queue(from.other()).room(line.len()).await;
+                    match Message::of(line.clone()) {
+                        Ok(message) => self.route(from, message, room).await,
+                        Err(refused) => {
+                            drop(room);
+                            let end = line.slice(line.len().saturating_sub(lines::KEPT_END_SIZE)..);
+                            self.refuse(from, &refused, &line, &end).await;
+                        }
+                    }
+                }
+                Ok(Line::TooLong { head, tail }) => {
+                    self.refuse(from, &message::too_long(&head, &tail), &head, &tail).await;
+                }
+                Ok(Line::End) => return,
+                Err(error) => return self.tell_of(from, &format!(" cannot be read any more: {error}")),
+            }
+        }
+    }
+
+    async fn route(&self, from: Side, message: Message, room: Option<QueueRoom>) {
+        match &message.kind {
+            MessageKind::Request { id, .. } => self.route_request(from, &id.clone(), message, room).await,
+            MessageKind::Notification { method } => match self.0.handler.route_notification(from, method, &message) {
+                NotificationRoute::Forward => {
+                    self.queue(from.other()).put(message.bytes.clone(), room).await;
+                    self.0.handler.after_forwarding(from, &message);
+                }
+                NotificationRoute::Refuse(why) => self.tell_of(from, &format!(": {why}")),
+                NotificationRoute::Cancel(id) => {
+                    if !self.table(from, |table| table.cancel(&id)) {
+                        self.queue(from.other()).put(message.bytes, room).await;
+                    }
+                }
+                NotificationRoute::End(id) => {
+                    if self.table(from, |table| table.has(&id)) {
+                        if !self.table(from, |table| table.cancel(&id)) {
+                            self.queue(from.other()).put(message.bytes, room).await;
+                        }
+                        return;
+                    }
+                    // Removed before the other side reads the notification, after which the identifier is free.
+                    if self.table(from.other(), |table| table.take_answered(&id)).is_some() {
+                        self.0.handler.after_end(&id);
+                    } else if self.table(from.other(), |table| table.take_cancelled(&id)).is_some() {
+                        // Its sender has cancelled it before, and may use the identifier again by now.
+                        return self.0.handler.after_end(&id);
+                    }
+                    self.queue(from.other()).put(message.bytes, room).await;
+                }
+                NotificationRoute::Answer { requests, passes } => {
+                    let mut all_answered = true;
+                    for unsent in requests {
+                        let was_unsent = self.table(unsent.of, |table| table.cancel_unsent(&unsent.id));
+                        all_answered &= was_unsent;
+                        if was_unsent {
+                            self.queue(unsent.of).put(unsent.answer, None).await;
+                        }
+                    }
+                    if passes || !all_answered {
+                        self.queue(from.other()).put(message.bytes, room).await;
+                    }
+                }
+                NotificationRoute::Judge => self.judge_notification(from, message, room).await,
+            },
+            MessageKind::Response { id } => self.route_answer(from, &id.clone(), message, room).await,
+            MessageKind::ErrorAboutNoRequest => self.queue(from.other()).put(message.bytes, room).await,
+        }
+    }
+
+    /// Reports to the user and to the side that waits why a message is not forwarded. `head` and `tail` are its two ends.
+    async fn refuse(&self, from: Side, refused: &UnreadableMessage, head: &[u8], tail: &[u8]) {
+        let UnreadableMessage { code, id, is_answer, why, .. } = refused;
+        let told = match from {
+            Side::Client => Some(0),
+            Side::Server => self.state().unreadable.next(Instant::now()),
+        };
+        if let Some(untold) = told {
+            let more = if untold > 0 { format!("; before that, {untold} more") } else { String::new() };
+            let begins = if id.is_none() { format!(": {}", unreadable_lines::beginning(head)) } else { String::new() };
+            self.tell_of(from, &format!(": {refused}{begins}{more}"));
+        }
+        let mut is_known = false;
+        for id in refused.answered_requests() {
+            is_known |= self.refuse_answer(from, id, why).await;
+        }
+        if from == Side::Server {
+            if !is_known && let Some(why) = unreadable_lines::lost_answer(head) {
+                self.lose_answer(why);
+            }
+            let head = head.get(..lines::KEPT_END_SIZE).unwrap_or(head);
+            if let Some(instead) = self.0.handler.replacement(head, tail, why)
+                && let Ok(message) = Message::of(instead)
+            {
+                self.route(from, message, None).await;
+            }
+        }
+        // A server that logs on its output would log this answer too.
+        if *is_answer || from == Side::Server && id.is_none() {
+            return;
+        }
+        let id = self.unless_under_way(from, id.as_ref());
+        self.queue(from).put(message::error(id, *code, why), None).await;
+    }
+
+    /// Notes that the server has perhaps sent an unreadable answer. If no answer arrives soon, the request that has waited longest
+    /// fails, since it would otherwise wait for ever.
+    fn lose_answer(&self, why: String) {
+        let count = {
+            let mut state = self.state();
+            if state.lost_answers.len() >= state.of_client.sent() {
+                return;
+            }
+            state.lost_answers.push_back(why);
+            state.of_client.count()
+        };
+        let relay = self.clone();
+        tokio::spawn(async move {
+            sleep(LOST_ANSWER_TIMEOUT).await;
+            let (why, oldest) = {
+                let mut state = relay.state();
+                (state.lost_answers.pop_front(), state.of_client.oldest_sent(count))
+            };
+            if let (Some(why), Some(id)) = (why, oldest) {
+                relay.refuse_answer(Side::Server, &id, &why).await;
+            }
+        });
+    }
+
+    /// Waits until the client has waited for no answer for some time.
+    async fn idle(&self) {
+        let mut since = Instant::now();
+        while since.elapsed() < IDLE_SERVER_TIMEOUT {
+            sleep(POLL_INTERVAL).await;
+            if !self.table(Side::Client, |table| table.is_empty()) || !self.0.answers.is_idle() {
+                since = Instant::now();
+            }
+        }
+    }
+
+    /// Reports why an answer is not forwarded, to the side that waits for it. Returns false if no side waits.
+    async fn refuse_answer(&self, from: Side, id: &Id, why: &str) -> bool {
+        if from == Side::Client && self.0.client_requests.deliver_answer(id, Value::default) {
+            return true;
+        }
+        let Some(id) = &self.table(from.other(), |table| table.named(id)) else { return false };
+        let expected = self.table(from.other(), |table| table.take_answered(id));
+        let is_late = expected.is_none();
+        let Some(expected) = expected.or_else(|| self.table(from.other(), |table| table.take_cancelled(id))) else {
+            return false;
+        };
+        let name = self.0.handler.side_name(from);
+        let why = format!("the answer of the {name} cannot be passed on: {why}");
+        let error = message::error(Some(id), INTERNAL_ERROR, &why);
+        // The request has perhaps run, so the error in place of its result is recorded like a result.
+        let judged = Message::of(error.clone()).ok().and_then(|answer| {
+            let expected = self.0.handler.route_answer(expected, &answer)?;
+            Some((expected, answer))
+        });
+        match judged {
+            Some((expected, answer)) if is_late => self.judge_late_answer(id, expected, answer, None),
+            Some((expected, answer)) => self.forward_judged(from, id, expected, answer, None).await,
+            None if is_late => {}
+            None => self.queue(from.other()).put(error, None).await,
+        }
+        true
+    }
+
+    /// Returns true if an identifier of the server's is that of the proxy's own question: the client could confuse them.
+    fn is_own(&self, from: Side, id: &Id) -> bool {
+        from == Side::Server && self.0.client_requests.has(id)
+    }
+
+    /// Returns the identifier, unless it belongs to a request under way: an error with it would be taken for that request's answer.
+    fn unless_under_way<'a>(&self, from: Side, id: Option<&'a Id>) -> Option<&'a Id> {
+        id.filter(|id| !self.table(from, |table| table.has(id)) && !self.is_own(from, id))
+    }
+
+    async fn route_request(&self, from: Side, id: &Id, message: Message, room: Option<QueueRoom>) {
+        let taken = || self.is_own(from, id).then(|| format!("the id {id} is taken"));
+        let bytes = message.bytes.len();
+        if let Some(why) = self.table(from, |table| table.objection(id, bytes)).or_else(taken) {
+            self.tell_of(from, &format!(": {why}"));
+            let id = self.unless_under_way(from, Some(id));
+            return self.queue(from).put(message::error(id, INVALID_REQUEST, &why), None).await;
+        }
+        match self.0.handler.route_request(from, id, &message) {
+            RequestRoute::Forward { bytes: passed, expected } => {
+                self.table(from, |table| table.insert(id.clone(), RequestStage::Sent(expected), bytes));
+                self.queue(from.other()).put(passed, room).await;
+            }
+            RequestRoute::Answer { answer, before: None } => self.queue(from).put(answer, None).await,
+            RequestRoute::Answer { answer, before: Some(before) } => {
+                let place = self.queue(from).place().await;
+                tokio::spawn(async move {
+                    before.await;
+                    place.fill(answer, None);
+                });
+            }
+            RequestRoute::Ask(request) => {
+                let place = QueuePlace::new(self.queue(from.other()).place().await, room);
+                let (relay, own) = (self.clone(), id.clone());
+                // The table stays locked until the request is in it.
+                self.table(from, |table| {
+                    let task = self.0.asks.spawn(async move { relay.ask(from, &own, request, place).await });
+                    table.insert(id.clone(), RequestStage::Asking(task), bytes);
+                });
+            }
+        }
+    }
+
+    fn table<T>(&self, of: Side, with: impl FnOnce(&mut PendingRequests<H::ExpectedAnswer>) -> T) -> T {
+        let mut state = self.state();
+        with(if of == Side::Client { &mut state.of_client } else { &mut state.of_server })
+    }
+
+    async fn ask(&self, from: Side, id: &Id, request: H::JudgedRequest, place: QueuePlace) {
+        let context = QuestionContext::new(&place, &self.0.client_requests);
+        let decision = place.during(self.0.handler.ask(from, &request, context)).await;
+        match decision {
+            RequestDecision::Forward { bytes, expected } => {
+                if self.table(from, |table| table.mark_sent(id, expected)) {
+                    place.fill(bytes, self.queue(from.other())).await;
+                }
+            }
+            RequestDecision::Answer(answer) => {
+                // A request that was cancelled meanwhile already has its answer.
+                if self.table(from, |table| table.remove(id)) {
+                    // A plugin's answer can be large.
+                    let room = self.queue(from).room(answer.len()).await;
+                    self.queue(from).put(answer, room).await;
+                }
+            }
+        }
+    }
+
+    /// Forwards a notification as it is judged.
+    async fn judge_notification(&self, from: Side, message: Message, room: Option<QueueRoom>) {
+        let place = QueuePlace::of_answer(self.queue(from.other()).place().await, room);
+        let relay = self.clone();
+        self.0.answers.spawn(async move {
+            let context = QuestionContext::new(&place, &relay.0.client_requests);
+            match place.during(relay.0.handler.judge_notification(&message, context)).await {
+                Ok(bytes) => place.fill(bytes, relay.queue(from.other())).await,
+                Err(why) => relay.0.handler.tell(&why),
+            }
+        });
+    }
+
+    async fn route_answer(&self, from: Side, id: &Id, message: Message, room: Option<QueueRoom>) {
+        let result = || message.members.value("result").unwrap_or_default();
+        if from == Side::Client && self.0.client_requests.deliver_answer(id, result) {
+            return;
+        }
+        let named = self.table(from.other(), |table| table.named(id));
+        let id = named.as_ref().unwrap_or(id);
+        let message = message.with_id(id);
+        let Some(expected) = self.table(from.other(), |table| table.take_answered(id)) else {
+            return self.route_late_answer(from, id, message, room);
+        };
+        let Some(expected) = self.0.handler.route_answer(expected, &message) else {
+            return self.queue(from.other()).put(message.bytes, room).await;
+        };
+        self.forward_judged(from, id, expected, message, room).await;
+    }
+
+    /// Forwards an answer as it is judged.
+    async fn forward_judged(
+        &self,
+        from: Side,
+        id: &Id,
+        expected: H::ExpectedAnswer,
+        message: Message,
+        room: Option<QueueRoom>,
+    ) {
+        let place = QueuePlace::of_answer(self.queue(from.other()).place().await, room);
+        let (relay, id) = (self.clone(), id.clone());
+        self.0.answers.spawn(async move {
+            let context = QuestionContext::new(&place, &relay.0.client_requests);
+            let answer = place.during(relay.0.handler.judge_answer(&id, &expected, &message, context)).await;
+            place.fill(answer, relay.queue(from.other())).await;
+        });
+    }
+
+    /// Judges an answer to a cancelled request, so that it is recorded. It is not forwarded: the sender may have used the identifier
+    /// for another request by now.
+    fn route_late_answer(&self, from: Side, id: &Id, message: Message, room: Option<QueueRoom>) {
+        let Some(expected) = self.table(from.other(), |table| table.take_cancelled(id)) else {
+            self.tell_of(from, &format!(" answered {id}, which nobody asked: it was not passed on"));
+            let is_second = self.table(from.other(), |table| table.was_answered(id));
+            if from == Side::Server && !is_second {
+                self.lose_answer(format!("it answered {id}, which nobody asked"));
+            }
+            return;
+        };
+        let Some(expected) = self.0.handler.route_answer(expected, &message) else { return };
+        self.judge_late_answer(id, expected, message, room);
+    }
+
+    /// Has an answer judged for which no side waits.
+    fn judge_late_answer(&self, id: &Id, expected: H::ExpectedAnswer, message: Message, room: Option<QueueRoom>) {
+        let (relay, id) = (self.clone(), id.clone());
+        self.0.answers.spawn(async move {
+            let place = QueuePlace::none(room);
+            let context = QuestionContext::new(&place, &relay.0.client_requests);
+            drop(relay.0.handler.judge_answer(&id, &expected, &message, context).await);
+        });
+    }
+
+    /// Answers the requests that the server will no longer answer.
+    async fn answer_open_requests(&self) {
+        let left = self.table(Side::Client, PendingRequests::take_all);
+        let lost = self.state().lost_answers.pop_front().map(|why| format!(": {why}")).unwrap_or_default();
+        for id in left {
+            let why = self.0.handler.no_answer_reason() + &lost;
+            self.0.to_client.put(message::error(Some(&id), INTERNAL_ERROR, &why), None).await;
+        }
+    }
+}

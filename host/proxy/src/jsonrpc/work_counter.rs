@@ -1,0 +1,67 @@
+//! A counter of work under way, for tasks that wait until there is none.
+
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+/// A counter of work under way.
+#[derive(Clone, Debug, Default)]
+pub struct WorkCounter(watch::Sender<usize>);
+
+/// One unit of work, counted until it is dropped.
+#[derive(Debug)]
+pub struct WorkGuard(watch::Sender<usize>);
+
+impl WorkCounter {
+    /// Counts one more unit of work.
+    #[must_use]
+    pub fn begin(&self) -> WorkGuard {
+        self.0.send_modify(|count| *count += 1);
+        WorkGuard(self.0.clone())
+    }
+
+    /// Starts a task that counts as work until it ends. Must be called within the runtime.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+        let work = self.begin();
+        let task = tokio::spawn(async move {
+            let _work = work;
+            task.await;
+        });
+        task.abort_handle()
+    }
+
+    /// Returns true if no work is under way.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        *self.0.borrow() == 0
+    }
+
+    /// Waits until no work is under way.
+    pub async fn idle(&self) {
+        // `wait_for` fails only without a sender, and `self` is one.
+        let _ = self.0.subscribe().wait_for(|count| *count == 0).await;
+    }
+}
+
+impl Drop for WorkGuard {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count = count.saturating_sub(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::WorkCounter;
+    use std::time::Duration;
+    use tokio::time::timeout;
+
+    #[tokio::test]
+    async fn it_is_idle_once_all_are_dropped() {
+        let counter = WorkCounter::default();
+        counter.idle().await;
+        let (one, other) = (counter.begin(), counter.begin());
+        drop(one);
+        assert!(timeout(Duration::ZERO, counter.idle()).await.is_err());
+        drop(other);
+        counter.idle().await;
+    }
+}

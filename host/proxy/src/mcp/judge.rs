@@ -1,0 +1,493 @@
+//! Decides about messages, without knowledge of the transport: to forward, change or answer them, or to ask rules.
+
+mod listings;
+mod results;
+mod tasks;
+mod user_replies;
+
+use crate::jsonrpc::handler::{QuestionContext, RequestDecision, RequestRoute};
+use crate::jsonrpc::message::{self, INVALID_PARAMS, Id, Members, Message};
+use crate::mcp::answer;
+use crate::mcp::listing::IsUnseen;
+use crate::mcp::lock::{Definitions, HeldBackStore, HeldDefinitions, LockFile};
+use crate::mcp::operation::{Method, Operation};
+use crate::mcp::policy::{Mode, Policy};
+use crate::mcp::question_state::{self, MAX_ROUNDS, MAX_SHOWN, QuestionDigest, StateSealer};
+use crate::mcp::revision::REVISION_KEY;
+use crate::mcp::subscription;
+use crate::resident_host::{self, OTHER_EVENT, UserNotifier, failure_text as failed};
+use crate::server_name::ServerName;
+use hookhost_agents::mcp_proxy::{Event, NAME, Point};
+use hookhost_agents::proxies::ProxyReply;
+use hookhost_agents::reason;
+use hookhost_client::async_client::{AsyncClient, LongWaitCallback};
+use listings::MissingTool;
+use results::AnswerContext;
+pub use results::is_question;
+use serde_json::{Map, Value};
+use std::collections::HashSet;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+use tasks::StartedTasks;
+use tokio::sync::OnceCell;
+use tokio::time::timeout;
+use user_replies::ReplyRefusal;
+
+/// Time that the resident host has to process the end of a session.
+const SESSION_END_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The member of `_meta` that lists the client's capabilities.
+const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// The user's configuration, read at each request.
+pub trait PolicySource: Send + Sync {
+    /// Returns the current policy for the server.
+    ///
+    /// # Errors
+    /// One sentence. Then nothing is forwarded.
+    fn policy(&self, server: &ServerName) -> Result<Policy, String>;
+
+    /// Returns the path of the lock file.
+    fn lock_file(&self) -> PathBuf;
+}
+
+/// Returns true if arguments, the second value, fit a schema, the first.
+pub type Fits = fn(&Value, &Value) -> bool;
+
+/// Checks of texts and values that the caller supplies.
+#[derive(Clone, Copy, Debug)]
+pub struct Checks {
+    /// Returns true if a person does not see a character.
+    pub is_unseen: IsUnseen,
+    /// Returns true if arguments fit a tool's schema.
+    pub fits: Fits,
+}
+
+/// Decides about the messages of one server.
+pub struct Judge {
+    /// The server.
+    pub server: ServerName,
+    session: String,
+    cwd: PathBuf,
+    host: Arc<AsyncClient>,
+    rules: Arc<dyn PolicySource>,
+    held_back: HeldBackStore,
+    checks: Checks,
+    sealer: StateSealer,
+    numbers: AtomicU64,
+    session_begun: OnceCell<()>,
+    state: Mutex<ServerState>,
+    notifier: UserNotifier,
+}
+
+/// The remembered state of the server.
+#[derive(Default)]
+struct ServerState {
+    lock: Arc<LockFile>,
+    stamp: Option<(PathBuf, Option<(SystemTime, u64)>)>,
+    held: HeldDefinitions,
+    /// Approved tools whose definitions have changed, and for which there is no room among those that are held back.
+    left_out: HashSet<String>,
+    /// The approved definitions and the policy at the last listing.
+    seen: Option<(Option<Definitions>, Policy)>,
+    /// Number of changes of `seen`.
+    changes: u64,
+    /// The cursors of the server's first listing, as long as it has more pages.
+    first_pages: HashSet<String>,
+    /// The requests that tasks belong to.
+    tasks: StartedTasks,
+}
+
+/// The relevant capabilities of a client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClientCapabilities {
+    /// True if the client can ask its user by a form.
+    pub elicits: bool,
+    /// True if the request itself lists the capabilities. The proxy then asks in its answer instead of by a request.
+    pub is_stateless: bool,
+}
+
+impl ClientCapabilities {
+    /// Reads the parameters of `initialize`.
+    #[must_use]
+    pub fn of_initialize(params: &Members) -> Self {
+        Self { elicits: elicits(params.value("capabilities").as_ref()), is_stateless: false }
+    }
+
+    /// Reads the client's capabilities from a request, if it lists them.
+    #[must_use]
+    pub fn of_request(params: &Members) -> Option<Self> {
+        let meta = params.value("_meta")?;
+        meta.get(REVISION_KEY)?;
+        Some(Self { elicits: elicits(meta.get(CAPABILITIES_KEY)), is_stateless: true })
+    }
+}
+
+fn elicits(capabilities: Option<&Value>) -> bool {
+    let elicitation = capabilities.and_then(|capabilities| capabilities.get("elicitation"));
+    let fields = elicitation.and_then(Value::as_object);
+    fields.is_some_and(|modes| modes.is_empty() || modes.contains_key("form"))
+}
+
+/// The expected answer to a forwarded request.
+#[derive(Clone, Debug)]
+pub enum ExpectedAnswer {
+    /// Any answer. It is forwarded unchanged.
+    Anything,
+    /// The server's capabilities. They are forwarded unchanged.
+    Capabilities,
+    /// The end of a subscription. It is forwarded unchanged, as are the subscription's notifications before it.
+    Subscription,
+    /// No valid answer: the answer asks the client's user or model something where questions are not judged.
+    Question,
+    /// A listing of tools.
+    Listing {
+        /// The requested page; `None` for the first one.
+        cursor: Option<String>,
+    },
+    /// The result of a request about which rules were asked.
+    Result {
+        /// The request as it was forwarded.
+        operation: Operation,
+        /// The identifier of the event, unique in the session.
+        event: String,
+        /// True if each result names its type.
+        is_stateless: bool,
+    },
+    /// The state of a task, which can contain the result of the request that started it.
+    Task {
+        /// The request that started the task.
+        operation: Operation,
+        /// The identifier of the event, unique in the session.
+        event: String,
+        /// True if each result names its type.
+        is_stateless: bool,
+        /// The identifier of the task.
+        task: String,
+    },
+}
+
+/// A request to ask rules about.
+#[derive(Debug)]
+pub struct McpRequest {
+    id: Id,
+    message: Message,
+    params: Members,
+    operation: Operation,
+    client: ClientCapabilities,
+    /// True if the client sends the request to the server, false for the other direction.
+    is_of_client: bool,
+}
+
+impl Judge {
+    /// Creates a judge for a server, with its own session. `tell` shows a text to the user.
+    ///
+    /// # Errors
+    /// If the system gives no random number, or the held-back definitions cannot be read.
+    pub fn new(
+        server: ServerName,
+        cwd: PathBuf,
+        host: Arc<AsyncClient>,
+        rules: Arc<dyn PolicySource>,
+        held_back: HeldBackStore,
+        checks: Checks,
+        tell: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Result<Self, String> {
+        let held = held_back.read(server.as_str()).map_err(|error| error.to_string())?;
+        Ok(Self {
+            server,
+            session: uuid::Uuid::now_v7().to_string(),
+            cwd,
+            host,
+            rules,
+            held_back,
+            checks,
+            sealer: StateSealer::new()?,
+            numbers: AtomicU64::new(0),
+            session_begun: OnceCell::new(),
+            state: Mutex::new(ServerState { held, ..ServerState::default() }),
+            notifier: UserNotifier::new(tell),
+        })
+    }
+
+    /// Shows a text to the user.
+    pub fn tell(&self, text: &str) {
+        self.notifier.tell(text);
+    }
+
+    /// Tells the resident host once that the session begins. Each event waits for that.
+    ///
+    /// # Errors
+    /// One sentence, if that failed. The next event tries again.
+    pub async fn begin_session(&self) -> Result<(), String> {
+        let begin = async || match self.ask_host_now(&self.event(Point::SessionStart, None), &|_| {}).await {
+            ProxyReply::Failed { why } => Err(why),
+            _ => Ok(()),
+        };
+        self.session_begun.get_or_try_init(begin).await.copied()
+    }
+
+    /// Tells the resident host that the session ends, if it has begun, and waits a moment for its reply.
+    pub async fn end_session(&self) {
+        if self.session_begun.initialized() {
+            let _ = timeout(SESSION_END_TIMEOUT, self.ask_host(&self.event(Point::SessionEnd, None), &|_| {})).await;
+        }
+    }
+
+    async fn ask_host(&self, event: &Event, on_wait: LongWaitCallback<'_>) -> ProxyReply {
+        match self.begin_session().await {
+            Ok(()) => self.ask_host_now(event, on_wait).await,
+            // No rule is asked in a session that has not begun.
+            Err(why) => ProxyReply::Failed { why },
+        }
+    }
+
+    async fn ask_host_now(&self, event: &Event, on_wait: LongWaitCallback<'_>) -> ProxyReply {
+        resident_host::ask(&self.host, NAME, &event.cwd, event, on_wait).await
+    }
+
+    fn state(&self) -> MutexGuard<'_, ServerState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn event(&self, point: Point, operation: Option<&Operation>) -> Event {
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        Event {
+            point,
+            session: self.session.clone(),
+            cwd: self.cwd.clone(),
+            server: self.server.to_string(),
+            audit: false,
+            asks: false,
+            id: format!("{}.{number}", self.session),
+            method: operation.map(|operation| operation.method.name().to_owned()).unwrap_or_default(),
+            tool: operation.map(|operation| operation.tool.clone()).unwrap_or_default(),
+            arguments: operation.map(|operation| operation.arguments.clone()).unwrap_or_default(),
+            result: None,
+        }
+    }
+
+    /// Returns the route of a new request. `initial` are the capabilities that the client sent in `initialize`.
+    #[must_use]
+    pub fn route_request(
+        self: &Arc<Self>,
+        id: &Id,
+        message: &Message,
+        initial: ClientCapabilities,
+        is_of_client: bool,
+    ) -> RequestRoute<ExpectedAnswer, McpRequest> {
+        let name = message.method().unwrap_or_default();
+        let forward = |expected| RequestRoute::Forward { bytes: message.bytes.clone(), expected };
+        let refused = |why: String| RequestRoute::answer(message::error(Some(id), INVALID_PARAMS, &why));
+        let params = match message.params() {
+            Ok(params) => params,
+            // The parameters of other methods can be a list.
+            Err(_) if Method::of(name).is_none() && name != "tools/list" => return forward(ExpectedAnswer::Anything),
+            Err(why) => return refused(why),
+        };
+        let client = ClientCapabilities::of_request(&params).unwrap_or(initial);
+        let methods = if is_of_client { Method::FROM_CLIENT } else { Method::FROM_SERVER };
+        let Some(method) = Method::of(name).filter(|method| methods.contains(method)) else {
+            return match name {
+                "initialize" if is_of_client => forward(ExpectedAnswer::Capabilities),
+                subscription::LISTEN if is_of_client => forward(ExpectedAnswer::Subscription),
+                "tools/list" if is_of_client => match listings::cursor(&params) {
+                    Ok(cursor) => forward(ExpectedAnswer::Listing { cursor }),
+                    Err(why) => refused(why),
+                },
+                // The answer has the states of all tasks. It is judged as one result.
+                "tasks/list" => {
+                    let operation = Operation {
+                        method: Method::TaskResult,
+                        tool: name.to_owned(),
+                        arguments: Value::Object(Map::new()),
+                    };
+                    let (event, is_stateless) = (self.event(Point::Result, None).id, client.is_stateless);
+                    forward(ExpectedAnswer::Result { operation, event, is_stateless })
+                }
+                "tasks/result" | "tasks/get" | "tasks/cancel" => {
+                    self.expect_task(name, &params, client.is_stateless, is_of_client).map_or_else(refused, forward)
+                }
+                // The request belongs to the other direction.
+                _ if Method::of(name).is_some() => RequestRoute::answer(message::error(
+                    Some(id),
+                    message::INVALID_REQUEST,
+                    &format!("{name} is not asked in this direction"),
+                )),
+                _ => forward(ExpectedAnswer::Anything),
+            };
+        };
+        let operation = match Operation::of(method, &params) {
+            Ok(operation) => operation,
+            Err(why) => return refused(why),
+        };
+        if method == Method::CallTool
+            && let Some(missing) = self.missing_tool(id, &operation.tool, client.is_stateless)
+        {
+            return self.answer_missing(missing, operation.tool);
+        }
+        let (id, message) = (id.clone(), message.clone());
+        RequestRoute::Ask(McpRequest { id, message, params, operation, client, is_of_client })
+    }
+
+    /// Returns the route of a call of a tool that the client does not have. The call is recorded before it is answered.
+    fn answer_missing(
+        self: &Arc<Self>,
+        missing: MissingTool,
+        tool: String,
+    ) -> RequestRoute<ExpectedAnswer, McpRequest> {
+        let MissingTool { answer, reason } = missing;
+        let Some(reason) = reason else { return RequestRoute::answer(answer) };
+        let judge = Arc::clone(self);
+        let record = async move { judge.note_held_back(&[(tool, reason.to_owned())], &|_| {}).await };
+        RequestRoute::Answer { answer, before: Some(Box::pin(record)) }
+    }
+
+    /// Asks rules about a request.
+    pub async fn ask(&self, request: &McpRequest, context: QuestionContext<'_>) -> RequestDecision<ExpectedAnswer> {
+        let on_wait = &context.on_long_wait();
+        let McpRequest { id, operation, client, is_of_client, .. } = request;
+        let no = |why: &str| RequestDecision::Answer(answer::rejected(operation.method, id, why, client.is_stateless));
+        let policy = match self.rules.policy(&self.server) {
+            Ok(policy) => policy,
+            Err(why) => return no(&failed(&why)),
+        };
+        let mut params = request.params.clone();
+        let (mut agreed, mut round) = (None, 0);
+        match self.take_reply(&mut params, operation) {
+            Ok(None) => {}
+            Ok(Some((asked, rounds))) => {
+                self.note_answer(operation, true).await;
+                (agreed, round) = (Some(asked), rounds);
+            }
+            Err(why) => {
+                if why == ReplyRefusal::No {
+                    self.note_answer(operation, false).await;
+                }
+                return why.answer(request);
+            }
+        }
+        if let Err(why) = results::check_responses(&params) {
+            return RequestDecision::Answer(message::error(Some(id), INVALID_PARAMS, &why));
+        }
+        let params = match self.judge_input_responses(params, &policy, on_wait).await {
+            Ok(params) => params,
+            Err(why) => return no(&why),
+        };
+        let is_small = operation.arguments.to_string().len() <= MAX_SHOWN;
+        loop {
+            let mut event = self.event(Point::Request, Some(operation));
+            event.audit = policy.mode == Mode::Audit;
+            event.asks = *is_of_client && client.elicits && is_small;
+            let settled = self.ask_host(&event, on_wait).await;
+            let arguments = match settled {
+                ProxyReply::Allowed { notices } => {
+                    self.notifier.tell_all(&notices);
+                    None
+                }
+                ProxyReply::Changed { arguments } => Some(arguments),
+                ProxyReply::Responded { result } => {
+                    let answer = answer::responded(operation, id, &result, client.is_stateless);
+                    return answer.map_or_else(|why| no(&why), RequestDecision::Answer);
+                }
+                ProxyReply::Rejected { why } => return no(&why),
+                ProxyReply::Replaced { .. } | ProxyReply::ReplacedText { .. } => {
+                    return no(&failed(OTHER_EVENT));
+                }
+                ProxyReply::Failed { why } => return no(&unsettled(&why)),
+                ProxyReply::Ask { questions, .. } if event.audit => {
+                    self.tell(&reason::asked(&questions));
+                    None
+                }
+                ProxyReply::Ask { questions, arguments, rules } => {
+                    let shown = arguments.as_ref().unwrap_or(&operation.arguments);
+                    let asked = QuestionDigest::of(operation, &questions, shown, &rules);
+                    if agreed.as_ref() == Some(&asked) {
+                        let context = AnswerContext { operation, event: &event.id, policy: &policy, on_wait };
+                        return self.encode_request(request, &params, arguments.as_ref(), context).await;
+                    }
+                    if round >= MAX_ROUNDS || shown.to_string().len() > MAX_SHOWN {
+                        return no(NOT_ASKED);
+                    }
+                    round += 1;
+                    let form =
+                        question_state::elicitation(&self.server, operation, &questions, shown, self.checks.is_unseen);
+                    if client.is_stateless {
+                        let question = self.input_required(request, &params, form, asked, round);
+                        return question.map_or_else(|why| no(&failed(&why)), RequestDecision::Answer);
+                    }
+                    let answer = context.ask_client(Method::Elicit.name(), &form).await;
+                    let is_yes = answer.as_ref().is_some_and(question_state::is_yes);
+                    self.note_answer(operation, is_yes).await;
+                    if !is_yes {
+                        return no(NOT_AGREED);
+                    }
+                    agreed = Some(asked);
+                    continue;
+                }
+            };
+            let context = AnswerContext { operation, event: &event.id, policy: &policy, on_wait };
+            return self.encode_request(request, &params, arguments.as_ref(), context).await;
+        }
+    }
+
+    /// Builds the forwarded request from the arguments as the rules left them.
+    async fn encode_request(
+        &self,
+        request: &McpRequest,
+        params: &Members,
+        arguments: Option<&Value>,
+        context: AnswerContext<'_>,
+    ) -> RequestDecision<ExpectedAnswer> {
+        let McpRequest { id, message, operation, client, .. } = request;
+        let (event, is_stateless) = (context.event.to_owned(), client.is_stateless);
+        if let Some(arguments) = arguments.filter(|_| operation.method == Method::CallTool)
+            && let Some(schema) = self.pinned_schema(&operation.tool)
+            && !(self.checks.fits)(&schema, arguments)
+        {
+            let why = failed("a plugin changed the arguments to what does not fit the tool's schema");
+            let why = self.record_substitute(context, why).await;
+            return RequestDecision::Answer(answer::rejected(operation.method, id, &why, is_stateless));
+        }
+        let mut operation = operation.clone();
+        let written = match arguments {
+            None => Ok(params.clone()),
+            Some(arguments) => operation.write_back(params, arguments),
+        };
+        let params = match written {
+            Ok(params) => params,
+            Err(why) => return RequestDecision::Answer(answer::rejected(operation.method, id, &why, is_stateless)),
+        };
+        let is_as_it_came = arguments.is_none() && params.to_json() == request.params.to_json();
+        let bytes = if is_as_it_came { message.bytes.clone() } else { message.with_params(&params) };
+        // The client would wait for ever for an answer to an invalid request.
+        if !is_as_it_came && let Err(cannot) = Message::of(bytes.clone()) {
+            let why = failed(&format!("a plugin changed the request to what cannot be sent: {cannot}"));
+            return RequestDecision::Answer(answer::rejected(operation.method, id, &why, is_stateless));
+        }
+        if let Some(arguments) = arguments {
+            operation.arguments = arguments.clone();
+        }
+        RequestDecision::Forward { bytes, expected: ExpectedAnswer::Result { operation, event, is_stateless } }
+    }
+}
+
+/// The text for the model if the user did not agree.
+const NOT_AGREED: &str = "A person has to agree, and has not: do not try to do the same in another way.";
+
+/// The text for the model if no person can be asked.
+const NOT_ASKED: &str = "A person would have to agree, and cannot be asked: do not try to do the same in another way.";
+
+/// Returns the text for the reader of an answer that the resident host has not settled.
+fn unsettled(why: &str) -> String {
+    failed(why) + " Tell the user: `hookhost serve --status` says more."
+}
+
+impl fmt::Debug for Judge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Judge").field("server", &self.server).field("session", &self.session).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,355 @@
+//! Judges each answer before it is forwarded, and records an answer that replaces another one.
+
+use super::{ExpectedAnswer, Judge, NOT_ASKED, failed, unsettled};
+use crate::jsonrpc::message::{self, INTERNAL_ERROR, Id, Members, Message, REJECTED, raw};
+use crate::mcp::answer;
+use crate::mcp::operation::{Method, Operation};
+use crate::mcp::policy::{Mode, Policy};
+use crate::resident_host::OTHER_EVENT;
+use crate::server_name::folded;
+use bytes::Bytes;
+use hookhost_agents::mcp_proxy::{Event, Point};
+use hookhost_agents::proxies::ProxyReply;
+use hookhost_agents::reason;
+use hookhost_client::async_client::LongWaitCallback;
+use hookhost_contract::ToolResult;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+/// The members of a result that only asks the client's user or model something.
+const QUESTION_KEYS: &[&str] = &["resultType", "inputRequests", "requestState"];
+
+/// The members by which a result is judged, or by which a client recognises it.
+const RESULT_KEYS: &[&str] = &[
+    "action",
+    "content",
+    "contents",
+    "error",
+    "inputRequests",
+    "isError",
+    "messages",
+    "requestState",
+    "result",
+    "resultType",
+    "role",
+    "status",
+    "statusMessage",
+    "structuredContent",
+    "task",
+    "taskId",
+    "_meta",
+];
+
+/// The members of a server's question to the client's user or model.
+const INPUT_REQUEST_KEYS: &[&str] = &["method", "params"];
+
+/// The members of an answer that contains only the client's roots. Such an answer is not judged.
+const ROOTS_KEYS: &[&str] = &["roots", "_meta"];
+
+/// The reason for withholding an answer that asks something although its request allows no questions.
+pub(super) const UNEXPECTED_QUESTION: &str =
+    "the answer asks a user or a model something, and the request is none whose answer may";
+
+/// Maximum number of questions in one result, since each is an event.
+const MAX_INPUT_REQUESTS: usize = 64;
+
+/// The context in which an answer is judged.
+#[derive(Clone, Copy)]
+pub(super) struct AnswerContext<'a> {
+    /// The request as it was forwarded.
+    pub(super) operation: &'a Operation,
+    /// The identifier of the event, unique in the session.
+    pub(super) event: &'a str,
+    /// The policy of the server.
+    pub(super) policy: &'a Policy,
+    /// Called before a long wait.
+    pub(super) on_wait: LongWaitCallback<'a>,
+}
+
+impl Judge {
+    /// Returns the bytes to forward as the answer to a request. `on_wait` is called before a long wait.
+    pub async fn judge_answer(
+        &self,
+        id: &Id,
+        expected: &ExpectedAnswer,
+        message: &Message,
+        on_wait: LongWaitCallback<'_>,
+    ) -> Bytes {
+        match expected {
+            ExpectedAnswer::Anything | ExpectedAnswer::Capabilities | ExpectedAnswer::Subscription => {
+                message.bytes.clone()
+            }
+            ExpectedAnswer::Question => {
+                self.tell(UNEXPECTED_QUESTION);
+                message::error(Some(id), INTERNAL_ERROR, &failed(UNEXPECTED_QUESTION))
+            }
+            ExpectedAnswer::Listing { cursor } => match self.listing(cursor.as_deref(), message, on_wait).await {
+                Ok(bytes) => bytes,
+                Err(why) => {
+                    self.tell(&why);
+                    message::error(Some(id), INTERNAL_ERROR, &failed(&why))
+                }
+            },
+            ExpectedAnswer::Result { operation, event, is_stateless } => {
+                let judged = self.judge_result(operation, event, message, on_wait).await;
+                judged.unwrap_or_else(|why| answer::rejected(operation.method, id, &why, *is_stateless))
+            }
+            ExpectedAnswer::Task { event, is_stateless, operation, task } => {
+                let judged = self.judge_task(operation, event, task, message, on_wait).await;
+                judged.unwrap_or_else(|why| answer::rejected(Method::TaskResult, id, &why, *is_stateless))
+            }
+        }
+    }
+
+    /// Returns the answer as the rules left it.
+    ///
+    /// # Errors
+    /// The text for the reader in its place.
+    async fn judge_result(
+        &self,
+        operation: &Operation,
+        event: &str,
+        message: &Message,
+        on_wait: LongWaitCallback<'_>,
+    ) -> Result<Bytes, String> {
+        let policy = self.rules.policy(&self.server).map_err(|why| failed(&why))?;
+        let context = AnswerContext { operation, event, policy: &policy, on_wait };
+        self.check_size(context, message.bytes.len()).await?;
+        if let Some(error) = message.members.get("error") {
+            return Ok(message.with_error(self.judge_error(context, error).await?));
+        }
+        let mut result = self.unambiguous(context, message.members.within("result")).await?;
+        if let Err(why) = self.note_task(operation, &result) {
+            return Err(self.withhold(context, &why).await);
+        }
+        if result.get("inputRequests").is_some() {
+            result = match self.judge_input_requests(result, context).await {
+                Ok(result) => result,
+                Err(why) => return Err(self.record_substitute(context, why).await),
+            };
+        }
+        // A question is not a result, unless it contains more than the question.
+        let is_question = result.text("resultType").as_deref() == Some("input_required")
+            && result.keys().all(|key| QUESTION_KEYS.contains(&key));
+        if !is_question && let Some(changed) = self.judge_members(context, &result).await? {
+            return Ok(message.with_result(raw(&changed)));
+        }
+        // Most results ask nothing and keep their bytes.
+        let asks = result.get("inputRequests").is_some();
+        Ok(if asks { message.with_result_or_as_it_came(&result) } else { message.bytes.clone() })
+    }
+
+    /// Returns the members of a result if every reader reads them alike.
+    ///
+    /// # Errors
+    /// The text for the reader in its place.
+    pub(super) async fn unambiguous(
+        &self,
+        context: AnswerContext<'_>,
+        result: Result<Members, String>,
+    ) -> Result<Members, String> {
+        match result.map(|result| (result.ambiguity(RESULT_KEYS).is_none(), result)) {
+            Ok((true, result)) => Ok(result),
+            Ok((false, _)) => Err(self.withhold(context, "the result has keys that differ in case alone").await),
+            Err(why) => Err(self.withhold(context, &why).await),
+        }
+    }
+
+    /// Checks the size of a result or an error against the policy. The error is the text for the reader in its place.
+    pub(super) async fn check_size(&self, context: AnswerContext<'_>, bytes: usize) -> Result<(), String> {
+        let max = context.policy.max_result;
+        if bytes <= max {
+            return Ok(());
+        }
+        let tool = &context.operation.tool;
+        let why = format!(
+            "The result of {tool} has {bytes} bytes, and {max} are the most that is passed on (`max-result-bytes` of \
+             `[mcp-proxy]`): ask for less."
+        );
+        Err(self.record_substitute(context, why).await)
+    }
+
+    /// Records that a result cannot be judged, and returns the text for the reader in its place.
+    pub(super) async fn withhold(&self, context: AnswerContext<'_>, why: &str) -> String {
+        let tool = &context.operation.tool;
+        let why = why.trim_end_matches('.');
+        self.record_substitute(
+            context,
+            format!("hookhost withholds the result of {tool}, which cannot be judged: {why}."),
+        )
+        .await
+    }
+
+    /// Records the text that replaces a result, and returns it.
+    pub(super) async fn record_substitute(&self, context: AnswerContext<'_>, why: String) -> String {
+        let mut event = self.result_event(context, ToolResult::error(why.clone()));
+        event.audit = true;
+        self.ask_host(&event, context.on_wait).await;
+        why
+    }
+
+    /// Returns an error as the rules left it, or `None` if it is unchanged.
+    pub(super) async fn judge_error(
+        &self,
+        context: AnswerContext<'_>,
+        error: &RawValue,
+    ) -> Result<Option<Value>, String> {
+        let whole: Value = match hookhost_agents::json::value(error.get()) {
+            Ok(whole) => whole,
+            Err(why) => return Err(self.withhold(context, &why).await),
+        };
+        let mut before = ToolResult::error(answer::said(&whole));
+        before.raw = Some((&whole).into());
+        let after = self.ask_about_result(context, before).await?;
+        Ok(after.map(|after| json!({ "code": code(&whole), "message": after.text })))
+    }
+
+    /// Judges the questions that the server asks the client's user and model before it answers.
+    pub(super) async fn judge_input_requests(
+        &self,
+        result: Members,
+        context: AnswerContext<'_>,
+    ) -> Result<Members, String> {
+        let mut requests = result.within("inputRequests").map_err(|why| failed(&why))?;
+        let keys: Vec<String> = requests.keys().map(str::to_owned).collect();
+        if keys.len() > MAX_INPUT_REQUESTS {
+            return Err(failed(&format!("the server asks more than {MAX_INPUT_REQUESTS} questions at once")));
+        }
+        for key in keys {
+            let request = requests.within(&key).map_err(|_| failed("a question of the server is not an object"))?;
+            if request.ambiguity(INPUT_REQUEST_KEYS).is_some() {
+                return Err(failed("a question of the server has keys that differ in case alone"));
+            }
+            let name = request.text("method").unwrap_or_default();
+            let params = request.within("params").map_err(|why| failed(&why))?;
+            let method = match Method::of(&name).filter(|method| Method::FROM_SERVER.contains(method)) {
+                Some(method) => method,
+                None if name == "roots/list" => continue,
+                // The name is not repeated, since no rule has judged it.
+                None => return Err(failed("the server asks for a method that is unknown")),
+            };
+            let operation = Operation::of(method, &params)
+                .map_err(|_| failed("the parameters of a question of the server cannot be read"))?;
+            let mut event = self.event(Point::Request, Some(&operation));
+            event.audit = context.policy.mode == Mode::Audit;
+            // Waiting for a person would delay this answer and all behind it.
+            event.asks = true;
+            match self.ask_host(&event, context.on_wait).await {
+                ProxyReply::Allowed { notices } => self.notifier.tell_all(&notices),
+                ProxyReply::Ask { questions, .. } if event.audit => self.tell(&reason::asked(&questions)),
+                ProxyReply::Ask { .. } => return Err(NOT_ASKED.to_owned()),
+                ProxyReply::Changed { arguments } => {
+                    let params = operation.write_back(&params, &arguments)?;
+                    requests = requests.with(&key, request.with("params", params.to_raw()).to_raw());
+                }
+                ProxyReply::Rejected { why } => return Err(why),
+                ProxyReply::Failed { why } => return Err(unsettled(&why)),
+                _ => return Err(failed("a plugin answered in the place of the client's user or model")),
+            }
+        }
+        if requests.to_json() == result.within("inputRequests").unwrap_or_default().to_json() {
+            return Ok(result);
+        }
+        Ok(result.with("inputRequests", requests.to_raw()))
+    }
+
+    /// Judges the replies of the client's user and model to questions of the server, which are sent to it.
+    pub(super) async fn judge_input_responses(
+        &self,
+        params: Members,
+        policy: &Policy,
+        on_wait: LongWaitCallback<'_>,
+    ) -> Result<Members, String> {
+        if params.get("inputResponses").is_none() {
+            return Ok(params);
+        }
+        let mut responses = params.within("inputResponses")?;
+        let keys: Vec<String> = responses.keys().map(str::to_owned).collect();
+        for key in keys {
+            let response = responses.within(&key)?;
+            let is_of_roots = |key: &str| ROOTS_KEYS.contains(&key);
+            let method = if response.get("action").is_some() {
+                Method::Elicit
+            } else if response.get("roots").is_some() && response.keys().all(is_of_roots) {
+                continue;
+            } else {
+                Method::Sample
+            };
+            let operation = Operation { method, tool: method.name().to_owned(), arguments: json!({}) };
+            let id = self.event(Point::Result, None).id;
+            let context = AnswerContext { operation: &operation, event: &id, policy, on_wait };
+            let response = self.unambiguous(context, Ok(response)).await?;
+            if let Some(changed) = self.judge_members(context, &response).await? {
+                responses = responses.with(&key, raw(&changed));
+            }
+        }
+        Ok(params.with("inputResponses", responses.to_raw()))
+    }
+
+    fn result_event(&self, context: AnswerContext<'_>, result: ToolResult) -> Event {
+        let mut told = self.event(Point::Result, Some(context.operation));
+        context.event.clone_into(&mut told.id);
+        told.audit = context.policy.mode == Mode::Audit;
+        told.result = Some(result);
+        told
+    }
+
+    /// Returns the result as the rules left it, or `None` if it is unchanged.
+    ///
+    /// # Errors
+    /// The text for the reader in its place.
+    async fn judge_members(&self, context: AnswerContext<'_>, result: &Members) -> Result<Option<Value>, String> {
+        let before = match answer::read(context.operation.method, result) {
+            Ok(before) => before,
+            Err(why) => return Err(self.withhold(context, &why).await),
+        };
+        let after = self.ask_about_result(context, before.clone()).await?;
+        after.map(|after| answer::write_back(context.operation, &before, &after, result)).transpose()
+    }
+
+    /// Returns the result by which plugins replace this one, or `None` if they let it pass.
+    ///
+    /// # Errors
+    /// The text for the reader in its place.
+    pub(super) async fn ask_about_result(
+        &self,
+        context: AnswerContext<'_>,
+        before: ToolResult,
+    ) -> Result<Option<ToolResult>, String> {
+        match self.ask_host(&self.result_event(context, before), context.on_wait).await {
+            ProxyReply::Allowed { notices } => {
+                self.notifier.tell_all(&notices);
+                Ok(None)
+            }
+            ProxyReply::Replaced { result } => Ok(Some(result)),
+            ProxyReply::Rejected { why } => Err(why),
+            ProxyReply::Failed { why } => Err(unsettled(&why)),
+            _ => Err(failed(OTHER_EVENT)),
+        }
+    }
+}
+
+/// Checks that each reply of the client to questions of the server is an object.
+///
+/// # Errors
+/// One sentence, if one is not.
+pub(super) fn check_responses(params: &Members) -> Result<(), String> {
+    let responses = params.within("inputResponses")?;
+    responses.keys().try_for_each(|key| responses.within(key).map(drop))
+}
+
+/// Returns true if some reader could find questions to the client's user or model in a result.
+pub(super) fn asks(result: &Members) -> bool {
+    result.keys().any(|key| folded(key) == folded("inputRequests"))
+}
+
+/// Returns true if an unjudged answer asks the client's user or model something.
+#[must_use]
+pub fn is_question(answer: &Message) -> bool {
+    answer.members.within("result").is_ok_and(|result| asks(&result))
+}
+
+/// Returns the code of an error, or our own code if the error has no integer there.
+pub(super) fn code(error: &Value) -> i64 {
+    error.get("code").and_then(Value::as_i64).unwrap_or(REJECTED)
+}

@@ -1,0 +1,238 @@
+//! The proxy between a client and a server that both speak lines.
+
+use crate::jsonrpc::handler::{Handler, NotificationRoute, QuestionContext, RequestDecision, RequestRoute, Side};
+use crate::jsonrpc::message::{Id, Message, MessageKind};
+use crate::jsonrpc::queue::MessageQueue;
+use crate::jsonrpc::relay::{self, RelayEnd, ServerStreams};
+use crate::mcp::judge::{ClientCapabilities, ExpectedAnswer, Judge, McpRequest, is_question};
+use crate::mcp::operation::Method;
+use crate::mcp::revision::KNOWN_REVISIONS;
+use crate::mcp::subscription::{self, Subscriptions};
+use bytes::Bytes;
+use serde_json::Value;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::interval;
+
+/// Poll interval for new approvals and changes of the configuration.
+const CHANGE_POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The notifications that carry the state of a task, which may contain its result.
+const TASK_NOTIFICATIONS: &[&str] = &["notifications/tasks", "notifications/tasks/status"];
+
+/// Runs the proxy until one of both sides ends. The judge's session can last longer.
+pub async fn run<R, W>(
+    judge: Arc<Judge>,
+    client: (impl AsyncRead + Unpin + Send, impl AsyncWrite + Unpin + Send),
+    server: ServerStreams<R, W>,
+    patience: Duration,
+) -> RelayEnd
+where
+    R: AsyncRead + Unpin + Send,
+    W: AsyncWrite + Unpin + Send,
+{
+    let proxy = Proxy {
+        judge,
+        client: Mutex::default(),
+        tells_changes: AtomicBool::default(),
+        listing_changes: AtomicU64::default(),
+        subscriptions: Mutex::default(),
+    };
+    relay::run(Arc::new(proxy), client, server, patience).await
+}
+
+/// Handles the messages of a client and a server.
+#[derive(Debug)]
+struct Proxy {
+    judge: Arc<Judge>,
+    /// The capabilities that the client sent in `initialize`.
+    client: Mutex<ClientCapabilities>,
+    /// True if the server reports changes of its listing.
+    tells_changes: AtomicBool,
+    /// The number of listing changes when the client last got the listing or was told of a change.
+    listing_changes: AtomicU64,
+    /// The client's subscriptions.
+    subscriptions: Mutex<Subscriptions>,
+}
+
+impl Proxy {
+    fn client(&self) -> ClientCapabilities {
+        *self.client.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn subscriptions(&self) -> MutexGuard<'_, Subscriptions> {
+        self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the user if a side names no protocol revision that this proxy knows, since its messages can differ.
+    fn note_revision(&self, of: Side, said: Option<&Value>) {
+        let revision = said.and_then(Value::as_str);
+        if revision.is_some_and(|revision| KNOWN_REVISIONS.contains(&revision)) {
+            return;
+        }
+        let named = said.map_or_else(|| "none".to_owned(), |said| said.to_string().chars().take(40).collect());
+        let whose = if of == Side::Client { "the client of the MCP server" } else { "the MCP server" };
+        self.tell(&format!(
+            "{whose} {} names a revision of the protocol that this version of hookhost does not know ({named}): what is new in it \
+             passes without rules; known are {}",
+            self.judge.server,
+            KNOWN_REVISIONS.join(", ")
+        ));
+    }
+
+    /// Returns the notifications that make the client request the listing again, one for each way in which it listens.
+    fn list_changed(&self) -> Vec<Bytes> {
+        let all = self.tells_changes.load(Ordering::Relaxed);
+        let told = all.then(|| Bytes::from_static(subscription::TOOLS_CHANGED.as_bytes()));
+        let subscriptions = self.subscriptions();
+        told.into_iter().chain(subscriptions.told_of_tools().map(subscription::tools_changed)).collect()
+    }
+}
+
+impl Handler for Proxy {
+    type ExpectedAnswer = ExpectedAnswer;
+    type JudgedRequest = McpRequest;
+
+    fn side_name(&self, side: Side) -> &str {
+        match side {
+            Side::Client => "client",
+            Side::Server => "MCP server",
+        }
+    }
+
+    fn tell(&self, text: &str) {
+        self.judge.tell(text);
+    }
+
+    fn no_answer_reason(&self) -> String {
+        format!("the MCP server {} has ended before it answered", self.judge.server)
+    }
+
+    /// Begins the session early, so that the first request finds the resident host running.
+    async fn start(&self) {
+        // If this fails, each event tries again and reports the reason.
+        let _ = self.judge.begin_session().await;
+    }
+
+    /// Tells the client when a listing could differ from the last one.
+    async fn watch(&self, to_client: &MessageQueue) {
+        let mut look = interval(CHANGE_POLL_INTERVAL);
+        loop {
+            look.tick().await;
+            let changes = self.judge.listing_changes();
+            if self.listing_changes.swap(changes, Ordering::Relaxed) == changes {
+                continue;
+            }
+            for changed in self.list_changed() {
+                to_client.put(changed, None).await;
+            }
+        }
+    }
+
+    fn route_request(&self, from: Side, id: &Id, message: &Message) -> RequestRoute<ExpectedAnswer, McpRequest> {
+        let is_of_client = from == Side::Client;
+        if is_of_client {
+            // The identifier is free. It may be that of a subscription that the client cancelled long ago.
+            self.subscriptions().end(id);
+        }
+        if is_of_client && message.method() == Some("initialize") {
+            let params = message.params().unwrap_or_default();
+            self.note_revision(from, params.value("protocolVersion").as_ref());
+            let client = ClientCapabilities::of_initialize(&params);
+            *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client;
+        }
+        let route = self.judge.route_request(id, message, self.client(), is_of_client);
+        if matches!(route, RequestRoute::Forward { expected: ExpectedAnswer::Subscription, .. }) {
+            self.subscriptions().begin(id.clone());
+        }
+        route
+    }
+
+    async fn ask(
+        &self,
+        _from: Side,
+        request: &McpRequest,
+        context: QuestionContext<'_>,
+    ) -> RequestDecision<ExpectedAnswer> {
+        self.judge.ask(request, context).await
+    }
+
+    fn route_notification(&self, from: Side, method: &str, message: &Message) -> NotificationRoute {
+        if Method::of(method).is_some() || method == "tools/list" {
+            let why = format!("{method} came as a notification, which nobody answers: it was not passed on");
+            return NotificationRoute::Refuse(why);
+        }
+        if let Some(id) = subscription::cancelled(message) {
+            if from == Side::Client {
+                self.subscriptions().cancel(&id);
+            } else if self.subscriptions().has(&id) {
+                return NotificationRoute::End(id);
+            }
+            return NotificationRoute::Cancel(id);
+        }
+        if TASK_NOTIFICATIONS.contains(&method) && from == Side::Server {
+            NotificationRoute::Judge
+        } else {
+            NotificationRoute::Forward
+        }
+    }
+
+    /// Marks a subscription as agreed only after the client got the agreement, which must come before all that follows.
+    fn after_forwarding(&self, from: Side, message: &Message) {
+        if from == Side::Server
+            && let Some(id) = subscription::agreed(message)
+        {
+            self.subscriptions().agree(&id);
+        }
+    }
+
+    fn after_end(&self, id: &Id) {
+        self.subscriptions().end(id);
+    }
+
+    async fn judge_notification(&self, message: &Message, context: QuestionContext<'_>) -> Result<Bytes, String> {
+        let on_wait = context.on_long_wait();
+        let pushed = self.judge.judge_task_notification(message, &on_wait).await;
+        pushed.map_err(|why| format!("the state of a task was not passed on: {why}"))
+    }
+
+    fn route_answer(&self, expected: ExpectedAnswer, message: &Message) -> Option<ExpectedAnswer> {
+        let question = || is_question(message).then_some(ExpectedAnswer::Question);
+        match expected {
+            ExpectedAnswer::Anything => question(),
+            ExpectedAnswer::Subscription => {
+                if let MessageKind::Response { id } = &message.kind {
+                    self.after_end(id);
+                }
+                question()
+            }
+            ExpectedAnswer::Capabilities => {
+                let result = message.members.value("result");
+                if let Some(result) = &result {
+                    self.note_revision(Side::Server, result.get("protocolVersion"));
+                }
+                let tells = result.as_ref().and_then(|result| result.pointer("/capabilities/tools/listChanged"));
+                self.tells_changes.store(tells == Some(&Value::Bool(true)), Ordering::Relaxed);
+                question()
+            }
+            expected => Some(expected),
+        }
+    }
+
+    async fn judge_answer(
+        &self,
+        id: &Id,
+        expected: &ExpectedAnswer,
+        message: &Message,
+        context: QuestionContext<'_>,
+    ) -> Bytes {
+        let on_wait = context.on_long_wait();
+        let answer = self.judge.judge_answer(id, expected, message, &on_wait).await;
+        if matches!(expected, ExpectedAnswer::Listing { .. }) {
+            self.listing_changes.store(self.judge.listing_changes(), Ordering::Relaxed);
+        }
+        answer
+    }
+}

@@ -1,0 +1,266 @@
+//! Questions to the client's user within an answer, and the state that the client returns with the reply.
+//!
+//! The state passes through the client, which may change it or send it again. So it names the question, the request and an expiry
+//! time, is valid once, and is authenticated with a key that only this process has. A yes is valid only for exactly that question: the
+//! rules are asked again before anything happens, and a different question is put again.
+
+use crate::mcp::listing::IsUnseen;
+use crate::mcp::operation::Operation;
+use crate::server_name::ServerName;
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
+use hmac::{Hmac, Mac as _};
+use hookhost_agents::reason;
+use hookhost_contract::{Question, canonical};
+use rand::{TryRng as _, rngs::SysRng};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Beginning of this proxy's states. Other states are the server's.
+const STATE_PREFIX: &str = "hookhost.1.";
+
+/// The name of this proxy's question among those to the client's user.
+pub const QUESTION_KEY: &str = "hookhost";
+
+/// Time for which a reply is valid.
+const STATE_LIFETIME: Duration = Duration::from_secs(600);
+
+/// Maximum size of the arguments that a person is shown, in bytes. A person cannot agree to arguments that are not shown whole.
+pub const MAX_SHOWN: usize = 8 * 1024;
+
+/// Maximum number of rounds of questions about one request, as in the engine: a third round is rejected.
+pub const MAX_ROUNDS: u32 = 2;
+
+/// A digest of a question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuestionDigest(String);
+
+impl QuestionDigest {
+    /// Creates the digest of these questions about a request that would have these arguments, under rules of this digest.
+    #[must_use]
+    pub fn of(operation: &Operation, questions: &[Question], arguments: &Value, rules: &str) -> Self {
+        let asked = json!([operation.method.name(), operation.tool, questions, arguments, rules]);
+        Self(digest(&asked))
+    }
+}
+
+/// The content of the state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QuestionState {
+    /// The question.
+    pub asked: QuestionDigest,
+    /// The number of rounds of questions about the request so far.
+    pub round: u32,
+    /// Members that the client had brought for the server and that the question replaces.
+    pub inner: Map<String, Value>,
+    /// Digest of the server and of the request as the client sent it.
+    about: String,
+    /// The expiry time, in seconds since the key was created.
+    expires: u64,
+    once: String,
+}
+
+/// The reason why a state is not valid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StateError {
+    /// This proxy did not write it in this form.
+    #[error("`requestState` was not written by this proxy, or was changed")]
+    Forged,
+    /// It is too old.
+    #[error("`requestState` is older than {} seconds", STATE_LIFETIME.as_secs())]
+    Expired,
+    /// It was used before.
+    #[error("`requestState` was used before")]
+    Replayed,
+    /// It is about another request.
+    #[error("`requestState` is about another request")]
+    OtherRequest,
+}
+
+/// Creates and verifies states. Holds the key, and the states that have come back.
+#[derive(Debug)]
+pub struct StateSealer {
+    key: [u8; 32],
+    used: Mutex<HashMap<String, Instant>>,
+    /// States expire by the time since this instant, independent of the system clock.
+    began: Instant,
+}
+
+impl StateSealer {
+    /// Creates a new random key.
+    ///
+    /// # Errors
+    /// If the system gives no random number.
+    pub fn new() -> Result<Self, String> {
+        Ok(Self { key: random()?, used: Mutex::default(), began: Instant::now() })
+    }
+
+    /// Returns true if a state begins like one of this proxy's.
+    #[must_use]
+    pub fn is_ours(state: &str) -> bool {
+        state.starts_with(STATE_PREFIX)
+    }
+
+    /// Creates the state of a question about a request.
+    ///
+    /// # Errors
+    /// If the system gives no random number.
+    pub fn seal(
+        &self,
+        server: &ServerName,
+        operation: &Operation,
+        asked: QuestionDigest,
+        round: u32,
+        inner: Map<String, Value>,
+    ) -> Result<String, String> {
+        let once = BASE64.encode(random()?);
+        let expires = (self.began.elapsed() + STATE_LIFETIME).as_secs();
+        let sealed = QuestionState { asked, round, inner, about: about(server, operation), expires, once };
+        let text = serde_json::to_string(&sealed).map_err(|error| error.to_string())?;
+        let body = BASE64.encode(text);
+        Ok(format!("{STATE_PREFIX}{body}.{}", BASE64.encode(self.code(&body).finalize().into_bytes())))
+    }
+
+    /// Verifies a state that came back with this request, and returns its content. A state is valid once.
+    ///
+    /// # Errors
+    /// If the state is not valid.
+    pub fn open(&self, state: &str, server: &ServerName, operation: &Operation) -> Result<QuestionState, StateError> {
+        let (body, code) =
+            state.strip_prefix(STATE_PREFIX).and_then(|rest| rest.split_once('.')).ok_or(StateError::Forged)?;
+        let code = BASE64.decode(code).map_err(|_| StateError::Forged)?;
+        self.code(body).verify_slice(&code).map_err(|_| StateError::Forged)?;
+        let text = BASE64.decode(body).map_err(|_| StateError::Forged)?;
+        let sealed: QuestionState = serde_json::from_slice(&text).map_err(|_| StateError::Forged)?;
+        if sealed.about != about(server, operation) {
+            return Err(StateError::OtherRequest);
+        }
+        if sealed.expires <= self.began.elapsed().as_secs() {
+            return Err(StateError::Expired);
+        }
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        used.retain(|_, since| since.elapsed() <= STATE_LIFETIME);
+        if used.insert(sealed.once.clone(), Instant::now()).is_some() {
+            return Err(StateError::Replayed);
+        }
+        Ok(sealed)
+    }
+
+    fn code(&self, body: &str) -> Hmac<Sha256> {
+        // HMAC accepts keys of any length.
+        let mut code = Hmac::<Sha256>::new_from_slice(&self.key).unwrap_or_else(|_| unreachable!());
+        code.update(body.as_bytes());
+        code
+    }
+}
+
+/// Returns the parameters of `elicitation/create`, to which `accept` is the yes. Characters that a person does not see are escaped.
+#[must_use]
+pub fn elicitation(
+    server: &ServerName,
+    operation: &Operation,
+    questions: &[Question],
+    arguments: &Value,
+    is_unseen: IsUnseen,
+) -> Value {
+    let shown = serde_json::to_string_pretty(arguments).unwrap_or_default();
+    let message = format!(
+        "{}\n\nMCP server {server}, {} with exactly this:\n{shown}",
+        reason::asked(questions),
+        match operation.method {
+            crate::mcp::operation::Method::CallTool => format!("tool {}", operation.tool),
+            method => method.name().to_owned(),
+        }
+    );
+    // A person must see all that they agree to.
+    let seen = |c: char| if c != '\n' && is_unseen(c) { c.escape_unicode().collect() } else { String::from(c) };
+    let message: String = message.chars().map(seen).collect();
+    json!({ "message": message, "requestedSchema": { "type": "object", "properties": {} } })
+}
+
+/// Returns true if an answer to an elicitation is a yes.
+#[must_use]
+pub fn is_yes(answer: &Value) -> bool {
+    answer.get("action").and_then(Value::as_str) == Some("accept")
+}
+
+fn about(server: &ServerName, operation: &Operation) -> String {
+    digest(&json!([server.as_str(), operation.method.name(), operation.tool, operation.arguments]))
+}
+
+fn digest(value: &Value) -> String {
+    let text = value.to_string();
+    let text = canonical(&text).map_or(text, String::from);
+    BASE64.encode(Sha256::digest(text))
+}
+
+pub(crate) fn random() -> Result<[u8; 32], String> {
+    let mut bytes = [0; 32];
+    SysRng.try_fill_bytes(&mut bytes).map_err(|error| format!("the system gives no random number: {error}"))?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{QuestionDigest, StateError, StateSealer};
+    use crate::mcp::operation::{Method, Operation};
+    use crate::server_name::ServerName;
+    use serde_json::{Map, json};
+
+    #[test]
+    fn a_person_sees_each_character_of_what_they_agree_to() {
+        let call = Operation {
+            method: Method::CallTool,
+            tool: "say".to_owned(),
+            arguments: json!({ "text": "rm \u{202e}x" }),
+        };
+        let server = ServerName::new("files").unwrap();
+        let form = super::elicitation(&server, &call, &[], &call.arguments, |c| c == '\u{202e}');
+        let message = form["message"].as_str().unwrap();
+        assert!(message.contains("rm \\u{202e}x") && !message.contains('\u{202e}'), "{message}");
+    }
+
+    #[test]
+    fn a_state_counts_once_for_the_request_that_it_is_about_and_as_it_was_written() {
+        let (sealer, server) = (StateSealer::new().unwrap(), ServerName::new("files").unwrap());
+        let call = |text: &str| Operation {
+            method: Method::CallTool,
+            tool: "say".to_owned(),
+            arguments: json!({ "text": text }),
+        };
+        let asked = QuestionDigest::of(&call("a"), &[], &json!({ "text": "a" }), "the rules");
+        assert_ne!(asked, QuestionDigest::of(&call("a"), &[], &json!({ "text": "a" }), "other rules"));
+        let state = sealer.seal(&server, &call("a"), asked.clone(), 1, Map::new()).unwrap();
+        assert!(StateSealer::is_ours(&state) && !StateSealer::is_ours("the server's own"));
+        let other = ServerName::new("mail").unwrap();
+        assert_eq!(sealer.open(&state, &other, &call("a")), Err(StateError::OtherRequest));
+        assert_eq!(sealer.open(&state, &server, &call("b")), Err(StateError::OtherRequest));
+        for at in [12, state.len() / 2, state.len() - 3] {
+            let mut forged = state.clone().into_bytes();
+            forged[at] = if forged[at] == b'A' { b'B' } else { b'A' };
+            let forged = String::from_utf8(forged).unwrap();
+            assert_eq!(sealer.open(&forged, &server, &call("a")), Err(StateError::Forged), "{at}");
+        }
+        assert_eq!(
+            StateSealer::new().unwrap().open(&state, &server, &call("a")),
+            Err(StateError::Forged),
+            "another key"
+        );
+        let opened = sealer.open(&state, &server, &call("a")).unwrap();
+        assert_eq!((opened.asked, opened.round), (asked, 1));
+        assert_eq!(sealer.open(&state, &server, &call("a")), Err(StateError::Replayed));
+    }
+
+    #[test]
+    fn an_answer_counts_for_ten_minutes_of_the_process_whatever_the_clock_says() {
+        let (mut sealer, server) = (StateSealer::new().unwrap(), ServerName::new("files").unwrap());
+        let call = Operation { method: Method::CallTool, tool: "say".to_owned(), arguments: json!({}) };
+        let state = sealer.seal(&server, &call, QuestionDigest::of(&call, &[], &json!({}), ""), 1, Map::new()).unwrap();
+        sealer.began = sealer.began.checked_sub(super::STATE_LIFETIME).unwrap();
+        assert_eq!(sealer.open(&state, &server, &call), Err(StateError::Expired));
+    }
+}

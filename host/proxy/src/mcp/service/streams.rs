@@ -1,0 +1,150 @@
+//! Streams of server-sent events from the service: answers to requests, and messages that the service sends by itself.
+
+use super::{SESSION_HEADER, Service, ServiceAnswer, SessionState, VERSION_HEADER, cause, is_answer_to};
+use crate::jsonrpc::message::{self, Id, Message, MessageKind};
+use crate::mcp::request_headers::is_media_type;
+use crate::mcp::sse::EventParser;
+use crate::mcp::subscription::{LISTEN, cancelled};
+use bytes::Bytes;
+use reqwest::Response;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use std::time::Duration;
+use tokio::time::{sleep, timeout};
+
+/// The first and the longest pause before a stream of the service is opened again.
+const RECONNECT_PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// Number of times in a row that a stream may end without an event before it is given up.
+const MAX_EMPTY_STREAMS: u32 = 5;
+
+/// Minimum pause before a stream is requested again, whatever the service asks for.
+const MIN_RECONNECT_PAUSE: Duration = Duration::from_millis(100);
+
+const LAST_EVENT_HEADER: HeaderName = HeaderName::from_static("last-event-id");
+
+impl Service {
+    /// Forwards the messages of a stream. The stream of a request ends with its answer, which is returned. A stream that breaks
+    /// earlier is resumed if it has an event id.
+    pub(super) async fn stream(
+        &self,
+        mut response: Response,
+        asked: Option<(&Id, &Message)>,
+    ) -> Result<Option<ServiceAnswer>, String> {
+        let session = response.headers().get(SESSION_HEADER).cloned();
+        let mut events = EventParser::default();
+        // Number of times in a row that the stream ended without an event.
+        let mut silent = 0;
+        loop {
+            let part = response.chunk().await;
+            let Ok(Some(part)) = part else {
+                let broken = match &part {
+                    Err(error) => format!("the service's answer broke off: {}", cause(error)),
+                    _ => "the service ended its answer too early".to_owned(),
+                };
+                let Some(last) = events.last_id().map(str::to_owned) else {
+                    return if asked.is_some() { Err(broken) } else { Ok(None) };
+                };
+                silent += 1;
+                if silent > MAX_EMPTY_STREAMS {
+                    return Err(broken);
+                }
+                sleep(events.retry().unwrap_or(RECONNECT_PAUSES.0).clamp(MIN_RECONNECT_PAUSE, RECONNECT_PAUSES.1))
+                    .await;
+                response = self.get(Some(&last)).await.map_err(|_| broken.clone())?;
+                if !response.status().is_success() {
+                    return Err(broken);
+                }
+                continue;
+            };
+            for data in events.take(&part).map_err(|error| error.to_string())? {
+                silent = 0;
+                // The proxy reads lines, so the lines of an event become one.
+                let data = message::on_one_line(data);
+                let message = match Message::of(data.clone()) {
+                    Ok(message) => message,
+                    // The request that waits for this answer would wait for ever.
+                    Err(why) if asked.is_some_and(|(id, _)| why.answered_requests().any(|of| of == id)) => {
+                        return Err(format!("the service's answer cannot be passed on: {why}"));
+                    }
+                    Err(why) if why.is_answer => continue,
+                    // The proxy refuses the message and reports that.
+                    Err(why) => {
+                        // Answers in it belong to requests of other streams, so it is handled as an empty batch.
+                        let has_answers = why.answered_requests().next().is_some();
+                        self.send_line(if has_answers { Bytes::from_static(b"[]") } else { data }).await;
+                        continue;
+                    }
+                };
+                match (&message.kind, asked) {
+                    (MessageKind::Response { .. }, Some((id, _))) if is_answer_to(id, &message) => {
+                        return Ok(Some(ServiceAnswer { message: message.with_id(id), session, room: None }));
+                    }
+                    // This stream expects no answer to another request.
+                    (MessageKind::Response { .. } | MessageKind::ErrorAboutNoRequest, _) => {}
+                    // The service has ended a subscription by itself, so no more messages come on it.
+                    (MessageKind::Notification { .. }, Some((id, request)))
+                        if request.method() == Some(LISTEN) && cancelled(&message).as_ref() == Some(id) =>
+                    {
+                        self.send_line(message.bytes).await;
+                        return Ok(None);
+                    }
+                    // It would end the subscription of another stream.
+                    (MessageKind::Notification { .. }, _)
+                        if cancelled(&message).is_some_and(|id| self.state().subscriptions.contains_key(&id)) => {}
+                    _ => self.send_line(message.bytes).await,
+                }
+            }
+        }
+    }
+
+    pub(super) fn start_listening(&self, state: &mut SessionState) {
+        let service = self.clone();
+        let listening = tokio::spawn(async move { service.listen().await }).abort_handle();
+        if let Some(earlier) = state.listening.replace(listening) {
+            earlier.abort();
+        }
+    }
+
+    /// Reads the stream of messages that the service sends by itself, if it has one.
+    pub(super) async fn listen(&self) {
+        let mut pause = RECONNECT_PAUSES.0;
+        // The service may refuse the stream until it knows that the client has begun.
+        let _ = timeout(pause, self.0.begun.notified()).await;
+        loop {
+            let got = self.get(None).await;
+            self.0.listens.notify_one();
+            match got {
+                Ok(response) if response.status().is_success() => {
+                    pause = RECONNECT_PAUSES.0;
+                    let _ = self.stream(response, None).await;
+                }
+                Ok(response) if response.status().is_client_error() => return,
+                _ => pause = (pause * 2).min(RECONNECT_PAUSES.1),
+            }
+            sleep(pause).await;
+        }
+    }
+
+    /// Requests a stream, or the rest of one after an event.
+    pub(super) async fn get(&self, after: Option<&str>) -> reqwest::Result<Response> {
+        let mut request = self.0.client.get(self.0.url.clone()).headers(self.0.headers.clone());
+        request = request.header(ACCEPT, "text/event-stream");
+        if let Some(after) = after.and_then(|after| HeaderValue::from_str(after).ok()) {
+            request = request.header(LAST_EVENT_HEADER, after);
+        }
+        {
+            let state = self.state();
+            for (name, value) in [(SESSION_HEADER, &state.session), (VERSION_HEADER, &state.version)] {
+                if let Some(value) = value {
+                    request = request.header(name, value);
+                }
+            }
+        }
+        request.send().await
+    }
+}
+
+/// Returns true if an answer comes as events.
+pub(super) fn is_stream(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_TYPE).is_some_and(|kind| is_media_type(kind, "text/event-stream"))
+}

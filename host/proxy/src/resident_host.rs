@@ -1,0 +1,55 @@
+//! The part that both proxies share beside JSON-RPC: the question to the resident host, and texts for people.
+
+use hookhost_agents::proxies::ProxyReply;
+use hookhost_client::async_client::{AsyncClient, LongWaitCallback};
+use serde::Serialize;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The reason if the resident host returns an outcome that does not fit the event.
+pub(crate) const OTHER_EVENT: &str = "the outcome is of another event";
+
+/// Has an event of the proxy `agent` settled in this directory. Returns [`ProxyReply::Failed`] if the resident host cannot be asked.
+pub(crate) async fn ask(
+    host: &AsyncClient,
+    agent: &str,
+    directory: &Path,
+    event: &impl Serialize,
+    on_wait: LongWaitCallback<'_>,
+) -> ProxyReply {
+    let outcome = host.ask(agent, directory, event, on_wait).await;
+    outcome.unwrap_or_else(|why| ProxyReply::Failed { why })
+}
+
+/// Returns the text for the reader in place of an answer that could not be judged.
+pub(crate) fn failure_text(why: &str) -> String {
+    format!("hookhost could not settle this, so nothing of it happens: {}.", why.trim_end_matches('.'))
+}
+
+/// Shows texts to the user.
+#[derive(Clone)]
+pub(crate) struct UserNotifier(Arc<dyn Fn(&str) + Send + Sync>);
+
+impl UserNotifier {
+    /// Creates a notifier that shows each text by calling `show`.
+    pub(crate) fn new(show: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(show))
+    }
+
+    /// Shows a text.
+    pub(crate) fn tell(&self, text: &str) {
+        (self.0)(text);
+    }
+
+    /// Shows each of the notices of an outcome.
+    pub(crate) fn tell_all(&self, notices: &[String]) {
+        notices.iter().for_each(|notice| self.tell(notice));
+    }
+}
+
+impl fmt::Debug for UserNotifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("UserNotifier(…)")
+    }
+}

@@ -1,0 +1,92 @@
+//! The name of a server, and the names under which plugins and the log know its tools.
+
+pub use hookhost_contract::action::arguments::folded;
+
+use std::fmt;
+
+/// Maximum length of a server's name, in characters.
+const MAX_NAME: usize = 32;
+
+/// The name of a server.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ServerName(String);
+
+/// An error: the text cannot be the name of a server.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{name:?} cannot be the name of an MCP server: {problem}")]
+pub struct ServerNameError {
+    name: String,
+    problem: &'static str,
+}
+
+impl ServerName {
+    /// Checks and creates a name.
+    ///
+    /// # Errors
+    /// If the names of its tools could equal those of another server's tools.
+    pub fn new(name: &str) -> Result<Self, ServerNameError> {
+        let wrong = |problem| Err(ServerNameError { name: name.chars().take(40).collect(), problem });
+        let is_of_a_name = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
+        if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(is_of_a_name) {
+            return wrong("use 1 to 32 letters, digits, `_` and `-`");
+        }
+        // The server's name then ends at the next `__` in a tool's name.
+        if name.contains("__") || name.ends_with('_') {
+            return wrong("it has `__` in it or `_` at its end");
+        }
+        Ok(Self(name.to_owned()))
+    }
+
+    /// Makes a name of any words, such as those of a command. Drops the characters that a name cannot have.
+    #[must_use]
+    pub fn made_of(words: &str) -> Option<Self> {
+        let plain: String =
+            words.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
+        let parts: Vec<&str> = plain.split('-').filter(|part| !part.is_empty()).collect();
+        let mut name = parts.join("-");
+        name.truncate(MAX_NAME);
+        Self::new(name.trim_end_matches('-')).ok()
+    }
+
+    /// Returns the name as a text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the name under which plugins and the log know one of the server's tools.
+    #[must_use]
+    pub fn tool(&self, tool: &str) -> String {
+        format!("mcp__{}__{tool}", self.0)
+    }
+}
+
+impl fmt::Display for ServerName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ServerName;
+
+    #[test]
+    fn no_two_servers_tools_can_have_a_name_in_common() {
+        for name in ["a__b", "a_", "a.b", "", "ä", &"x".repeat(33)] {
+            assert!(ServerName::new(name).is_err(), "{name}");
+        }
+        assert_eq!(ServerName::new("git-hub_2").unwrap().tool("search"), "mcp__git-hub_2__search");
+    }
+
+    #[test]
+    fn a_name_is_made_of_a_commands_words() {
+        let made = |words| ServerName::made_of(words).map(|name| name.to_string());
+        assert_eq!(
+            made("@modelcontextprotocol/server-filesystem"),
+            Some("modelcontextprotocol-server-file".to_owned())
+        );
+        assert_eq!(made("My Server_"), Some("my-server".to_owned()));
+        assert_eq!(made("…"), None);
+    }
+}

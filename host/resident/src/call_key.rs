@@ -1,0 +1,111 @@
+//! The key of an agent's call: two reports with the same key are one call, which is settled once and has one outcome.
+//!
+//! A key is valid until the call has run ([`CallKey::of_call_that_ran`]), and only under the rules that it names: no outcome outlives
+//! either.
+
+use hookhost_agents::{HookCall, HookEvent, ToolUse};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use std::time::Duration;
+
+/// Time for which an outcome is kept for a second report of its call.
+pub(crate) const OUTCOME_LIFETIME: Duration = Duration::from_secs(60);
+
+/// Time for which an outcome is kept after a person's yes, which must count only once. Hook files report a call twice at once.
+pub(crate) const APPROVED_OUTCOME_LIFETIME: Duration = Duration::from_secs(10);
+
+/// Digest of a session and the number of a call in it, without the call's content.
+pub(crate) type CallId = [u8; 32];
+
+/// The key of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CallKey {
+    pub(crate) call: CallId,
+    /// Digest of the content, the directory and the rules. If an agent gives two calls one number, both are settled.
+    pub(crate) terms: [u8; 32],
+}
+
+impl CallKey {
+    /// Creates the key of a call in the session with this engine identifier, under rules of this digest. Returns `None` for a call
+    /// without a number: such calls are never the same.
+    pub(crate) fn new(session: &str, call: &HookCall, rules: &str) -> Option<Self> {
+        let id = Self::id(session, call)?;
+        let directory = call.session.cwd.to_string_lossy();
+        Some(Self { call: id, terms: digest(&[rules, &directory, &content(call)]) })
+    }
+
+    /// Returns the part of the key that is known before the rules are.
+    pub(crate) fn id(session: &str, call: &HookCall) -> Option<CallId> {
+        call.key().map(|(kind, id)| digest(&[session, kind, id]))
+    }
+
+    /// Returns the keys that end when this call has run. A later report with its number is about another call, to which the agent gave
+    /// that number again.
+    pub(crate) fn of_call_that_ran(session: &str, tool: &ToolUse) -> Vec<CallId> {
+        let id = tool.id.as_deref();
+        id.iter().flat_map(|id| ["before", "permission"].map(|kind| digest(&[session, kind, id]))).collect()
+    }
+}
+
+/// Returns a collision-resistant digest of texts.
+pub(crate) fn digest(parts: &[&str]) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    for part in parts {
+        digest.update(part.len().to_le_bytes());
+        digest.update(part);
+    }
+    digest.finalize().into()
+}
+
+fn content(call: &HookCall) -> String {
+    match &call.event {
+        HookEvent::BeforeToolCall(tool) | HookEvent::PermissionRequest(tool) => {
+            json!([tool.name, tool.arguments]).to_string()
+        }
+        HookEvent::AfterToolCall { call: tool, result } => {
+            json!([tool.name, tool.arguments, result.text, result.is_error, result.raw]).to_string()
+        }
+        HookEvent::PromptSubmit { prompt: text } | HookEvent::FinalText { text } => text.clone(),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CallKey;
+    use hookhost::contract::{Json, ToolResult};
+    use hookhost_agents::{AgentSession, HookCall, HookEvent, ToolUse};
+    use serde_json::json;
+
+    fn key(event: HookEvent, rules: &str, cwd: &str) -> CallKey {
+        let session = AgentSession::new(Some("s".to_owned()), cwd.into());
+        CallKey::new("agent:s", &HookCall::new("point", session, event, Json::default()), rules).unwrap()
+    }
+
+    fn tool(arguments: serde_json::Value) -> ToolUse {
+        ToolUse::new(Some("1".to_owned()), "say", arguments)
+    }
+
+    #[test]
+    fn results_that_differ_in_anything_are_not_one() {
+        let of = |result| key(HookEvent::AfterToolCall { call: tool(json!({})), result }, "r", "/");
+        let text = of(ToolResult::text("x"));
+        let raw = ToolResult { raw: Some(json!({ "k": "sk-1" }).into()), ..ToolResult::text("x") };
+        assert!(text != of(ToolResult::error("x")) && text != of(raw) && text == of(ToolResult::text("x")));
+    }
+
+    #[test]
+    fn a_key_ends_with_its_rules_its_directory_and_its_content_and_with_the_run_of_its_call() {
+        let of = |arguments, rules: &str, cwd: &str| key(HookEvent::BeforeToolCall(tool(arguments)), rules, cwd);
+        let call = of(json!({ "a": 1 }), "r", "/a");
+        assert_eq!(call, of(json!({ "a": 1 }), "r", "/a"));
+        for other in
+            [of(json!({ "a": 2 }), "r", "/a"), of(json!({ "a": 1 }), "s", "/a"), of(json!({ "a": 1 }), "r", "/b")]
+        {
+            assert!(other.call == call.call && other.terms != call.terms);
+        }
+        // Whatever arguments it ran with.
+        assert!(CallKey::of_call_that_ran("agent:s", &tool(json!({}))).contains(&call.call));
+        assert!(!CallKey::of_call_that_ran("agent:t", &tool(json!({}))).contains(&call.call));
+    }
+}

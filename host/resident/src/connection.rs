@@ -1,0 +1,486 @@
+//! A connection to the resident host: one request and its responses, or many messages and their responses.
+
+use crate::deadlines::WaitCallback;
+use crate::proxies;
+use crate::settler::Settler;
+use hookhost_agents::directories::DIRECTORY_VARIABLES;
+use hookhost_agents::{Message, by_name};
+use hookhost_client::connection::{is_trusted, peer};
+use hookhost_client::frame::{HookRequest, MAX_FRAME, NumberedRequest, Request, Response};
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::time::{Instant, Interval, MissedTickBehavior};
+
+/// Time that a request may take to arrive.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Interval of `waiting` frames while a message is pending. The hook ends a host that sends none.
+const WAITING_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Maximum number of pending messages of one connection.
+const MAX_PENDING: usize = 4096;
+
+/// Maximum number of bytes of these messages together, if there is more than one.
+const MAX_PENDING_BYTES: usize = 64 * 1024 * 1024;
+
+/// Maximum number of response bytes that the other side has not read yet. Beyond it, its next message is not read.
+const MAX_UNREAD: usize = 1 << 20;
+
+/// Minimum free capacity at each read, in bytes.
+const CHUNK_SIZE: usize = 8 * 1024;
+
+/// Maximum capacity that a connection keeps between two messages, in bytes.
+const MAX_KEPT_CAPACITY: usize = 64 * 1024;
+
+/// The state that all connections share.
+pub(crate) struct HostState {
+    pub(crate) settler: Arc<Settler>,
+    /// The directories of hookhost's files by this process's own environment.
+    pub(crate) directories: Vec<(String, String)>,
+    pub(crate) is_on_demand: bool,
+    pub(crate) socket: PathBuf,
+    /// The address of the HTTP endpoint, if there is one.
+    pub(crate) http_address: Option<std::net::SocketAddr>,
+    /// Notified when the process must end.
+    pub(crate) stop_requested: Notify,
+    /// Number of connections and messages that are being served.
+    pub(crate) active: AtomicUsize,
+    /// Notified when `active` falls.
+    pub(crate) message_done: Notify,
+    /// Set when the process ends: kept connections then take no further message.
+    pub(crate) ending: watch::Sender<bool>,
+    /// Notified when the place is free for another resident host.
+    pub(crate) place_freed: Notify,
+}
+
+/// Counts one served connection, or one message of a kept connection, while it exists.
+struct ActiveGuard(Arc<HostState>);
+
+impl ActiveGuard {
+    fn begin(shared: &Arc<HostState>) -> Self {
+        shared.active.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(shared))
+    }
+}
+
+impl Drop for ActiveGuard {
+    fn drop(&mut self) {
+        self.0.active.fetch_sub(1, Ordering::AcqRel);
+        self.0.message_done.notify_one();
+    }
+}
+
+/// Serves a connection on its own task.
+pub(crate) fn serve(shared: &Arc<HostState>, stream: UnixStream) {
+    let active = ActiveGuard::begin(shared);
+    tokio::spawn(async move {
+        if let Err(error) = converse(active, stream).await {
+            tracing::debug!(%error, "a hook has gone before it had its answer");
+        }
+    });
+}
+
+/// Serves one connection: one request and its responses, or many messages.
+async fn converse(active: ActiveGuard, stream: UnixStream) -> io::Result<()> {
+    let shared = Arc::clone(&active.0);
+    if !is_trusted(peer(&stream)?) {
+        tracing::warn!("a process of another user has connected, and gets no answer");
+        return Ok(());
+    }
+    let (input, mut output) = stream.into_split();
+    let mut input = Input { stream: input, bytes: Vec::new() };
+    let body = match tokio::time::timeout(REQUEST_TIMEOUT, input.frame()).await {
+        Ok(body) => body?,
+        Err(_) => return Ok(()),
+    };
+    match Request::from_body(&body) {
+        Err(error) => send(&mut output, &Response::Refused(error.to_string())).await,
+        Ok(Request::Stop) => {
+            let ended = shared.place_freed.notified();
+            tokio::pin!(ended);
+            ended.as_mut().enable();
+            // The end of the host waits for all active connections, and this connection waits for that end.
+            drop(active);
+            shared.stop_requested.notify_one();
+            // The connection closes after this, which tells the sender that the host has ended.
+            ended.await;
+            Ok(())
+        }
+        Ok(Request::Status { directory }) => {
+            let mut status = shared.settler.status(&directory).await;
+            status["on-demand"] = shared.is_on_demand.into();
+            status["socket"] = shared.socket.display().to_string().into();
+            if let Some(address) = shared.http_address {
+                status["http"] = address.to_string().into();
+            }
+            let status = status.to_string();
+            send(&mut output, &Response::Status(status)).await
+        }
+        Ok(Request::Hook(request)) => hook(&shared, input, output, &request).await,
+        Ok(Request::Keep) => {
+            // A kept connection counts as active only while one of its messages is pending.
+            drop(active);
+            keep(&shared, input, output).await
+        }
+    }
+}
+
+/// Settles the message of one hook.
+async fn hook(
+    shared: &HostState,
+    mut input: Input,
+    mut output: OwnedWriteHalf,
+    request: &HookRequest,
+) -> io::Result<()> {
+    let (sender, mut waits) = mpsc::unbounded_channel();
+    let on_wait = |seconds| _ = sender.send(seconds);
+    let gone = async {
+        // A hook sends nothing after its request. Any result means that it has gone or breaks the protocol.
+        let _ = input.stream.read(&mut [0]).await;
+    };
+    let mut settled = pin!(respond(shared, request, &on_wait, gone));
+    let mut interval = waiting_interval();
+    loop {
+        tokio::select! {
+            biased;
+            // A failed write is ignored: the read above notices when the hook has gone.
+            Some(seconds) = waits.recv() => {
+                let _ = send(&mut output, &Response::Waiting { seconds }).await;
+            }
+            response = &mut settled => return match response {
+                Some(response) => send(&mut output, &response).await,
+                None => Ok(()),
+            },
+            _ = interval.tick() => {
+                let _ = send(&mut output, &Response::Waiting { seconds: 0 }).await;
+            }
+        }
+    }
+}
+
+/// Returns an interval that ticks first after one period and skips late ticks.
+fn waiting_interval() -> Interval {
+    let mut interval = tokio::time::interval_at(Instant::now() + WAITING_INTERVAL, WAITING_INTERVAL);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    interval
+}
+
+/// A message that is being settled: its response, unless the sender no longer waits, and the channel to the other side.
+type MessageFuture =
+    Pin<Box<dyn Future<Output = (Option<OutgoingFrame>, mpsc::UnboundedSender<OutgoingFrame>)> + Send>>;
+
+/// Settles the messages of a kept connection concurrently, until the other side closes it or this process ends.
+async fn keep(shared: &Arc<HostState>, mut input: Input, output: OwnedWriteHalf) -> io::Result<()> {
+    let (sender, mut outgoing) = mpsc::unbounded_channel();
+    // `Some` as long as messages are taken.
+    let mut sender = Some(sender);
+    let mut output = Output { stream: output, bytes: Vec::new(), written: 0, active: Vec::new() };
+    let pending = PendingMessages::default();
+    // Cancels all messages when this function ends, whatever the cause.
+    let _cancel = CancelOnDrop(&pending);
+    let mut ending = shared.ending.subscribe();
+    // A message that arrives alone is settled on this task. Handing it to another task and its response back takes longer than most
+    // events.
+    let mut inline: Option<MessageFuture> = None;
+    let mut interval = waiting_interval();
+    loop {
+        let is_read = sender.is_some() && output.unread() < MAX_UNREAD;
+        let is_active = !pending.all().by_number.is_empty();
+        let body = tokio::select! {
+            biased;
+            settled = poll_inline(&mut inline), if inline.is_some() => {
+                inline = None;
+                // Frames that announced a long wait must precede the response.
+                while let Ok(earlier) = outgoing.try_recv() {
+                    output.add(earlier);
+                }
+                settled.into_iter().for_each(|outgoing| output.add(outgoing));
+                continue;
+            }
+            Some(outgoing) = outgoing.recv() => {
+                output.add(outgoing);
+                continue;
+            }
+            written = output.write(), if output.unread() > 0 => {
+                // If the write fails, the other side has gone.
+                written?;
+                continue;
+            }
+            // Messages sent from now on are for the next resident host.
+            _ = ending.wait_for(|ending| *ending), if sender.is_some() => {
+                sender = None;
+                continue;
+            }
+            body = input.frame(), if is_read => body,
+            _ = interval.tick(), if is_active && output.unread() < MAX_UNREAD => {
+                for number in pending.all().by_number.keys() {
+                    let frame = Response::Waiting { seconds: 0 }.to_numbered_frame(*number);
+                    output.add(OutgoingFrame { frame, active: None });
+                }
+                continue;
+            }
+            else => return Ok(()),
+        };
+        let numbered = body.map_err(drop).and_then(|body| NumberedRequest::from_body(&body).map_err(drop));
+        match (numbered, &sender) {
+            (Ok(NumberedRequest::Hook { number, request }), Some(sender)) => {
+                let active = ActiveGuard::begin(shared);
+                if !is_active {
+                    interval.reset();
+                }
+                let Some(gone) = pending.begin(number, request.message.len()) else {
+                    let most = MAX_PENDING_BYTES / 1024 / 1024;
+                    let why = format!("{MAX_PENDING} messages, or {most} MiB, are under way, and no more are taken");
+                    let frame = Response::Refused(why).to_numbered_frame(number);
+                    output.add(OutgoingFrame { frame, active: Some(active) });
+                    continue;
+                };
+                let (shared, sender, pending) = (Arc::clone(shared), sender.clone(), pending.clone());
+                let message = Box::pin(async move {
+                    let on_wait = |seconds| {
+                        let frame = Response::Waiting { seconds }.to_numbered_frame(number);
+                        let _ = sender.send(OutgoingFrame { frame, active: None });
+                    };
+                    let response = respond(&shared, &request, &on_wait, gone).await;
+                    pending.end(number);
+                    let outgoing = |response: Response| OutgoingFrame {
+                        frame: response.to_numbered_frame(number),
+                        active: Some(active),
+                    };
+                    (response.map(outgoing), sender)
+                });
+                if inline.is_none() {
+                    inline = Some(message);
+                } else {
+                    tokio::spawn(async move {
+                        if let (Some(outgoing), sender) = message.await {
+                            let _ = sender.send(outgoing);
+                        }
+                    });
+                }
+            }
+            (Ok(NumberedRequest::Gone { number }), _) => pending.end(number),
+            // The other side has gone, or breaks the protocol.
+            (Err(()), _) | (Ok(NumberedRequest::Hook { .. }), None) => {
+                pending.clear();
+                sender = None;
+            }
+        }
+    }
+}
+
+/// Returns the response of the message that the connection's own task settles. If settling panics, there is no response, as on a
+/// separate task, and other messages continue.
+async fn poll_inline(message: &mut Option<MessageFuture>) -> Option<OutgoingFrame> {
+    let Some(message) = message else { return std::future::pending().await };
+    let polled = poll_fn(|context| {
+        let poll = || message.as_mut().poll(context);
+        catch_unwind(AssertUnwindSafe(poll)).map_or(Poll::Ready(None), |polled| polled.map(|(outgoing, _)| outgoing))
+    });
+    polled.await
+}
+
+/// Cancels all messages of a connection when it is dropped.
+struct CancelOnDrop<'a>(&'a PendingMessages);
+
+impl Drop for CancelOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// The pending messages of one connection, by their numbers. Removing a message cancels it.
+#[derive(Clone, Default)]
+struct PendingMessages(Arc<Mutex<PendingState>>);
+
+#[derive(Default)]
+struct PendingState {
+    /// The cancel handle and the length of each message.
+    by_number: HashMap<u64, (oneshot::Sender<()>, usize)>,
+    bytes: usize,
+}
+
+impl PendingMessages {
+    /// Adds a message of this length. The returned future ends when the sender no longer waits. Returns `None` if too many messages
+    /// are pending, or the number is taken.
+    fn begin(&self, number: u64, length: usize) -> Option<impl Future<Output = ()> + use<>> {
+        let mut all = self.all();
+        let has_room = all.by_number.is_empty() || all.bytes.saturating_add(length) <= MAX_PENDING_BYTES;
+        if !has_room || all.by_number.len() >= MAX_PENDING || all.by_number.contains_key(&number) {
+            return None;
+        }
+        let (waits, gone) = oneshot::channel();
+        all.by_number.insert(number, (waits, length));
+        all.bytes += length;
+        Some(async move {
+            let _ = gone.await;
+        })
+    }
+
+    fn end(&self, number: u64) {
+        let mut all = self.all();
+        if let Some((_, length)) = all.by_number.remove(&number) {
+            all.bytes -= length;
+        }
+    }
+
+    fn clear(&self) {
+        *self.all() = PendingState::default();
+    }
+
+    fn all(&self) -> MutexGuard<'_, PendingState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A frame to the other side.
+struct OutgoingFrame {
+    frame: Vec<u8>,
+    /// The message that this frame answers. It counts as active until the frame is written.
+    active: Option<ActiveGuard>,
+}
+
+/// The write half of a kept connection, with its buffer.
+struct Output {
+    stream: OwnedWriteHalf,
+    /// Encoded frames, in order.
+    bytes: Vec<u8>,
+    /// Number of bytes in `bytes` that are written.
+    written: usize,
+    /// The messages that these frames answer.
+    active: Vec<ActiveGuard>,
+}
+
+impl Output {
+    /// Returns the number of bytes that the other side has not taken.
+    fn unread(&self) -> usize {
+        self.bytes.len() - self.written
+    }
+
+    fn add(&mut self, outgoing: OutgoingFrame) {
+        self.bytes.extend(outgoing.frame);
+        self.active.extend(outgoing.active);
+    }
+
+    /// Writes as many bytes as the other side takes. Cancel-safe.
+    async fn write(&mut self) -> io::Result<()> {
+        let written = self.stream.write(&self.bytes[self.written..]).await?;
+        if written == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        self.written += written;
+        if self.written == self.bytes.len() {
+            self.bytes.clear();
+            self.bytes.shrink_to(MAX_KEPT_CAPACITY);
+            self.written = 0;
+            self.active.clear();
+        }
+        Ok(())
+    }
+}
+
+/// The read half of a connection, with its buffer.
+struct Input {
+    stream: OwnedReadHalf,
+    /// Bytes that were read beyond the last frame.
+    bytes: Vec<u8>,
+}
+
+impl Input {
+    /// Reads the body of the next frame. Cancel-safe.
+    async fn frame(&mut self) -> io::Result<Vec<u8>> {
+        loop {
+            let mut missing = CHUNK_SIZE;
+            if let Some((length, rest)) = self.bytes.split_first_chunk::<4>() {
+                let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
+                if length > MAX_FRAME {
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, "the request is too long"));
+                }
+                if rest.len() >= length {
+                    let after = self.bytes.split_off(4 + length);
+                    // Avoids a second copy of a long message.
+                    let mut body = std::mem::replace(&mut self.bytes, after);
+                    body.drain(..4);
+                    return Ok(body);
+                }
+                // The buffer at most doubles per read: a false length reserves nothing.
+                missing = (length - rest.len()).min(self.bytes.len()).max(CHUNK_SIZE);
+            }
+            self.bytes.reserve(missing);
+            if self.stream.read_buf(&mut self.bytes).await? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+}
+
+/// Settles a message and returns the response. Returns `None` if `gone` ends first; the event is then dropped.
+async fn respond(
+    shared: &HostState,
+    request: &HookRequest,
+    on_wait: WaitCallback<'_>,
+    gone: impl Future<Output = ()>,
+) -> Option<Response> {
+    let HookRequest { agent, point, directory, variables, message } = request;
+    let Some(adapter) = proxies::by_name(agent).or_else(|| by_name(agent)) else {
+        let why = format!("the resident host knows no agent {agent:?}: it is of another version than the hook");
+        return Some(Response::Refused(why));
+    };
+    if is_elsewhere(variables, &shared.directories) {
+        let why = "the resident host was started with other directories for hookhost's files";
+        return Some(Response::Refused(why.to_owned()));
+    }
+    let mut sent = Message::new(message, directory);
+    sent.point = (!point.is_empty()).then_some(point.as_str());
+    sent.variables = variables;
+    let reply = tokio::select! {
+        biased;
+        reply = shared.settler.reply(adapter, &sent, on_wait) => reply,
+        () = gone => return None,
+    };
+    let (exit, stdout, stderr) = (reply.exit, reply.stdout.into_bytes(), reply.stderr.into_bytes());
+    Some(Response::Reply { exit, stdout, stderr })
+}
+
+/// Returns true if a hook's environment leads to other directories than this process's own. This process then settles under other
+/// settings.
+fn is_elsewhere(variables: &[(String, String)], own: &[(String, String)]) -> bool {
+    let as_paths = |(name, value): &(String, String)| (name.clone(), PathBuf::from(value));
+    let theirs = variables.iter().filter(|(name, _)| DIRECTORY_VARIABLES.contains(&name.as_str()));
+    !theirs.map(as_paths).eq(own.iter().map(as_paths))
+}
+
+async fn send(stream: &mut OwnedWriteHalf, response: &Response) -> io::Result<()> {
+    stream.write_all(&response.to_frame()).await?;
+    stream.flush().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_PENDING_BYTES, PendingMessages};
+
+    #[test]
+    fn pending_messages_have_a_bound_in_bytes() {
+        let pending = PendingMessages::default();
+        let large = MAX_PENDING_BYTES / 2 + 1;
+        assert!(pending.begin(1, large).is_some());
+        assert!(pending.begin(2, large).is_none());
+        pending.end(1);
+        assert!(pending.begin(2, large).is_some() && pending.begin(3, 1).is_some());
+        pending.clear();
+        // One alone always has room.
+        assert!(pending.begin(4, 2 * MAX_PENDING_BYTES).is_some());
+    }
+}

@@ -1,0 +1,432 @@
+//! Dispatches one event to the engine, and returns the outcome for the agent.
+
+use crate::call_key::{APPROVED_OUTCOME_LIFETIME, OUTCOME_LIFETIME};
+use crate::deadlines::{WaitCallback, time_until, whole_seconds};
+use crate::outcome_cache::CachedOutcome;
+use crate::payloads;
+use crate::sessions::{MAX_CONTINUATIONS, SessionHandle};
+use hookhost::audit::{DeliveryKind, EventRecord};
+use hookhost::contract::{Decision, Json, ResultSource, Task, ToolCall, ToolResult, TransformOutcome, Usage};
+use hookhost::event_types::{
+    AfterCompaction, AfterInference, AfterToolCall, AgentError, BeforeCompaction, BeforeInference, CustomEvent,
+    FinalizeContent, PromptSubmit, QueueEmpty, SessionEnd, SubagentEnd, SubagentStart, TaskComplete,
+};
+use hookhost::session::DispatchOptions;
+use hookhost::{EventType, OpenOutcome, PendingApproval, RecordedOutcome};
+use hookhost_agents::{Abilities, Adapter, Answer, HookCall, HookEvent, Outcome, ToolUse};
+use serde::Serialize;
+use serde_json::Value;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// An agent's event in the session in which it is settled.
+pub(crate) struct SessionEvent<'a> {
+    pub(crate) adapter: &'static Adapter,
+    pub(crate) call: &'a HookCall,
+    pub(crate) abilities: Abilities,
+    pub(crate) handle: &'a SessionHandle,
+    /// Notes for the user about the rules.
+    pub(crate) notes: &'a [String],
+    pub(crate) rules_digest: &'a str,
+    /// The deadline for people and plugins.
+    pub(crate) deadline: Instant,
+    /// Time that the plugins can take when they are asked again after a person has answered.
+    pub(crate) plugin_time: Duration,
+    /// True if a person has approved the event.
+    pub(crate) is_approved: AtomicBool,
+}
+
+/// An answer to the agent, and the identifier of the event's record.
+type RecordedAnswer = (Answer, Option<String>);
+
+impl SessionEvent<'_> {
+    /// Settles `session-start` before the first event of a session, if the agent has not reported its start.
+    pub(crate) async fn start_session(&self) {
+        let is_start = matches!(self.call.event, HookEvent::SessionStart { is_resumed: false });
+        if self.handle.started.initialized() || is_start && self.handle.session.is_new() {
+            return;
+        }
+        let start = async || {
+            if let Some((tasks, _)) = self.begin_session().await {
+                self.handle.defer_tasks(tasks);
+            }
+        };
+        self.handle.started.get_or_init(start).await;
+    }
+
+    /// Settles `session-start`, and returns the tasks of plugins and the event's identifier. Returns `None` if that was done before.
+    async fn begin_session(&self) -> Option<(Vec<Task>, String)> {
+        let session = &self.handle.session;
+        if !session.is_new() {
+            return None;
+        }
+        let settled = session.session_start().await;
+        Some((settled.outcome, settled.record.id))
+    }
+
+    /// Returns the outcome for the agent. `on_wait` is called before a long wait, such as for a person.
+    pub(crate) async fn outcome(&self, on_wait: WaitCallback<'_>) -> Result<CachedOutcome, String> {
+        let (answer, event) = self.answer(on_wait).await?;
+        self.compare_arguments(event.as_deref());
+        let mut outcome = Outcome::new(answer).under(self.rules_digest);
+        if self.abilities.adds_context {
+            for reminder in self.handle.session.reminders() {
+                let text = format!("{} says: {}", reminder.plugin, reminder.body);
+                if self.handle.is_first_mention(&text) {
+                    outcome = outcome.context(text);
+                }
+            }
+        }
+        if self.abilities.tells_user {
+            let notices = self.handle.session.take_notices().into_iter().map(|notice| notice.text);
+            let notices = notices.chain(self.handle.take_deferred_notices());
+            for text in self.notes.iter().cloned().chain(notices) {
+                if self.handle.is_first_mention(&text) {
+                    outcome = outcome.notice(text);
+                }
+            }
+        }
+        let lifetime =
+            if self.is_approved.load(Ordering::Relaxed) { APPROVED_OUTCOME_LIFETIME } else { OUTCOME_LIFETIME };
+        Ok(CachedOutcome { outcome, event, lifetime })
+    }
+
+    async fn answer(&self, on_wait: WaitCallback<'_>) -> Result<RecordedAnswer, String> {
+        match &self.call.event {
+            HookEvent::SessionStart { is_resumed } => self.session_start(*is_resumed, on_wait).await,
+            HookEvent::SessionEnd => Ok(self.observe::<SessionEnd>(Usage::default()).await),
+            HookEvent::PromptSubmit { prompt } => {
+                self.handle.note_prompt();
+                Ok(self.transform_text::<PromptSubmit>(prompt).await)
+            }
+            HookEvent::BeforeToolCall(tool) | HookEvent::PermissionRequest(tool) => self.tool_call(tool, on_wait).await,
+            HookEvent::AfterToolCall { call, result } => {
+                let payload = payloads::tool_outcome(&self.handle.session, call, result, ResultSource::Tool);
+                let RecordedOutcome { outcome, record, .. } = self.begin::<AfterToolCall>(payload).await;
+                let answer = match outcome {
+                    TransformOutcome::Passed { .. } if record.changed_by.is_empty() => Answer::Neutral,
+                    TransformOutcome::Passed { value } => Answer::ReplacedResult(value),
+                    TransformOutcome::Withheld(rejection) => Answer::Rejected(rejection),
+                };
+                Ok((answer, Some(record.id)))
+            }
+            HookEvent::SubagentStart { id, prompt } => {
+                let subagent = payloads::subagent(id, u32::from(self.call.session.subagent.is_some()), prompt);
+                let open = self.begin::<SubagentStart>(subagent).await;
+                let replaced =
+                    |value: &hookhost::contract::Subagent| (value.prompt != *prompt).then(|| value.prompt.clone());
+                self.gate(open, replaced, |never| match never {}, on_wait).await
+            }
+            HookEvent::SubagentEnd { id, text, .. } => {
+                Ok(self.observe::<SubagentEnd>(payloads::subagent_summary(id, text)).await)
+            }
+            HookEvent::BeforeInference(request) => {
+                let open = self.begin::<BeforeInference>(request.clone()).await;
+                self.gate(open, |_| None, Answer::Replaced, on_wait).await
+            }
+            HookEvent::AfterInference { text } => Ok(self.observe::<AfterInference>(payloads::response(text)).await),
+            HookEvent::BeforeCompaction => {
+                let open = self.begin::<BeforeCompaction>(payloads::compaction()).await;
+                self.gate(open, |_| None, Answer::Replaced, on_wait).await
+            }
+            HookEvent::AfterCompaction { summary } => Ok(self.transform_text::<AfterCompaction>(summary).await),
+            HookEvent::FinalText { text } => Ok(self.transform_text::<FinalizeContent>(text).await),
+            HookEvent::Stop { .. } => {
+                let completed = self.begin::<TaskComplete>(payloads::completion()).await;
+                let mut tasks = completed.outcome;
+                tasks.extend(self.begin::<QueueEmpty>(payloads::progress()).await.outcome);
+                Ok((self.limit_continuations(self.continue_with(tasks)), Some(completed.record.id)))
+            }
+            HookEvent::AgentError { message } => {
+                let settled = self.begin::<AgentError>(message.clone()).await;
+                let answer = self.limit_continuations(self.continue_with(settled.outcome));
+                Ok((answer, Some(settled.record.id)))
+            }
+            HookEvent::Custom { payload } => self.custom(payload.into(), on_wait).await,
+            // An event that this version does not know is observed like one without a counterpart.
+            _ => {
+                let custom = payloads::unknown(self.adapter.agent().name, &self.call.point);
+                self.custom(custom.payload, on_wait).await
+            }
+        }
+    }
+
+    async fn session_start(&self, is_resumed: bool, on_wait: WaitCallback<'_>) -> Result<RecordedAnswer, String> {
+        let mut begun = None;
+        if !is_resumed {
+            // Of several reports, one begins the session, and the others wait for it.
+            self.handle.started.get_or_init(|| async { begun = self.begin_session().await }).await;
+        }
+        let Some((tasks, event)) = begun else {
+            let (_, event) = self.custom(self.call.raw.clone(), on_wait).await?;
+            return Ok((Answer::Neutral, event));
+        };
+        Ok((self.continue_with(tasks), Some(event)))
+    }
+
+    /// Settles an event as far as that can be done without a person.
+    async fn begin<E: EventType>(&self, payload: E::Payload) -> RecordedOutcome<E::Outcome> {
+        let mut options = DispatchOptions::default();
+        options.raw = Some(self.call.raw.clone());
+        self.handle.session.begin::<E>(payload, options).await
+    }
+
+    async fn observe<E: EventType<Outcome = ()>>(&self, payload: E::Payload) -> RecordedAnswer {
+        let settled = self.begin::<E>(payload).await;
+        (Answer::Neutral, Some(settled.record.id))
+    }
+
+    async fn transform_text<E>(&self, text: &str) -> RecordedAnswer
+    where
+        E: EventType<Payload = String, Outcome = TransformOutcome<String>>,
+    {
+        let settled = self.begin::<E>(text.to_owned()).await;
+        let answer = match settled.outcome {
+            TransformOutcome::Passed { value } if value == text => Answer::Neutral,
+            TransformOutcome::Passed { value } => Answer::Replaced(value),
+            TransformOutcome::Withheld(rejection) => Answer::Rejected(rejection),
+        };
+        (answer, Some(settled.record.id))
+    }
+
+    /// Settles the custom event of this hook point.
+    async fn custom(&self, payload: Json, on_wait: WaitCallback<'_>) -> Result<RecordedAnswer, String> {
+        let custom = payloads::custom(self.adapter.agent().name, &self.call.point, payload);
+        let settled = self.decided(self.begin::<CustomEvent>(custom).await, on_wait).await;
+        let answer = match settled.outcome {
+            Decision::Rejected(rejection) => Answer::Rejected(rejection),
+            _ => Answer::Neutral,
+        };
+        Ok((answer, Some(settled.record.id)))
+    }
+
+    /// Answers a gate of which agents apply no changed value, except a text that `replaced_text` returns. `responded` makes the answer of
+    /// a plugin's response.
+    async fn gate<V: Serialize + 'static, R: 'static>(
+        &self,
+        open: OpenOutcome<V, R>,
+        replaced_text: impl Fn(&V) -> Option<String>,
+        responded: impl Fn(R) -> Answer,
+        on_wait: WaitCallback<'_>,
+    ) -> Result<RecordedAnswer, String> {
+        let RecordedOutcome { outcome, record, .. } = self.decided(open, on_wait).await;
+        let EventRecord { id, changed_by, .. } = *record;
+        let answer = match outcome {
+            Decision::Allowed { .. } if changed_by.is_empty() => Answer::Neutral,
+            Decision::Allowed { value } => match replaced_text(&value) {
+                Some(text) => Answer::Replaced(text),
+                None => {
+                    let arguments = serde_json::to_value(&value).map_err(|error| {
+                        format!("the changed value of {} is no JSON: {error}", self.call.event.kind())
+                    })?;
+                    Answer::Changed { arguments, by: changed_by }
+                }
+            },
+            Decision::Responded { response, .. } => responded(response),
+            Decision::Rejected(rejection) => Answer::Rejected(rejection),
+        };
+        Ok((answer, Some(id)))
+    }
+
+    /// Waits until the approval queue has decided an escalated event. Each question expires at the deadline of the event.
+    async fn decided<V: 'static, R: 'static>(
+        &self,
+        mut open: OpenOutcome<V, R>,
+        on_wait: WaitCallback<'_>,
+    ) -> RecordedOutcome<Decision<V, R>> {
+        loop {
+            let pending = match open.into_final() {
+                Ok(settled) => {
+                    let is_approved = settled.answer.as_ref().is_some_and(|answer| answer.answer.is_approved());
+                    self.is_approved.fetch_or(is_approved || !settled.earlier.is_empty(), Ordering::Relaxed);
+                    return settled;
+                }
+                Err(pending) => pending,
+            };
+            // A second question of the same event has the time that the first one left.
+            let left = time_until(self.deadline);
+            let limit = pending.request().deadline.min(left);
+            on_wait(whole_seconds((limit + self.plugin_time).min(left)));
+            open = pending.wait_at_most(limit).await;
+        }
+    }
+
+    async fn tool_call(&self, tool: &ToolUse, on_wait: WaitCallback<'_>) -> Result<RecordedAnswer, String> {
+        let ToolUse { id, name, arguments, origin, .. } = tool;
+        let session = &self.handle.session;
+        let call = session.tool_call(id.as_deref().unwrap_or_default(), name, arguments, origin.clone());
+        let open = session.begin_before_tool_call(call.raw(self.call.raw.clone())).await;
+        let settled = match self.abilities.asks {
+            true => match open.into_final() {
+                Ok(settled) => settled,
+                Err(pending) => return self.hand_over(tool, pending).await,
+            },
+            false => self.decided(open, on_wait).await,
+        };
+        let RecordedOutcome { outcome, record, .. } = settled;
+        let EventRecord { id: event, changed_by, approved_by, questions, .. } = *record;
+        let answer = match outcome {
+            Decision::Allowed { .. } if changed_by.is_empty() => {
+                self.remember(tool, arguments);
+                match (approved_by, &self.call.event) {
+                    (Some(by), _) => Answer::Approved { by },
+                    // A person has just approved this call, so the agent need not ask again.
+                    (None, HookEvent::PermissionRequest(_)) if !questions.is_empty() => {
+                        Answer::Approved { by: "a person".to_owned() }
+                    }
+                    _ => Answer::Neutral,
+                }
+            }
+            Decision::Allowed { value } => {
+                let arguments =
+                    value.arguments.read().map_err(|error| format!("its arguments cannot be read: {error}"))?;
+                self.remember(tool, &arguments);
+                Answer::Changed { arguments, by: changed_by }
+            }
+            Decision::Responded { response, by, .. } => self.response(tool, &response, by).await,
+            Decision::Rejected(rejection) => Answer::Rejected(rejection),
+        };
+        Ok((answer, Some(event)))
+    }
+
+    /// Hands the question about a call over to the agent, which asks its user.
+    async fn hand_over(
+        &self,
+        tool: &ToolUse,
+        pending: PendingApproval<ToolCall, ToolResult>,
+    ) -> Result<RecordedAnswer, String> {
+        let request = pending.request().clone();
+        let recorded = pending.hand_over(self.adapter.agent().name).await;
+        recorded.map_err(|error| format!("its question could not be handed over: {error}"))?;
+        let mut arguments = tool.arguments.clone();
+        let mut changed = None;
+        if !request.changed_by.is_empty() {
+            let value: Value = serde_json::from_str(request.value.get()).unwrap_or_default();
+            arguments = value.get("arguments").cloned().unwrap_or_default();
+            changed = Some(arguments.clone());
+        }
+        self.remember(tool, &arguments);
+        Ok((Answer::Ask { questions: request.questions, arguments: changed }, Some(request.id)))
+    }
+
+    /// Passes a plugin's result of a call through `after-tool-call`, like a tool's.
+    async fn response(&self, tool: &ToolUse, result: &ToolResult, by: String) -> Answer {
+        let payload = payloads::tool_outcome(&self.handle.session, tool, result, ResultSource::Plugin);
+        match self.begin::<AfterToolCall>(payload).await.outcome {
+            TransformOutcome::Passed { value } => Answer::Responded { result: value, by },
+            TransformOutcome::Withheld(rejection) => Answer::Rejected(rejection),
+        }
+    }
+
+    fn remember(&self, tool: &ToolUse, arguments: &Value) {
+        if let Some(id) = &tool.id {
+            self.handle.remember_arguments(id, arguments);
+        }
+    }
+
+    /// Records if a call has run with other arguments than were allowed, and keeps a notice for the user.
+    fn compare_arguments(&self, event: Option<&str>) {
+        let HookEvent::AfterToolCall { call, .. } = &self.call.event else { return };
+        if !call.id.as_deref().is_some_and(|id| self.handle.has_other_arguments(id, &call.arguments)) {
+            return;
+        }
+        let note = format!(
+            "the agent ran {} with other arguments than those that were allowed: another hook of the agent may have changed \
+             them, or it did not take the change of a plugin",
+            call.name
+        );
+        self.handle.session.note_delivery(event, &self.call.point, DeliveryKind::ChangeNotApplied, &note);
+        self.handle.defer_notice(note);
+    }
+
+    /// Returns these tasks and the deferred ones. Defers them all if the agent takes none at this point.
+    fn continue_with(&self, tasks: Vec<Task>) -> Answer {
+        if !self.abilities.goes_on {
+            self.handle.defer_tasks(tasks);
+            return Answer::Neutral;
+        }
+        let mut all = self.handle.take_deferred_tasks();
+        all.extend(tasks);
+        if all.is_empty() { Answer::Neutral } else { Answer::GoOn(all) }
+    }
+
+    /// Lets the agent stop if plugins have kept it going too often in a row.
+    fn limit_continuations(&self, answer: Answer) -> Answer {
+        if matches!(answer, Answer::GoOn(_)) && !self.handle.may_continue() {
+            let note = format!("plugins kept the agent going {MAX_CONTINUATIONS} times in a row: it may stop now");
+            self.handle.session.note_delivery(None, &self.call.point, DeliveryKind::Degraded, &note);
+            return Answer::Neutral;
+        }
+        answer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::canary_rules;
+    use crate::sessions::SessionTable;
+    use hookhost::audit::{MemoryLog, Record};
+    use hookhost::{Config, Host};
+    use hookhost_agents::{AgentSession, by_name};
+    use serde_json::json;
+
+    #[tokio::test]
+    async fn each_hook_event_is_settled_as_the_event_of_its_kind() {
+        let call = || ToolUse::new(None, "Bash", json!({ "command": "ls" }));
+        let text = || "text".to_owned();
+        let events = [
+            HookEvent::SessionStart { is_resumed: false },
+            HookEvent::PromptSubmit { prompt: text() },
+            HookEvent::BeforeToolCall(call()),
+            HookEvent::PermissionRequest(call()),
+            HookEvent::AfterToolCall { call: call(), result: ToolResult::text("x") },
+            HookEvent::SubagentStart { id: text(), prompt: text() },
+            HookEvent::SubagentEnd { id: text(), text: text(), is_continued: false },
+            HookEvent::BeforeInference(
+                serde_json::from_value(json!({
+                    "provider": "", "model": "m", "system-prompt": "", "prompt": "p", "tools": [], "input-tokens": 0,
+                    "used": { "session-input-tokens": 0, "session-output-tokens": 0, "run-input-tokens": 0,
+                        "run-output-tokens": 0, "run-requests": 0 },
+                }))
+                .unwrap(),
+            ),
+            HookEvent::AfterInference { text: text() },
+            HookEvent::BeforeCompaction,
+            HookEvent::AfterCompaction { summary: text() },
+            HookEvent::FinalText { text: text() },
+            HookEvent::Stop { text: None, is_continued: false },
+            HookEvent::AgentError { message: text() },
+            HookEvent::Custom { payload: json!({ "a": 1 }) },
+            HookEvent::SessionEnd,
+        ];
+        let log = MemoryLog::new();
+        let host = Host::builder(Config::empty()).audit(log.clone()).build().await.unwrap();
+        let rules = canary_rules::load(&host).await.unwrap();
+        let adapter = by_name("codex").unwrap();
+        for event in events {
+            let (kind, named) = (event.kind(), AgentSession::new(Some(format!("{event:?}")), "/work".into()));
+            let handle = SessionTable::default().handle(&host, "codex", &named, &rules).unwrap();
+            let call = HookCall::new("Point", named, event, Json::from(json!({})));
+            let event = SessionEvent {
+                adapter,
+                call: &call,
+                abilities: adapter.abilities(&call),
+                handle: &handle,
+                notes: &[],
+                rules_digest: "",
+                deadline: Instant::now() + Duration::from_secs(60),
+                plugin_time: Duration::ZERO,
+                is_approved: AtomicBool::new(false),
+            };
+            let settled = event.outcome(&|_| {}).await.unwrap_or_else(|error| panic!("{kind}: {error}"));
+            assert!(settled.event.is_some(), "{kind}");
+            host.drain(Duration::from_secs(5)).await.unwrap();
+            let recorded = log.records().into_iter().any(|record| match record {
+                Record::Event(event) => event.event == kind && event.header.session == handle.session.id(),
+                _ => false,
+            });
+            assert!(recorded, "{kind}: {:?}", log.records());
+        }
+    }
+}

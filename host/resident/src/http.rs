@@ -1,0 +1,453 @@
+//! HTTP: hooks of agents that can post them, gateways, the MCP endpoint, and endpoints of other crates ([`Endpoint`]). Every request
+//! except `GET /health` must bring the token, unless its endpoint authenticates requests itself.
+//!
+//! | request | what it is |
+//! |---|---|
+//! | `POST /hooks/AGENT`, `POST /hooks/AGENT/POINT` | an agent's message; the body of the answer is the hook's reply |
+//! | `POST /litellm/beta/litellm_basic_guardrail_api`, also without `/litellm` | LiteLLM's guardrail |
+//! | `POST /agentgateway/request`, `POST /agentgateway/response` | agentgateway's webhook |
+//! | `POST /mcp` | the MCP endpoint, with the tool `hook` |
+//! | `POST` to the path of an [`Endpoint`] | the endpoint's answer |
+//! | `GET /health` | answers if the host runs |
+//!
+//! The host waits for a person as long as the agent's hook waits, or for less if the header `Hookhost-Within` says so.
+//!
+//! Pages in a browser send the header `Origin`. Requests with two of them, or from a page of another machine, are refused. An
+//! [`Endpoint`] gets no request of a page, since its requests may need no token.
+//!
+//! Clients that do not know the token share connections of their own, so that they cannot block those that do.
+
+use crate::deadlines::ClientTimeout;
+use crate::mcp;
+use crate::reply_body::reply_body;
+use crate::settler::Settler;
+use hookhost_agents::json::{MAX_BYTES, value};
+use hookhost_agents::{Message, by_name};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode, Uri};
+use hyper_util::rt::TokioIo;
+use hyper_util::server::graceful::GracefulShutdown;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant};
+use tokio::net::TcpListener;
+use tokio::sync::{Notify, Semaphore};
+
+/// The header in which a client says how many seconds it waits for the answer.
+const TIMEOUT_HEADER: &str = "hookhost-within";
+
+/// Time that a client may take to send the head of its first request: clients without the token share the connections. Later
+/// requests may come at any time: closing a connection in use would look like a failed hook.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Maximum length of a request without the token, in bytes. The host must read it before its endpoint can authenticate it.
+const MAX_BYTES_WITHOUT_TOKEN: usize = 1024 * 1024;
+
+/// Time that a client may take to send the body.
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Maximum number of simultaneous connections that have not brought the token. Beyond it, the oldest one is closed: each takes a file
+/// descriptor, and the hooks' socket needs some too.
+const MAX_UNAUTHENTICATED: usize = 128;
+
+/// Minimum time before such a connection is closed. A client that knows the token sends its request at once.
+const MIN_HEAD_TIME: Duration = Duration::from_millis(25);
+
+/// Maximum number of connections that brought the token and are kept between requests.
+const MAX_KEPT_ALIVE: usize = 128;
+
+/// The secret that each request brings.
+#[derive(Clone)]
+pub struct Token([u8; 32]);
+
+impl Token {
+    /// Creates the token. Keeps only a digest of the secret.
+    #[must_use]
+    pub fn new(secret: &str) -> Self {
+        Self(Sha256::digest(secret).into())
+    }
+
+    /// Returns true if `secret` is the token's. Compares digests, so that the time reveals nothing about the secret.
+    fn is(&self, secret: &str) -> bool {
+        Self::new(secret).0 == self.0
+    }
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+/// An endpoint of another crate, such as that of a draft standard. It answers `POST` requests to its path with JSON.
+pub trait Endpoint: Send + Sync {
+    /// Returns the path, such as `acs`, without slashes.
+    fn path(&self) -> &'static str;
+
+    /// Returns true if the endpoint authenticates requests itself. They then need no token, and may have up to 1 MiB.
+    fn authenticates(&self) -> bool;
+
+    /// Answers a request. `home` is the directory of messages that name none, and `timeout` the time that the client waits. Anybody can
+    /// send a request to an endpoint that authenticates requests itself.
+    fn answer<'a>(
+        &'a self,
+        settler: &'a Settler,
+        body: &'a [u8],
+        home: &'a Path,
+        timeout: ClientTimeout,
+    ) -> Pin<Box<dyn Future<Output = String> + Send + 'a>>;
+
+    /// Records that a request could not be read. `has_token` is true if the request has brought the token.
+    fn note_unread(&self, settler: &Settler, home: &Path, has_token: bool, why: &str);
+}
+
+/// The endpoints of other crates, which are served beside the paths of this module.
+pub type Endpoints = Vec<Arc<dyn Endpoint>>;
+
+/// The state that all connections share.
+struct HttpService {
+    settler: Arc<Settler>,
+    token: Token,
+    endpoints: Endpoints,
+    /// The directory of messages that name none.
+    home: PathBuf,
+    /// Permits for connections that have brought the token.
+    kept_alive: Arc<Semaphore>,
+}
+
+/// A connection.
+#[derive(Debug)]
+struct Connection {
+    accepted: Instant,
+    has_sent_request: AtomicBool,
+    /// True if the connection must not be closed to make room: it has brought the token, or its request is being answered.
+    is_kept_open: AtomicBool,
+    /// Notified when the connection must make room.
+    must_close: Notify,
+}
+
+/// The connections that can be closed to make room, the oldest first.
+#[derive(Debug, Default)]
+struct UnauthenticatedConnections(Mutex<VecDeque<Weak<Connection>>>);
+
+impl UnauthenticatedConnections {
+    fn accept(&self) -> Arc<Connection> {
+        let connection = Arc::new(Connection {
+            accepted: Instant::now(),
+            has_sent_request: AtomicBool::new(false),
+            is_kept_open: AtomicBool::new(false),
+            must_close: Notify::new(),
+        });
+        self.all().push_back(Arc::downgrade(&connection));
+        connection
+    }
+
+    /// Waits until there is room for another connection.
+    async fn room(&self) {
+        while let Err(wait) = self.make_room() {
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    /// Closes the oldest connection if there is no room.
+    ///
+    /// # Errors
+    /// The time until the oldest connection may be closed.
+    fn make_room(&self) -> Result<(), Duration> {
+        let mut all = self.all();
+        all.retain(|connection| {
+            connection.upgrade().is_some_and(|connection| !connection.is_kept_open.load(Ordering::Relaxed))
+        });
+        if all.len() < MAX_UNAUTHENTICATED {
+            return Ok(());
+        }
+        let oldest = all.front().and_then(Weak::upgrade);
+        if let Some(oldest) = oldest {
+            let remaining = MIN_HEAD_TIME.saturating_sub(oldest.accepted.elapsed());
+            if !remaining.is_zero() {
+                return Err(remaining);
+            }
+            oldest.must_close.notify_one();
+        }
+        all.pop_front();
+        Ok(())
+    }
+
+    fn all(&self) -> MutexGuard<'_, VecDeque<Weak<Connection>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Connection {
+    /// Waits until the connection must end: it has sent no request in time, or must make room for others.
+    async fn closed(&self) {
+        let sends_nothing = async {
+            tokio::time::sleep(HEAD_TIMEOUT).await;
+            if self.has_sent_request.load(Ordering::Relaxed) {
+                std::future::pending::<()>().await;
+            }
+        };
+        let must_close = async {
+            self.must_close.notified().await;
+            if self.is_kept_open.load(Ordering::Relaxed) {
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            () = sends_nothing => {}
+            () = must_close => {}
+        }
+    }
+}
+
+/// Serves until `stop` is ready, and returns once the requests under way are answered. `home` is the directory of messages that name
+/// none.
+pub async fn serve(
+    listener: TcpListener,
+    settler: Arc<Settler>,
+    token: Token,
+    endpoints: Endpoints,
+    home: PathBuf,
+    stop: impl Future<Output = ()>,
+) {
+    let kept_alive = Arc::new(Semaphore::new(MAX_KEPT_ALIVE));
+    let service = Arc::new(HttpService { settler, token, endpoints, home, kept_alive });
+    let unauthenticated = UnauthenticatedConnections::default();
+    let open = GracefulShutdown::new();
+    tokio::pin!(stop);
+    loop {
+        let accepted = async {
+            unauthenticated.room().await;
+            listener.accept().await
+        };
+        let stream = tokio::select! {
+            () = &mut stop => break,
+            accepted = accepted => match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                    continue;
+                }
+            },
+        };
+        // Answers are small, and the agent waits for them.
+        let _ = stream.set_nodelay(true);
+        let connection = unauthenticated.accept();
+        let handler = service_fn({
+            let (service, connection) = (Arc::clone(&service), Arc::clone(&connection));
+            let permit = Arc::new(OnceLock::new());
+            move |request| {
+                connection.has_sent_request.store(true, Ordering::Relaxed);
+                let (service, connection, permit) =
+                    (Arc::clone(&service), Arc::clone(&connection), Arc::clone(&permit));
+                async move {
+                    let answer = respond(&service, &connection, request).await;
+                    let is_kept = connection.is_kept_open.load(Ordering::Relaxed)
+                        && permit.get_or_init(|| Arc::clone(&service.kept_alive).try_acquire_owned().ok()).is_some();
+                    Ok::<_, Infallible>(if is_kept { answer } else { last(answer) })
+                }
+            }
+        });
+        let mut server = http1::Builder::new();
+        server.header_read_timeout(None);
+        let answered = open.watch(server.serve_connection(TokioIo::new(stream), handler));
+        tokio::spawn(async move {
+            tokio::select! {
+                // The request of a connection that must end may have arrived meanwhile.
+                biased;
+                ended = answered => if let Err(error) = ended {
+                    tracing::debug!(%error, "a connection ended early");
+                },
+                () = connection.closed() => {}
+            }
+        });
+    }
+    // The listener stays open until then: clients that connect meanwhile wait for the next process.
+    open.shutdown().await;
+}
+
+type Answer = Response<Full<Bytes>>;
+
+async fn respond(service: &HttpService, connection: &Connection, request: Request<Incoming>) -> Answer {
+    let path = request.uri().path().to_owned();
+    if request.method() == Method::GET && path == "/health" {
+        return last(text(StatusCode::OK, "hookhost is there\n"));
+    }
+    let route = Route::of(&path, &service.endpoints);
+    let endpoint = match &route {
+        Some(Route::Endpoint(endpoint)) => Some(endpoint),
+        _ => None,
+    };
+    let origins: Vec<_> = request.headers().get_all(ORIGIN).iter().collect();
+    if origins.len() > 1 || origins.iter().any(|origin| endpoint.is_some() || !is_of_this_machine(origin)) {
+        return last(text(StatusCode::FORBIDDEN, "hookhost answers no page of a browser\n"));
+    }
+    let has_token = has_token(service, &request);
+    connection.is_kept_open.store(has_token, Ordering::Relaxed);
+    let is_permitted = has_token || endpoint.is_some_and(|endpoint| endpoint.authenticates());
+    if !is_permitted {
+        let mut answer =
+            text(StatusCode::UNAUTHORIZED, "the token is missing or wrong: `hookhost serve --http` says where it is\n");
+        answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        return last(answer);
+    }
+    let Some(route) = route else {
+        return text(StatusCode::NOT_FOUND, "there is nothing at this path\n");
+    };
+    if request.method() != Method::POST {
+        return last(text(StatusCode::METHOD_NOT_ALLOWED, "this path takes POST\n"));
+    }
+    let timeout = timeout(&request);
+    let most = if has_token { MAX_BYTES } else { MAX_BYTES_WITHOUT_TOKEN };
+    let body = Limited::new(request.into_body(), most).collect();
+    let body = match tokio::time::timeout(BODY_TIMEOUT, body).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            Err(format!("its message is larger than {} MiB", most / 1024 / 1024))
+        }
+        Ok(Err(error)) => Err(format!("its message did not come: {error}")),
+        Err(_) => Err(format!("its message did not come within {} s", BODY_TIMEOUT.as_secs())),
+    };
+    // From here on, a person may take time to answer.
+    connection.is_kept_open.store(true, Ordering::Relaxed);
+    match (route, body) {
+        (Route::Hook { agent, point }, body) => hook(service, agent, point, body, timeout).await,
+        (Route::Mcp, Ok(body)) => model_context(service, &body, timeout).await,
+        (Route::Mcp, Err(why)) => {
+            service.settler.note_unread("mcp", &service.home, &why);
+            text(StatusCode::BAD_REQUEST, &format!("{why}\n"))
+        }
+        (Route::Endpoint(endpoint), Ok(body)) => {
+            let answer = json(endpoint.answer(&service.settler, &body, &service.home, timeout).await);
+            if has_token { answer } else { last(answer) }
+        }
+        (Route::Endpoint(endpoint), Err(why)) => {
+            endpoint.note_unread(&service.settler, &service.home, has_token, &why);
+            last(text(StatusCode::BAD_REQUEST, &format!("{why}\n")))
+        }
+    }
+}
+
+/// Returns the time that the client waits, if its header says so.
+fn timeout(request: &Request<Incoming>) -> ClientTimeout {
+    let mut values = request.headers().get_all(TIMEOUT_HEADER).into_iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    let seconds = value.to_str().ok().and_then(|value| value.trim().parse::<u32>().ok()).filter(|&seconds| seconds > 0);
+    let seconds = seconds.filter(|_| values.next().is_none());
+    let seconds = seconds.ok_or("the header Hookhost-Within is no number of seconds")?;
+    Ok(Some(Duration::from_secs(seconds.into())))
+}
+
+/// Returns true if the request has brought the token.
+fn has_token(service: &HttpService, request: &Request<Incoming>) -> bool {
+    let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
+    let bearer = header(AUTHORIZATION.as_str()).and_then(|value| value.strip_prefix("Bearer "));
+    bearer.or_else(|| header("x-api-key")).is_some_and(|secret| service.token.is(secret.trim()))
+}
+
+/// Returns true if a page is of this machine, such as MCP's inspector.
+fn is_of_this_machine(origin: &HeaderValue) -> bool {
+    let host = origin.to_str().ok().and_then(|origin| origin.parse::<Uri>().ok()).and_then(|origin| {
+        let host = origin.host()?;
+        Some(host.trim_start_matches('[').trim_end_matches(']').to_owned())
+    });
+    host.is_some_and(|host| host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()))
+}
+
+enum Route<'a> {
+    Hook { agent: &'a str, point: Option<&'a str> },
+    Mcp,
+    Endpoint(&'a dyn Endpoint),
+}
+
+impl<'a> Route<'a> {
+    fn of(path: &'a str, endpoints: &'a Endpoints) -> Option<Self> {
+        let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+        Some(match parts.as_slice() {
+            ["hooks", agent] => Self::Hook { agent, point: None },
+            ["hooks", agent, point] => Self::Hook { agent, point: Some(point) },
+            ["beta", "litellm_basic_guardrail_api"] | ["litellm", "beta", "litellm_basic_guardrail_api"] => {
+                Self::Hook { agent: "litellm", point: None }
+            }
+            ["agentgateway", point @ ("request" | "response")] => {
+                Self::Hook { agent: "agentgateway", point: Some(point) }
+            }
+            ["mcp"] => Self::Mcp,
+            [path] => Self::Endpoint(&**endpoints.iter().find(|endpoint| endpoint.path() == *path)?),
+            _ => return None,
+        })
+    }
+}
+
+async fn hook(
+    service: &HttpService,
+    agent: &str,
+    point: Option<&str>,
+    body: Result<Bytes, String>,
+    timeout: ClientTimeout,
+) -> Answer {
+    let Some(adapter) = by_name(agent) else {
+        return text(StatusCode::NOT_FOUND, &format!("hookhost knows no agent {agent:?}\n"));
+    };
+    let reply = match (body, timeout) {
+        (Ok(body), Ok(timeout)) => {
+            let mut message = Message::new(&body, &service.home);
+            message.point = point;
+            message.within = timeout;
+            service.settler.reply(adapter, &message, &|_| {}).await
+        }
+        (Err(why), _) => service.settler.reply_to_unread(adapter, point, &service.home, &why),
+        (_, Err(why)) => service.settler.reply_to_unread(adapter, point, &service.home, why),
+    };
+    match reply_body(adapter, reply) {
+        Ok(body) => json(body),
+        // This agent understands only exit codes. It must read this answer as a failed hook.
+        Err(why) => text(StatusCode::INTERNAL_SERVER_ERROR, &why),
+    }
+}
+
+async fn model_context(service: &HttpService, body: &[u8], timeout: ClientTimeout) -> Answer {
+    let said = std::str::from_utf8(body).map_err(|_| "the message is not UTF-8".to_owned());
+    let request = match said.and_then(value) {
+        Ok(request) => request,
+        Err(why) => {
+            service.settler.note_unread("mcp", &service.home, &format!("its message cannot be read: {why}"));
+            return json(mcp::error(&Value::Null, -32700, &why).to_string());
+        }
+    };
+    match mcp::answer(&service.settler, &request, &service.home, timeout).await {
+        Some(answer) => json(answer.to_string()),
+        None => text(StatusCode::ACCEPTED, ""),
+    }
+}
+
+/// Makes an answer the last one of its connection, since clients without the token share connections.
+fn last(mut answer: Answer) -> Answer {
+    answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    answer
+}
+
+fn json(body: String) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::from(body)));
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
+}
+
+fn text(status: StatusCode, body: &str) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::from(body.to_owned())));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    answer
+}

@@ -1,0 +1,333 @@
+//! The socket, and the life of the resident host's process.
+//!
+//! One resident host serves a user's state directory. It holds a lock of the kernel's, which is free once the process has ended, for whatever reason.
+//! The host ends if nobody has used it for a while, if it is told to, if another version replaces its program, or if its socket is
+//! gone. Before it ends, it settles the events under way and those that arrive meanwhile.
+
+use crate::connection::{HostState, serve};
+use crate::http::{self, Endpoints, Token};
+use crate::settler::Settler;
+use crate::successor::ProgramWatch;
+use data_encoding::HEXLOWER;
+use hookhost_client::connection::{is_trusted, short};
+use hookhost_client::paths::{self, HostPaths, MAX_SOCKET_PATH};
+use hookhost_client::unanswered_calls::UnansweredCalls;
+use sha2::{Digest as _, Sha256};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::{Notify, oneshot, watch};
+use tokio::time::Instant;
+
+/// Time for which the host, at its end, waits for the events under way.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(28);
+
+/// Time that the events still under way then have to get their rejection.
+const REJECTION_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Poll interval for events under way while the host ends.
+const DRAIN_INTERVAL: Duration = Duration::from_millis(5);
+
+/// Poll interval for reasons to end.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The reason why a process cannot be the resident host.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResidentError {
+    /// The directory of the socket cannot be used.
+    #[error("the directory {} of the resident host cannot be used: {why}", directory.display())]
+    Directory {
+        /// The directory.
+        directory: PathBuf,
+        /// The reason, and the next step.
+        why: String,
+    },
+    /// The socket cannot be created.
+    #[error("the resident host cannot listen at {}: {error}", socket.display())]
+    Socket {
+        /// The socket.
+        socket: PathBuf,
+        /// The error.
+        error: io::Error,
+    },
+}
+
+/// The reason why a resident host has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EndReason {
+    /// Nobody has used it for a while.
+    Idle,
+    /// It was told to end.
+    Stopped,
+    /// Another version has replaced its program, and is to take its place.
+    Replaced,
+    /// Its socket was removed, or another one is in its place.
+    SocketGone,
+}
+
+/// The lock of the resident host, and its socket.
+pub struct ResidentHost {
+    place: HostPaths,
+    listener: UnixListener,
+    socket_path: PathBuf,
+    /// Device and inode of the socket's file.
+    socket: (u64, u64),
+    successor: Option<ProgramWatch>,
+    is_on_demand: bool,
+    http: Option<HttpSettings>,
+    _lock: File,
+}
+
+/// The settings of the HTTP endpoint.
+struct HttpSettings {
+    listener: TcpListener,
+    token: Token,
+    endpoints: Endpoints,
+    home: PathBuf,
+}
+
+impl ResidentHost {
+    /// Claims the place: creates its directory, takes its lock and listens. Returns `None` if another resident host runs.
+    ///
+    /// # Errors
+    /// If other users can reach the directory, or no socket can be created.
+    pub fn claim(place: &HostPaths) -> Result<Option<Self>, ResidentError> {
+        let directory = place.directory();
+        let unusable = |why: String| ResidentError::Directory { directory: directory.to_owned(), why };
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)
+            .map_err(|error| unusable(error.to_string()))?;
+        let found = fs::metadata(directory).map_err(|error| unusable(error.to_string()))?;
+        if !is_trusted(found.uid()) {
+            return Err(unusable(format!("it belongs to another user (uid {}): remove it", found.uid())));
+        }
+        if found.mode() & 0o077 != 0 {
+            fs::set_permissions(directory, fs::Permissions::from_mode(0o700))
+                .map_err(|error| unusable(format!("others can reach it: {error}")))?;
+        }
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(place.lock());
+        let lock = lock.map_err(|error| unusable(error.to_string()))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(fs::TryLockError::WouldBlock) => return Ok(None),
+            Err(fs::TryLockError::Error(error)) => return Err(unusable(error.to_string())),
+        }
+        let (listener, socket_path) =
+            listen(place).map_err(|error| ResidentError::Socket { socket: place.socket(), error })?;
+        let socket = identity(&socket_path).unwrap_or_default();
+        Ok(Some(Self {
+            place: place.clone(),
+            listener,
+            socket_path,
+            socket,
+            successor: ProgramWatch::new(),
+            is_on_demand: false,
+            http: None,
+            _lock: lock,
+        }))
+    }
+
+    /// Marks the host as started by a hook: a host that the user starts replaces it.
+    #[must_use]
+    pub fn on_demand(self) -> Self {
+        Self { is_on_demand: true, ..self }
+    }
+
+    /// Also serves HTTP, with these endpoints of other crates. `home` is the directory of messages that name none.
+    #[must_use]
+    pub fn with_http(self, listener: TcpListener, token: Token, endpoints: Endpoints, home: PathBuf) -> Self {
+        Self { http: Some(HttpSettings { listener, token, endpoints, home }), ..self }
+    }
+
+    /// Serves until there is a reason to end: `stop`, or `idle` time without use (`None`: for ever), or others.
+    ///
+    /// # Errors
+    /// If the host cannot listen on the socket.
+    pub async fn serve(
+        mut self,
+        settler: Arc<Settler>,
+        idle: Option<Duration>,
+        stop: impl Future<Output = ()>,
+    ) -> io::Result<EndReason> {
+        self.listener.set_nonblocking(true)?;
+        let listener = tokio::net::UnixListener::from_std(self.listener.try_clone()?)?;
+        let shared = Arc::new(HostState {
+            directories: paths::directories().variables(),
+            is_on_demand: self.is_on_demand,
+            socket: self.socket_path.clone(),
+            http_address: self.http.as_ref().and_then(|http| http.listener.local_addr().ok()),
+            settler,
+            stop_requested: Notify::new(),
+            active: AtomicUsize::new(0),
+            message_done: Notify::new(),
+            ending: watch::Sender::new(false),
+            place_freed: Notify::new(),
+        });
+        let http = self.http.take().map(|HttpSettings { listener, token, endpoints, home }| {
+            let (stop, stopped) = oneshot::channel::<()>();
+            let stopped = async { drop(stopped.await) };
+            let served = http::serve(listener, Arc::clone(&shared.settler), token, endpoints, home, stopped);
+            (Some(stop), tokio::spawn(served))
+        });
+        // Beside the loop: the log may be locked for longer than a hook waits for a host that says nothing.
+        let place = self.place.clone();
+        let record = || tokio::spawn(record_unanswered(place.clone(), Arc::clone(&shared.settler)));
+        let mut recording = record();
+        let mut check = tokio::time::interval(CHECK_INTERVAL);
+        let is_idle = || shared.active.load(Ordering::Acquire) == 0 && !shared.settler.idle().is_zero();
+        let mut ended = None;
+        let limit = tokio::time::sleep(DRAIN_TIMEOUT);
+        tokio::pin!(stop, limit);
+        // Events that arrive while others are under way are settled too: the next host starts only when this one has ended.
+        while ended.is_none() || !is_idle() {
+            let reason = tokio::select! {
+                accepted = listener.accept() => {
+                    match accepted {
+                        Ok((stream, _)) => serve(&shared, stream),
+                        // Typically too many files are open; some will be closed.
+                        Err(error) => {
+                            tracing::warn!(%error, "a connection could not be accepted");
+                            tokio::time::sleep(Duration::from_millis(10)).await;
+                        }
+                    }
+                    None
+                }
+                _ = check.tick(), if ended.is_none() => {
+                    if recording.is_finished() {
+                        recording = record();
+                    }
+                    self.reason_to_end(shared.settler.idle(), idle).await
+                }
+                () = shared.stop_requested.notified() => Some(EndReason::Stopped),
+                () = &mut stop, if ended != Some(EndReason::Stopped) => Some(EndReason::Stopped),
+                () = tokio::time::sleep(DRAIN_INTERVAL), if ended.is_some() => None,
+                () = &mut limit, if ended.is_some() => break,
+            };
+            if let Some(reason) = reason {
+                if ended.is_none() {
+                    limit.as_mut().reset(Instant::now() + DRAIN_TIMEOUT);
+                }
+                ended = Some(reason);
+            }
+        }
+        let ended = ended.unwrap_or(EndReason::Stopped);
+        if ended != EndReason::SocketGone {
+            let _ = fs::remove_file(&self.socket_path);
+            let _ = fs::remove_file(self.place.socket_name());
+        }
+        while let Ok(Ok((stream, _))) = tokio::time::timeout(Duration::ZERO, listener.accept()).await {
+            serve(&shared, stream);
+        }
+        shared.ending.send_replace(true);
+        // Settles the connections just accepted, if they finish at once. Those that wait for a person get a rejection.
+        let settled_soon = async {
+            while !is_idle() {
+                tokio::time::sleep(DRAIN_INTERVAL).await;
+            }
+        };
+        let _ = tokio::time::timeout(REJECTION_TIMEOUT, settled_soon).await;
+        // Events still under way get a rejection.
+        shared.settler.shut_down();
+        let last = async {
+            if let Some((stop, served)) = http {
+                drop(stop);
+                let _ = served.await;
+            }
+            while shared.active.load(Ordering::Acquire) > 0 {
+                shared.message_done.notified().await;
+            }
+        };
+        let _ = tokio::time::timeout(REJECTION_TIMEOUT, async { (last.await, recording.await) }).await;
+        // Frees the place before any client is told so.
+        drop(self);
+        shared.place_freed.notify_waiters();
+        Ok(ended)
+    }
+
+    async fn reason_to_end(&mut self, unused: Duration, idle: Option<Duration>) -> Option<EndReason> {
+        if identity(&self.socket_path) != Some(self.socket) {
+            return Some(EndReason::SocketGone);
+        }
+        if let Some(successor) = &mut self.successor
+            && successor.poll().await
+        {
+            return Some(EndReason::Replaced);
+        }
+        idle.is_some_and(|idle| unused >= idle).then_some(EndReason::Idle)
+    }
+}
+
+/// Records the calls that no resident host answered.
+async fn record_unanswered(place: HostPaths, settler: Arc<Settler>) {
+    let noted = match UnansweredCalls::take(&place) {
+        Ok(Some(noted)) => noted,
+        Ok(None) => return,
+        Err(error) => return tracing::warn!(%error, "the calls that nobody answered cannot be read"),
+    };
+    noted.calls.iter().for_each(|call| settler.note_unanswered(call));
+    let recorded = match settler.host().flush().await {
+        Ok(()) => noted.recorded().map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    if let Err(why) = recorded {
+        tracing::warn!(why, "the calls that nobody answered are recorded once more");
+    }
+}
+
+impl std::fmt::Debug for ResidentHost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ResidentHost").field("socket", &self.socket_path).finish_non_exhaustive()
+    }
+}
+
+/// Listens on the place's socket. Removes an existing file, since the lock proves that no host uses it. If the file system cannot hold
+/// a socket (FAT), listens in the user's runtime directory and writes a file that names the socket.
+fn listen(place: &HostPaths) -> io::Result<(UnixListener, PathBuf)> {
+    remove(&place.socket_name())?;
+    let socket = place.socket();
+    let error = match bind(&socket, place.directory()) {
+        Ok(listener) => return Ok((listener, socket)),
+        Err(error) => error,
+    };
+    let Some(runtime) = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute()) else {
+        return Err(error);
+    };
+    let digest = Sha256::digest(place.directory().as_os_str().as_encoded_bytes());
+    let socket = runtime.join(format!("hookhost-{}.sock", HEXLOWER.encode(&digest[..8])));
+    // Reports the error of the place itself, which its user can fix.
+    let Ok(listener) = bind(&socket, &runtime) else { return Err(error) };
+    fs::write(place.socket_name(), socket.as_os_str().as_encoded_bytes())?;
+    Ok((listener, socket))
+}
+
+/// Binds a socket. If its path is too long for an address, binds it through its open directory.
+fn bind(socket: &Path, directory: &Path) -> io::Result<UnixListener> {
+    remove(socket)?;
+    if socket.as_os_str().len() <= MAX_SOCKET_PATH {
+        return UnixListener::bind(socket);
+    }
+    let directory = File::open(directory)?;
+    UnixListener::bind(short(&directory))
+}
+
+fn remove(file: &Path) -> io::Result<()> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the device and inode of a file.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    fs::symlink_metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}

@@ -1,0 +1,488 @@
+//! The rules of each directory. Their files are checked at each event, so that no event is settled under rules that were replaced
+//! before it.
+
+use hookhost::config::Config;
+use hookhost::{Host, RuleSet, RuleSource};
+use std::collections::HashMap;
+use std::fs;
+use std::future::Future;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Component, Path, PathBuf};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
+
+/// Beginning of the note that changed rules cannot be loaded.
+pub const RELOAD_FAILED: &str = "changed rules are not taken up";
+
+/// Maximum number of directories whose rules are kept. The least recently used one is dropped.
+const MAX_DIRECTORIES: usize = 256;
+
+/// A source of the configuration of each directory.
+pub trait ConfigurationSource: Send + Sync {
+    /// Returns the active configuration of `directory`. `loaded` is the previous one: if one of its files is no longer active, that is
+    /// an error, since a program that the agent runs could have removed it.
+    ///
+    /// # Errors
+    /// One sentence, with the next step.
+    fn find(&self, directory: &Path, loaded: Option<&Config>) -> Result<FoundConfiguration, String>;
+
+    /// Returns the files that determine the configuration of `directory`, even those that do not exist.
+    fn files(&self, directory: &Path, loaded: Option<&Config>) -> Vec<PathBuf>;
+
+    /// Returns true if the user has revoked the approval of a project's file.
+    fn is_revoked(&self, _file: &Path) -> bool {
+        false
+    }
+}
+
+/// A configuration that was found, with notes for the user.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct FoundConfiguration {
+    /// The active configuration.
+    pub config: Config,
+    /// Notes for the user, a sentence each: about files that are not active, or that differ from their approved content.
+    pub notes: Vec<String>,
+}
+
+impl FoundConfiguration {
+    /// Creates a result without notes.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self { config, notes: Vec::new() }
+    }
+
+    /// Sets the notes for the user.
+    #[must_use]
+    pub fn notes(mut self, notes: Vec<String>) -> Self {
+        self.notes = notes;
+        self
+    }
+}
+
+/// The rules of a directory.
+#[derive(Clone, Debug)]
+pub struct DirectoryRules {
+    /// The rules.
+    pub rules: RuleSet,
+    /// Notes for the user about the rules.
+    pub notes: Arc<[String]>,
+    /// Number of this rule set. It stays the same when the set's rules change.
+    pub number: u64,
+    /// Number of this load of the rules. It changes with each load.
+    pub revision: u64,
+    /// Digest of all that decides about an event ([`Config::digest`]), in hexadecimal.
+    pub digest: Arc<str>,
+    /// Those of the rules' files that belong to the project.
+    pub project_files: Arc<[PathBuf]>,
+    /// Time that an event takes if each plugin uses all of its time, without waiting for a person.
+    pub plugin_time: Duration,
+}
+
+/// The rules of all directories.
+pub struct RulesByDirectory {
+    loader: Arc<Loader>,
+    entries: Mutex<HashMap<PathBuf, Arc<DirectoryEntry>>>,
+    /// The checks that have not begun, by the directories of the sessions.
+    checks: Mutex<HashMap<Directories, Weak<FileCheck>>>,
+    uses: AtomicU64,
+}
+
+/// Loads rules.
+struct Loader {
+    host: Host,
+    configurations: Arc<dyn ConfigurationSource>,
+    revisions: AtomicU64,
+}
+
+/// A directory for which an event has needed the rules.
+struct DirectoryEntry {
+    directory: PathBuf,
+    loader: Arc<Loader>,
+    used: AtomicU64,
+    /// The last loaded rules. Events read them without waiting; only the holder of `state` replaces them.
+    current: Mutex<Option<Arc<LoadedRules>>>,
+    state: tokio::sync::Mutex<LoadState>,
+}
+
+#[derive(Default)]
+struct LoadState {
+    config: Option<Config>,
+    loaded: Option<DirectoryRules>,
+}
+
+/// The directories that a session names.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Directories {
+    /// The directory in which its calls run.
+    pub cwd: PathBuf,
+    /// The directory of its project.
+    pub workspace: PathBuf,
+}
+
+/// A check of the files of a session's directory. Events that ask before it begins share it.
+#[derive(Default)]
+struct FileCheck {
+    /// The directory of the rules, and its last loaded rules if they are still current.
+    result: OnceLock<(PathBuf, Option<Arc<LoadedRules>>)>,
+}
+
+/// The rules of a directory, and the state of its files at the time of loading.
+struct LoadedRules {
+    stamps: Vec<(PathBuf, Stamp)>,
+    /// The rules, or the reason why there are none.
+    rules: Result<DirectoryRules, String>,
+}
+
+impl LoadedRules {
+    /// Returns true if the files are unchanged.
+    fn is_current(&self) -> bool {
+        !self.stamps.is_empty() && self.stamps.iter().all(|(path, stamp)| stamp_of(path) == *stamp)
+    }
+}
+
+impl DirectoryEntry {
+    fn current(&self) -> MutexGuard<'_, Option<Arc<LoadedRules>>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the last loaded rules if they are still current.
+    fn up_to_date(&self) -> Option<Arc<LoadedRules>> {
+        let current = self.current().clone();
+        current.filter(|current| current.is_current())
+    }
+
+    /// Returns the current rules. Waits for a load in progress.
+    async fn rules(&self) -> Result<DirectoryRules, String> {
+        if let Some(current) = self.up_to_date() {
+            return current.rules.clone();
+        }
+        let mut state = self.state.lock().await;
+        // Another event may have loaded them meanwhile.
+        if let Some(current) = self.up_to_date() {
+            return current.rules.clone();
+        }
+        let (stamps, rules) = self.loader.load(&self.directory, &mut state).await;
+        *self.current() = Some(Arc::new(LoadedRules { stamps, rules: rules.clone() }));
+        rules
+    }
+}
+
+/// Rules are refreshed before a person's yes is judged, so that it is judged under the current ones.
+impl RuleSource for DirectoryEntry {
+    fn refresh(&self) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
+        Box::pin(async move { self.rules().await.map(drop) })
+    }
+}
+
+impl Directories {
+    /// Returns the directory whose rules are active: the one in which a call runs, if it lies in the project, otherwise the project.
+    /// The model may choose where a call runs, and must not take it out of the project's rules.
+    pub(crate) fn of_rules(&self) -> PathBuf {
+        let cwd = real(&self.cwd);
+        if self.cwd == self.workspace {
+            return cwd;
+        }
+        let workspace = real(&self.workspace);
+        let leaves = cwd.components().any(|part| part == Component::ParentDir);
+        if cwd.starts_with(&workspace) && !leaves { cwd } else { workspace }
+    }
+}
+
+/// Resolves the links of a path. Not cached, since they may lead elsewhere at the next event.
+pub(crate) fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// Device, inode, size and times of the last changes of a file, which tell if it has changed. `None` if it does not exist.
+type Stamp = Option<(u64, u64, u64, [i64; 4])>;
+
+impl RulesByDirectory {
+    /// Creates an empty table.
+    #[must_use]
+    pub fn new(host: Host, configurations: Arc<dyn ConfigurationSource>) -> Self {
+        let loader = Arc::new(Loader { host, configurations, revisions: AtomicU64::new(0) });
+        Self { loader, entries: Mutex::default(), checks: Mutex::default(), uses: AtomicU64::new(0) }
+    }
+
+    /// Returns the current rules for a session that names these directories. If `has_others`, other events may ask at the same time.
+    /// They share one check of the files, which begins after all of them have asked.
+    ///
+    /// # Errors
+    /// The errors of [`Self::of`].
+    pub async fn of_session(&self, named: Directories, has_others: bool) -> Result<DirectoryRules, String> {
+        if !has_others {
+            return self.of(&named.of_rules()).await;
+        }
+        let check = self.next_check(&named);
+        // Lets the tasks that are ready ask too.
+        tokio::task::yield_now().await;
+        let (directory, current) = check.result.get_or_init(|| {
+            // An event that asks from here on needs another check.
+            self.checks().remove(&named);
+            let directory = named.of_rules();
+            let current = self.entry(&directory).up_to_date();
+            (directory, current)
+        });
+        match current {
+            Some(current) => current.rules.clone(),
+            None => self.of(directory).await,
+        }
+    }
+
+    /// Returns the next check of these directories' files, which has not begun.
+    fn next_check(&self, named: &Directories) -> Arc<FileCheck> {
+        let mut checks = self.checks();
+        if let Some(check) = checks.get(named).and_then(Weak::upgrade) {
+            return check;
+        }
+        // Removes the checks of events that were cancelled.
+        if checks.len() >= MAX_DIRECTORIES && checks.len().is_power_of_two() {
+            checks.retain(|_, check| check.strong_count() > 0);
+        }
+        let check = Arc::default();
+        checks.insert(named.clone(), Arc::downgrade(&check));
+        check
+    }
+
+    fn checks(&self) -> MutexGuard<'_, HashMap<Directories, Weak<FileCheck>>> {
+        self.checks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the current rules of `directory`. If changed rules cannot be loaded, the rules before stay, and the notes give the
+    /// reason.
+    ///
+    /// # Errors
+    /// One sentence, if no rules of the directory could ever be loaded.
+    pub async fn of(&self, directory: &Path) -> Result<DirectoryRules, String> {
+        let entry = self.entry(directory);
+        let rules = entry.rules().await?;
+        rules.rules.follow(&entry);
+        Ok(rules)
+    }
+
+    /// Returns the number of directories whose rules are kept.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Returns true if the rules of no directory are kept.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn entry(&self, directory: &Path) -> Arc<DirectoryEntry> {
+        let now = self.uses.fetch_add(1, Ordering::Relaxed);
+        let mut all = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = all.get(directory) {
+            known.used.store(now, Ordering::Relaxed);
+            return Arc::clone(known);
+        }
+        if all.len() >= MAX_DIRECTORIES {
+            let oldest = all.iter().min_by_key(|(_, known)| known.used.load(Ordering::Relaxed));
+            if let Some(oldest) = oldest.map(|(path, _)| path.clone()) {
+                all.remove(&oldest);
+            }
+        }
+        let known = Arc::new(DirectoryEntry {
+            directory: directory.to_owned(),
+            loader: Arc::clone(&self.loader),
+            used: AtomicU64::new(now),
+            current: Mutex::default(),
+            state: tokio::sync::Mutex::default(),
+        });
+        all.insert(directory.to_owned(), Arc::clone(&known));
+        known
+    }
+
+    /// Returns true if the user has revoked the approval of a project's file.
+    pub(crate) fn is_revoked(&self, file: &Path) -> bool {
+        self.loader.configurations.is_revoked(file)
+    }
+}
+
+impl Loader {
+    async fn load(
+        &self,
+        directory: &Path,
+        state: &mut LoadState,
+    ) -> (Vec<(PathBuf, Stamp)>, Result<DirectoryRules, String>) {
+        // Before the files are read: a change from here on is noticed at the next event.
+        let before = stamps(self.configurations.files(directory, state.config.as_ref()));
+        let found = self.configurations.find(directory, state.config.as_ref());
+        let loaded = match found {
+            Ok(found) => self.apply(found, state).await,
+            Err(why) => Err(why),
+        };
+        let now = self.configurations.files(directory, state.config.as_ref());
+        let mut stamped: Vec<_> = before.into_iter().filter(|(path, _)| now.contains(path)).collect();
+        let known: Vec<_> = stamped.iter().map(|(path, _)| path.clone()).collect();
+        // Adds the files that only the new configuration names.
+        stamped.extend(stamps(now.into_iter().filter(|path| !known.contains(path))));
+        let mut problem = String::new();
+        if let Err(why) = loaded {
+            tracing::warn!(directory = %directory.display(), why, "changed rules are not taken up");
+            match &mut state.loaded {
+                Some(kept) => {
+                    kept.notes = [format!("{RELOAD_FAILED}, those that were loaded stay: {why}")].into();
+                }
+                None => problem = why,
+            }
+        }
+        (stamped, state.loaded.clone().ok_or(problem))
+    }
+
+    async fn apply(&self, found: FoundConfiguration, state: &mut LoadState) -> Result<(), String> {
+        // Revision 0 is the canary's.
+        let revision = self.revisions.fetch_add(1, Ordering::Relaxed) + 1;
+        let loaded = match &state.loaded {
+            Some(loaded) => {
+                let reloaded = self.host.reload_rules(&loaded.rules, &found.config).await;
+                reloaded.map(|_| (loaded.rules.clone(), loaded.number))
+            }
+            None => self.host.load_rules(&found.config).await.map(|rules| (rules, revision)),
+        };
+        let (rules, number) = loaded.map_err(|error| error.to_string())?;
+        let mut notes = found.notes;
+        notes.extend(state.config.as_ref().and_then(|before| removed_plugins(before, &found.config)));
+        let digest = found.config.digest().to_string().into();
+        let project_files = found.config.project_files().into();
+        let plugin_time = found.config.enabled().map(|entry| entry.limits.deadline(&entry.grants)).sum();
+        state.loaded =
+            Some(DirectoryRules { rules, notes: notes.into(), number, revision, digest, project_files, plugin_time });
+        state.config = Some(found.config);
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for RulesByDirectory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RulesByDirectory").field("directories", &self.len()).finish_non_exhaustive()
+    }
+}
+
+/// Returns a note about the plugins that a changed configuration no longer has. Emptying a file has the effect of removing it.
+fn removed_plugins(before: &Config, now: &Config) -> Option<String> {
+    let gone = before.enabled().filter(|entry| now.enabled().all(|other| other.name != entry.name));
+    let gone: Vec<&str> = gone.map(|entry| entry.name.as_str()).collect();
+    let is_last = now.enabled().next().is_none();
+    let nobody = if is_last { ": no plugin is asked now" } else { "" };
+    (!gone.is_empty())
+        .then(|| format!("hookhost: the configuration was changed and no longer has {}{nobody}", gone.join(", ")))
+}
+
+fn stamps(files: impl IntoIterator<Item = PathBuf>) -> Vec<(PathBuf, Stamp)> {
+    let stamped = |path: PathBuf| {
+        let stamp = stamp_of(&path);
+        (path, stamp)
+    };
+    files.into_iter().map(stamped).collect()
+}
+
+fn stamp_of(path: &Path) -> Stamp {
+    // Includes the change time of the inode: programs can set the modification time.
+    fs::metadata(path).ok().map(|file| {
+        let times = [file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec()];
+        (file.dev(), file.ino(), file.size(), times)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+    use std::sync::atomic::AtomicUsize;
+
+    /// A configuration without plugins that one file stands for.
+    struct OneFile {
+        file: PathBuf,
+        found: AtomicUsize,
+    }
+
+    impl ConfigurationSource for OneFile {
+        fn find(&self, _: &Path, _: Option<&Config>) -> Result<FoundConfiguration, String> {
+            self.found.fetch_add(1, Ordering::Relaxed);
+            Ok(FoundConfiguration::new(Config::empty()))
+        }
+
+        fn files(&self, _: &Path, _: Option<&Config>) -> Vec<PathBuf> {
+            vec![self.file.clone()]
+        }
+    }
+
+    /// Rules in a directory of their own.
+    async fn rules() -> (tempfile::TempDir, Arc<OneFile>, Arc<RulesByDirectory>, Directories) {
+        let directory = tempfile::tempdir().unwrap();
+        let one = Arc::new(OneFile { file: directory.path().join("file"), found: AtomicUsize::new(0) });
+        let host = Host::builder(Config::empty()).build().await.unwrap();
+        let rules = Arc::new(RulesByDirectory::new(host, Arc::clone(&one) as Arc<dyn ConfigurationSource>));
+        let named = Directories { cwd: directory.path().into(), workspace: directory.path().into() };
+        (directory, one, rules, named)
+    }
+
+    #[tokio::test]
+    async fn concurrent_events_share_a_check_and_later_ones_have_another() {
+        let (_directory, _, rules, named) = rules().await;
+        let first = rules.next_check(&named);
+        assert!(Arc::ptr_eq(&first, &rules.next_check(&named)));
+        let elsewhere = Directories { cwd: "/".into(), workspace: "/".into() };
+        assert!(!Arc::ptr_eq(&first, &rules.next_check(&elsewhere)));
+        rules.of_session(named.clone(), true).await.unwrap();
+        assert!(first.result.get().is_some());
+        assert!(!Arc::ptr_eq(&first, &rules.next_check(&named)));
+    }
+
+    #[tokio::test]
+    async fn a_change_counts_for_each_event_that_asks_after_it() {
+        let (_directory, one, rules, named) = rules().await;
+        for change in 1..=5 {
+            fs::write(&one.file, "x".repeat(change)).unwrap();
+            let asked: Vec<_> = (0..20)
+                .map(|_| {
+                    let (rules, named) = (Arc::clone(&rules), named.clone());
+                    tokio::spawn(async move { rules.of_session(named, true).await.unwrap().revision })
+                })
+                .collect();
+            for asked in asked {
+                assert_eq!(asked.await.unwrap(), change as u64);
+            }
+            assert_eq!(one.found.load(Ordering::Relaxed), change);
+        }
+    }
+
+    #[tokio::test]
+    async fn checks_of_cancelled_events_do_not_pile_up() {
+        let (_directory, _, rules, _) = rules().await;
+        for number in 0..10 * MAX_DIRECTORIES {
+            let path = PathBuf::from(format!("/{number}"));
+            drop(rules.next_check(&Directories { cwd: path.clone(), workspace: path }));
+        }
+        assert!(rules.checks().len() <= MAX_DIRECTORIES);
+    }
+
+    #[test]
+    fn the_rules_of_a_call_are_those_of_its_project_wherever_the_call_says_that_it_runs() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let [project, below, link] = ["project", "project/src", "link"].map(|name| root.join(name));
+        fs::create_dir_all(&below).unwrap();
+        let rules = |cwd: &Path, workspace: &Path| {
+            Directories { cwd: cwd.to_owned(), workspace: workspace.to_owned() }.of_rules()
+        };
+        assert_eq!(rules(&below, &project), below);
+        for elsewhere in ["/tmp", "/", "/nowhere", "/nowhere/../tmp"] {
+            assert_eq!(rules(Path::new(elsewhere), &project), project, "{elsewhere}");
+        }
+        assert_eq!(rules(&project.join("nowhere/../../.."), &project), project);
+        symlink(&below, &link).unwrap();
+        assert_eq!(rules(&link, &link), below);
+        fs::remove_file(&link).unwrap();
+        symlink("/", &link).unwrap();
+        assert_eq!(rules(&link, &link), Path::new("/"));
+        assert_eq!(rules(&link, &project), project);
+    }
+}

@@ -1,0 +1,399 @@
+//! The agents' sessions: all calls that name a session share it, whichever process reports them.
+
+use crate::call_key::digest;
+use crate::rules::{Directories, DirectoryRules, real};
+use data_encoding::HEXLOWER;
+use hookhost::audit::DeliveryKind;
+use hookhost::contract::Task;
+use hookhost::session::SessionError;
+use hookhost::{Host, Session, SessionSpec};
+use hookhost_agents::AgentSession;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::OnceCell;
+
+/// Maximum number of kept handles. The least recently used one is dropped. A session outlives its handle.
+const MAX_HANDLES: usize = 1000;
+
+/// Time for which an unused handle is kept.
+const HANDLE_TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// Number of latest calls of a session whose arguments are remembered until they have run; at most twice this number.
+const MAX_CALLS: usize = 256;
+
+/// Maximum number of remembered texts per session that were already mentioned.
+const MAX_MENTIONS: usize = 1024;
+
+/// Maximum size of the tasks, and of the notices, that wait for the agent or its user, in bytes.
+const MAX_DEFERRED: usize = 1024 * 1024;
+
+/// Maximum number of times in a row that plugins can keep an agent from stopping. A plugin that always has a task would never let it end.
+pub const MAX_CONTINUATIONS: u32 = 8;
+
+/// Maximum length of an identifier of the engine's sessions, in bytes.
+const MAX_ID: usize = 256;
+
+/// All sessions of this process.
+#[derive(Debug, Default)]
+pub struct SessionTable {
+    handles: Mutex<HashMap<HandleKey, Arc<SessionHandle>>>,
+}
+
+/// Identifier, directory, workspace and rule set. A session that changes its directory or its rule set gets another handle of the same
+/// session.
+type HandleKey = (String, PathBuf, PathBuf, u64);
+
+/// A handle of a session.
+#[derive(Debug)]
+pub struct SessionHandle {
+    /// The engine's handle.
+    pub session: Session,
+    /// Set once `session-start` was settled, in this process or an earlier one. Shared by all handles of the session: no gate is asked
+    /// before.
+    pub(crate) started: Arc<OnceCell<()>>,
+    used: Mutex<Instant>,
+    /// Shared by all handles of the session, since a session stays the same when its agent changes the directory.
+    memory: Arc<Mutex<SessionMemory>>,
+    /// The identifier of the session at the root of its tree.
+    root: String,
+    /// The project files that have been active, each with the root of its project; shared by all handles of the tree. The engine's
+    /// handle learns those of other handles at its next event.
+    project_files: Arc<Mutex<BTreeMap<PathBuf, PathBuf>>>,
+}
+
+/// The resident host's memory of a session between two calls. It is bounded in bytes: of an agent's texts and arguments it keeps only
+/// digests.
+#[derive(Debug, Default)]
+struct SessionMemory {
+    /// The allowed arguments of calls that have not run yet, by the number of the call: the latest calls, and the calls before them.
+    allowed: [HashMap<[u8; 32], [u8; 32]>; 2],
+    /// Tasks of plugins that the agent could not take yet.
+    deferred_tasks: Vec<Task>,
+    /// Notices for the user that could not be delivered yet.
+    deferred_notices: Vec<String>,
+    /// Digests of texts that the model or the user has read.
+    mentioned: HashSet<[u8; 32]>,
+    /// Number of times in a row that the agent was kept from stopping.
+    continuations: u32,
+}
+
+impl SessionTable {
+    /// Returns the handle of an agent's session. Opens one if there is none.
+    ///
+    /// # Errors
+    /// If the engine cannot open the session: its directory is not an absolute path.
+    pub fn handle(
+        &self,
+        host: &Host,
+        agent: &str,
+        named: &AgentSession,
+        rules: &DirectoryRules,
+    ) -> Result<Arc<SessionHandle>, SessionError> {
+        let (top, id) = identifiers(agent, named);
+        let key = (id.clone(), named.cwd.clone(), named.workspace.clone(), rules.number);
+        let mut handles = self.handles();
+        if let Some(handle) = handles.get(&key) {
+            *handle.used() = Instant::now();
+            return Ok(Arc::clone(handle));
+        }
+        let mut spec = SessionSpec::new(agent, &workspace(named)).id(id).rules(&rules.rules);
+        spec.cwd.clone_from(&named.cwd);
+        spec.interactive = named.interactive;
+        if named.subagent.is_some() {
+            spec = spec.under(top.clone(), 1);
+        }
+        let session = host.open_session(spec)?;
+        let of_session = handles.iter().find(|((known, ..), _)| *known == key.0);
+        let shared = of_session.map(|(_, handle)| (Arc::clone(&handle.started), Arc::clone(&handle.memory)));
+        let (started, memory) = shared.unwrap_or_default();
+        let used = Mutex::new(Instant::now());
+        let of_tree = handles.values().find(|handle| handle.root == top);
+        let project_files = of_tree.map(|handle| Arc::clone(&handle.project_files)).unwrap_or_default();
+        let handle = SessionHandle { session, started, used, memory, root: top, project_files };
+        let handle = Arc::new(handle);
+        drop_unused(&mut handles);
+        handles.insert(key, Arc::clone(&handle));
+        Ok(handle)
+    }
+
+    /// Drops the handles of a session that has ended.
+    pub fn end(&self, id: &str) {
+        self.handles().retain(|(known, ..), _| known != id);
+    }
+
+    /// Returns the number of open handles.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.handles().len()
+    }
+
+    /// Returns true if no handle is open.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn handles(&self) -> MutexGuard<'_, HashMap<HandleKey, Arc<SessionHandle>>> {
+        self.handles.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn drop_unused(handles: &mut HashMap<HandleKey, Arc<SessionHandle>>) {
+    handles.retain(|_, handle| handle.used().elapsed() < HANDLE_TIMEOUT);
+    if handles.len() >= MAX_HANDLES
+        && let Some(oldest) = handles.iter().min_by_key(|(_, handle)| *handle.used()).map(|(key, _)| key.clone())
+    {
+        handles.remove(&oldest);
+    }
+}
+
+/// Returns the identifiers of an agent's session and of the session in which its events are settled: the same, or the sub-agent's.
+pub(crate) fn identifiers(agent: &str, named: &AgentSession) -> (String, String) {
+    // An agent that does not name its sessions has one per project.
+    let unnamed = || format!("unnamed in {}", workspace(named).display());
+    let top = identifier(agent, &named.id.clone().unwrap_or_else(unnamed));
+    let id = named.subagent.as_ref().map_or_else(|| top.clone(), |subagent| identifier(&top, subagent));
+    (top, id)
+}
+
+/// Returns `AGENT:ID`, which no other agent's session has; for a sub-agent `AGENT:ID:SUBAGENT`. An id that the engine does not accept,
+/// or that is ambiguous, is replaced by its digest.
+fn identifier(agent: &str, id: &str) -> String {
+    let plain = format!("{agent}:{id}");
+    if plain.len() <= MAX_ID && !id.contains(|character: char| character == ':' || character.is_control()) {
+        return plain;
+    }
+    let digest = HEXLOWER.encode(&Sha256::digest(id));
+    let agent: String = agent.chars().take(64).collect();
+    format!("{agent}:sha256-{digest}")
+}
+
+/// Returns the directories that a session names.
+pub(crate) fn directories(session: &AgentSession) -> Directories {
+    Directories { cwd: session.cwd.clone(), workspace: session.workspace.clone() }
+}
+
+/// Returns the project's root: the one that the agent names, or the nearest directory above that contains `.git`.
+fn workspace(named: &AgentSession) -> PathBuf {
+    if named.workspace != named.cwd {
+        return named.workspace.clone();
+    }
+    let root = named.cwd.ancestors().find(|directory| directory.join(".git").exists());
+    root.map_or_else(|| named.cwd.clone(), Path::to_owned)
+}
+
+/// Returns true if a session that works in `directory` is in a part of the project to which this file does not apply.
+fn is_elsewhere(file: &Path, project: &Path, root: &Path, named: &AgentSession, directory: &Path) -> bool {
+    let Some(of_file) = file.parent() else { return false };
+    let is_in_project = directory.starts_with(project) && root.starts_with(project);
+    is_in_project && !directory.starts_with(of_file) && !named.cwd.starts_with(of_file)
+}
+
+/// Returns a digest of arguments, independent of the order of their members.
+fn arguments_digest(arguments: &Value) -> [u8; 32] {
+    let mut sorted = arguments.clone();
+    sorted.sort_all_objects();
+    digest(&[&sorted.to_string()])
+}
+
+impl SessionHandle {
+    fn used(&self) -> MutexGuard<'_, Instant> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn memory(&self) -> MutexGuard<'_, SessionMemory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records that the agent has reported an event again. `event` is the identifier of the event's record.
+    pub(crate) fn note_repeated(&self, point: &str, event: Option<&str>) {
+        let note = "the agent reported this event once more, and got the same outcome";
+        self.session.note_delivery(event, point, DeliveryKind::Repeated, note);
+    }
+
+    /// Remembers the arguments with which a call may run.
+    pub(crate) fn remember_arguments(&self, call: &str, arguments: &Value) {
+        let call = digest(&[call]);
+        let [latest, before] = &mut self.memory().allowed;
+        before.remove(&call);
+        if latest.len() >= MAX_CALLS && !latest.contains_key(&call) {
+            *before = std::mem::take(latest);
+        }
+        latest.insert(call, arguments_digest(arguments));
+    }
+
+    /// Returns true if a call has run with other arguments than were allowed; false if those are not known any more.
+    pub(crate) fn has_other_arguments(&self, call: &str, arguments: &Value) -> bool {
+        let call = digest(&[call]);
+        let allowed = self.memory().allowed.iter_mut().find_map(|calls| calls.remove(&call));
+        allowed.is_some_and(|allowed| allowed != arguments_digest(arguments))
+    }
+
+    /// Notes the project files that are active for an event in these directories. A file that was approved and active stays active in
+    /// a session until the user revokes the approval.
+    ///
+    /// # Errors
+    /// One sentence, if a file is no longer active without the user's decision: its project was moved, or a link leads elsewhere.
+    pub(crate) fn check_project_files(
+        &self,
+        named: &AgentSession,
+        counting: &[PathBuf],
+        is_revoked: impl Fn(&Path) -> bool,
+    ) -> Result<(), String> {
+        // Unnamed sessions of an agent are not one session.
+        if named.id.is_none() {
+            return Ok(());
+        }
+        let mut counted = self.project_files.lock().unwrap_or_else(PoisonError::into_inner);
+        counted.extend(self.session.project_files());
+        let known = counted.clone();
+        if counting.iter().all(|file| known.contains_key(file)) && known.len() == counting.len() {
+            return Ok(());
+        }
+        let (root, directory) = (real(&workspace(named)), directories(named).of_rules());
+        for (file, project) in &known {
+            if counting.contains(file) || is_elsewhere(file, project, &root, named, &directory) {
+                continue;
+            }
+            if is_revoked(file) {
+                self.session.forget_project_file(file);
+                counted.remove(file);
+                continue;
+            }
+            let file = file.display();
+            return Err(format!(
+                "the approved rules of {file} counted in this session and do not count in {} any more: put the project back, \
+                 begin a new session, or revoke the approval with `hookhost trust --revoke {file}`",
+                directory.display()
+            ));
+        }
+        self.session.note_project_files(counting, &root);
+        let noted = self.session.project_files();
+        counted.extend(noted.clone());
+        match counting.iter().find(|file| file.to_str().is_some() && !noted.contains_key(*file)) {
+            Some(file) => Err(format!(
+                "a session remembers the rules of {} projects, and {} would be one more: begin a new session",
+                noted.len(),
+                file.display()
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns true if a text is mentioned for the first time since the last prompt.
+    pub(crate) fn is_first_mention(&self, text: &str) -> bool {
+        let mut memory = self.memory();
+        if memory.mentioned.len() >= MAX_MENTIONS {
+            // Some agents report no prompts, so the texts must not be kept for ever.
+            memory.mentioned.clear();
+        }
+        memory.mentioned.insert(digest(&[text]))
+    }
+
+    /// Notes that the user has sent a prompt.
+    pub(crate) fn note_prompt(&self) {
+        let mut memory = self.memory();
+        memory.mentioned.clear();
+        memory.continuations = 0;
+    }
+
+    /// Defers tasks until the agent can take some. The user gets a notice of tasks for which there is no room.
+    pub(crate) fn defer_tasks(&self, tasks: Vec<Task>) {
+        let length = |task: &Task| task.prompt.len() + task.title.as_ref().map_or(0, String::len);
+        let mut left_out = 0;
+        for task in tasks {
+            let deferred = &mut self.memory().deferred_tasks;
+            let bytes: usize = deferred.iter().map(length).sum();
+            if deferred.len() < MAX_CALLS && bytes + length(&task) <= MAX_DEFERRED {
+                deferred.push(task);
+            } else {
+                left_out += 1;
+            }
+        }
+        if left_out > 0 {
+            self.defer_notice(format!(
+                "{left_out} tasks of plugins are left out: the agent has not taken those before them"
+            ));
+        }
+    }
+
+    /// Takes the deferred tasks.
+    pub(crate) fn take_deferred_tasks(&self) -> Vec<Task> {
+        std::mem::take(&mut self.memory().deferred_tasks)
+    }
+
+    /// Defers a notice until the user can be told something.
+    pub(crate) fn defer_notice(&self, text: String) {
+        let notices = &mut self.memory().deferred_notices;
+        let bytes: usize = notices.iter().map(String::len).sum();
+        if notices.len() < MAX_CALLS && bytes + text.len() <= MAX_DEFERRED {
+            notices.push(text);
+        }
+    }
+
+    /// Takes the deferred notices.
+    pub(crate) fn take_deferred_notices(&self) -> Vec<String> {
+        std::mem::take(&mut self.memory().deferred_notices)
+    }
+
+    /// Counts that the agent is kept from stopping. Returns false if it must be let go.
+    pub(crate) fn may_continue(&self) -> bool {
+        let mut memory = self.memory();
+        memory.continuations += 1;
+        memory.continuations <= MAX_CONTINUATIONS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SessionHandle, SessionMemory, arguments_digest, identifier};
+    use hookhost::{Config, Host, SessionSpec};
+    use hookhost_agents::AgentSession;
+    use serde_json::json;
+    use std::path::{Path, PathBuf};
+    use std::sync::{Arc, Mutex};
+    use std::time::Instant;
+
+    #[tokio::test]
+    async fn a_project_whose_rules_a_session_cannot_remember_is_denied() {
+        let host = Host::builder(Config::empty()).build().await.unwrap();
+        let session = host.open_session(SessionSpec::new("codex", Path::new("/work"))).unwrap();
+        let handle = SessionHandle {
+            session,
+            started: Arc::default(),
+            used: Mutex::new(Instant::now()),
+            memory: Arc::<Mutex<SessionMemory>>::default(),
+            root: String::new(),
+            project_files: Arc::default(),
+        };
+        let named = AgentSession::new(Some("1".into()), "/work".into());
+        let mut files: Vec<PathBuf> = (0..256).map(|number| format!("/work/{number}/hookhost.toml").into()).collect();
+        handle.check_project_files(&named, &files, |_| false).unwrap();
+        files.push("/work/257/hookhost.toml".into());
+        let why = handle.check_project_files(&named, &files, |_| false).unwrap_err();
+        assert!(why.contains("256 projects") && why.ends_with("begin a new session"), "{why}");
+    }
+
+    #[test]
+    fn arguments_are_the_same_in_whatever_order_their_members_are() {
+        let text = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        let one = arguments_digest(&text(r#"{"a":1,"b":{"c":2,"d":3}}"#));
+        assert_eq!(one, arguments_digest(&text(r#"{"b":{"d":3,"c":2},"a":1}"#)));
+        assert_ne!(one, arguments_digest(&json!({ "a": 1 })));
+    }
+
+    #[test]
+    fn sessions_of_two_agents_are_never_the_same_one() {
+        assert_eq!(identifier("codex", "thr_1"), "codex:thr_1");
+        assert_ne!(identifier("codex", "1"), identifier("claude-code", "1"));
+        // A sub-agent's is not that of a session with such a name either.
+        for odd in ["a\nb", "a:b", &"x".repeat(300)] {
+            let id = identifier("codex", odd);
+            assert!(id.starts_with("codex:sha256-") && id.len() < 256 && !id.contains(char::is_control), "{id}");
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! A note in the state directory that the user's own file has been active. If the file is missing later, the host knows that: a
+//! program that the agent runs, or a variable, may have taken it away.
+
+use hookhost::Config;
+use hookhost_client::paths::HostPaths;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// Checks that the user's own file is active if it was active before, and notes that it is.
+///
+/// # Errors
+/// One sentence, if the file is no longer active, or the note cannot be written.
+pub fn check(place: &HostPaths, file: &Path, config: &Config) -> Result<(), String> {
+    let note = place.users_file();
+    let noted = match fs::read(&note) {
+        Ok(noted) => Some(noted),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(format!("{} cannot be read: {error}", note.display())),
+    };
+    let is_the_users =
+        |counting: &PathBuf| *counting == file || file.canonicalize().is_ok_and(|file| *counting == file);
+    let counts = config.files().iter().any(is_the_users);
+    match noted {
+        Some(noted) if !counts => {
+            let noted = String::from_utf8_lossy(&noted);
+            Err(format!(
+                "{noted} is no longer there, and its rules held here: put it back, empty if you want no rules of your own"
+            ))
+        }
+        None if !counts => Ok(()),
+        Some(noted) if noted == file.as_os_str().as_bytes() => Ok(()),
+        _ => write(place, &note, file).map_err(|error| format!("{} cannot be written: {error}", note.display())),
+    }
+}
+
+fn write(place: &HostPaths, note: &Path, file: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(place.directory())?;
+    let mut note = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(note)?;
+    note.write_all(file.as_os_str().as_bytes())
+}
