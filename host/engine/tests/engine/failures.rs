@@ -143,7 +143,7 @@ async fn what_a_large_event_uses_up_trips_no_plugin_and_a_plugin_that_loops_on_s
         let settled = asking.before_tool_call(bash(&asking, "bad")).await;
         assert_eq!(settled.record.calls[0].failure.as_ref().unwrap().kind, FailureKind::Oversized);
     }
-    assert!(matches!(ask(&asking, "good").await, GateOutcome::Allowed { .. }));
+    assert!(matches!(ask(&asking, "good").await, Decision::Allowed { .. }));
     // A trap is the plugin's own, whatever the size.
     let session = session(vec![misbehaving("p", "trap")]).await;
     assert_eq!(failure(&ask(&session, &large).await), FailureKind::Trap);
