@@ -56,10 +56,9 @@ fn indices_that_a_document_leaves_open_are_asked_about_and_not_parsed() {
     }
 }
 
-/// The parser tries several readings of a bracket that is open, and of those within it. What it parses in which way depends on more
-/// than `bounds.rs` counts.
+/// The parser tries several readings of a bracket that is open, and of those within it.
 #[test]
-fn a_parser_that_tries_one_reading_after_the_other_is_ended() {
+fn brackets_in_a_document_of_a_substitution_are_bounded() {
     configure(json!({"stacks": []})).unwrap();
     for depth in [14, 20, 200] {
         let brackets = "(".repeat(depth);
@@ -76,7 +75,7 @@ fn a_parser_that_tries_one_reading_after_the_other_is_ended() {
 }
 
 #[test]
-fn a_long_text_leaves_the_parser_steps() {
+fn a_long_text_is_within_the_bounds() {
     configure(json!({"stacks": []})).unwrap();
     let texts = [
         format!("cat <<E > x\n{}\nE", "a \"$x\" ${y:-z} ${#y} 'q'\n".repeat(60_000 / 25)),
