@@ -209,7 +209,7 @@ fn add_target(workspace: &Workspace) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use super::{Place, is_component, package_name, remapped, sized, told, without_names};
+    use super::{Place, is_component, package_name, remapped, told, without_names};
 
     #[test]
     fn a_component_loses_the_names_of_its_parts_alone() {
