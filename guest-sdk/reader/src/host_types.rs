@@ -203,7 +203,7 @@ fn events(resolve: &Resolve) -> Result<String, String> {
     Ok(text)
 }
 
-/// Returns the first sentence about an event, after the word for its shape.
+/// Returns the first sentence about an event. The word for its shape, with which its docs begin, is left out.
 fn summary(interface: &Interface) -> Option<String> {
     let docs = interface.docs.contents.as_deref()?;
     let prose: Vec<&str> = docs.lines().take_while(|line| !line.starts_with("  ")).map(str::trim).collect();

@@ -1,8 +1,8 @@
 //! Detects that an agent has started this process. Commands that loosen rules then refuse, since an agent must not change its own
 //! rules.
 //!
-//! This stops an agent that makes no effort. An agent that hides its variables and its parents gets past it, like any program of the
-//! same user: docs/security.md.
+//! This stops an agent that does not try to get around it. An agent that hides its variables and its parents gets past it,
+//! like any program of the same user: docs/security.md.
 
 use crate::exit::{CliError, Exit};
 use crate::output;
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(found(&[&["hookhost", "hookhost"]]), Some(Sign::Parent("hookhost".to_owned())));
         let script: &[&str] = &["MainThread", "/usr/bin/node", "--no-warnings", "/usr/local/bin/gemini", "-p", "x"];
         assert_eq!(found(&[script]), Some(Sign::Parent("gemini".to_owned())));
-        // What a person edits or asks about is no program.
+        // A file or an argument with the name of an agent is no program.
         assert_eq!(found(&[&["vim", "vim", "claude"], &["node", "node", "server.js", "codex"]]), None);
     }
 

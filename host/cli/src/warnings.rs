@@ -16,7 +16,8 @@ use tracing::{Event, Level, Metadata, Subscriber};
 /// elsewhere nobody waits for them, and a program may read the output.
 struct Says {
     tells_progress: bool,
-    /// Plugins that were reported. A plugin is compiled twice if its configuration becomes part of the code.
+    /// Plugins that were reported. Each is reported once, although a plugin is compiled twice if its configuration becomes
+    /// part of the code.
     compiling: Mutex<BTreeSet<String>>,
 }
 
@@ -67,7 +68,7 @@ impl Subscriber for Says {
     fn exit(&self, _: &Id) {}
 }
 
-/// A message, followed by its fields as ` (plugin: p, …)`.
+/// The message of an event, and the event's other fields in the form `; name: value`.
 #[derive(Default)]
 struct Said {
     message: String,

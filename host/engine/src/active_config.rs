@@ -1,8 +1,9 @@
 //! The active configuration: the loaded plugins in chain order, the ask rules and the settings.
 //!
-//! An active configuration never changes. A new one is built separately and replaces the old one between events: each
-//! event is settled, recorded and dispatched to observers under the configuration that it began with. With a lock in place of
-//! the swap, a change would wait for the slowest event; a change of one plugin at a time would have orders that nobody wrote.
+//! An active configuration never changes. A new one is built separately and replaces the old one between events: each event
+//! is settled, recorded and dispatched to observers under the configuration that it began with. With a lock in place of the
+//! swap, a change would wait for the slowest event. If plugins were changed one at a time, there would be chains in between
+//! that no configuration describes.
 
 use crate::audit::LoadedPlugin;
 use crate::config::{AskRule, Code, Config, Entry, Settings};
@@ -27,13 +28,13 @@ pub(crate) enum NotActive {
     Sandbox(#[from] SandboxError),
 }
 
-/// What all configurations of a host are loaded with.
+/// The parts that all configurations of a host are loaded with.
 pub(crate) struct Loading {
     pub(crate) engine: Engine,
     #[cfg(feature = "cache")]
     pub(crate) cache: Option<Cache>,
     pub(crate) own: OwnCapabilities,
-    /// The program's, for the records of its native rules.
+    /// Version of the program, for the records of its native rules.
     pub(crate) version: Option<Arc<str>>,
 }
 
@@ -68,7 +69,7 @@ impl ActiveConfig {
         let most = settings.concurrent_calls;
         let components: Vec<&Entry> =
             entries.iter().copied().filter(|entry| !matches!(entry.code, Code::Native(_))).collect();
-        // Made with the first component: where none runs, nothing is reserved.
+        // Created for the first component. Without a component, no address space is reserved.
         let mut sandbox = None;
         let mut plugins = Vec::with_capacity(entries.len());
         for entry in entries {
@@ -94,7 +95,7 @@ impl ActiveConfig {
         Ok(plugins)
     }
 
-    /// Returns the directory that relative paths in the rules are meant from ([`Config::root_of`]).
+    /// Returns the directory from which relative paths in the rules start ([`Config::root_of`]).
     pub(crate) fn root_of<'a>(&'a self, workspace: &'a Path) -> &'a Path {
         self.config.root_of(workspace)
     }
@@ -125,7 +126,7 @@ impl ActiveConfig {
         self.plugins.iter().find(|plugin| plugin.name() == name)
     }
 
-    /// The plugins as records name them.
+    /// The loaded plugins, in the form in which records list them.
     pub(crate) fn loaded(&self) -> Vec<LoadedPlugin> {
         let loaded = |plugin: &Plugin| LoadedPlugin {
             plugin: plugin.name().to_owned(),
@@ -209,15 +210,15 @@ pub struct RuleSet {
     source: Arc<Mutex<Option<Weak<dyn RuleSource>>>>,
 }
 
-/// Keeps a rule set as its files are ([`RuleSet::follow`]).
+/// Keeps a rule set up to date with its files ([`RuleSet::follow`]).
 pub trait RuleSource: Send + Sync {
-    /// Looks at the files, and returns once the rules that they now contain are in force. Called when a person has said yes,
-    /// before the yes is judged: it may have to wait for a load in progress, and must not send an event of the session that
-    /// asked.
+    /// Looks at the files, and returns once the rules that they now contain are in force. The host calls this after a
+    /// person has said yes, and before it checks that yes against the rules. The method may wait for a load in progress. It
+    /// must not send an event of the session that asked.
     ///
     /// # Errors
-    /// One sentence, where it is not known which rules are in force: the yes does not count then. Files that cannot be read are
-    /// no error if the rules that were loaded stay in force.
+    /// If it is unknown which rules are active: one sentence. The yes does not count then. Files that cannot be read are no
+    /// error if the rules that were loaded stay in force.
     fn refresh(&self) -> BoxFuture<'_, Result<(), String>>;
 }
 
@@ -226,9 +227,9 @@ impl RuleSet {
         Self { active: Arc::new(ArcSwap::from_pointee(config)), source: Arc::default() }
     }
 
-    /// Has `source` bring the rules up to date before a person's yes is judged under them. Without it, a yes is judged under what
-    /// [`Host::reload_rules`](crate::Host::reload_rules) replaced last. The caller keeps `source`: once it is dropped, no yes
-    /// counts under these rules.
+    /// Lets `source` update the rules before a person's yes is checked against them. Without a source, a yes is checked
+    /// against the rules that were loaded last, such as by [`Host::reload_rules`](crate::Host::reload_rules). The caller
+    /// keeps `source`: once it is dropped, no yes counts under these rules.
     pub fn follow(&self, source: &Arc<impl RuleSource + 'static>) {
         let source = Arc::downgrade(source);
         *self.source.lock().unwrap_or_else(PoisonError::into_inner) = Some(source);
@@ -244,7 +245,7 @@ impl RuleSet {
         }
     }
 
-    /// What events that begin now are settled under.
+    /// The configuration of events that begin now.
     pub(crate) fn active(&self) -> Arc<ActiveConfig> {
         self.active.load_full()
     }
@@ -271,20 +272,20 @@ impl RuleSet {
         self.active().plugins().iter().flat_map(|plugin| plugin.tools().to_vec()).collect()
     }
 
-    /// Whether any plugin subscribes to an event.
+    /// Returns true if a plugin subscribes to an event.
     #[must_use]
     pub fn has_subscriber(&self, event: EventKind) -> bool {
         self.active().has_subscriber(event)
     }
 
-    /// The settings that events that begin now are settled under.
+    /// The settings of events that begin now.
     #[must_use]
     pub fn settings(&self) -> Settings {
         self.active().settings().clone()
     }
 
-    /// The configuration that these were loaded from, with the program's own entries. An entry names its code by digest;
-    /// [`Self::plugins`] has what was loaded. A reload that changes no rule leaves it as it is.
+    /// The configuration from which these rules were loaded, with the program's own entries. An entry names its code by
+    /// digest; [`Self::plugins`] has what was loaded. A reload that changes no rule leaves it as it is.
     #[must_use]
     pub fn config(&self) -> Config {
         self.active().config.clone()
@@ -297,7 +298,7 @@ impl std::fmt::Debug for RuleSet {
     }
 }
 
-/// Whether two lists of ask rules are the same apart from their positions in the files of one layer.
+/// Returns true if two lists of ask rules are the same apart from their positions in the files of one layer.
 fn same_rules(some: &[AskRule], others: &[AskRule]) -> bool {
     let said = |rules: &[AskRule]| rules.iter().map(|rule| (rule.layer(), rule.without_origin())).collect::<Vec<_>>();
     said(some) == said(others)
@@ -313,12 +314,12 @@ pub struct Changes {
     pub removed: Vec<String>,
     /// Plugins whose file or entry has changed, in chain order.
     pub changed: Vec<String>,
-    /// Whether an ask rule or a setting has changed.
+    /// True if an ask rule or a setting has changed.
     pub settings: bool,
 }
 
 impl Changes {
-    /// Whether nothing has changed.
+    /// Returns true if nothing has changed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let Self { added, removed, changed, settings } = self;

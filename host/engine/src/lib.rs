@@ -1,9 +1,8 @@
 //! Runs policies for LLM agents as sandboxed WebAssembly components.
 //!
-//! A [`Host`] loads the plugins that an allowlist names by digest. A [`Session`] has one method per
-//! event of an agent's life; each asks the plugins that subscribe to it, in a fresh sandboxed
-//! instance under limits, and returns the outcome. The crate does not depend on any agent: it
-//! reads no terminal and calls no model.
+//! A [`Host`] loads the plugins that an allowlist names by digest. A [`Session`] has one method for each event of an agent.
+//! The method asks the plugins that subscribe to the event, each in a fresh sandboxed instance under limits, and returns
+//! the outcome. The crate does not depend on any agent: it reads no terminal and calls no model.
 //!
 //! ```
 //! use hookhost::config::Entry;
@@ -29,7 +28,7 @@
 //! # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
 //! ```
 //!
-//! [`Config`] also reads the allowlist of the command, `hookhost.toml` (`Config::discover`).
+//! `Config::discover` reads `hookhost.toml`, the allowlist of the command `hookhost`.
 //!
 //! # Programs to begin with
 //!
@@ -47,7 +46,7 @@
 //!
 //! # Where things are
 //!
-//! Data flows down this list and never back up; a test holds every `use` to it.
+//! Data flows down this list and never back up: a module uses only modules above it, and a test checks this.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -56,17 +55,17 @@
 //! | `marked_line` | a line of a text with a marked part |
 //! | `runtime` | the tokio runtime of the thread, and whether it has a timer |
 //! | `boxed` | futures in boxes |
-//! | `callback` | code of the program that the host calls: its panics, and the events that it sends |
+//! | `callback` | calls into the embedding program: catches its panics, and detects events that it sends while one waits |
 //! | [`contract`] | the vocabulary: events, their payloads and their outcomes (the crate `hookhost-contract`) |
 //! | `failure_policy` | the consequences of a failed call |
 //! | [`native`] | native rules: plugins that are part of the program |
 //! | [`config`] | the configuration: which plugins may load, and how |
 //! | [`schema`] | JSON Schemas of tools, bounded and compiled |
-//! | `compose` | composition, pure |
+//! | `compose` | combines the answers of several plugins to one event, without I/O |
 //! | `wire` | the contract's types as wasmtime passes them |
-//! | `state` | key-value state of plugins: snapshots and writes, pure |
+//! | `state` | key-value state of plugins: snapshots and writes, without I/O |
 //! | `sandbox` | what a guest gets: WASI, capabilities, limits ([`capability`] is what an embedder sees of it) |
-//! | `event` | the typed events: what `handle` takes, and what its verdict means |
+//! | `event` | the typed events: the payload that a plugin's `handle` gets, and the meaning of the verdict that it returns |
 //! | [`plugin`] | from bytes to a component that is checked, compiled and configured |
 //! | `engine` | what all rules of a process run on: pools of instances, compiled code ([`Engine`]) |
 //! | [`audit`] | the records of the log, their hash chain and their redaction, pure |
@@ -75,8 +74,8 @@
 //! | [`approval`] | asking a person |
 //! | [`session`] | asks the chain, settles the event, records it, dispatches it to observers |
 //! | `host` | all of it together ([`Host`]) |
-//! | [`blocking`] | the host for programs that wait |
-//! | [`replay`] | settles recorded events again |
+//! | [`blocking`] | the host for programs without `async` |
+//! | [`replay`] | asks plugins about recorded events a second time |
 //! | [`testing`] | a host for the tests of a product |
 //!
 //! It runs on tokio, with its timer enabled.
@@ -84,9 +83,9 @@
 //! # What can grow
 //!
 //! Specifications, records and errors are `#[non_exhaustive]`: they are made by `new` or `Default`, and their fields are
-//! set. Outcomes are not ([`Decision`], [`TransformOutcome`], [`contract::Stop`]), nor is
-//! [`contract::Shape`]: a program that would ignore a new one must not compile. The types of the WIT are those of one version
-//! of the contract, and stay as they are.
+//! set. Outcomes ([`Decision`], [`TransformOutcome`], [`contract::Stop`]) and [`contract::Shape`] are exhaustive, so that a
+//! program that does not handle a new variant fails to compile. The types of the WIT are those of one version of the
+//! contract, and stay as they are.
 
 #![deny(missing_docs)]
 #![cfg_attr(
@@ -134,7 +133,7 @@ pub use futures_util::future::BoxFuture;
 pub use hookhost_contract as contract;
 pub use hookhost_files as files;
 
-/// What plugins can ask of the host, as far as an embedder brings or sees it.
+/// The capabilities that plugins can ask of the host: the types that an embedder implements or uses.
 pub mod capability {
     pub use crate::sandbox::capability::{
         Capability, CapabilityAnswer, CapabilityCall, CapabilityReply, Finding, Level, LogLine, Message, Model,
@@ -159,7 +158,7 @@ pub mod event_types {
     pub use crate::event::turn::{TurnEnd, TurnStart};
 }
 
-/// What the command `hookhost` needs and other programs do not. It changes without notice.
+/// Items that only the command `hookhost` needs. They change without notice.
 #[doc(hidden)]
 pub mod command {
     #[cfg(feature = "config-file")]

@@ -1,7 +1,7 @@
-//! Replay: settles recorded events again.
+//! Replay: asks plugins about recorded events a second time.
 //!
-//! The plugins of a host settle each recorded event again, with the identifier, the time, the state and the answers of
-//! capabilities from its record. The same plugins give the same verdicts; other plugins show what a new rule would have
+//! The plugins of a host judge each recorded event again. They get the inputs of its record: identifier, time, state, and
+//! what the capabilities answered. The same plugins give the same verdicts; other plugins show what a new rule would have
 //! decided. Nothing is recorded, nobody is asked, and what a plugin writes to its state is kept for the replay only.
 //!
 //! ```
@@ -62,7 +62,7 @@ pub struct Compared {
     pub again: Option<EventRecord>,
     /// The differences between the two, in chain order, even if the event is not replayable.
     pub differences: Vec<Difference>,
-    /// Why the outcome cannot be expected to be the same, a sentence each. Empty if the event is replayable.
+    /// The reasons why the outcome may differ, one sentence for each. Empty if the event is replayable.
     pub not_replayable: Vec<String>,
 }
 
@@ -78,9 +78,9 @@ pub enum Difference {
         /// The outcome of the replay.
         again: OutcomeKind,
     },
-    /// The final value, or the response in its place.
+    /// The final value differs, or the response that takes its place.
     Value,
-    /// The questions to a person, who asks them, or which plugin waived them.
+    /// The questions to a person differ, or the plugins that ask or waive them.
     Questions,
     /// The answer of a plugin that was asked in the same round both times.
     Verdict {
@@ -119,8 +119,8 @@ pub struct Summary {
 /// nor an approver. Each record is verified before it is replayed.
 ///
 /// # Errors
-/// If the log cannot be read, or was changed: then nothing from the record that the error names was replayed. A record of a
-/// later version counts as an event that is not replayable.
+/// If the log cannot be read or was changed. Neither the record that the error names nor a later one is replayed then. A
+/// record of a later version counts as an event that is not replayable.
 pub async fn replay(host: &Host, log: &Log, each: impl FnMut(&Compared)) -> Result<Summary, LogError> {
     replay_lines(host, log.verified_lines()?, each).await
 }
@@ -159,7 +159,7 @@ async fn replay_lines(
             Ok(Record::SessionEnded(ended)) => {
                 if let Entry::Occupied(mut known) = sessions.entry(ended.header.session) {
                     known.get_mut().handles -= 1;
-                    // Its events continue over the others.
+                    // The session goes on while another of its handles is open.
                     if known.get().handles == 0 {
                         known.remove();
                     }
@@ -180,17 +180,18 @@ async fn replay_lines(
 /// A session in the log.
 struct Known {
     session: Replayed,
-    /// Whether the log lacks schemas of its tools, so that arguments that were invalid when recorded are valid now.
+    /// True if the log lacks schemas of the session's tools. Arguments that were invalid when they were recorded are then
+    /// valid.
     lacks_schemas: bool,
-    /// Handles of it that are open; one of a process that was killed stays among them.
+    /// Number of the session's open handles. A handle of a killed process still counts.
     handles: u64,
 }
 
-/// Whether a session has been opened for the replay.
+/// A session of the log, before and after it is opened for the replay.
 enum Replayed {
     Announced(Box<SessionOpened>),
     Open(Session),
-    /// It cannot be opened; why.
+    /// The session cannot be opened. Holds the reason.
     Closed(String),
 }
 
@@ -368,7 +369,7 @@ impl Summary {
 }
 
 impl Compared {
-    /// Whether the outcome is the same. Asking other plugins does not count as a difference.
+    /// Returns true if the outcome is the same. Asking other plugins does not count as a difference.
     #[must_use]
     pub fn is_same(&self) -> bool {
         self.again.is_some()

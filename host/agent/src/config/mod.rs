@@ -49,14 +49,15 @@ pub struct AgentSection {
     /// Base URL of a provider without a section in `providers`, such as `https://host/v1`. Default: the built-in
     /// provider's URL.
     pub base_url: Option<String>,
-    /// Environment variable that holds the key of such a provider. Default: the built-in provider's variable, such as
-    /// `ANTHROPIC_API_KEY`; none if `base-url` is given, so that a key never goes to another server.
+    /// Environment variable that holds the key of a provider without a section in `providers`. Default: the built-in
+    /// provider's variable, such as `ANTHROPIC_API_KEY`; none if `base-url` is given, so that a key never goes to another
+    /// server.
     pub key_variable: Option<String>,
     /// Script of the provider `scripted`, relative to the working directory.
     pub script: Option<PathBuf>,
     /// Providers by name, for `provider` and for plugins that move requests.
     pub providers: BTreeMap<String, ProviderSection>,
-    /// Models that plugins with the grant `model` may ask, by the name in the grant.
+    /// Models that plugins with the grant `model` may ask. The key is the name in the grant.
     pub plugin_models: BTreeMap<String, PluginModelSection>,
     /// Maximum number of model calls per task. Default: 50.
     pub max_turns: Option<NonZeroU32>,

@@ -1,11 +1,11 @@
 //! Servers of the Model Context Protocol, which bring tools: local programs and remote services.
 //!
-//! Each server of the section `[mcp]` starts and ends with the run. A server that cannot be started or does not answer
-//! is left out with a notice; no server can end the run. Its tools are offered as `mcp__SERVER__TOOL` and pass the
-//! events of any tool, with the action `mcp`. Everything that a server sends is limited: 16 MiB and 100 000 values per
-//! message, counted while it is read; 64 MiB of pending messages of all servers together; 64 MiB per event stream that
-//! answers a request; 1 000 blocks per result; [`MAX_TOOLS`] tools; [`MAX_UNANSWERED`] unanswered requests of its own;
-//! and a time limit for each answer.
+//! Each server of the section `[mcp]` starts and ends with the run. A server that cannot be started or does not answer is
+//! left out with a notice; no server can end the run. The tools of a server are offered as `mcp__SERVER__TOOL`. Their calls
+//! are events like those of any tool, with the action `mcp`. Everything that a server sends is limited: 16 MiB and 100 000
+//! values per message, counted while it is read; 64 MiB of pending messages of all servers together; 64 MiB per event
+//! stream that answers a request; 1 000 blocks per result; [`MAX_TOOLS`] tools; [`MAX_UNANSWERED`] unanswered requests of
+//! its own; and a time limit for each answer.
 
 mod answer;
 mod bounded;
@@ -44,7 +44,7 @@ pub struct StartedServers {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum McpError {
-    /// The section names no connection to the server, or two, or an unusable name.
+    /// The section has no connection to the server or two of them, or the name of the server is invalid.
     #[error("[mcp.{server}] {problem}")]
     Section {
         /// Name of the server.
@@ -99,8 +99,8 @@ pub enum McpError {
 }
 
 impl McpSection {
-    /// Starts all enabled servers concurrently and asks for their tools. Programs run in `workspace`, unless the
-    /// section gives another directory, without the environment variables in `hidden`.
+    /// Starts all enabled servers concurrently and asks for their tools. Programs run without the environment variables in
+    /// `hidden`. Their directory is `workspace`, unless the section gives another one.
     pub async fn start(&self, workspace: &Path, hidden: &[String]) -> StartedServers {
         let enabled = self.servers.iter().filter(|(_, section)| section.enabled);
         let starting = enabled.map(|(name, section)| Server::start(name, section, workspace, hidden));

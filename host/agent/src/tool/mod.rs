@@ -43,8 +43,8 @@ pub trait Tool: Send + Sync + Debug {
     /// Returns the description for the model: purpose and use.
     fn description(&self) -> &str;
 
-    /// Returns a JSON Schema of the arguments object. With `additionalProperties: false`, plugins see exactly what the
-    /// tool reads.
+    /// Returns a JSON Schema of the arguments object. With `additionalProperties: false`, plugins see no argument that the
+    /// tool ignores.
     fn input_schema(&self) -> Value;
 
     /// Returns the origin of the tool.
@@ -98,7 +98,7 @@ pub struct ToolOutput {
     pub text: String,
     /// True if the model must take the result as a failure.
     pub is_error: bool,
-    /// Whole result, for plugins, if it is more than text, such as images.
+    /// The whole result, for plugins. `None` if it is only text.
     pub raw: Option<Value>,
 }
 

@@ -55,17 +55,17 @@ static AGENT: Agent = Agent {
         Coverage::gated("web pages", ""),
         Coverage::gated("MCP tools", ""),
         Coverage::blind("tools that the model's provider runs", "no hook is called for them"),
-        Coverage::gated("sub-agents", "their calls are told with `parent_agent_id`"),
+        Coverage::gated("sub-agents", "their calls are reported with `parent_agent_id`"),
         Coverage::observed(
             "prompts in the command-line agent",
-            "it does not wait for the hook, and does not call it about the prompt of its command line",
+            "the agent does not wait for the hook, and does not run it for a prompt on the command line",
         ),
     ],
     gaps: &[
-        "a hook that crashes, takes too long or prints something else lets the call run: nothing in Cline closes this",
-        "a rejection ends the run, and the model is not told why; the user is",
-        "the extension may lose a rejection where several hooks of the user run at once",
-        "the extension asks its user about a call before the hook does",
+        "if a hook crashes, takes too long or prints no valid reply, the call runs: Cline has no setting against this",
+        "a rejection ends the run; the user gets the reason, and the model does not",
+        "if several hooks of the user run at once, the extension may lose a rejection",
+        "the extension asks its user to approve a call before it runs the hook",
     ],
 };
 

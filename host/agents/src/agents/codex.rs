@@ -45,8 +45,8 @@ static AGENT: Agent = Agent {
         HookPoint::new("PostModelResponse", EventKind::CustomEvent, Abilities::NONE).not_installed(),
     ],
     coverage: &[
-        Coverage::gated("shell commands", "the shell and unified exec are told as `Bash`"),
-        Coverage::blind("text typed into a running command", "`write_stdin` is not told"),
+        Coverage::gated("shell commands", "calls of the shell and of unified exec are reported as `Bash`"),
+        Coverage::blind("text typed into a running command", "Codex does not report `write_stdin`"),
         Coverage::gated("files written by tools", "`apply_patch`, with the text of the patch"),
         Coverage::blind("web pages", "searches run on the vendor's servers"),
         Coverage::gated("MCP tools", ""),
@@ -54,8 +54,8 @@ static AGENT: Agent = Agent {
     ],
     gaps: &[
         "a hook that crashes, is missing, or takes too long lets the call run: the agent has no setting against it",
-        "a hook that nobody trusted yet is skipped, by `codex exec` without a word",
-        "the calls within a program of code mode were not told in some versions",
+        "Codex skips a hook that nobody has trusted, and `codex exec` shows no message about it",
+        "in some versions, Codex did not report the calls that a program in its code mode made",
     ],
 };
 

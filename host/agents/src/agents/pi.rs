@@ -34,12 +34,12 @@ static AGENT: Agent = Agent {
         Coverage::blind("shell commands that the user runs with !", "they are the user's own"),
         Coverage::gated("files read and written by tools", ""),
         Coverage::gated("tools of other extensions", "an extension itself may do anything without a tool"),
-        Coverage::gated("texts of the agent", "the user sees a text while it streams in"),
-        Coverage::blind("sub-agents", "pi has none; an extension that starts another pi tells nothing"),
+        Coverage::gated("texts of the agent", "a text streams in, so the user sees it before the hook checks it"),
+        Coverage::blind("sub-agents", "pi has none; if an extension starts another pi, nothing reports it"),
     ],
     gaps: &[
-        "`pi --no-extensions` and an extension that was removed from its directory run the agent without any hook",
-        "an extension that is loaded later may change a call after it was asked about",
+        "with `pi --no-extensions`, or without the extension in its directory, the agent runs without any hook",
+        "an extension that is loaded later may change a call after the hook has checked it",
     ],
 };
 

@@ -1,5 +1,5 @@
-//! Puts a text into the shape of a tool's own result. Claude Code drops a replacement that has another shape, such as a
-//! text in place of the object of its shell, and uses the result itself.
+//! Puts a text into the shape of a tool's own result. Claude Code ignores a replacement whose shape differs from the
+//! result, such as a text where its shell returns an object. It then uses the original result.
 
 use serde_json::{Map, Value, json};
 
@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 const PLACES: &[&str] =
     &["/stdout", "/file/content", "/content", "/result", "/text", "/output", "/message", "/error", "/filePath"];
 
-/// Keys whose value is the kind of the result. A short word there is no content, and the shape would be another without
-/// it.
+/// Keys whose value is the kind of the result. A short word under such a key is no content. Without it, the shape would
+/// change.
 const KINDS: &[&str] = &["type", "mode", "status", "kind"];
 
 /// Maximum length of a kind, in bytes; a longer text is content.
@@ -56,14 +56,14 @@ fn block(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
 
-/// Returns true if a block or a result is a picture, or other bytes in a text.
+/// Returns true if a block or a result is a picture or other binary data, encoded as text.
 pub(crate) fn is_media(object: &Map<String, Value>) -> bool {
     let is_of_media = object.get("type").and_then(Value::as_str).is_some_and(|kind| MEDIA.contains(&kind));
     is_of_media || BYTES.iter().any(|key| object.get(*key).is_some_and(Value::is_string))
 }
 
-/// Returns a text in place of a picture: in the `file` of the result if the agent's own tool has one, otherwise as a
-/// content block.
+/// Returns a result with a text in place of a picture. The text is in an object `file` if the original result has such an
+/// object. Otherwise it is a content block.
 fn text_in_place_of(object: &Map<String, Value>, text: &str) -> Value {
     match object.get("file") {
         Some(Value::Object(_)) => {

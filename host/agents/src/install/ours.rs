@@ -15,8 +15,8 @@ pub fn names_program(text: &str) -> bool {
     })
 }
 
-/// Returns true if a value contains the hook of this agent as hookhost's plan writes it: a command with the program,
-/// then the agent's name, and nothing else that a shell would run. Several agents can have their hooks in one file.
+/// Returns true if a value contains this agent's hook in the form that hookhost installs: a command of the program and the
+/// agent's name that runs nothing else. Several agents can have their hooks in one file.
 #[must_use]
 pub fn is_ours(value: &Value, agent: &str) -> bool {
     match value {

@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Target of warnings about what the user reads in a refusal or a notice as well: a program that shows both leaves these out.
+/// Tracing target of warnings whose content is also in a refusal or a notice. A program that shows refusals and notices
+/// leaves this target out.
 pub(super) const TOLD: &str = "hookhost::told";
 
-/// Upper bound of the notices of one session, and of those of closed sessions, that wait for the agent.
+/// Maximum number of notices that wait for the agent: for each open session, and for all closed sessions together.
 pub(super) const MAX_NOTICES: usize = 256;
 
 /// Something that the user should read once. Its text is one sentence.

@@ -21,13 +21,13 @@ fn lock(groups: &'static Mutex<BTreeSet<i32>>) -> MutexGuard<'static, BTreeSet<i
     groups.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Kills everything that tools and MCP servers of this process have started and that still runs. For a program that
-/// exits by [`std::process::exit`], without dropping its agents and servers, and for the end of a program that has
-/// called [`adopt_orphans`](super::adopt_orphans). In the latter case, every other descendant is killed as well; this
-/// waits for up to two seconds.
+/// Kills everything that tools and MCP servers of this process have started and that still runs. Call it before
+/// [`std::process::exit`], which does not drop agents and servers, and at the end of a program that has called
+/// [`adopt_orphans`](super::adopt_orphans). In the latter case, every other descendant is killed as well; this waits for up
+/// to two seconds.
 ///
 /// # Errors
-/// If a process still runs then, such as one of another user: the process ids, if known.
+/// If a process still runs afterwards, such as one of another user. The error has the process ids, if they are known.
 pub fn kill_started() -> Result<(), StillRunning> {
     for group in std::mem::take(&mut *lock(&RUNNING)).into_iter().filter_map(Pid::from_raw) {
         let _ = kill_process_group(group, Signal::KILL);
@@ -64,7 +64,7 @@ impl ProcessGroup {
     }
 
     fn spawned(command: &mut Command) -> io::Result<Self> {
-        // Held during the start: a process that ends at once must not count as adopted.
+        // The lock is held during the start. Otherwise a process that ends at once would count as adopted.
         let mut leaders = lock(&LEADERS);
         let leader = command.spawn()?;
         let group = leader.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
@@ -120,7 +120,7 @@ impl Drop for ProcessGroup {
 }
 
 /// Makes the command start a new session. The group's id is the leader's, as with `process_group(0)`, which cannot be
-/// combined with it.
+/// combined with `setsid`.
 fn in_a_session_of_its_own(command: &mut Command) -> &mut Command {
     let leave = || setsid().map(drop).map_err(io::Error::from);
     // `CommandExt::setsid` of the standard library is not stable yet.
@@ -139,7 +139,7 @@ fn killed_with_its_parent(command: &mut Command) -> &mut Command {
     let parent = rustix::process::getpid();
     let bind = move || {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-        // The parent has ended already, so no signal would come.
+        // If the parent has already ended, no signal would come.
         if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(io::Error::from(rustix::io::Errno::SRCH)) }
     };
     #[expect(unsafe_code, reason = "what runs between fork and exec is the caller's duty")]

@@ -32,7 +32,8 @@ impl Side {
 /// Work to complete before an answer is sent.
 pub type WorkBeforeAnswer = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The route of a new request. `E` describes the expected answer of a forwarded request, `J` a request to ask rules about.
+/// The route of a new request. `E` describes the answer that a forwarded request will get. `J` describes a request about
+/// which rules are asked.
 pub enum RequestRoute<E, J> {
     /// Forward the request.
     Forward {
@@ -92,12 +93,13 @@ pub enum NotificationRoute {
     Forward,
     /// Drop the notification, and tell the user this reason.
     Refuse(String),
-    /// Cancel this request of the sender, which gets no answer. Forward the notification if the other side has the request.
+    /// Cancel this request of the sender. It gets no answer. Forward the notification if the other side has the request.
     Cancel(Id),
-    /// Cancel this request of the sender, or if there is none, end the other side's request of that id ([`Handler::after_end`]). The
-    /// request gets no answer. Forward the notification if the other side has the request and has not cancelled it.
+    /// Cancel the sender's pending request with this id. If there is none, end the other side's request with this id
+    /// ([`Handler::after_end`]). The request gets no answer. Forward the notification if the other side has the request and
+    /// has not cancelled it.
     End(Id),
-    /// Answer those of these requests that the other side has not seen.
+    /// Answer the requests of this list that the other side has not received yet.
     Answer {
         /// The requests.
         requests: Vec<UnsentRequest>,
@@ -108,7 +110,7 @@ pub enum NotificationRoute {
     Judge,
 }
 
-/// A pending request that the other side may not have seen, and the answer that it gets in this case.
+/// A pending request, and the answer that it gets if the other side has not received it yet.
 #[derive(Clone, Debug)]
 pub struct UnsentRequest {
     /// The side that sent the request.
@@ -119,7 +121,7 @@ pub struct UnsentRequest {
     pub answer: Bytes,
 }
 
-/// The context of a pending question, for a handler that may need to let other messages pass.
+/// Context for a handler that waits for the answer to a question. With it, the handler can let later messages go first.
 #[derive(Clone, Copy, Debug)]
 pub struct QuestionContext<'a> {
     /// The place in the order that the message keeps meanwhile.
@@ -204,7 +206,7 @@ pub trait Handler: Send + Sync + 'static {
     /// Called after the other side's notification has ended a request ([`NotificationRoute::End`]).
     fn after_end(&self, _id: &Id) {}
 
-    /// Returns a notification as it may be forwarded.
+    /// Returns the notification in the form in which it is forwarded.
     ///
     /// # Errors
     /// The reason why it may not, as the end of a sentence.
@@ -216,8 +218,8 @@ pub trait Handler: Send + Sync + 'static {
         std::future::ready(Ok(message.bytes.clone()))
     }
 
-    /// Learns from an answer. Returns `expected` if the answer must be judged ([`judge_answer`](Self::judge_answer)), or `None` to
-    /// forward it unchanged.
+    /// Records the parts of an answer that later messages depend on. Returns `expected` if the answer must be judged
+    /// ([`judge_answer`](Self::judge_answer)), or `None` to forward it unchanged.
     fn route_answer(&self, expected: Self::ExpectedAnswer, message: &Message) -> Option<Self::ExpectedAnswer>;
 
     /// Judges an answer and returns it as it may be forwarded.

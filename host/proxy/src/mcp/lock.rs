@@ -171,7 +171,7 @@ pub struct HeldDefinition {
 }
 
 impl HeldDefinition {
-    /// Returns how to get the server's tool listed, as the end of a sentence.
+    /// Returns what the user can do so that the tool is listed, as the end of a sentence.
     #[must_use]
     pub fn remedy(&self, server: &ServerName) -> String {
         if self.is_final {
@@ -288,7 +288,7 @@ fn write(path: &Path, text: &str) -> Result<(), LockError> {
     let part = PathBuf::from(part);
     let directory = path.parent().unwrap_or(Path::new("."));
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
-    // Removes what an earlier process of this number left, so that the write follows no link.
+    // Removes the file of an earlier process with the same id, so that the write follows no link.
     let _ = fs::remove_file(&part);
     let written = made
         .and_then(|()| File::create_new(&part))

@@ -18,8 +18,8 @@ use tokio::task::{JoinHandle, spawn_blocking};
 
 const LONG: Duration = Duration::from_secs(20);
 
-/// Time in which a host that is well answers, far less than a hook waits for it.
-const SHORT: Duration = Duration::from_secs(1);
+/// Time in which a host that is well answers, less than a hook waits for it.
+const SHORT: Duration = Duration::from_secs(3);
 
 fn rule() -> Rule {
     Rule::new().before_tool_call(|_, call: &ToolCall| match &call.arguments {

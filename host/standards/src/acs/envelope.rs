@@ -1,4 +1,4 @@
-//! Requests of the standard, refusals of requests, and responses.
+//! Requests of ACS (JSON-RPC 2.0), refusals of requests, and responses.
 
 use super::VERSION;
 use jiff::{SignedDuration, Timestamp};
@@ -71,7 +71,7 @@ impl Request {
     }
 }
 
-/// Returns true if this Guardian speaks a version: all with the same major number.
+/// Returns true if this Guardian supports a version. It supports all versions with its own major number.
 pub(super) fn is_ours(version: &str) -> bool {
     let numbers: Vec<&str> = version.split('.').collect();
     numbers.len() == 3 && numbers[0] == "0" && numbers.iter().all(|number| number.parse::<u32>().is_ok())

@@ -1,4 +1,4 @@
-//! Describes the options of programs: which take a value, and how they are spelt. Splits a command's words with that.
+//! Describes how programs spell their options and which options take a value, and splits the words of a command by this.
 
 use super::schema::{Program, ProgramFile, Style};
 use super::sql::Statements;
@@ -50,7 +50,7 @@ impl Program {
                 return (given, false);
             }
         }
-        // `--no-f` may stand for `--no-force`, so options that can be negated count, too.
+        // `--no-f` may stand for `--no-force`, so such a word is no certain abbreviation of another option.
         let negated = given.strip_prefix("--no-").filter(|rest| !rest.is_empty());
         let may_be_negated =
             negated.is_some_and(|rest| options.iter().any(|option| option[2.min(option.len())..].starts_with(rest)));
@@ -99,7 +99,7 @@ impl<'a> Arguments<'a> {
         Self::read(program, args, windows, false)
     }
 
-    /// Like [`Arguments::new`], but takes each word before the first operand that may be the value of an option for one.
+    /// Like [`Arguments::new`], but a word before the first operand counts as a value if it may be the value of an option.
     pub(crate) fn with_values(program: Option<&'a Program>, args: &'a [Word], windows: bool) -> Self {
         Self::read(program, args, windows, true)
     }
@@ -197,7 +197,7 @@ impl<'a> Arguments<'a> {
         *self.secret.get_or_init(names)
     }
 
-    /// Returns the SQL statements that `command` may contain. These must be its arguments.
+    /// Returns the SQL statements that `command` may contain. `self` must be the arguments of `command`.
     pub(crate) fn statements(&self, command: &Command) -> &Statements {
         self.statements.get_or_init(|| Statements::of(command))
     }

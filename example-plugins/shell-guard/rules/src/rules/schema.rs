@@ -306,18 +306,18 @@ pub(crate) struct ProgramFile {
 pub(crate) struct Program {
     pub(crate) names: Vec<Text>,
     pub(crate) style: Style,
-    /// Options that take a value, before a subcommand and, unless `separate`, after it.
+    /// Options that take a value. They apply before a subcommand, and also after it unless `separate` is set.
     pub(crate) values: Words,
     /// True if the options before a subcommand have no meaning after it.
     pub(crate) separate: bool,
     /// True if long options may be abbreviated.
     pub(crate) abbreviations: bool,
-    /// All long options; `options_of` has those of each subcommand. An abbreviation is valid if only one option begins so.
+    /// All long options; `options_of` has those of each subcommand. An abbreviation is valid if it begins exactly one option.
     pub(crate) options: Words,
     pub(crate) options_of: BTreeMap<Text, Words>,
     /// True if a first word like `+nightly` chooses a toolchain.
     pub(crate) toolchain: bool,
-    /// Options of subcommands that take a value.
+    /// For each subcommand, those of its options that take a value.
     pub(crate) subcommands: BTreeMap<Text, Words>,
 }
 

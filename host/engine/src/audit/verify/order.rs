@@ -3,7 +3,7 @@
 use super::Flaw;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The first and the last of numbers without a gap.
+/// The first and the last number of a range of consecutive numbers.
 type Run = (u64, u64);
 
 /// The numbers of a log's lines in the order of the file, as runs without a gap: a sound log has one run.
@@ -13,7 +13,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Takes the next line's number; whether it follows the one before.
+    /// Records the number of the next line. Returns true if it follows the number before.
     pub(super) fn follows(&mut self, seq: u64) -> bool {
         if let Some((_, last)) = self.runs.last_mut()
             && last.checked_add(1) == Some(seq)
@@ -25,8 +25,8 @@ impl Order {
         seq == 1 && self.runs.len() == 1
     }
 
-    /// The flaws of the order. Where lines come before others that they should follow, the fewest lines that explain it
-    /// count as moved.
+    /// The flaws of the order. If lines are out of order, the smallest set of lines without which the others are in order
+    /// counts as moved.
     pub(super) fn flaws(&self) -> impl Iterator<Item = Flaw> {
         let (missing, twice) = self.missing_and_twice();
         let in_place = self.in_place();
@@ -62,14 +62,14 @@ impl Order {
         (missing, twice)
     }
 
-    /// The runs of the heaviest rising chain: those that have to be moved for the log to be in
-    /// order again are the others.
+    /// Returns the runs of the increasing sequence with the most lines. All other runs count as moved.
     fn in_place(&self) -> BTreeSet<usize> {
-        // By where a chain ends: its lines and its last run. Of two chains, one that ends later has more lines.
+        // Key: the last number of a chain. Value: the number of its lines, and the index of its last run. Invariant: of two
+        // chains, the one that ends later has more lines.
         let mut best: BTreeMap<u64, (u64, usize)> = BTreeMap::new();
         let mut before = vec![None; self.runs.len()];
         for (run, &(first, last)) in self.runs.iter().enumerate() {
-            // A line that is there twice is not out of order for that.
+            // A duplicate line alone is not out of order.
             let predecessor = best.range(..=first).next_back().map(|(_, chain)| *chain);
             before[run] = predecessor.map(|(_, run)| run);
             let lines = predecessor.map_or(0, |(lines, _)| lines).saturating_add(last - first).saturating_add(1);

@@ -8,10 +8,11 @@ use crate::sandbox::TranscriptRead;
 use crate::sandbox::trap::Limit;
 use serde::{Deserialize, Serialize};
 
-/// Most bytes of contents that one `read` returns.
+/// Maximum number of bytes of contents that one `read` returns.
 const PAGE: usize = 1 << 20;
 
-/// Most bytes of the conversation, as JSON, that the record of one call repeats; a call that read more cannot be replayed.
+/// Maximum number of bytes of the conversation, as JSON, that the record of one call contains. A call that read more cannot
+/// be replayed.
 const RECORDED: usize = 256 * 1024;
 
 /// The conversation of a session, as its embedder keeps it.
@@ -47,7 +48,7 @@ const RECORDED: usize = 256 * 1024;
 /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
 /// ```
 pub trait Transcript: Send + Sync {
-    /// How many messages there are.
+    /// The number of messages.
     fn length(&self) -> u32;
     /// The message at `index`, 0 being the oldest.
     fn message(&self, index: u32) -> Option<Message>;
@@ -101,7 +102,7 @@ impl wit::transcript::Host for Guest {
         self.count_call()?;
         let (length, messages) = guarded(&self.given.waiters, || {
             let mut bytes = 0;
-            // Also of a conversation that has a message at any index, all of them empty.
+            // Bounds a conversation that has an empty message at every index, too.
             let indices = start..start.saturating_add(count).min(self.transcript().length());
             let messages = indices.map_while(|index| Some((index, self.transcript().message(index)?)));
             let page = messages.take_while(|(_, message)| {
