@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
-use schema::{Catalogue, Expression, ProgramFile, Rule, Totals};
+use schema::{Alternative, Catalogue, ProgramFile, Rule, Totals};
 use serde::{Deserialize, Serialize};
 
 #[path = "build/analysis.rs"]
@@ -83,7 +83,7 @@ fn catalogues(is_guest: bool) -> Result<(), Box<dyn Error>> {
         for mut rule in rules {
             totals.rules += 1;
             totals.matches += rule.matches.len();
-            check(&rule).map_err(|error| wrong(&format!("rule {}: {error}", rule.id)))?;
+            check(&mut rule).map_err(|error| wrong(&format!("rule {}: {error}", rule.id)))?;
             if is_guest {
                 (rule.catches, rule.leaves) = (Vec::new(), Vec::new());
             }
@@ -102,14 +102,15 @@ fn put(bytes: &mut Vec<u8>, value: &impl Serialize) -> Result<(), postcard::Erro
 }
 
 /// Compiles the patterns of a rule, because nothing would report an invalid one later.
-fn check(rule: &Rule) -> Result<(), String> {
-    let compiles = |expression: &Expression| match regex_lite::Regex::new(&expression.source) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(format!("`{}` is no pattern: {error}", expression.source)),
-    };
-    rule.pattern
-        .iter()
-        .map(|pattern| &**pattern)
-        .chain(rule.matches.iter().flat_map(|one| patterns(one)))
-        .try_for_each(compiles)
+fn check(rule: &mut Rule) -> Result<(), String> {
+    let of_matches = rule.matches.iter_mut().flat_map(|one| patterns(one));
+    let expressions = rule.pattern.iter_mut().map(|pattern| &mut **pattern).chain(of_matches);
+    for alternative in expressions.flat_map(|expression| &expression.0) {
+        if let Alternative::Search { source, .. } = alternative
+            && let Err(error) = regex_lite::Regex::new(source)
+        {
+            return Err(format!("`{source}` is no pattern: {error}"));
+        }
+    }
+    Ok(())
 }

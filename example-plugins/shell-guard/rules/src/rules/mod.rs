@@ -28,7 +28,7 @@ pub(crate) const FLOOR: [&str; 2] = ["hookhost/floor", "hookhost/self-defence"];
 
 /// Returns a pattern of the config, which nothing has analysed. The build script has its own function for this.
 fn expression(source: Text) -> schema::Expression {
-    schema::Expression { source, ..schema::Expression::default() }
+    schema::Expression(vec![schema::Alternative::Search { source, needed: Vec::new() }])
 }
 
 /// A set of texts.

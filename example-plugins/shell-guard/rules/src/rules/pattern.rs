@@ -1,6 +1,6 @@
 //! The regular expressions of rules.
 
-use super::schema::{Expression, Place};
+use super::schema::{Alternative, Expression, Place};
 use super::text::Text;
 use super::words::{Pairs, Words};
 use regex_lite::Regex;
@@ -9,21 +9,23 @@ use std::sync::OnceLock;
 /// Compiles an expression: [`Pattern::written`] or [`Pattern::embedded`].
 pub(super) type Compile = fn(Expression) -> Result<Pattern, String>;
 
-/// A compiled regular expression.
+/// A regular expression, as alternatives of which one must match.
 #[derive(Debug)]
-pub(super) enum Pattern {
-    /// `^(one|other)$`, `^word`, `\.(one|other)$`: comparing texts is enough for these.
+pub(super) struct Pattern(Box<[Branch]>);
+
+/// An [`Alternative`], ready for use.
+#[derive(Debug)]
+enum Branch {
     Texts { texts: Words, place: Place, any_case: bool },
-    /// Searched for if one of `needed` occurs, and compiled at that moment. Few commands contain any of them, and compiling all patterns
-    /// would be much of the cost of loading the guard.
     Search(Box<Search>),
 }
 
-/// An expression that needs a search.
+/// An expression that is compiled for the first text which contains what it needs. Few commands contain that, and the compiled expressions
+/// of all rules would be much of the guest's memory.
 #[derive(Debug)]
-pub(super) struct Search {
-    needed: Words,
+struct Search {
     source: Text,
+    needed: Box<[Words]>,
     compiled: OnceLock<Option<Regex>>,
 }
 
@@ -32,57 +34,61 @@ impl Pattern {
     ///
     /// # Errors
     /// If the expression is not a pattern.
-    pub(super) fn written(Expression { source, .. }: Expression) -> Result<Self, String> {
-        match Regex::new(&source) {
-            Ok(_) => Ok(Self::search(source, Words::default())),
-            Err(error) => Err(format!("`{source}` is no pattern: {error}")),
+    pub(super) fn written(expression: Expression) -> Result<Self, String> {
+        for alternative in &expression.0 {
+            if let Alternative::Search { source, .. } = alternative
+                && let Err(error) = Regex::new(source)
+            {
+                return Err(format!("`{source}` is no pattern: {error}"));
+            }
         }
+        Self::embedded(expression)
     }
 
     /// Returns a pattern that the build script has analysed.
     ///
     /// # Errors
     /// Never. The build script has refused invalid patterns.
-    pub(super) fn embedded(expression: Expression) -> Result<Self, String> {
-        let Expression { source, texts, place, any_case, needed } = expression;
-        Ok(match texts {
-            Some(texts) => Self::Texts { texts, place, any_case },
-            None => Self::search(source, needed),
-        })
-    }
-
-    fn search(source: Text, needed: Words) -> Self {
-        Self::Search(Box::new(Search { needed, source, compiled: OnceLock::new() }))
+    pub(super) fn embedded(Expression(alternatives): Expression) -> Result<Self, String> {
+        let branch = |alternative| match alternative {
+            Alternative::Texts { texts, place, any_case } => Branch::Texts { texts, place, any_case },
+            Alternative::Search { source, needed } => {
+                Branch::Search(Box::new(Search { source, needed: needed.into(), compiled: OnceLock::new() }))
+            }
+        };
+        Ok(Self(alternatives.into_iter().map(branch).collect()))
     }
 
     pub(super) fn is_match(&self, text: &str) -> bool {
-        match self {
-            Self::Texts { texts, place: Place::Whole, any_case: true } => texts.has_in_any_case(text),
-            Self::Texts { texts, place: Place::Whole, .. } => texts.has(text),
-            Self::Texts { texts, place, any_case } => texts.any(|word| place.has(text, word, *any_case)),
-            Self::Search(search) => search.needed.occurs_in(text) && search.finds(text),
-        }
+        self.0.iter().any(|branch| match branch {
+            Branch::Texts { texts, place, any_case } => place.has_one_of(text, texts, *any_case),
+            Branch::Search(search) => search.needed.iter().all(|words| words.occurs_in(text)) && search.finds(text),
+        })
     }
 
     /// Returns false if the pattern can match no part of a text with these pairs, because it lacks everything that a match needs.
     pub(super) fn may_match(&self, text: &str, pairs: &Pairs) -> bool {
-        match self {
-            Self::Texts { .. } => true,
-            Self::Search(search) => search.needed.occurs_with(text, pairs),
-        }
+        self.0.iter().any(|branch| match branch {
+            Branch::Texts { .. } => true,
+            Branch::Search(search) => search.may_find(text, pairs),
+        })
     }
 
     /// Like [`Pattern::is_match`], for a long text whose pairs are known.
     pub(super) fn is_match_of(&self, text: &str, pairs: &Pairs) -> bool {
-        match self {
-            Self::Texts { .. } => self.is_match(text),
-            Self::Search(search) => search.needed.occurs_with(text, pairs) && search.finds(text),
-        }
+        self.0.iter().any(|branch| match branch {
+            Branch::Texts { texts, place, any_case } => place.has_one_of(text, texts, *any_case),
+            Branch::Search(search) => search.may_find(text, pairs) && search.finds(text),
+        })
     }
 }
 
 impl Search {
-    /// Returns true if the pattern matches. Compiles it for the first text.
+    fn may_find(&self, text: &str, pairs: &Pairs) -> bool {
+        self.needed.iter().all(|words| words.occurs_with(text, pairs))
+    }
+
+    /// Returns true if the expression matches. Compiles it for the first text.
     fn finds(&self, text: &str) -> bool {
         let regex = self.compiled.get_or_init(|| Regex::new(&self.source).ok());
         regex.as_ref().is_some_and(|regex| regex.is_match(text))
@@ -90,6 +96,15 @@ impl Search {
 }
 
 impl Place {
+    /// Returns true if one of `texts` occurs at this place in `text`.
+    fn has_one_of(self, text: &str, texts: &Words, any_case: bool) -> bool {
+        match self {
+            Self::Whole if any_case => texts.has_in_any_case(text),
+            Self::Whole => texts.has(text),
+            _ => texts.any(|word| self.has(text, word, any_case)),
+        }
+    }
+
     /// Returns true if `word` occurs at this place in `text`.
     fn has(self, text: &str, word: &[u8], any_case: bool) -> bool {
         let text = text.as_bytes();
@@ -105,9 +120,9 @@ impl Place {
 
 #[cfg(test)]
 mod tests {
-    use super::{Expression, Pattern, Place};
+    use super::{Alternative, Branch, Pattern, Place};
     use crate::rules::analysis::{self, patterns};
-    use crate::rules::{Embedded, Text};
+    use crate::rules::{Catalogue, Text, expression};
     use proptest::prelude::*;
     use regex_lite::Regex;
     use std::collections::BTreeSet;
@@ -118,8 +133,7 @@ mod tests {
 
     #[test]
     fn a_pattern_of_the_config_is_looked_at_before_it_is_asked() {
-        let written =
-            |source: &str| Pattern::written(Expression { source: Text::new(source), ..Expression::default() });
+        let written = |source: &str| Pattern::written(expression(Text::new(source)));
         let error = written("a(").unwrap_err();
         assert!(error.starts_with("`a(` is no pattern: "), "{error}");
         let pattern = written("^a+$").unwrap();
@@ -129,7 +143,7 @@ mod tests {
     #[test]
     fn what_has_one_of_the_needed_texts_is_searched() {
         let pattern = told(r"\bdrop\s+table\b");
-        assert!(matches!(&pattern, Pattern::Search(search) if search.needed.iter().count() == 1));
+        assert!(matches!(&*pattern.0, [Branch::Search(search)] if search.needed.len() == 2));
         assert!(!pattern.is_match("drop index y") && !pattern.is_match("create table y"));
         assert!(pattern.is_match("x; drop  table y"));
     }
@@ -141,23 +155,25 @@ mod tests {
                 r"(^|/)(\.env(\.(local|dev))?|id_(rsa|dsa)|[^/]+\.(pem|key))$",
                 [".env", "id_rsa", "id_dsa", ".pem", ".key"].as_slice(),
             ),
-            (r"^(~|/home/[^/]+)/\.(ssh/.*|netrc)$", &["/.ssh/", "/.netrc"]),
+            (r"^(~|/home/[^/]+)/\.(ssh/.*|netrc)$", &["/.ssh/", "/.netr"]),
             (r"\bdrop\s+(table|view)\b", &["drop"]),
             (r"a+bc*d{2,}(?:xyz)?", &["dd"]),
-            (r"(?i)X-Api-Key:\s*[a-z]{3}|y+", &["y"]),
+            (r"(?i)X-Api-Key:\s*[a-z]{3}|y+", &["x-api-ke", "y"]),
             (r"x*(a+|b?)", &[]),
         ] {
-            let known = analysis::expression(Text::new(source));
-            assert!(known.texts.is_none(), "{source}");
-            assert_eq!(known.needed.iter().collect::<Vec<_>>(), wanted, "{source}");
+            let needed = match analysis::expression(Text::new(source)).0.as_slice() {
+                [Alternative::Search { needed, .. }] => needed.first().copied().unwrap_or_default(),
+                other => panic!("{source}: {other:?}"),
+            };
+            assert_eq!(needed.iter().collect::<Vec<_>>(), wanted, "{source}");
         }
     }
 
     #[test]
     fn what_need_only_be_compared_is_not_searched_for() {
-        let place = |source: &str| match told(source) {
-            Pattern::Texts { place, any_case, .. } => Some((place, any_case)),
-            Pattern::Search(_) => None,
+        let place = |source: &str| match told(source).0.as_ref() {
+            [Branch::Texts { place, any_case, .. }] => Some((*place, *any_case)),
+            _ => None,
         };
         assert_eq!(place("^(main|master)$"), Some((Place::Whole, false)));
         assert_eq!(place("^--"), Some((Place::Begin, false)));
@@ -167,6 +183,33 @@ mod tests {
             [r"\bmain\b", "^a|b", "(^a|b)c", "a(?i)b", "a^", "$a", "(^)?a", "a|b$", "a+", "[^a]", "a{2,}", "(a|$)b"]
         {
             assert_eq!(place(source), None, "{source}");
+        }
+    }
+
+    #[test]
+    fn a_long_expression_is_divided_into_alternatives_with_texts_of_their_own() {
+        let of_environment = "(A|B)_(TOKEN|SECRET)=.|[a-z]+(one|two)[0-9]+[a-z]+(one|two)[0-9]+|[A-Z]+x?|[0-9]+";
+        let sources: Vec<String> = analysis::expression(Text::new(&format!("(?i){of_environment}")))
+            .0
+            .into_iter()
+            .map(|alternative| match alternative {
+                Alternative::Search { source, needed } => format!("{source} needs {}", needed.len()),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(
+            sources,
+            [
+                "(?i)(A|B)_(TOKEN|SECRET)=. needs 2",
+                "(?i)[a-z]+(one|two)[0-9]+[a-z]+(one|two)[0-9]+ needs 1",
+                "(?i)[A-Z]+x?|[0-9]+ needs 0",
+            ]
+        );
+        let of_files = "^[a-z]*(first[a-z]+|[a-z]{0,20}second|third|[a-z]{3,30}|fourth?|fifth+)$";
+        let count = analysis::expression(Text::new(of_files)).0.len();
+        assert_eq!(count, 6, "most of it is a group, and nothing is known of one of its alternatives");
+        for text in ["a_token=x", "B_SECRET=", "1", "aone1btwo2"] {
+            agrees(&format!("(?i){of_environment}"), text);
         }
     }
 
@@ -235,17 +278,16 @@ mod tests {
             |name: &str| std::fs::read_to_string(format!("{}/cases/{name}.txt", env!("CARGO_MANIFEST_DIR"))).unwrap();
         let tables: String = ["harmful", "harmless", "floor"].map(read).concat();
         let texts: BTreeSet<&str> = tables.lines().chain(tables.split_whitespace()).collect();
-        let (_, mut embedded) = Embedded::read().unwrap();
         let mut sources = BTreeSet::new();
-        while embedded.next().is_some() {
-            while let Some(rule) = embedded.rule() {
-                let rule = rule.unwrap();
-                let of_matches = rule.matches.iter().flat_map(|one| patterns(one));
-                sources.extend(of_matches.chain(rule.pattern.as_deref()).map(|expression| expression.source.as_str()));
+        for catalogue in Catalogue::written() {
+            for mut rule in catalogue.rules {
+                let of_matches = rule.matches.iter_mut().flat_map(|one| patterns(one));
+                sources.extend(of_matches.map(|pattern| analysis::source(pattern)));
+                sources.extend(rule.pattern.map(|pattern| analysis::source(&pattern)));
             }
         }
         assert!(sources.len() > 150 && texts.len() > 5_000, "{} patterns, {} texts", sources.len(), texts.len());
-        for source in sources {
+        for source in sources.iter().map(|source| source.as_str()) {
             let (pattern, regex) = (told(source), Regex::new(source).unwrap());
             for text in &texts {
                 assert_eq!(pattern.is_match(text), regex.is_match(text), "{source:?} of {text:?}");

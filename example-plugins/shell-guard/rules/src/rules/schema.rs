@@ -252,17 +252,19 @@ impl Severity {
         [("error", Self::Error), ("warning", Self::Warning), ("info", Self::Info)];
 }
 
-/// A regular expression, with the comparisons that can replace it. The build script finds these for the embedded catalogues; a pattern of
-/// the config has none.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub(crate) struct Expression {
-    pub(crate) source: Text,
-    /// The texts that it matches, if comparing a text with each of them is enough.
-    pub(crate) texts: Option<Words>,
-    pub(crate) place: Place,
-    pub(crate) any_case: bool,
-    /// Texts of which each match contains one, in upper or lower case. Without any, nothing is known.
-    pub(crate) needed: Words,
+/// A regular expression, as alternatives of which one must match. The build script divides and analyses the expressions of the embedded
+/// catalogues; one of the config is a single search.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Expression(pub(crate) Vec<Alternative>);
+
+/// One alternative of a regular expression.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(bound(deserialize = "'de: 'static"))]
+pub(crate) enum Alternative {
+    /// `^(one|other)$`, `^word`, `\.(one|other)$`: comparing texts is enough for these.
+    Texts { texts: Words, place: Place, any_case: bool },
+    /// A search. Each match contains one text of each list in `needed`, in upper or lower case.
+    Search { source: Text, needed: Vec<Words> },
 }
 
 /// The place in a text where another one must occur.
@@ -275,14 +277,14 @@ pub(crate) enum Place {
     Anywhere,
 }
 
-/// Reads the expression alone from a catalogue file or the config, and the whole from an embedded catalogue.
+/// Reads the text of the expression from a catalogue file or the config, and its alternatives from an embedded catalogue.
 impl<'de: 'static> Deserialize<'de> for Expression {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         if deserializer.is_human_readable() {
-            return Text::deserialize(deserializer).map(expression);
+            Text::deserialize(deserializer).map(expression)
+        } else {
+            Deserialize::deserialize(deserializer).map(Self)
         }
-        let (source, texts, place, any_case, needed) = Deserialize::deserialize(deserializer)?;
-        Ok(Self { source, texts, place, any_case, needed })
     }
 }
 

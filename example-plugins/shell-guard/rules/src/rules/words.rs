@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 const MAX_WORD_BYTES: usize = 0xD7FF;
 
 /// A list of words in one text. Before each word is a character whose code is the length of the word in bytes.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Words(Text);
 
 impl Words {
