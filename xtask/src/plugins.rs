@@ -142,7 +142,10 @@ fn told<'a>(component: &[u8], places: &'a [Place]) -> Option<&'a str> {
 
 /// Returns the example plugins.
 pub fn examples(workspace: &Workspace) -> Outcome<Vec<Plugin>> {
-    in_directory(&workspace.root.join("example-plugins"))
+    let directory = workspace.root.join("example-plugins");
+    let mut plugins = [in_directory(&directory)?, in_directory(&directory.join("shell"))?].concat();
+    plugins.sort_by(|a, b| a.package.cmp(&b.package));
+    Ok(plugins)
 }
 
 /// Runs clippy on the code that only guests compile.

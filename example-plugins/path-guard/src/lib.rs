@@ -26,7 +26,7 @@
 //!   take their environment, if a write puts a variable there that points an agent to other settings.
 //!
 //! `self-defence` names the owners: `hookhost`, `agents`, or one owner by its name, such as `claude-code`. `allow` makes an exception for
-//! one file. No tool may read hookhost's keys or the directory that holds them. `shell-syntax/guarded.toml` has the whole table, and
+//! one file. No tool may read hookhost's keys or the directory that holds them. `shell/reader/guarded.toml` has the whole table, and
 //! shell-guard protects the same files. Giving such a file another name (`ln`, `docker run -v`), or passing it to a program that is not
 //! known to be read-only, is refused, too. Here, case never matters, whatever `ignore-case` says.
 //!
@@ -74,9 +74,9 @@ use rules::{Rules, Target};
 use serde::Deserialize;
 use serde_json::Value;
 use shell::Writes;
-use shell_syntax::guarded::{self, Guarded, HOOKHOST, Reach};
-use shell_syntax::path::{Normal, clean, is_absolute};
-use shell_syntax::{Extent, Places};
+use shell_reader::guarded::{self, Guarded, HOOKHOST, Reach};
+use shell_reader::path::{Normal, clean, is_absolute};
+use shell_reader::{Extent, Places};
 
 /// The `[plugin.config]` table.
 #[derive(Debug, Deserialize)]

@@ -3,9 +3,9 @@
 use crate::rules::Target;
 use hookhost_contract::action::paths_of_patch;
 use hookhost_guest::prelude::*;
-use shell_syntax::guarded::Reach;
-use shell_syntax::path::{Normal, clean, is_absolute};
-use shell_syntax::{
+use shell_reader::guarded::Reach;
+use shell_reader::path::{Normal, clean, is_absolute};
+use shell_reader::{
     Command, Extent, Location, Places, Script, UNKNOWN, Word, Write, is_known_program, read, read_likely,
 };
 use std::collections::BTreeSet;

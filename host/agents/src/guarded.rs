@@ -1,8 +1,8 @@
 //! Files, variables and command-line words that determine an agent's rules, in addition to the files that
 //! the installer writes ([`plan`](crate::plan)) and the files that name MCP servers ([`mcp_servers`](crate::mcp_servers)).
 //!
-//! This module is data. The table of guarded files (`example-plugins/shell-syntax/guarded.toml`) and parts of the rules
-//! about it (`example-plugins/shell-guard/rules/catalogues/self-defence.toml`) are generated from it; a test fails if
+//! This module is data. The table of guarded files (`example-plugins/shell/reader/guarded.toml`) and parts of the rules
+//! about it (`example-plugins/shell/rules/catalogues/self-defence.toml`) are generated from it; a test fails if
 //! they are stale.
 //!
 //! A path is a sequence of names at any depth: `.claude/settings*.json` means that file of the user, of this project

@@ -61,7 +61,7 @@
 //! Rules of `hookhost/self-defence` protect the guard of the session: hookhost's commands that loosen rules, its process, its files and
 //! variables, and the files in which agents name their hooks and proxies. `remove = ["self.agent_files"]` leaves out one of them, for
 //! example if an agent should write its own settings. `remove = ["hookhost/self-defence"]` leaves out all (the rule `shell.project_rules`
-//! then still asks about a change of `hookhost.toml`). `shell-syntax/guarded.toml` lists the files. path-guard protects the same files
+//! then still asks about a change of `hookhost.toml`). `shell/reader/guarded.toml` lists the files. path-guard protects the same files
 //! against tools other than shells.
 //!
 //! # Stacks
@@ -78,7 +78,7 @@
 //!
 //! A command is parsed, not searched: words without their quotes, options in any spelling, pipelines, lists, loops, functions, aliases,
 //! `$(…)`, here-documents; through `sudo`, `env`, `xargs`, `find -exec`, `sh -c`, `eval`, `tmux`, `npx`, `git -c alias.x=…`, `docker exec`,
-//! `ssh`, `cmd /c`, PowerShell and some two hundred others (`shell-syntax/wrappers.toml`). The reader follows `cd`, literal assignments and
+//! `ssh`, `cmd /c`, PowerShell and some two hundred others (`shell/reader/wrappers.toml`). The reader follows `cd`, literal assignments and
 //! scripts that the same command writes. A part that only the shell will know is *unknown*, and rules ask about it.
 //!
 //! For an unknown tool, such as one of an MCP server, the plugin judges the arguments called `command`, `cmd` or `script`. A text there
@@ -148,7 +148,7 @@ mod tests {
     /// So is that of the page on security, and it leaves out what its comments say.
     #[test]
     fn the_documented_way_to_turn_self_defence_off_is_taken() {
-        let page = include_str!("../../../docs/security.md");
+        let page = include_str!("../../../../docs/security.md");
         let block = page.split("```toml\n").find(|block| block.contains("self-defence")).unwrap();
         let file: toml::Table = toml::from_str(block.split("```").next().unwrap()).unwrap();
         let entries = file["plugin"].as_array().unwrap();

@@ -3,13 +3,13 @@
 
 use super::ascii::Ascii as _;
 use super::code::{Language, language};
-use super::expand::MAX_VALUE;
+use super::expansion::MAX_VALUE;
 use super::guarded::HOOKHOST;
-use super::names;
-use super::places::Class;
+use super::path_class::Class;
+use super::program_names;
 use super::read::{Reader, Unreadable};
-use super::secrets::{copies_files, made_by};
-use super::simple::printed_by;
+use super::secret_access::{copies_files, made_by};
+use super::simple_command::printed_by;
 use super::word::{UNKNOWN, Word};
 use super::writes::writes_or_runs;
 use super::{Command, Redirect, RedirectKind, program_name};
@@ -162,7 +162,7 @@ impl Reader<'_> {
     pub(super) fn makes_text(&self, words: &[Word], command: &Command) -> bool {
         let is_there = |input: &Word| input.is_known() && !input.text.is_empty();
         let [program, option, ..] = words else { return command.input.as_ref().is_some_and(is_there) };
-        let is_code = || match language(names::usual(program_name(&program.text))) {
+        let is_code = || match language(program_names::usual(program_name(&program.text))) {
             Some(Language::Awk) => option.text.contains("BEGIN"),
             Some(language) => language.texts().contains(&option.text.as_str()),
             None => false,

@@ -1,10 +1,10 @@
 //! Files that a text downloads and then runs without a chance for anybody to read them.
 
 use super::ascii::Ascii as _;
-use super::held::fits;
-use super::places::Class;
+use super::path_class::Class;
 use super::read::{Reader, Unreadable};
-use super::secrets::{copies_files, hands_on, made_by};
+use super::secret_access::{copies_files, hands_on, made_by};
+use super::secret_files::fits;
 use super::word::Word;
 use super::{Command, RedirectKind, lower, wrappers};
 

@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn what_the_parser_makes_of_every_case_is_what_is_documented_for_plain_ones() {
         let cases = ["harmful.txt", "harmless.txt", "floor.txt", "self-defence.txt", "seed-rules.txt"];
-        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../shell-guard/rules/cases/");
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../rules/cases/");
         let text: String = cases.map(|name| std::fs::read_to_string(format!("{directory}{name}")).unwrap()).concat();
         let mut count = 0;
         // Harmful ones follow their expected decision.

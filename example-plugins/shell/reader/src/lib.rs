@@ -6,41 +6,41 @@ mod arithmetic;
 mod ascii;
 mod bounds;
 mod code;
-mod copies;
-mod dialogs;
-mod evaluated;
-mod expand;
-mod fetched;
+mod container_mounts;
+mod copied_files;
+mod downloads;
+mod embedded_commands;
+mod expansion;
+mod fast_parser;
 mod find;
 #[cfg(all(test, target_os = "linux"))]
-mod fuzzed;
-mod git;
+mod fuzz_tests;
+mod git_settings;
 pub mod guarded;
-mod held;
-mod known;
-mod mounts;
-mod names;
 pub mod path;
-mod places;
-mod plain;
+mod path_class;
+mod program_names;
 mod read;
+mod reevaluation;
 mod repair;
 mod scripts;
-mod secrets;
+mod secret_access;
+mod secret_files;
 mod sed;
-mod simple;
+mod simple_command;
 mod unwrap;
 mod windows;
 mod word;
 mod wrappers;
 mod writes;
+mod writing_programs;
 mod xargs;
 
 pub use ascii::Ascii;
 pub use bounds::{MAX_LENGTH, MAX_WORK};
-pub use places::{Class, Places};
+pub use path_class::{Class, Places};
 pub use read::{Script, read, read_likely};
-pub use secrets::Given;
+pub use secret_access::Given;
 pub use word::{UNKNOWN, Word};
 pub use wrappers::Location;
 pub use writes::{Extent, Write, is_known_program};
@@ -88,7 +88,7 @@ impl Command {
     pub fn class(&self, word: &Word, places: &Places) -> Class {
         match places.class(word, self.cwd.as_deref()).seen_from(self.location) {
             // On any machine but a remote one, a tool creates this directory again.
-            Class::Unknown if self.location != Location::Machine && places::is_made_again(word) => Class::Inside,
+            Class::Unknown if self.location != Location::Machine && path_class::is_made_again(word) => Class::Inside,
             class => class,
         }
     }

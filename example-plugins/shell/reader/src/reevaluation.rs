@@ -2,7 +2,7 @@
 //! (`x='a[$(ls)]'; ((x))`). A value shown as a prompt is expanded, too (`"${x@P}"`).
 
 use super::ascii::Ascii as _;
-use super::expand::ansi;
+use super::expansion::ansi;
 use super::read::{Reader, Unreadable};
 use super::word::{UNKNOWN, Word};
 use super::{Command, wrappers};

@@ -2,9 +2,9 @@
 //! a file, or names it by a pattern, the command is recorded a second time with the name of the secret file.
 
 use super::ascii::Ascii as _;
-use super::held::{is_held, meant};
 use super::path::{clean, home_of};
 use super::read::{Reader, Unreadable};
+use super::secret_files::{is_held, meant};
 use super::word::{UNKNOWN, Word};
 use super::{Command, Places, RedirectKind};
 

@@ -1,10 +1,10 @@
 //! Reads a simple command: its words, variables and redirections.
 
 use super::ascii::Ascii as _;
-use super::expand::MAX_VALUE;
-use super::held::is_held;
+use super::expansion::MAX_VALUE;
 use super::read::{Reader, Unreadable};
-use super::secrets::is_for_access;
+use super::secret_access::is_for_access;
+use super::secret_files::is_held;
 use super::unwrap::reads_commands;
 use super::word::{Word, joined};
 use super::{Command, Redirect, RedirectKind, program_name};
@@ -395,7 +395,7 @@ fn escapes(text: &str, has_zero: bool) -> String {
         return text.to_owned();
     }
     if !has_zero || !text.contains("\\0") {
-        return super::expand::ansi(text);
+        return super::expansion::ansi(text);
     }
     let mut without = String::new();
     let mut chars = text.chars().peekable();
@@ -410,7 +410,7 @@ fn escapes(text: &str, has_zero: bool) -> String {
             }
         }
     }
-    super::expand::ansi(&without)
+    super::expansion::ansi(&without)
 }
 
 fn is_descriptor(word: &str) -> bool {

@@ -1,10 +1,10 @@
 //! Finds the files that a command writes, as far as its words tell.
 
 use super::ascii::Ascii as _;
-use super::known::{GIT, Kind, kind};
 use super::path::{is_absolute, slashed};
 use super::unwrap::runs_others;
 use super::word::{UNKNOWN, Word};
+use super::writing_programs::{GIT, Kind, kind};
 use super::{Command, RedirectKind, lower, program_name};
 
 /// Maximum length of a path on Linux, in bytes. A longer text is not a path but, for example, a script in the command.

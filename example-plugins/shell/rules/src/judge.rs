@@ -4,9 +4,9 @@ use crate::rewrite::{keeps_the_rest, rewrite};
 use crate::rules::{Compiled, Hit, Mode, Registry, Severity, Subject, Texts};
 use hookhost_guest::prelude::ShellDialect;
 use serde::Serialize;
-use shell_syntax::Ascii as _;
-use shell_syntax::guarded::Changes;
-use shell_syntax::{Command, Location, Places, Script, leave, read};
+use shell_reader::Ascii as _;
+use shell_reader::guarded::Changes;
+use shell_reader::{Command, Location, Places, Script, leave, read};
 use std::ops::Range;
 
 /// A command with its surroundings.

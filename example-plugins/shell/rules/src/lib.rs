@@ -58,7 +58,7 @@ impl Guard {
     /// matches.
     #[must_use]
     pub fn verdict(&self, session: &Session, call: &ToolCall) -> Option<ToolCallVerdict> {
-        shell_syntax::answers_last();
+        shell_reader::answers_last();
         let Some(shell) = call.action.shell() else {
             return Some(match &call.action {
                 Action::Other(kind) if kind == "shell" => {
@@ -203,7 +203,7 @@ pub struct Judged {
 /// The reader's maximum of work for one command, in units.
 #[cfg(not(target_arch = "wasm32"))]
 #[doc(hidden)]
-pub const MAX_WORK: usize = shell_syntax::MAX_WORK;
+pub const MAX_WORK: usize = shell_reader::MAX_WORK;
 
 /// Judges `command` as the fuzzer passes it.
 #[cfg(not(target_arch = "wasm32"))]

@@ -2,7 +2,7 @@
 
 use crate::rules::Registry;
 use crate::rules::schema::Rewrite;
-use shell_syntax::{Class, Command, Places, Script, UNKNOWN, Word};
+use shell_reader::{Class, Command, Places, Script, UNKNOWN, Word};
 use std::ops::Range;
 
 const NOT_SHOWN: &str = "what it prints is read by another program or kept in a file";

@@ -9,7 +9,7 @@ use super::tokens::Token;
 use super::values::{Argument, MAX_RECEIVER, MAX_TOKENS, Scan, Value, words};
 use crate::ascii::Ascii as _;
 use crate::bounds::MAX_WORK;
-use crate::held::is_held;
+use crate::secret_files::is_held;
 use crate::word::{UNKNOWN, Word};
 
 /// Maximum number of variables with known values.

@@ -2,7 +2,7 @@
 
 use super::Language;
 use crate::ascii::Ascii as _;
-use crate::expand::ansi;
+use crate::expansion::ansi;
 use crate::word::{UNKNOWN, Word};
 use std::iter::Peekable;
 use std::str::CharIndices;

@@ -3,14 +3,14 @@
 
 use super::ascii::Ascii as _;
 use super::code::language;
-use super::known::{Kind, kind};
 use super::path::{Normal, below, home_of};
-use super::places::is_temporary;
+use super::path_class::is_temporary;
 use super::read::{Reader, Unreadable};
 use super::unwrap::runs_others;
 use super::word::{UNKNOWN, Word};
 use super::wrappers::READERS;
 use super::writes::{Extent, Write, values, within};
+use super::writing_programs::{Kind, kind};
 use super::{Command, Location, Places, lower};
 
 include!(concat!(env!("OUT_DIR"), "/guarded.rs"));

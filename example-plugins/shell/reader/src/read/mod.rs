@@ -1,19 +1,19 @@
 //! Walks the parser's syntax tree of a text in the order of execution and records every command.
 
 use super::ascii::Ascii as _;
-use super::copies::listed;
-use super::evaluated::Evaluated;
+use super::container_mounts::Mount;
+use super::copied_files::listed;
 use super::guarded::directory_of_variable;
-use super::mounts::Mount;
-use super::places::{MADE_UP, Places};
+use super::path_class::{MADE_UP, Places};
+use super::reevaluation::Evaluated;
 use super::repair::repaired;
-use super::secrets::hands_on;
-use super::simple::printed_by;
+use super::secret_access::hands_on;
+use super::simple_command::printed_by;
 use super::word::{HOME, UNKNOWN, Word};
 use super::wrappers::{self, Location};
 use super::writes::writes_or_runs;
 use super::{Class, Command, bounds, leave, lower};
-use super::{arithmetic, plain, windows};
+use super::{arithmetic, fast_parser, windows};
 use brush_parser::{Token, ast};
 use hookhost_guest::prelude::ShellDialect;
 use litemap::LiteMap;
@@ -322,7 +322,7 @@ impl Reader<'_> {
     fn parse_as(&mut self, text: &str) -> Result<ast::Program, Unreadable> {
         bounds::check(text).map_err(Unreadable)?;
         self.spend(WORK_OF_PARSE + text.len())?;
-        if let Some(program) = plain::program(text) {
+        if let Some(program) = fast_parser::program(text) {
             return Ok(program);
         }
         let ended = ended(text).ok_or_else(|| Unreadable("it ends in the middle of a line".into()))?;

@@ -2,12 +2,12 @@
 
 use super::ascii::Ascii as _;
 use super::code::language;
-use super::places::Class;
+use super::path_class::Class;
 use super::read::{Reader, Unreadable};
-use super::simple::printed_by;
+use super::simple_command::printed_by;
 use super::word::{UNKNOWN, Word, joined};
 use super::wrappers::{self, Location, Runs, Wrapper};
-use super::{Command, RedirectKind, lower, names, program_name, windows};
+use super::{Command, RedirectKind, lower, program_name, program_names, windows};
 
 /// Maximum number of programs that run each other: `sudo nice env …`. The message below repeats the number.
 const MAX_WRAPPERS: usize = 8;
@@ -147,7 +147,7 @@ impl Reader<'_> {
         if program.glob && is_pattern(&program.text) {
             command.program_word.text = program.text.replace(['*', '?', '['], &UNKNOWN.to_string());
         }
-        let name = names::usual(program_name(&command.program_word.text));
+        let name = program_names::usual(program_name(&command.program_word.text));
         command.program = if name.has(UNKNOWN as u8) { String::new() } else { name.to_owned() };
         if let Some(words) = self.of_git(&words, &command) {
             return self.run(words, Command { exact: false, ..command });

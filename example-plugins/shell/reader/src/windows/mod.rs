@@ -6,7 +6,7 @@ use super::path::slashed;
 use super::read::{Reader, Unreadable};
 use super::unwrap::runs_others;
 use super::word::{UNKNOWN, Word, joined};
-use super::{Command, MAX_LENGTH, Redirect, RedirectKind, names, program_name};
+use super::{Command, MAX_LENGTH, Redirect, RedirectKind, program_name, program_names};
 use base64::Engine;
 use expression::{Values, evaluated};
 use std::iter::Peekable;
@@ -145,7 +145,7 @@ fn stage(
             noted(reader, program, &args, command)
         }
         // These programs run as in any shell, except `find`, which searches text on Windows.
-        name if name != "find" && (runs_others(name) || language(names::usual(name)).is_some()) => {
+        name if name != "find" && (runs_others(name) || language(program_names::usual(name)).is_some()) => {
             let words = [program].into_iter().chain(args).cloned().collect();
             reader.run(words, command)
         }

@@ -3,7 +3,7 @@
 use super::schema::{Construct, Rule, Severity};
 use super::{Text, Texts};
 use litemap::LiteMap;
-use shell_syntax::Ascii as _;
+use shell_reader::Ascii as _;
 
 /// An answer that replaces a rule's action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use super::programs::Arguments;
 use super::schema::{Construct, Expression, Match};
 use super::verbs;
 use super::words::{Pairs, Part, Words};
-use shell_syntax::Ascii as _;
-use shell_syntax::guarded::Changes;
-use shell_syntax::{Class, Command, Given, MAX_LENGTH, Places, RedirectKind, Script, Word};
+use shell_reader::Ascii as _;
+use shell_reader::guarded::Changes;
+use shell_reader::{Class, Command, Given, MAX_LENGTH, Places, RedirectKind, Script, Word};
 use std::cell::RefCell;
 
 /// A [`Match`], compiled.

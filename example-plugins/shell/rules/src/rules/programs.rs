@@ -3,9 +3,9 @@
 use super::schema::{Program, ProgramFile, Style};
 use super::sql::Statements;
 use super::words::{Index, Words, first};
-use shell_syntax::Ascii as _;
-use shell_syntax::guarded::Changes;
-use shell_syntax::{Class, Command, Word};
+use shell_reader::Ascii as _;
+use shell_reader::guarded::Changes;
+use shell_reader::{Class, Command, Word};
 use std::cell::OnceCell;
 
 /// All programs with known options.

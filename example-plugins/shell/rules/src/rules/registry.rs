@@ -9,7 +9,7 @@ use super::{CUSTOM, Catalogue, Embedded, FLOOR, Rule, Text, Texts};
 use hookhost_guest::prelude::ShellDialect;
 use litemap::LiteMap;
 use serde::Deserialize;
-use shell_syntax::{Command, MAX_LENGTH, Places, Script, Word, is_lower, leave, lower, read};
+use shell_reader::{Command, MAX_LENGTH, Places, Script, Word, is_lower, leave, lower, read};
 use std::borrow::Cow;
 
 /// The effect of rules that match.
@@ -260,7 +260,7 @@ impl Registry {
     pub(crate) fn knows_a_program_of(&self, script: &Script) -> bool {
         let is_known = |command: &Command| {
             let arguments = self.arguments(command);
-            shell_syntax::is_known_program(&command.program)
+            shell_reader::is_known_program(&command.program)
                 || self.programs.get(&command.program).is_some()
                 || self.naming(command, &arguments).next().is_some()
         };

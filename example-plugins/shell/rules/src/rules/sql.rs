@@ -2,8 +2,8 @@
 
 use super::pattern::Pattern;
 use super::words::Pairs;
-use shell_syntax::Ascii as _;
-use shell_syntax::Command;
+use shell_reader::Ascii as _;
+use shell_reader::Command;
 
 /// The SQL statements in a command's words and input. Text that is not SQL is a statement that no rule matches.
 #[derive(Debug)]

@@ -2,8 +2,8 @@
 //! program.
 
 use super::words::Words;
-use shell_syntax::Ascii as _;
-use shell_syntax::{UNKNOWN, Word};
+use shell_reader::Ascii as _;
+use shell_reader::{UNKNOWN, Word};
 
 /// Maximum number of words that may be the verb: a group, a group in it, the verb, and one more.
 const MAX_WORDS: usize = 4;
@@ -105,7 +105,7 @@ pub(super) fn is_one_of(names: &Words, program: &str, operands: &[&Word]) -> boo
 mod tests {
     use super::{is_one_of, is_said};
     use crate::rules::words::Words;
-    use shell_syntax::Word;
+    use shell_reader::Word;
 
     fn words(text: &str) -> Vec<Word> {
         text.split(' ').map(|text| Word { text: text.replace('+', " "), ..Word::default() }).collect()
