@@ -2,7 +2,8 @@
 
 use super::ascii::Ascii as _;
 use super::path::{below, clean};
-use super::path_class::{Class, MADE_UP};
+use super::path_class::Class;
+use super::path_context::MADE_UP;
 use super::read::Reader;
 use super::word::{UNKNOWN, Word};
 use super::wrappers::{List, Location, Wrapper};

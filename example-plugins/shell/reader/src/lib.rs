@@ -19,6 +19,7 @@ mod git_settings;
 pub mod guarded;
 pub mod path;
 mod path_class;
+mod path_context;
 mod program_names;
 mod read;
 mod reevaluation;
@@ -38,7 +39,8 @@ mod xargs;
 
 pub use ascii::Ascii;
 pub use bounds::{MAX_LENGTH, MAX_WORK};
-pub use path_class::{Class, Places};
+pub use path_class::Class;
+pub use path_context::Places;
 pub use read::{Script, read, read_likely};
 pub use secret_access::Given;
 pub use word::{UNKNOWN, Word};
@@ -88,7 +90,7 @@ impl Command {
     pub fn class(&self, word: &Word, places: &Places) -> Class {
         match places.class(word, self.cwd.as_deref()).seen_from(self.location) {
             // On any machine but a remote one, a tool creates this directory again.
-            Class::Unknown if self.location != Location::Machine && path_class::is_made_again(word) => Class::Inside,
+            Class::Unknown if self.location != Location::Machine && path_context::is_made_again(word) => Class::Inside,
             class => class,
         }
     }

@@ -1,10 +1,10 @@
 //! Evaluates texts that `cmd.exe` and PowerShell compute: variables, joined strings, `-f`, `-join`, `-replace`, `[char]`. The result may be
 //! the name of a command.
 
-use super::Chars;
 use crate::ascii::Ascii as _;
 use litemap::LiteMap;
 use std::iter::Peekable;
+use std::str::Chars;
 
 /// Maximum number of variables with known values, and of bytes that they may add to a text.
 const MAX_VALUES: usize = 64;
