@@ -6,7 +6,7 @@ use hookhost_guest::prelude::*;
 use shell_reader::guarded::Reach;
 use shell_reader::path::{Normal, clean, is_absolute};
 use shell_reader::{
-    Command, Extent, Location, Places, Script, UNKNOWN, Word, Write, is_known_program, read, read_likely,
+    Command, Extent, Location, Places, Script, UNKNOWN, Word, Write, beginnings, is_known_program, read, read_likely,
 };
 use std::collections::BTreeSet;
 
@@ -14,9 +14,6 @@ use std::collections::BTreeSet;
 /// thousand units of fuel.
 const MAX_DIRECTORIES: usize = 32;
 const MAX_PATHS: usize = 1_000;
-
-/// Maximum number of beginnings of a text that are read if the whole text cannot be read.
-const MAX_BEGINNINGS: usize = 8;
 
 const TOO_OFTEN: &str = "the command changes directories or writes files too often to be read";
 
@@ -52,8 +49,7 @@ pub(crate) fn writes(shell: &ShellCommand, session: &Session, is_supposed: bool)
     if is_supposed && !script.commands.iter().any(is_known) && !(is_unreadable && begins_known()) {
         // A shell runs the lines before one that it cannot read.
         let is_read = |text: &&str| read(text, shell.dialect, cwd, &places).unreadable.is_none();
-        let ends = shell.command.rmatch_indices('\n').filter(|_| is_unreadable).take(MAX_BEGINNINGS);
-        let beginning = ends.map(|(at, _)| &shell.command[..at]).find(is_read);
+        let beginning = if is_unreadable { beginnings(&shell.command).find(is_read) } else { None };
         let lines = shell.command.lines().filter(|_| is_unreadable && shell.command.contains('\n'));
         return lines.chain(beginning).fold(Writes::default(), |mut all, line| {
             all.extend(writes(&shell.with_command(line), session, true));

@@ -38,8 +38,8 @@ impl Reader<'_> {
             None if mounts.is_empty() => Some(MADE_UP[0].to_owned()),
             None => None,
         };
-        self.mounts = mounts;
-        self.location = Location::Disposable;
+        self.surroundings.mounts = mounts;
+        self.surroundings.location = Location::Disposable;
     }
 
     /// Returns a mount of the workspace, of a path in it, or of a volume. `None` for anything else.
@@ -70,9 +70,9 @@ impl Reader<'_> {
 
     /// Replaces the paths of mounts, in the words of a command in a container, by paths on this machine.
     pub(super) fn mounted(&self, mut words: Vec<Word>) -> Vec<Word> {
-        if self.location == Location::Disposable && !self.mounts.is_empty() {
+        if self.surroundings.location == Location::Disposable && !self.surroundings.mounts.is_empty() {
             for word in words.iter_mut().filter(|word| word.text.starts_with('/')) {
-                word.text = seen(&self.mounts, &word.text);
+                word.text = seen(&self.surroundings.mounts, &word.text);
             }
         }
         words

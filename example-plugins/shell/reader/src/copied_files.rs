@@ -37,24 +37,25 @@ impl Reader<'_> {
             || name == HOOKHOST
             || name.starts_with("hookhost-")
             || writes_or_runs(name);
-        let original = self.copied.get(&path).cloned().flatten().or_else(|| is_program.then(|| Word::literal(path)));
+        let original =
+            self.files.program_copies.get(&path).cloned().flatten().or_else(|| is_program.then(|| Word::literal(path)));
         if let Some(original) = original.filter(|original| original.text != to) {
-            self.copied.insert(to, Some(original));
+            self.files.program_copies.insert(to, Some(original));
         }
         Ok(())
     }
 
     /// Returns the original of a program that was copied to this name: at its path, or anywhere if the name has no path.
     pub(super) fn copied(&mut self, program: &Word) -> Result<Option<Word>, Unreadable> {
-        if self.copied.is_empty() {
+        if self.files.program_copies.is_empty() {
             return Ok(None);
         }
         if program.text.has(b'/') {
             let path = self.places.path(program, self.scope.cwd.as_deref());
-            return Ok(path.and_then(|path| self.copied.get(&path)?.clone()));
+            return Ok(path.and_then(|path| self.files.program_copies.get(&path)?.clone()));
         }
-        self.spend(self.copied.keys().map(String::len).sum())?;
-        let found = self.copied.iter().find(|(path, _)| path.rsplit('/').next() == Some(&program.text));
+        self.spend(self.files.program_copies.keys().map(String::len).sum())?;
+        let found = self.files.program_copies.iter().find(|(path, _)| path.rsplit('/').next() == Some(&program.text));
         Ok(found.and_then(|(_, original)| original.clone()))
     }
 
@@ -86,14 +87,14 @@ impl Reader<'_> {
     pub(super) fn input_of(&self, command: &Command) -> Option<Word> {
         let mut read = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
         let from_file = || self.text_at(&read.next()?.target, command);
-        command.input.clone().or_else(from_file).or_else(|| self.stdin.clone())
+        command.input.clone().or_else(from_file).or_else(|| self.surroundings.input.clone())
     }
 
     /// Returns the content of a file, if the script wrote it, a substitution prints it, or it is the command's input.
     fn text_at(&self, file: &Word, command: &Command) -> Option<Word> {
         match file.text.as_str() {
             "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" => {
-                command.input.clone().or_else(|| self.stdin.clone())
+                command.input.clone().or_else(|| self.surroundings.input.clone())
             }
             text if text.starts_with("/dev/fd/") => self.substitution_at(text),
             _ => self.text_in(file).map(Word::literal),

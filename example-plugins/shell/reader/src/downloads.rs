@@ -14,6 +14,17 @@ const ADDRESS_BYTES_PER_UNIT: usize = 16;
 /// Minimum length, in bytes, at which the known part of a partly unknown word identifies it.
 const MIN_UNKNOWN: usize = 5;
 
+/// The files that a text downloads.
+#[derive(Default)]
+pub(crate) struct Downloads {
+    /// The paths of the files.
+    pub(crate) files: Vec<String>,
+    /// The addresses of the files, in lower case.
+    addresses: String,
+    /// The directories into which the files are unpacked. The flag is true if the text names the directory.
+    directories: Vec<(String, bool)>,
+}
+
 impl Reader<'_> {
     /// Records the file that a command downloads or moves, and if it runs a file downloaded before.
     pub(super) fn fetches(&mut self, command: &Command) -> Result<(), Unreadable> {
@@ -23,8 +34,9 @@ impl Reader<'_> {
         let is_fed = command.upstream.iter().any(|program| wrappers::is_fetcher(program, &[]));
         let mut is_copy = is_fetcher || is_fed;
         self.script.runs_fetched |= is_fed && obeys_input(command);
-        if !self.fetched.is_empty() || !self.unpacked.is_empty() {
-            let known = self.fetched.len() + self.unpacked.len() * (1 + self.addresses.len() / ADDRESS_BYTES_PER_UNIT);
+        if !self.downloads.files.is_empty() || !self.downloads.directories.is_empty() {
+            let known = self.downloads.files.len()
+                + self.downloads.directories.len() * (1 + self.downloads.addresses.len() / ADDRESS_BYTES_PER_UNIT);
             self.spend(known * (1 + command.args.len() + command.redirects.len()))?;
             let is_fetched = |word: &Word, is_script: bool| self.is_fetched(word, is_script, command);
             unpacks = is_unpacker(command) && command.args.iter().any(|word| is_fetched(word, false));
@@ -54,8 +66,8 @@ impl Reader<'_> {
         if is_fetcher {
             for word in command.args.iter().filter(|word| word.text.has(b'/')) {
                 self.spend(word.text.len())?;
-                self.addresses += "/";
-                self.addresses += &word.text.to_ascii_lowercase();
+                self.downloads.addresses += "/";
+                self.downloads.addresses += &word.text.to_ascii_lowercase();
             }
         }
         // `$client.DownloadFile('https://…', 'x.exe')`
@@ -93,7 +105,7 @@ impl Reader<'_> {
             let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
             name == program.text && directory.rsplit('/').next().is_some_and(|last| last.ends_with("bin"))
         };
-        if !program.text.is_empty() && !program.text.has(b'/') && self.fetched.iter().any(is_installed) {
+        if !program.text.is_empty() && !program.text.has(b'/') && self.downloads.files.iter().any(is_installed) {
             return true;
         }
         let name = command.program.as_str();
@@ -144,8 +156,8 @@ impl Reader<'_> {
         let Some(path) = self.path_of(word, command) else { return false };
         // More than one wildcard would take long to compare: only `*.deb` and the like.
         let is_pattern = word.glob && path.bytes().filter(|byte| matches!(byte, b'*' | b'[')).count() == 1;
-        let has = |path: &String| self.fetched.contains(path) || (is_script && self.holds(path));
-        has(&path) || (is_pattern && self.fetched.iter().any(|other| fits(path.as_bytes(), other.as_bytes())))
+        let has = |path: &String| self.downloads.files.contains(path) || (is_script && self.holds(path));
+        has(&path) || (is_pattern && self.downloads.files.iter().any(|other| fits(path.as_bytes(), other.as_bytes())))
     }
 
     /// Returns true if a word names a downloaded directory: `pip install ./x`.
@@ -159,7 +171,7 @@ impl Reader<'_> {
     pub(super) fn preloads(&mut self, variable: &str, value: &Word) {
         let is_one =
             matches!(variable, "LD_PRELOAD" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES" | "BASH_ENV" | "PYTHONSTARTUP");
-        if is_one && !self.fetched.is_empty() {
+        if is_one && !self.downloads.files.is_empty() {
             let command = Command { cwd: self.scope.cwd.clone(), ..Command::default() };
             self.script.runs_fetched |= self.is_fetched(value, true, &command);
         }
@@ -205,7 +217,7 @@ impl Reader<'_> {
             for (directory, is_own) in inner.chain(outer) {
                 let path = self.path_of(&directory, command);
                 self.spend(path.as_ref().map_or(0, String::len))?;
-                self.unpacked.extend(path.map(|path| (path, is_own)));
+                self.downloads.directories.extend(path.map(|path| (path, is_own)));
             }
         }
         if !is_clone {
@@ -219,7 +231,7 @@ impl Reader<'_> {
     pub(super) fn reads_fetched(&self, command: &Command) -> bool {
         let read = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
         let mut words = read.map(|redirect| &redirect.target).chain(&command.args);
-        !self.fetched.is_empty() && words.any(|word| self.is_fetched(word, false, command))
+        !self.downloads.files.is_empty() && words.any(|word| self.is_fetched(word, false, command))
     }
 
     /// Returns true if one of the commands from `begin` on downloads something.
@@ -258,13 +270,13 @@ impl Reader<'_> {
         };
         let path = self.path_of(&directory, command);
         self.spend(path.as_ref().map_or(0, String::len))?;
-        self.unpacked.extend(path.map(|path| (path, is_own)));
+        self.downloads.directories.extend(path.map(|path| (path, is_own)));
         Ok(())
     }
 
     /// Returns true if a file comes from a downloaded archive. `y-1.0.tgz` unpacks to the directory `y-1.0` or one with a similar name.
     fn holds(&self, path: &str) -> bool {
-        self.unpacked.iter().any(|(directory, is_own)| {
+        self.downloads.directories.iter().any(|(directory, is_own)| {
             let inner = path.strip_prefix(directory.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/'));
             // The activation script of a Python environment is generated locally.
             let Some(inner) = inner.filter(|inner| !inner.ends_with("bin/activate")) else { return false };
@@ -272,7 +284,7 @@ impl Reader<'_> {
             let end = first.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(first.len());
             let name = first[..end].to_ascii_lowercase();
             let is_short = name.len() < 3;
-            let mut parts = self.addresses.split(|c: char| !c.is_ascii_alphanumeric());
+            let mut parts = self.downloads.addresses.split(|c: char| !c.is_ascii_alphanumeric());
             !name.is_empty() && parts.any(|part| part == name || (!is_short && part.starts_with(&name)))
         })
     }
@@ -284,7 +296,7 @@ impl Reader<'_> {
             let path = self.path_of(word, command);
             self.spend(path.as_ref().map_or(0, String::len))?;
             self.script.runs_fetched |= path.as_ref().is_some_and(|path| self.runs_by_itself(word, path, command));
-            self.fetched.extend(path);
+            self.downloads.files.extend(path);
         }
         Ok(())
     }

@@ -14,7 +14,8 @@ impl Reader<'_> {
         let subcommand = command.program.strip_prefix("git-").filter(|name| !name.is_empty())?;
         let is_script =
             program.text.has(b'/') && self.places.class(program, self.scope.cwd.as_deref()) == Class::Inside;
-        let is_other = is_script || self.defines(&program.text) || self.aliases.contains_key(program.text.as_str());
+        let is_other =
+            is_script || self.defines(&program.text) || self.definitions.aliases.contains_key(program.text.as_str());
         let words = [Word::literal("git"), Word::literal(subcommand)];
         (!is_other).then(|| words.into_iter().chain(args.iter().cloned()).collect())
     }

@@ -41,7 +41,7 @@ pub use ascii::Ascii;
 pub use bounds::{MAX_LENGTH, MAX_WORK};
 pub use path_class::Class;
 pub use path_context::Places;
-pub use read::{Script, read, read_likely};
+pub use read::{Script, beginnings, read, read_likely};
 pub use secret_access::Given;
 pub use word::{UNKNOWN, Word};
 pub use wrappers::Location;

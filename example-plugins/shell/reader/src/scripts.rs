@@ -48,9 +48,9 @@ impl Reader<'_> {
                 self.scope.zeroth = args.get(at + 1).cloned();
                 self.remember_arguments(args.get(at + 1..).unwrap_or_default());
                 self.set_positional(args.get(at + 2..).unwrap_or_default());
-                let stdin = std::mem::replace(&mut self.stdin, inner.input);
+                let stdin = std::mem::replace(&mut self.surroundings.input, inner.input);
                 let result = self.text(name, &script.text.clone());
-                self.stdin = stdin;
+                self.surroundings.input = stdin;
                 self.leave(before);
                 return result;
             }

@@ -332,10 +332,10 @@ impl Reader<'_> {
     }
 
     fn made_of(&self, word: &Word, command: &Command) -> Option<&Word> {
-        if self.made_of.is_empty() {
+        if self.files.secret_copies.is_empty() {
             return None;
         }
-        self.made_of.get(&self.places.path(word, command.cwd.as_deref())?)?.as_ref()
+        self.files.secret_copies.get(&self.places.path(word, command.cwd.as_deref())?)?.as_ref()
     }
 
     fn made(&mut self, secret: &Word, files: &[Word], command: &Command) -> Result<(), Unreadable> {
@@ -346,7 +346,7 @@ impl Reader<'_> {
             }
             if let Some(path) = self.places.path(file, command.cwd.as_deref()) {
                 self.spend(path.len() + secret.text.len())?;
-                self.made_of.insert(path, Some(secret.clone()));
+                self.files.secret_copies.insert(path, Some(secret.clone()));
             }
         }
         Ok(())
@@ -354,7 +354,7 @@ impl Reader<'_> {
 
     /// Adds the command with secret files in place of the files that were made of them.
     fn renamed(&mut self, command: &Command) -> Result<(), Unreadable> {
-        if self.made_of.is_empty() || command.program.is_empty() {
+        if self.files.secret_copies.is_empty() || command.program.is_empty() {
             return Ok(());
         }
         self.spend(command.args.len() * 8)?;

@@ -28,7 +28,8 @@ impl Reader<'_> {
         simple: &ast::SimpleCommand,
         input: Option<Word>,
     ) -> Result<Option<Word>, Unreadable> {
-        let mut parts = Parts { command: Command { exact: self.exact, ..Command::default() }, ..Parts::default() };
+        let mut parts =
+            Parts { command: Command { exact: self.source.exact, ..Command::default() }, ..Parts::default() };
         for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
             self.part(item, &mut parts)?;
         }
@@ -40,13 +41,13 @@ impl Reader<'_> {
         }
         let Parts { mut command, environment, words, place } = parts;
         command.input = command.input.or(input);
-        command.place = place.filter(|_| self.exact).unwrap_or_else(|| self.place.clone());
+        command.place = place.filter(|_| self.source.exact).unwrap_or_else(|| self.source.place.clone());
         if words.is_empty() {
             for (name, value) in environment {
                 self.assign(&name, value)?;
             }
             // `$(<x)` prints the content of the file.
-            if self.depth > 0
+            if self.nesting.commands > 0
                 && let [Redirect { kind: RedirectKind::Read, .. }] = command.redirects.as_slice()
             {
                 command.program = "cat".into();
@@ -64,8 +65,11 @@ impl Reader<'_> {
         let program = words.first().map_or("", |word| program_name(&word.text));
         let reads_file = command.redirects.iter().any(|redirect| redirect.kind == RedirectKind::Read);
         if command.input.is_none()
-            && let Some(input) =
-                self.stdin.as_ref().filter(|input| reads_commands(program) || (input.secret && !reads_file))
+            && let Some(input) = self
+                .surroundings
+                .input
+                .as_ref()
+                .filter(|input| reads_commands(program) || (input.secret && !reads_file))
         {
             command.input = Some(input.clone());
             let length = input.text.len();
@@ -74,7 +78,7 @@ impl Reader<'_> {
         // The following commands read the file that `exec < x` opens.
         if words.len() == 1 && program == "exec" && reads_file {
             command.cwd = self.scope.cwd.clone();
-            self.stdin = self.secret_input(&command).or_else(|| self.stdin.take());
+            self.surroundings.input = self.secret_input(&command).or_else(|| self.surroundings.input.take());
         }
         let is_shadowed = self.defines(program);
         let printed = self.printed(&words, &command).filter(|_| !is_shadowed);
@@ -89,11 +93,11 @@ impl Reader<'_> {
                 self.write(&redirect.target, &text, redirect.kind == RedirectKind::Append)?;
             }
         }
-        let outer = std::mem::replace(&mut self.place, command.place.clone());
+        let outer = std::mem::replace(&mut self.source.place, command.place.clone());
         let redirects = if is_shadowed { command.redirects.clone() } else { Vec::new() };
         let begin = self.script.commands.len();
         let result = self.run(words, command);
-        self.place = outer;
+        self.source.place = outer;
         result?;
         self.printed_since(begin, redirects)?;
         Ok(printed)
@@ -103,9 +107,9 @@ impl Reader<'_> {
         match item {
             ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect, &mut parts.command)?,
             ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) if parts.words.is_empty() => {
-                let before = std::mem::replace(&mut self.kept, true);
+                let before = std::mem::replace(&mut self.surroundings.captured, true);
                 let assignment = self.assignment(assignment);
-                self.kept = before;
+                self.surroundings.captured = before;
                 let assignment = assignment?;
                 parts.environment.push(assignment);
             }
@@ -130,7 +134,7 @@ impl Reader<'_> {
             ast::CommandPrefixOrSuffixItem::ProcessSubstitution(ast::ProcessSubstitutionKind::Read, subshell) => {
                 let begin = self.script.commands.len();
                 let file = self.substitute(&subshell.list)?;
-                self.fetched.extend(self.has_fetcher(begin).then(|| file.text.clone()));
+                self.downloads.files.extend(self.has_fetcher(begin).then(|| file.text.clone()));
                 // A shell runs this script: `bash <(…)`.
                 if parts.words.iter().skip(1).all(|word| word.text.starts_with('-')) {
                     parts.command.upstream.extend(self.programs_since(begin));
@@ -154,16 +158,16 @@ impl Reader<'_> {
         if !word.value.has_one_of(b"$`") {
             return self.words(&word.value, span, &mut parts.words);
         }
-        let before = self.kept;
-        self.kept |= is_kept(&parts.words, &word.value);
+        let before = self.surroundings.captured;
+        self.surroundings.captured |= is_kept(&parts.words, &word.value);
         let result = self.words(&word.value, span, &mut parts.words);
-        self.kept = before;
+        self.surroundings.captured = before;
         result
     }
 
     pub(super) fn redirects(&mut self, list: Option<&ast::RedirectList>) -> Result<((), Option<Word>), Unreadable> {
         let Some(list) = list else { return Ok(((), None)) };
-        let mut command = Command { place: self.place.clone(), ..Command::default() };
+        let mut command = Command { place: self.source.place.clone(), ..Command::default() };
         list.0.iter().try_for_each(|redirect| self.redirect(redirect, &mut command))?;
         command.cwd = self.scope.cwd.clone();
         let input = self.secret_input(&command).or_else(|| command.input.clone());
@@ -203,7 +207,7 @@ impl Reader<'_> {
                     }
                     // The content behind a descriptor is unknown, unless `exec` has opened a secret file.
                     _ if kind == RedirectKind::Read => {
-                        let opened = self.stdin.clone().filter(|input| input.secret);
+                        let opened = self.surroundings.input.clone().filter(|input| input.secret);
                         command.input = Some(opened.unwrap_or_else(Word::unknown));
                         return Ok(());
                     }
@@ -237,9 +241,9 @@ impl Reader<'_> {
 
     /// Reads the commands of `>(…)`. Their input is unknown.
     fn written_to(&mut self, list: &ast::CompoundList) -> Result<(), Unreadable> {
-        let before = self.stdin.replace(Word::unknown());
+        let before = self.surroundings.input.replace(Word::unknown());
         let result = self.subshell(&mut |reader| reader.list(list));
-        self.stdin = before;
+        self.surroundings.input = before;
         result
     }
 

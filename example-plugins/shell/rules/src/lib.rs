@@ -15,6 +15,7 @@ use hookhost_contract::action::supposed_commands;
 use hookhost_guest::prelude::*;
 use judge::{Envelope, Input, Judgement, Outcome, cut, judge};
 use rules::Registry;
+use shell_reader::beginnings;
 use std::path::Path;
 
 /// The path of the workspace in a plugin that has access to it.
@@ -22,9 +23,6 @@ const WORKSPACE: &str = "/workspace";
 
 /// Maximum number of commands in a call of an unknown tool.
 const MAX_SUPPOSED: usize = 128;
-
-/// Maximum number of beginnings of a text that are judged if the whole text cannot be read.
-const MAX_BEGINNINGS: usize = 8;
 
 /// A command with some of all common syntax.
 const USUAL: &str = "cd src && cargo test --workspace 2>&1 | grep -n \"$X\" > 'out.log'; git commit -m \"$(date)\"";
@@ -115,9 +113,8 @@ impl Guard {
             let whole = judged(command);
             // A shell runs the lines before one that it cannot read.
             let is_silent = matches!(whole.outcome, Outcome::Unmatched) && command.contains('\n');
-            let ends = command.rmatch_indices('\n').filter(|_| is_silent).take(MAX_BEGINNINGS);
-            let beginnings = ends.map(|(at, _)| &command[..at]);
-            let parts: Vec<Judgement> = command.lines().filter(|_| is_silent).chain(beginnings).map(judged).collect();
+            let parts = command.lines().chain(beginnings(command)).filter(|_| is_silent);
+            let parts: Vec<Judgement> = parts.map(judged).collect();
             std::iter::once(whole).chain(parts)
         });
         let strictest = judgements.filter(|judgement| strictness(judgement) > 0).max_by_key(strictness);

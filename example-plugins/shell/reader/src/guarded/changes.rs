@@ -44,9 +44,9 @@ impl Reader<'_> {
         if open.is_empty() {
             return Ok(());
         }
-        self.spend(self.text.len())?;
+        self.spend(self.source.text.len())?;
         let mut found = Vec::new();
-        for (path, is_directory) in named(self.text, self.places) {
+        for (path, is_directory) in named(self.source.text, self.places) {
             // A path that the command names itself is not its unknown operand.
             let is_named = |command: &&Command| {
                 let read = command.redirects.iter().map(|redirect| &redirect.target);

@@ -10,25 +10,25 @@ impl Reader<'_> {
         let name = function.fname.value.clone();
         self.script.fork_bomb |= bombs(&function.body.0, &name);
         self.script.functions.push(name.clone());
-        self.spend(self.functions.len())?;
+        self.spend(self.definitions.functions.len())?;
         self.keep_function(name, Function { body: function.body.clone(), called: false });
         Ok(())
     }
 
     /// Stores a function and replaces one of the same name.
     fn keep_function(&mut self, name: String, function: Function) {
-        self.functions.retain(|(other, _)| *other != name);
-        self.functions.push((name, Rc::new(function)));
+        self.definitions.functions.retain(|(other, _)| *other != name);
+        self.definitions.functions.push((name, Rc::new(function)));
     }
 
     /// Returns true if the text has defined a function of that name.
     pub(crate) fn defines(&self, name: &str) -> bool {
-        self.functions.iter().any(|(other, _)| other == name)
+        self.definitions.functions.iter().any(|(other, _)| other == name)
     }
 
     /// Calls the function `name`. Returns false if the text has not defined it.
     pub(crate) fn call(&mut self, name: &str, args: &[Word], input: Option<Word>) -> Result<bool, Unreadable> {
-        let known = self.functions.iter().find(|(other, _)| other == name);
+        let known = self.definitions.functions.iter().find(|(other, _)| other == name);
         let Some(function) = known.map(|(_, function)| function.clone()) else { return Ok(false) };
         let called = Function { body: function.body.clone(), called: true };
         self.keep_function(name.to_owned(), called);
@@ -44,7 +44,7 @@ impl Reader<'_> {
 
     /// Reads each function that was never called, with unknown arguments.
     pub(super) fn uncalled(&mut self) {
-        for (_, function) in std::mem::take(&mut self.functions) {
+        for (_, function) in std::mem::take(&mut self.definitions.functions) {
             if !function.called && !self.script.fork_bomb {
                 let result = self.redirected(&function.body.0, function.body.1.as_ref(), None);
                 self.script.unreadable = self.script.unreadable.take().or(result.err().map(|why| why.0));

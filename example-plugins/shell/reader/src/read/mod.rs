@@ -1,30 +1,27 @@
 //! Walks the parser's syntax tree of a text in the order of execution and records every command.
 
 use super::ascii::Ascii as _;
-use super::container_mounts::Mount;
+use super::downloads::Downloads;
 use super::path_context::Places;
 use super::reevaluation::Evaluated;
 use super::repair::repaired;
 use super::word::{HOME, UNKNOWN, Word};
-use super::wrappers::Location;
 use super::writes::writes_or_runs;
 use super::{Command, bounds, leave, lower};
 use super::{fast_parser, windows};
 use brush_parser::{Token, ast};
 use hookhost_guest::prelude::ShellDialect;
-use litemap::LiteMap;
 use std::borrow::Cow;
 use std::ops::Range;
-use std::rc::Rc;
 
 mod functions;
 mod output;
 mod scope;
+mod state;
 mod walk;
 
-use functions::Function;
 pub(super) use scope::Scope;
-use scope::Variables;
+use state::{Declarations, Definitions, Files, Nesting, Source, Surroundings};
 
 /// Maximum nesting of commands: `sh -c`, `$(…)`, calls of functions.
 const MAX_NESTING: usize = 8;
@@ -79,6 +76,15 @@ pub struct Script {
 /// from a component that never calls [`read_likely`].
 type Likely = fn(&str, &[Word]) -> Option<usize>;
 
+/// Maximum number of beginnings that [`beginnings`] returns.
+const MAX_BEGINNINGS: usize = 8;
+
+/// Returns the beginnings of a text that end before one of its last lines, the longest first. A shell runs the lines before one that it
+/// cannot read.
+pub fn beginnings(text: &str) -> impl Iterator<Item = &str> {
+    text.rmatch_indices('\n').take(MAX_BEGINNINGS).map(|(at, _)| &text[..at])
+}
+
 /// Reads `text` as a script that starts in the directory `cwd`.
 pub fn read(text: &str, dialect: ShellDialect, cwd: &str, places: &Places) -> Script {
     read_as(None, text, dialect, cwd, places)
@@ -103,31 +109,13 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
         options: brush_parser::ParserOptions::default(),
         script: Script::default(),
         scope: Scope { cwd: places.directory(&Word::literal(cwd), Some(places.workspace())), ..Scope::default() },
-        functions: Vec::new(),
-        text,
-        offsets: None,
-        place: 0..text.len(),
-        exact: true,
-        depth: 0,
-        levels: 0,
-        wrappers: Vec::new(),
-        location: Location::Here,
-        mounts: Vec::new(),
-        traps: Vec::new(),
-        aliases: LiteMap::new(),
-        kept: false,
-        stdin: None,
-        substituted: Vec::new(),
-        files: LiteMap::new(),
-        fetched: Vec::new(),
-        addresses: String::new(),
-        unpacked: Vec::new(),
-        copied: LiteMap::new(),
-        made_of: LiteMap::new(),
-        cases: Vec::new(),
-        expression: None,
-        references: LiteMap::new(),
-        arrays: Vec::new(),
+        source: Source { text, offsets: None, place: 0..text.len(), exact: true },
+        nesting: Nesting::default(),
+        surroundings: Surroundings::default(),
+        definitions: Definitions::default(),
+        declarations: Declarations::default(),
+        files: Files::default(),
+        downloads: Downloads::default(),
         evaluated: Evaluated::default(),
         has_dotglob: false,
     };
@@ -149,7 +137,7 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
     if result.is_err() && windows::is_named_in(text) {
         result = windows::read(&mut reader, text);
     }
-    for text in std::mem::take(&mut reader.traps) {
+    for text in std::mem::take(&mut reader.definitions.traps) {
         result = result.and_then(|()| reader.text("trap", &text));
     }
     reader.uncalled();
@@ -193,6 +181,7 @@ pub(crate) fn ended(text: &str) -> Option<Cow<'_, str>> {
     }
 }
 
+/// Walks a text and collects its commands.
 pub(super) struct Reader<'a> {
     pub(super) places: &'a Places,
     /// Set during a second reading ([`read_likely`]). Assignments and changes of directory then hold for all that follows, except changes
@@ -201,51 +190,13 @@ pub(super) struct Reader<'a> {
     pub(super) options: brush_parser::ParserOptions,
     pub(super) script: Script,
     pub(super) scope: Scope,
-    /// The functions that the text defines. A list is enough, because few texts define any.
-    functions: Vec<(String, Rc<Function>)>,
-    pub(super) text: &'a str,
-    /// The byte offset of each character; `None` for ASCII text.
-    offsets: Option<Vec<usize>>,
-    /// The bytes of the agent's text that are being read.
-    pub(super) place: Range<usize>,
-    pub(super) exact: bool,
-    pub(super) depth: usize,
-    /// Number of open compound commands, including those of calling functions.
-    levels: usize,
-    pub(super) wrappers: Vec<String>,
-    pub(super) location: Location,
-    /// The mounts of this machine in the container that is being read.
-    pub(super) mounts: Vec<Mount>,
-    /// The texts of `trap`, which run at the end.
-    pub(super) traps: Vec<String>,
-    /// The texts of aliases by name.
-    pub(super) aliases: Variables,
-    /// True if the output goes into a variable, or into a header that carries credentials.
-    pub(super) kept: bool,
-    /// The input of commands without an input of their own.
-    pub(super) stdin: Option<Word>,
-    /// The output of each `<(…)`, if known.
-    substituted: Vec<Option<Word>>,
-    /// The contents of files that the text writes, by path.
-    files: Variables,
-    /// The paths of files that the text fetches.
-    pub(super) fetched: Vec<String>,
-    /// The addresses of the fetched files, in lower case.
-    pub(super) addresses: String,
-    /// The directories into which fetched files are unpacked. The flag is true if the text names the directory.
-    pub(super) unpacked: Vec<(String, bool)>,
-    /// The original names of programs that the text copies or renames, by new path.
-    pub(super) copied: Variables,
-    /// The secret files of which the text makes other files, by the path of the new file.
-    pub(super) made_of: Variables,
-    /// The letter case that `declare` sets for a variable: `l` or `u`.
-    pub(super) cases: Vec<(String, char)>,
-    /// The nesting depth at which commands are parts of an arithmetic expression.
-    expression: Option<usize>,
-    /// Variables with a second name (`declare -n`).
-    references: Variables,
-    /// The elements of arrays after their last assignment.
-    arrays: Vec<(String, Vec<Word>)>,
+    pub(super) source: Source<'a>,
+    pub(super) nesting: Nesting,
+    pub(super) surroundings: Surroundings,
+    pub(super) definitions: Definitions,
+    pub(super) declarations: Declarations,
+    pub(super) files: Files,
+    pub(super) downloads: Downloads,
     /// The values that the shell will evaluate.
     pub(super) evaluated: Evaluated,
     /// True if patterns also match names with a leading dot: `shopt -s dotglob`.
@@ -255,7 +206,7 @@ pub(super) struct Reader<'a> {
 impl Reader<'_> {
     fn top(&mut self, text: &str) -> Result<(), Unreadable> {
         if !text.is_ascii() {
-            self.offsets = Some(text.char_indices().map(|(at, _)| at).chain([text.len()]).collect());
+            self.source.offsets = Some(text.char_indices().map(|(at, _)| at).chain([text.len()]).collect());
         }
         let program = self.parse(text)?;
         self.script.is_single = match program.complete_commands.as_slice() {
@@ -291,7 +242,7 @@ impl Reader<'_> {
     fn parse_repaired(&mut self, text: &str) -> Option<ast::Program> {
         let repaired = if text.len() <= bounds::MAX_LENGTH { repaired(text) } else { None };
         let program = self.parse_as(&repaired?).ok()?;
-        self.exact = false;
+        self.source.exact = false;
         Some(program)
     }
 
@@ -329,40 +280,40 @@ impl Reader<'_> {
         }
         let text = text.replace(UNKNOWN, "$_");
         let program = self.deeper(|reader| reader.parse(&text))?;
-        let exact = std::mem::replace(&mut self.exact, false);
+        let exact = std::mem::replace(&mut self.source.exact, false);
         let result = self.deeper(|reader| reader.program(&program));
-        self.exact = exact;
+        self.source.exact = exact;
         result
     }
 
     /// Reads a text that is itself a script of a Windows shell.
     pub(super) fn nested_windows(&mut self, text: &str) -> Result<(), Unreadable> {
-        let exact = std::mem::replace(&mut self.exact, false);
+        let exact = std::mem::replace(&mut self.source.exact, false);
         let text = text.replace(HOME, "~");
         let result = self.deeper(|reader| windows::read(reader, &text));
-        self.exact = exact;
+        self.source.exact = exact;
         result
     }
 
     pub(super) fn deeper<T>(&mut self, act: impl FnOnce(&mut Self) -> Result<T, Unreadable>) -> Result<T, Unreadable> {
         self.enter()?;
         let result = act(self);
-        self.depth -= 1;
+        self.nesting.commands -= 1;
         result
     }
 
     fn enter(&mut self) -> Result<(), Unreadable> {
-        if self.depth >= MAX_NESTING {
+        if self.nesting.commands >= MAX_NESTING {
             return Err(Unreadable(format!("it has more than {MAX_NESTING} levels of commands")));
         }
-        self.depth += 1;
+        self.nesting.commands += 1;
         Ok(())
     }
 
     /// Returns the words of the command that an unknown program after a wrapper probably runs. They begin at the first word that names a
     /// program which writes files or runs others.
     pub(super) fn likely(&mut self, program: &str, args: &[Word]) -> Option<Vec<Word>> {
-        self.wrappers.last().filter(|wrapper| PASSING_ON.contains(&wrapper.as_str()))?;
+        self.surroundings.wrappers.last().filter(|wrapper| PASSING_ON.contains(&wrapper.as_str()))?;
         self.script.leaves_open |= !args.is_empty();
         let at = self.likely?(program, args)?;
         Some(args[at..].to_vec())
@@ -379,15 +330,15 @@ impl Reader<'_> {
             return Err(Unreadable("an index has a blank in it".into()));
         }
         // A variable in an expression is a number, not a program.
-        if command.program.is_empty() && self.expression == Some(self.depth) {
+        if command.program.is_empty() && self.nesting.arithmetic == Some(self.nesting.commands) {
             return Ok(());
         }
         command.cwd = self.scope.cwd.clone();
         command.perhaps = if command.cwd.is_none() { self.scope.perhaps.clone() } else { None };
-        command.wrappers = self.wrappers.clone();
-        command.location = self.location;
+        command.wrappers = self.surroundings.wrappers.clone();
+        command.location = self.surroundings.location;
         // Output to stderr is not captured.
-        command.kept = self.kept && !command.kept;
+        command.kept = self.surroundings.captured && !command.kept;
         self.fetches(&command)?;
         self.copies(&command)?;
         self.copies_texts(&command)?;
@@ -413,12 +364,12 @@ impl Reader<'_> {
 
     /// Converts a location of the parser, which counts characters, to bytes of the text.
     pub(super) fn span(&self, location: Option<&brush_parser::SourceSpan>) -> Option<Range<usize>> {
-        let location = location.filter(|_| self.exact)?;
-        let byte = |at: usize| match &self.offsets {
+        let location = location.filter(|_| self.source.exact)?;
+        let byte = |at: usize| match &self.source.offsets {
             Some(offsets) => offsets.get(at).copied(),
             None => Some(at),
         };
         let span = byte(location.start.index)?..byte(location.end.index)?;
-        self.text.get(span.clone()).map(|_| span)
+        self.source.text.get(span.clone()).map(|_| span)
     }
 }

@@ -18,11 +18,11 @@ impl Reader<'_> {
             return Ok(());
         };
         self.spend(path.len() + text.len())?;
-        let before = self.files.get(&path).cloned().flatten().filter(|_| append);
+        let before = self.files.contents.get(&path).cloned().flatten().filter(|_| append);
         let before = before.map(|before| before.text).unwrap_or_default();
         self.spend(before.len())?;
         let is_hook = ["/.git/hooks/", "/.husky/"].iter().any(|directory| path.contains(directory));
-        self.files.insert(path, Some(Word::literal(format!("{before}{text}"))));
+        self.files.contents.insert(path, Some(Word::literal(format!("{before}{text}"))));
         // Git runs this file.
         let hook = if is_hook { self.written_in(file) } else { None };
         hook.map_or(Ok(()), |text| self.text("sh", &text))
@@ -30,10 +30,10 @@ impl Reader<'_> {
 
     /// Returns the text that the script wrote to a file.
     pub(crate) fn text_in(&self, file: &Word) -> Option<String> {
-        if self.files.is_empty() {
+        if self.files.contents.is_empty() {
             return None;
         }
-        let text = self.files.get(&self.places.path(file, self.scope.cwd.as_deref())?)?.as_ref()?;
+        let text = self.files.contents.get(&self.places.path(file, self.scope.cwd.as_deref())?)?.as_ref()?;
         Some(text.text.clone())
     }
 
@@ -56,8 +56,8 @@ impl Reader<'_> {
         let begin = self.script.commands.len();
         let output = self.output_of_list(list)?;
         let secret = self.secret_since(begin).is_some();
-        self.substituted.push(output);
-        Ok(Word { secret, ..Word::literal(format!("/dev/fd/{}", 62 + self.substituted.len())) })
+        self.files.substitutions.push(output);
+        Ok(Word { secret, ..Word::literal(format!("/dev/fd/{}", 62 + self.files.substitutions.len())) })
     }
 
     pub(crate) fn output_of_list(&mut self, list: &ast::CompoundList) -> Result<Option<Word>, Unreadable> {
@@ -69,7 +69,7 @@ impl Reader<'_> {
     /// Returns the content of the file of a `<(…)`, if known.
     pub(crate) fn substitution_at(&self, file: &str) -> Option<Word> {
         let number: usize = file.rsplit('/').next()?.parse().ok()?;
-        self.substituted.get(number.checked_sub(63)?)?.clone()
+        self.files.substitutions.get(number.checked_sub(63)?)?.clone()
     }
 
     /// Returns the output of the command recorded since `begin`, if it is a single one with known output.
@@ -93,7 +93,7 @@ impl Reader<'_> {
             ("mktemp", _) => Some(Word::literal(MADE_UP[1])),
             ("echo" | "printf", _) if command.redirects.is_empty() => printed_by(&command.program, &command.args),
             ("which", [name]) | ("command", ["-v", name]) | ("type", ["-p" | "-P", name]) => {
-                let is_itself = name.has(b'/') || self.defines(name) || self.aliases.contains_key(*name);
+                let is_itself = name.has(b'/') || self.defines(name) || self.definitions.aliases.contains_key(*name);
                 Some(Word::literal(if is_itself { (*name).to_owned() } else { format!("/usr/bin/{name}") }))
             }
             // Setup text of an installed program contains nothing for a rule.

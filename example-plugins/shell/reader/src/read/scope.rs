@@ -82,7 +82,7 @@ impl Reader<'_> {
     }
 
     pub(crate) fn set(&mut self, name: &str, value: Option<Word>) {
-        let value = value.filter(|_| !self.references.contains_key(name));
+        let value = value.filter(|_| !self.declarations.references.contains_key(name));
         if value.is_none() && self.scope.variables.get(name).is_some_and(Option::is_some) {
             self.script.leaves_open = true;
             if self.likely.is_some() {
@@ -96,15 +96,17 @@ impl Reader<'_> {
     /// Stores the elements of an array. The array's value is all of them as one word.
     pub(crate) fn set_elements(&mut self, name: &str, words: &[Word]) -> Result<(), Unreadable> {
         words.iter().for_each(|word| self.remember(name, &word.text));
-        self.spend(self.arrays.len() + words.iter().map(|word| WORK_OF_WORD + word.text.len()).sum::<usize>())?;
-        self.arrays.retain(|(other, _)| other != name);
-        self.arrays.push((name.to_owned(), words.to_vec()));
+        self.spend(
+            self.declarations.arrays.len() + words.iter().map(|word| WORK_OF_WORD + word.text.len()).sum::<usize>(),
+        )?;
+        self.declarations.arrays.retain(|(other, _)| other != name);
+        self.declarations.arrays.push((name.to_owned(), words.to_vec()));
         Ok(())
     }
 
     /// Returns the elements of an array, unless its value has changed since they were stored.
     pub(crate) fn elements(&self, name: &str) -> Option<Vec<Word>> {
-        let (_, words) = self.arrays.iter().find(|(other, _)| other == name)?;
+        let (_, words) = self.declarations.arrays.iter().find(|(other, _)| other == name)?;
         (self.variable(name)? == Word::of_all(words)).then(|| words.clone())
     }
 
@@ -112,7 +114,7 @@ impl Reader<'_> {
     pub(crate) fn refer(&mut self, name: &str, target: &str) {
         self.remember(name, target);
         for name in [name, target] {
-            self.references.insert(name.to_owned(), None);
+            self.declarations.references.insert(name.to_owned(), None);
             self.set(name, None);
         }
     }
@@ -146,8 +148,8 @@ impl Reader<'_> {
     pub(crate) fn is_set_later(&mut self, text: &str) -> Result<bool, Unreadable> {
         /// Maximum number of variables to search for.
         const MAX_NAMES: usize = 8;
-        self.spend(self.text.len() * MAX_NAMES)?;
-        let whole = self.text;
+        self.spend(self.source.text.len() * MAX_NAMES)?;
+        let whole = self.source.text;
         let function = || {
             let begin = whole.find(&format!("{text}()"))?;
             let end = whole[begin..].find("trap ")?;

@@ -127,16 +127,16 @@ impl Reader<'_> {
 
     /// Reads a compound command; the commands in it read `input`.
     pub(super) fn compound(&mut self, compound: &ast::CompoundCommand, input: Option<Word>) -> Result<(), Unreadable> {
-        if self.levels >= MAX_LEVELS {
+        if self.nesting.compounds >= MAX_LEVELS {
             return Err(Unreadable(format!("it has more than {MAX_LEVELS} levels of compound commands")));
         }
-        self.levels += 1;
-        let before = input.map(|input| self.stdin.replace(input));
+        self.nesting.compounds += 1;
+        let before = input.map(|input| self.surroundings.input.replace(input));
         let result = self.parts(compound);
         if let Some(before) = before {
-            self.stdin = before;
+            self.surroundings.input = before;
         }
-        self.levels -= 1;
+        self.nesting.compounds -= 1;
         result
     }
 
@@ -191,9 +191,9 @@ impl Reader<'_> {
     pub(crate) fn arithmetic(&mut self, text: &str) -> Result<(), Unreadable> {
         self.evaluates(text)?;
         let is_arithmetic = arithmetic::is_expression(text);
-        let outer = self.expression.replace(self.depth + 1);
+        let outer = self.nesting.arithmetic.replace(self.nesting.commands + 1);
         let result = self.subshell(&mut |reader| reader.nested(text));
-        self.expression = outer;
+        self.nesting.arithmetic = outer;
         // Read as a command, `1 << $(x)` is a here-document.
         if result.is_err() || text.contains("<<") {
             self.within_word(text)?;
@@ -273,7 +273,7 @@ impl Reader<'_> {
                 _ => return false,
             }
         }
-        let is_usual = |name: &str| !self.defines(name) && !self.aliases.contains_key(name);
+        let is_usual = |name: &str| !self.defines(name) && !self.definitions.aliases.contains_key(name);
         let program = simple.word_or_name.as_ref().map(|word| word.value.as_str());
         !pipeline.bang && program.is_none_or(|name| matches!(name, ":" | "true" | "echo") && is_usual(name))
     }

@@ -272,7 +272,7 @@ impl Reader<'_> {
                     }
                     None if word.text.starts_with(['-', '+']) => Ok(()),
                     None => {
-                        self.cases.extend(letter_case(args).map(|case| (word.text.clone(), case)));
+                        self.declarations.letter_cases.extend(letter_case(args).map(|case| (word.text.clone(), case)));
                         if is_number { self.evaluates(&word.text) } else { Ok(()) }
                     }
                 })
@@ -282,7 +282,7 @@ impl Reader<'_> {
                     && let Some([file, names @ ..]) = args.get(at + 1..)
                 {
                     for name in names {
-                        self.aliases.insert(name.text.clone(), Some(file.clone()));
+                        self.definitions.aliases.insert(name.text.clone(), Some(file.clone()));
                     }
                     let is_system = self.places.class(file, self.scope.cwd.as_deref()) == Class::System;
                     self.script.runs_unknown |= !is_system;
@@ -312,7 +312,7 @@ impl Reader<'_> {
                     }
                 }
                 let names = || args.iter().filter(|word| !word.text.starts_with('-'));
-                let given = input.as_ref().or(self.stdin.as_ref().filter(|_| !is_given));
+                let given = input.as_ref().or(self.surroundings.input.as_ref().filter(|_| !is_given));
                 let line = given.filter(|_| names().count() == 1).and_then(one_word);
                 let value = line.or(input.filter(|input| input.secret));
                 let is_split = splits && names().count() > 1;
@@ -340,7 +340,7 @@ impl Reader<'_> {
             }
             Some(Special::Alias) => args.iter().try_for_each(|word| match word.text.halves(b'=') {
                 Some((alias, text)) => {
-                    self.aliases.insert(alias.to_owned(), Some(Word::marked(text)));
+                    self.definitions.aliases.insert(alias.to_owned(), Some(Word::marked(text)));
                     self.text(&name, text)
                 }
                 None => Ok(()),
@@ -392,22 +392,22 @@ impl Reader<'_> {
     }
 
     fn within<T>(&mut self, wrapper: &str, act: impl FnOnce(&mut Self) -> T) -> T {
-        self.wrappers.push(wrapper.to_owned());
+        self.surroundings.wrappers.push(wrapper.to_owned());
         let result = act(self);
-        self.wrappers.pop();
+        self.surroundings.wrappers.pop();
         result
     }
 
     /// Returns the text of an alias with the following words. Within its own text, the name denotes the program.
     fn alias(&self, name: &str, args: &[Word]) -> Option<String> {
-        let text = self.aliases.get(name)?.as_ref()?;
+        let text = self.definitions.aliases.get(name)?.as_ref()?;
         Some(format!("{} {}", text.with_mark(), joined(args)))
     }
 
     fn aliased(&mut self, name: &str, text: &str) -> Result<(), Unreadable> {
-        let before = self.aliases.insert(name.to_owned(), None);
+        let before = self.definitions.aliases.insert(name.to_owned(), None);
         let result = self.text("alias", text);
-        self.aliases.insert(name.to_owned(), before.flatten());
+        self.definitions.aliases.insert(name.to_owned(), before.flatten());
         result
     }
 }

@@ -10,7 +10,7 @@ use crate::wrappers;
 impl Reader<'_> {
     /// Sets a variable, and reads the command that a program will run from its value.
     pub(crate) fn assign(&mut self, name: &str, mut value: Option<Word>) -> Result<(), Unreadable> {
-        let case = self.cases.iter().rev().find(|(other, _)| other == name);
+        let case = self.declarations.letter_cases.iter().rev().find(|(other, _)| other == name);
         if let (Some((_, case)), Some(value)) = (case, &mut value) {
             value.text = cased(&value.text, Some(*case));
         }

@@ -35,23 +35,23 @@ impl Reader<'_> {
         if directory.is_none() && !is_elsewhere {
             return self.unwrapped(name, wrapper, args, inner);
         }
-        let before = (self.scope.cwd.clone(), self.location);
+        let before = (self.scope.cwd.clone(), self.surroundings.location);
         if let Some(directory) = directory {
             self.scope.cwd = self.places.directory(&directory, self.scope.cwd.as_deref());
         }
-        let outer = is_elsewhere.then(|| std::mem::take(&mut self.mounts));
+        let outer = is_elsewhere.then(|| std::mem::take(&mut self.surroundings.mounts));
         if is_elsewhere {
             self.scope.cwd = None;
-            self.location = wrapper.location;
+            self.surroundings.location = wrapper.location;
             inner.exact = false;
             if before.1 == Location::Here {
                 self.enter_disposable(wrapper, args, before.0.as_deref());
             }
         }
         let result = self.unwrapped(name, wrapper, args, inner);
-        (self.scope.cwd, self.location) = before;
+        (self.scope.cwd, self.surroundings.location) = before;
         if let Some(outer) = outer {
-            self.mounts = outer;
+            self.surroundings.mounts = outer;
         }
         result
     }
@@ -94,7 +94,11 @@ impl Reader<'_> {
             let words: Vec<Word> = [program].into_iter().chain(words.iter().cloned()).collect();
             return self.wrapped(name, &words, Command { exact: false, ..inner });
         }
-        let stdin = if inner.input.is_some() { std::mem::replace(&mut self.stdin, inner.input.clone()) } else { None };
+        let stdin = if inner.input.is_some() {
+            std::mem::replace(&mut self.surroundings.input, inner.input.clone())
+        } else {
+            None
+        };
         let result = match wrapper.runs {
             Runs::Words => self.wrapped_any(name, wrapper, args, &inner),
             Runs::Text => wrapper.readings(args).into_iter().try_for_each(|words| self.text(name, &joined(words))),
@@ -104,7 +108,7 @@ impl Reader<'_> {
             Runs::Nothing => Ok(()),
         };
         if inner.input.is_some() {
-            self.stdin = stdin;
+            self.surroundings.input = stdin;
         }
         result?;
         match inner.input {
@@ -119,9 +123,9 @@ impl Reader<'_> {
     fn trapped(&mut self, name: &str, words: &[Word]) -> Result<(), Unreadable> {
         let Some((text, signals)) = words.split_first() else { return Ok(()) };
         let is_end = |word: &Word| matches!(word.text.as_str(), "EXIT" | "0" | "INT" | "TERM" | "HUP" | "QUIT");
-        let is_last = self.wrappers.is_empty() && !signals.is_empty() && signals.iter().all(is_end);
+        let is_last = self.surroundings.wrappers.is_empty() && !signals.is_empty() && signals.iter().all(is_end);
         if is_last && self.is_set_later(&text.text)? {
-            self.traps.push(text.text.clone());
+            self.definitions.traps.push(text.text.clone());
             return Ok(());
         }
         self.text(name, &text.text)
@@ -132,7 +136,7 @@ impl Reader<'_> {
             return Ok(());
         }
         self.within(wrapper, |reader| {
-            if reader.wrappers.len() > MAX_WRAPPERS {
+            if reader.surroundings.wrappers.len() > MAX_WRAPPERS {
                 return Err(Unreadable("it is wrapped more than 8 times".into()));
             }
             reader.run(words.to_vec(), inner)

@@ -53,7 +53,7 @@ pub(super) fn read(reader: &mut Reader<'_>, text: &str) -> Result<(), Unreadable
                     upstream.extend(inner.stages.iter().filter_map(|stage| stage.words.first().map(name)));
                 }
             }
-            let place = reader.place.clone();
+            let place = reader.source.place.clone();
             let downstream = names[at + 1..].to_vec();
             let redirects = redirects.clone();
             let command = Command { windows: true, place, upstream, downstream, redirects, ..Command::default() };
@@ -94,12 +94,12 @@ fn stage(
             let mut operands = args.iter().filter(|word| !word.text.starts_with('-'));
             if let (Some(alias), Some(of)) = (operands.next(), operands.next()) {
                 reader.spend(args.len())?;
-                reader.aliases.insert(alias.text.to_ascii_lowercase(), Some(of.clone()));
+                reader.definitions.aliases.insert(alias.text.to_ascii_lowercase(), Some(of.clone()));
             }
             noted(reader, program, args, command)
         }
-        name if !reader.aliases.is_empty() && reader.aliases.contains_key(name) => {
-            let of = reader.aliases.get(name).cloned().flatten().unwrap_or_default();
+        name if !reader.definitions.aliases.is_empty() && reader.definitions.aliases.contains_key(name) => {
+            let of = reader.definitions.aliases.get(name).cloned().flatten().unwrap_or_default();
             reader.deeper(|reader| stage(reader, &of, args, piped, command))
         }
         "start-process" | "saps" | "start" if args.iter().any(is_arguments) => {
