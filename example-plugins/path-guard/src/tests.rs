@@ -558,15 +558,15 @@ fn cases() -> Vec<String> {
 #[test]
 fn what_shell_guard_reads_as_written_is_what_is_judged() {
     let session = session();
-    let places = Places::new(&session.workspace);
+    let context = PathContext::new(&session.workspace);
     let mut judged = 0;
     for command in cases() {
         for dialect in [ShellDialect::Posix, ShellDialect::Powershell] {
-            let script = shell_reader::read(&command, dialect, &session.cwd, &places);
+            let script = shell_reader::read(&command, dialect, &session.cwd, &context);
             for part in script.commands.iter().filter(|part| part.location == shell_reader::Location::Here) {
                 for write in part.writes() {
                     let (Normal::Absolute(path) | Normal::Below(path)) =
-                        places.resolve(&write.path, part.cwd.as_deref());
+                        context.resolve(&write.path, part.cwd.as_deref());
                     // These are no pattern that a config can have.
                     if path.is_empty() || path == "/" || path.contains(['{', '}']) {
                         continue;
@@ -598,7 +598,7 @@ fn a_finding_of_shell_guard_about_a_file_that_is_written_is_a_path_that_is_judge
         }
     }
     let guard = shell_guard_rules::Guard::new(serde_json::from_value(json!({"stacks": []})).unwrap()).unwrap();
-    let places = Places::new("/work/project");
+    let context = PathContext::new("/work/project");
     let mut found = 0;
     for command in cases() {
         hookhost_guest::testing::prime(|_| {});
@@ -606,7 +606,7 @@ fn a_finding_of_shell_guard_about_a_file_that_is_written_is_a_path_that_is_judge
         let _ = guard.verdict(&session(), &call);
         let findings: Vec<String> =
             hookhost_guest::testing::inspect(|host| host.findings.iter().map(|finding| finding.code.clone()).collect());
-        let script = shell_reader::read(&command, ShellDialect::Posix, "/work/project", &places);
+        let script = shell_reader::read(&command, ShellDialect::Posix, "/work/project", &context);
         let is_here = |part: &&shell_reader::Command| part.location == shell_reader::Location::Here;
         let writes = script.commands.iter().filter(is_here).any(|part| part.outputs().next().is_some());
         if writes && findings.iter().any(|rule| of_writes.contains(rule)) {

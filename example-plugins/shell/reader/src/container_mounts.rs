@@ -61,11 +61,11 @@ impl Reader<'_> {
         }
         let source = Word { home: value.home && source.starts_with('~'), ..Word::literal(source) };
         let is_path = source.text.starts_with(['/', '.']) && value.is_known();
-        let class = self.places.class(&source, cwd);
+        let class = self.context.class(&source, cwd);
         if !is_path || !matches!(class, Class::Workspace | Class::Inside) {
             return None;
         }
-        Some(Mount { target: clean(target), source: self.places.path(&source, cwd)? })
+        Some(Mount { target: clean(target), source: self.context.path(&source, cwd)? })
     }
 
     /// Replaces the paths of mounts, in the words of a command in a container, by paths on this machine.

@@ -27,13 +27,13 @@ impl Reader<'_> {
         let mut operands = printed.take(1).chain(command.args.iter().rev()).filter(|word| !word.text.starts_with('-'));
         let (Some(to), Some(from)) = (operands.next(), operands.next()) else { return Ok(()) };
         let cwd = command.cwd.as_deref();
-        let Some((to, path)) = self.places.path(to, cwd).zip(self.places.path(from, cwd)) else {
+        let Some((to, path)) = self.context.path(to, cwd).zip(self.context.path(from, cwd)) else {
             return Ok(());
         };
         self.spend(to.len() + path.len())?;
         let is_in_bin = path.rsplit('/').nth(1) == Some("bin");
         let name = program_name(&path);
-        let is_program = from.text.has(b'/') && (is_in_bin || self.places.class(from, cwd) == Class::System)
+        let is_program = from.text.has(b'/') && (is_in_bin || self.context.class(from, cwd) == Class::System)
             || name == HOOKHOST
             || name.starts_with("hookhost-")
             || writes_or_runs(name);
@@ -51,7 +51,7 @@ impl Reader<'_> {
             return Ok(None);
         }
         if program.text.has(b'/') {
-            let path = self.places.path(program, self.scope.cwd.as_deref());
+            let path = self.context.path(program, self.scope.cwd.as_deref());
             return Ok(path.and_then(|path| self.files.program_copies.get(&path)?.clone()));
         }
         self.spend(self.files.program_copies.keys().map(String::len).sum())?;

@@ -263,7 +263,7 @@ impl Reader<'_> {
     fn unpack(&mut self, command: &Command) -> Result<(), Unreadable> {
         let named = directory_of(&command.args);
         let directory = named.clone().unwrap_or_else(|| Word::literal("."));
-        let class = self.places.class(&directory, command.cwd.as_deref());
+        let class = self.context.class(&directory, command.cwd.as_deref());
         let is_own = match named {
             Some(_) => !matches!(class, Class::Workspace | Class::Above | Class::Root | Class::Unknown),
             None => class == Class::Temporary,
@@ -305,14 +305,14 @@ impl Reader<'_> {
     fn runs_by_itself(&self, word: &Word, path: &str, command: &Command) -> bool {
         let is_there = |at: &str| match at.strip_suffix('/') {
             Some(directory) => path.rsplit_once('/').is_some_and(|(above, _)| ends_with(above, directory)),
-            None => ends_with(path, at) && self.places.class(word, command.cwd.as_deref()) == Class::Home,
+            None => ends_with(path, at) && self.context.class(word, command.cwd.as_deref()) == Class::Home,
         };
         wrappers::STARTUP.iter().any(is_there)
     }
 
     /// Returns the path of a file. A partly unknown one is identified by its words: `$T/x.sh` stays `$T/x.sh` as long as nobody sets `T`.
     fn path_of(&self, word: &Word, command: &Command) -> Option<String> {
-        let path = self.places.path(word, command.cwd.as_deref());
+        let path = self.context.path(word, command.cwd.as_deref());
         path.or_else(|| (word.text.len() > MIN_UNKNOWN && !word.is_known()).then(|| word.text.clone()))
     }
 }

@@ -35,7 +35,7 @@ impl Command {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Places, read};
+    use crate::{PathContext, read};
     use hookhost_guest::prelude::ShellDialect;
 
     #[test]
@@ -54,7 +54,7 @@ mod tests {
             ("sqlite3 x.db 'select 1'", ""),
             ("vim -c 'w !cat'", ""),
         ] {
-            let script = read(command, ShellDialect::Posix, "/work", &Places::new("/work"));
+            let script = read(command, ShellDialect::Posix, "/work", &PathContext::new("/work"));
             let told = script.commands.iter().flat_map(super::super::Command::told_to_write);
             let told: Vec<String> = told.map(|word| word.text).collect();
             assert_eq!(told.join(" "), expected, "{command}");

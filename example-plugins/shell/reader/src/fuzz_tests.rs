@@ -1,7 +1,7 @@
 //! Texts that nobody would write: whatever a text is, the parser comes to its end, and a guard sees what a shell runs of it.
 
 use super::read::ended;
-use super::{Places, Script, UNKNOWN, bounds, read};
+use super::{PathContext, Script, UNKNOWN, bounds, read};
 use hookhost_guest::prelude::ShellDialect;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -199,7 +199,7 @@ fn what_hid_a_command_once_is_seen_or_refused() {
     for text in HIDING {
         // What is substituted for a file runs beside the rest, and perhaps longer.
         assert!((0..50).any(|_| runs_in_bash(text)), "not run: {text}");
-        assert!(is_seen(&read(text, ShellDialect::Posix, "/work", &Places::new("/work"))), "not seen: {text}");
+        assert!(is_seen(&read(text, ShellDialect::Posix, "/work", &PathContext::new("/work"))), "not seen: {text}");
     }
 }
 
@@ -241,7 +241,7 @@ fn is_seen(script: &Script) -> bool {
 
 fn hides(text: &str) -> bool {
     text.contains(MARK)
-        && !is_seen(&read(text, ShellDialect::Posix, "/work", &Places::new("/work")))
+        && !is_seen(&read(text, ShellDialect::Posix, "/work", &PathContext::new("/work")))
         && runs_in_bash(text)
 }
 

@@ -13,7 +13,7 @@ impl Reader<'_> {
         let (program, args) = words.split_first()?;
         let subcommand = command.program.strip_prefix("git-").filter(|name| !name.is_empty())?;
         let is_script =
-            program.text.has(b'/') && self.places.class(program, self.scope.cwd.as_deref()) == Class::Inside;
+            program.text.has(b'/') && self.context.class(program, self.scope.cwd.as_deref()) == Class::Inside;
         let is_other =
             is_script || self.defines(&program.text) || self.definitions.aliases.contains_key(program.text.as_str());
         let words = [Word::literal("git"), Word::literal(subcommand)];

@@ -40,7 +40,7 @@ mod xargs;
 pub use ascii::Ascii;
 pub use bounds::{MAX_LENGTH, MAX_WORK};
 pub use path_class::Class;
-pub use path_context::Places;
+pub use path_context::PathContext;
 pub use read::{Script, beginnings, read, read_likely};
 pub use secret_access::Given;
 pub use word::{UNKNOWN, Word};
@@ -87,8 +87,8 @@ pub struct Command {
 
 impl Command {
     /// Classifies the path that one of the command's words denotes.
-    pub fn class(&self, word: &Word, places: &Places) -> Class {
-        match places.class(word, self.cwd.as_deref()).seen_from(self.location) {
+    pub fn class(&self, word: &Word, context: &PathContext) -> Class {
+        match context.class(word, self.cwd.as_deref()).seen_from(self.location) {
             // On any machine but a remote one, a tool creates this directory again.
             Class::Unknown if self.location != Location::Machine && path_context::is_made_again(word) => Class::Inside,
             class => class,

@@ -50,12 +50,12 @@ pub(super) const CACHES: [&str; 19] = [
 
 /// The directories that relative paths and `~` refer to.
 #[derive(Clone, Debug)]
-pub struct Places {
+pub struct PathContext {
     workspace: String,
     home: Option<String>,
 }
 
-impl Places {
+impl PathContext {
     pub fn new(workspace: &str) -> Self {
         let workspace = clean(&slashed(workspace));
         let home = home_of(&workspace);
@@ -401,7 +401,7 @@ pub(super) fn clean_below(root: &str, rest: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Class, Normal, Places, Word};
+    use super::{Class, Normal, PathContext, Word};
 
     pub(super) fn class(text: &str, cwd: &str) -> Class {
         let word = Word {
@@ -410,7 +410,7 @@ mod tests {
             glob: text.contains(['*', '?']),
             ..Word::default()
         };
-        Places::new("/home/me/project").class(&word, Some(cwd))
+        PathContext::new("/home/me/project").class(&word, Some(cwd))
     }
 
     #[test]
@@ -471,12 +471,12 @@ mod tests {
         }
         assert_eq!(class("*", "/"), Class::Root);
         assert_eq!(class("*", "/home/me/project/build"), Class::Inside);
-        assert_eq!(Places::new("/w").class(&Word::literal("x"), None), Class::Unknown);
+        assert_eq!(PathContext::new("/w").class(&Word::literal("x"), None), Class::Unknown);
     }
 
     fn spelt(path: &str, cwd: &str) -> Normal {
-        let places = Places::new(cwd);
-        places.spelt(path, Some(places.workspace()))
+        let context = PathContext::new(cwd);
+        context.spelt(path, Some(context.workspace()))
     }
 
     fn absolute(path: &str) -> Normal {
@@ -507,11 +507,11 @@ mod tests {
         for path in ["~/infra/x", "$DIR/infra/x", "~you/infra/./x"] {
             assert_eq!(spelt(path, "/srv/project"), Normal::Below("infra/x".into()), "{path}");
         }
-        let places = Places::new("/srv/project");
-        assert_eq!(places.resolve(&Word::literal("\u{1A}x/infra/x"), None), Normal::Below("infra/x".into()));
-        assert_eq!(places.resolve(&Word::literal("infra/x"), None), Normal::Below("infra/x".into()));
-        assert_eq!(places.resolve(&Word::literal("infra/x"), Some("~/a")), Normal::Below("a/infra/x".into()));
-        assert_eq!(places.resolve(&Word::literal("\u{1A}/../../infra/x"), None), Normal::Below("infra/x".into()));
+        let context = PathContext::new("/srv/project");
+        assert_eq!(context.resolve(&Word::literal("\u{1A}x/infra/x"), None), Normal::Below("infra/x".into()));
+        assert_eq!(context.resolve(&Word::literal("infra/x"), None), Normal::Below("infra/x".into()));
+        assert_eq!(context.resolve(&Word::literal("infra/x"), Some("~/a")), Normal::Below("a/infra/x".into()));
+        assert_eq!(context.resolve(&Word::literal("\u{1A}/../../infra/x"), None), Normal::Below("infra/x".into()));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::path::{clean, home_of};
 use super::read::{Reader, Unreadable};
 use super::secret_files::{is_held, meant};
 use super::word::{UNKNOWN, Word};
-use super::{Command, Places, RedirectKind};
+use super::{Command, PathContext, RedirectKind};
 
 /// Maximum number of words of a command that are replaced.
 const MAX_VARIANTS: usize = 8;
@@ -42,14 +42,14 @@ impl Given {
 
 impl Command {
     /// Returns true if the command gets the content of a secret file in this way.
-    pub fn is_given(&self, how: Given, places: &Places) -> bool {
+    pub fn is_given(&self, how: Given, context: &PathContext) -> bool {
         match how {
-            Given::File => self.names_secret(places),
+            Given::File => self.names_secret(context),
             Given::Input => {
                 let mut sources = self.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
                 self.input.as_ref().is_some_and(|input| input.secret)
                     || self.args.iter().any(|word| word.text.starts_with("file:") && is_held(&word.text))
-                    || sources.any(|redirect| is_at(&redirect.target, self.cwd.as_deref(), places))
+                    || sources.any(|redirect| is_at(&redirect.target, self.cwd.as_deref(), context))
             }
             Given::Value => {
                 let mut before = "";
@@ -70,7 +70,7 @@ impl Command {
         }
     }
 
-    fn names_secret(&self, places: &Places) -> bool {
+    fn names_secret(&self, context: &PathContext) -> bool {
         // The first operand of these programs is a pattern or a script.
         let mut looks_for = usize::from(matches!(
             self.program.as_str(),
@@ -82,7 +82,7 @@ impl Command {
         let code = self.code();
         let mut before = "";
         let mut operands = 0;
-        let is_read = |word: &Word| word.text.contains("put ") && self.has_name_of_secret(word, "", places);
+        let is_read = |word: &Word| word.text.contains("put ") && self.has_name_of_secret(word, "", context);
         self.input.as_ref().is_some_and(is_read)
             || self.args.iter().enumerate().any(|(at, word)| {
                 let option = std::mem::replace(&mut before, &word.text);
@@ -93,7 +93,7 @@ impl Command {
                     || (self.program == "curl" && option == "-E" && is_certificate(&word.text))
                     || (is_option && is_no_source(&self.program, attached(&word.text).0))
                     || code.is_some_and(|code| std::ptr::eq(code, word));
-                !is_skipped && self.has_name_of_secret(word, option, places)
+                !is_skipped && self.has_name_of_secret(word, option, context)
             })
     }
 
@@ -112,7 +112,7 @@ impl Command {
     }
 
     /// Returns true if a word is or contains the name of a secret file: `-T.env`, `if=.env`, `f=@.env;type=x`, `HEAD:.env`.
-    fn has_name_of_secret(&self, word: &Word, option: &str, places: &Places) -> bool {
+    fn has_name_of_secret(&self, word: &Word, option: &str, context: &PathContext) -> bool {
         let text = word.text.as_str();
         let (is_web, has_colons, may_be_remote) = match self.program.as_str() {
             "curl" | "wget" | "http" | "https" | "xh" => (true, false, false),
@@ -131,7 +131,7 @@ impl Command {
         // For a web client, a word that is neither the value of an upload option nor marked is an address or text.
         let is_named = !is_web || uploads(option);
         let is_marked = !is_web || text.has_one_of(b"@<") || uploads(name);
-        if is_named && is_at(word, self.cwd.as_deref(), places) {
+        if is_named && is_at(word, self.cwd.as_deref(), context) {
             return true;
         }
         let is_end = |c: char| matches!(c, '@' | '=' | '<' | ',' | ';' | '{' | '}') || (c == ':' && has_colons);
@@ -172,12 +172,12 @@ fn is_home(path: &str) -> bool {
 }
 
 /// Returns true if a word names a secret file, seen from `cwd`.
-fn is_at(word: &Word, cwd: Option<&str>, places: &Places) -> bool {
+fn is_at(word: &Word, cwd: Option<&str>, context: &PathContext) -> bool {
     if is_held(&word.text) {
         return true;
     }
-    let is_elsewhere = cwd.is_some_and(|cwd| cwd != places.workspace());
-    is_elsewhere && word.text.len() <= MAX_NAME && places.path(word, cwd).is_some_and(|path| is_held(&path))
+    let is_elsewhere = cwd.is_some_and(|cwd| cwd != context.workspace());
+    is_elsewhere && word.text.len() <= MAX_NAME && context.path(word, cwd).is_some_and(|path| is_held(&path))
 }
 
 /// Returns true if the file name is that of a client certificate.
@@ -277,8 +277,8 @@ impl Reader<'_> {
             }
             let value = word.text.strip_prefix("if=").map(Word::marked);
             let word = value.as_ref().unwrap_or(word);
-            if is_at(word, cwd, self.places) {
-                let path = self.places.path(word, cwd).filter(|_| !is_held(&word.text));
+            if is_at(word, cwd, self.context) {
+                let path = self.context.path(word, cwd).filter(|_| !is_held(&word.text));
                 return Some(path.map_or_else(|| word.clone(), Word::literal));
             }
             self.made_of(word, command).cloned()
@@ -290,7 +290,7 @@ impl Reader<'_> {
     /// Returns true if a word names a whole home directory.
     fn is_home(&self, word: &Word, cwd: Option<&str>) -> bool {
         if word.home || matches!(word.text.as_str(), "." | "./") {
-            let path = self.places.path(word, cwd);
+            let path = self.context.path(word, cwd);
             return path.is_some_and(|path| is_home(&path));
         }
         false
@@ -298,7 +298,7 @@ impl Reader<'_> {
 
     /// Returns a secret word if the command reads the content of a secret file as its input.
     pub(super) fn secret_input(&self, command: &Command) -> Option<Word> {
-        let is_given = command.is_given(Given::Input, self.places)
+        let is_given = command.is_given(Given::Input, self.context)
             || command.redirects.iter().any(|redirect| {
                 redirect.kind == RedirectKind::Read && self.made_of(&redirect.target, command).is_some()
             });
@@ -316,7 +316,7 @@ impl Reader<'_> {
         let prints = |command: &&Command| {
             let is_echo = matches!(command.program.as_str(), "echo" | "printf");
             let reads = hands_on(&command.program) && !picks(&command.program);
-            let is_given = |how| command.is_given(how, self.places);
+            let is_given = |how| command.is_given(how, self.context);
             (is_echo && is_given(Given::Value))
                 || (reads && (is_given(Given::File) || is_given(Given::Input) || self.secret_of(command).is_some()))
         };
@@ -327,7 +327,7 @@ impl Reader<'_> {
 
     /// Returns true if a word comes from a secret file: `env $(grep -v '^#' .env | xargs) node x` sets the variables in it.
     pub(super) fn is_from_secrets(&self, word: &Word) -> bool {
-        let is_read = |command: &Command| command.kept && command.is_given(Given::File, self.places);
+        let is_read = |command: &Command| command.kept && command.is_given(Given::File, self.context);
         word.splits && word.text.chars().eq([UNKNOWN]) && (word.secret || self.script.commands.iter().any(is_read))
     }
 
@@ -335,7 +335,7 @@ impl Reader<'_> {
         if self.files.secret_copies.is_empty() {
             return None;
         }
-        self.files.secret_copies.get(&self.places.path(word, command.cwd.as_deref())?)?.as_ref()
+        self.files.secret_copies.get(&self.context.path(word, command.cwd.as_deref())?)?.as_ref()
     }
 
     fn made(&mut self, secret: &Word, files: &[Word], command: &Command) -> Result<(), Unreadable> {
@@ -344,7 +344,7 @@ impl Reader<'_> {
             if file.text.starts_with("/dev/") || is_held(&file.text) {
                 continue;
             }
-            if let Some(path) = self.places.path(file, command.cwd.as_deref()) {
+            if let Some(path) = self.context.path(file, command.cwd.as_deref()) {
                 self.spend(path.len() + secret.text.len())?;
                 self.files.secret_copies.insert(path, Some(secret.clone()));
             }

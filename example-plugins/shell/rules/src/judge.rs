@@ -1,4 +1,4 @@
-//! Decides about a command. The decision is a function of the command, the rules and the places.
+//! Decides about a command. The decision is a function of the command, the rules and the directories.
 
 use crate::rewrite::{keeps_the_rest, rewrite};
 use crate::rules::{Compiled, Hit, Mode, Registry, Severity, Subject, Texts};
@@ -6,7 +6,7 @@ use hookhost_guest::prelude::ShellDialect;
 use serde::Serialize;
 use shell_reader::Ascii as _;
 use shell_reader::guarded::Changes;
-use shell_reader::{Command, Location, Places, Script, leave, read};
+use shell_reader::{Command, Location, PathContext, Script, leave, read};
 use std::ops::Range;
 
 /// A command with its surroundings.
@@ -89,9 +89,9 @@ pub(crate) struct Judgement {
 
 /// Judges a command by the rules.
 pub(crate) fn judge(registry: &Registry, input: &Input<'_>) -> Judgement {
-    let places = Places::new(input.workspace);
+    let context = PathContext::new(input.workspace);
     let text = input.command;
-    let mut script = read(text, input.dialect, input.cwd, &places);
+    let mut script = read(text, input.dialect, input.cwd, &context);
     if script.unreadable.is_some() && (input.has_stack)("sql") && is_sql(text) {
         script = Script { work: script.work, ..Script::default() };
     }
@@ -101,17 +101,17 @@ pub(crate) fn judge(registry: &Registry, input: &Input<'_>) -> Judgement {
         script.unreadable.is_some() && registry.knows_a_program_of(&Script { commands, ..Script::default() })
     };
     let is_guarded_output = |command: &Command| {
-        let changes = if command.program.is_empty() { command.changes(&places) } else { Changes::default() };
+        let changes = if command.program.is_empty() { command.changes(&context) } else { Changes::default() };
         changes.hookhost || changes.agents
     };
     let is_one = || script.commands.iter().any(is_guarded_output) || begins_known();
     if input.is_supposed && !registry.knows_a_program_of(&script) && !is_one() {
         let judgement =
             Judgement { outcome: Outcome::Unmatched, envelopes: Vec::new(), silent: Texts::new(), work: script.work };
-        leave((script, places));
+        leave((script, context));
         return judgement;
     }
-    let subject = Subject::new(text, &script, &places);
+    let subject = Subject::new(text, &script, &context);
     let mut silent = Texts::new();
     let hits = effective(registry, &subject, input, Some(&mut silent).filter(|_| input.asks_silent));
     let mut judgement = Judgement { outcome: Outcome::Unmatched, envelopes: Vec::new(), silent, work: script.work };
@@ -158,7 +158,7 @@ pub(crate) fn judge(registry: &Registry, input: &Input<'_>) -> Judgement {
     }
     judgement.settle(text);
     leave((hits, subject));
-    leave((script, places));
+    leave((script, context));
     judgement
 }
 
@@ -208,7 +208,7 @@ fn effective<'a>(
     hits.retain_mut(|hit| {
         let before = hit.commands.len();
         let is_of_files = hit.rule.spares_whole_files;
-        hit.commands.retain(|at| !is_of_files || !only_creates(&subject.script.commands[*at], subject.places, input));
+        hit.commands.retain(|at| !is_of_files || !only_creates(&subject.script.commands[*at], subject.context, input));
         before == 0 || !hit.commands.is_empty()
     });
     hits.retain(|hit| {
@@ -236,12 +236,12 @@ fn effective<'a>(
 }
 
 /// Returns true if a command redirects only to files that do not exist yet.
-fn only_creates(command: &Command, places: &Places, input: &Input<'_>) -> bool {
+fn only_creates(command: &Command, context: &PathContext, input: &Input<'_>) -> bool {
     let mut written = command.outputs().peekable();
     written.peek().is_some()
         && command.location == Location::Here
         && written.all(|target| {
-            let path = places.in_workspace(target, command.cwd.as_deref());
+            let path = context.in_workspace(target, command.cwd.as_deref());
             path.is_some_and(|path| (input.is_missing)(&path))
         })
 }
@@ -285,12 +285,12 @@ fn try_rewrite(
     if commands.is_empty() {
         return Err("the rule is about no single command");
     }
-    let rewritten = rewrite(subject.text, subject.script, &commands, wanted, registry, subject.places)?;
-    let script = read(&rewritten, input.dialect, input.cwd, subject.places);
+    let rewritten = rewrite(subject.text, subject.script, &commands, wanted, registry, subject.context)?;
+    let script = read(&rewritten, input.dialect, input.cwd, subject.context);
     if wanted.replace.is_none() && !keeps_the_rest(subject.script, &script, &hit.commands) {
         return Err("it would change more than that");
     }
-    let after = Subject::new(&rewritten, &script, subject.places);
+    let after = Subject::new(&rewritten, &script, subject.context);
     let hits = effective(registry, &after, input, None);
     if hits.iter().any(|other| other.rule.rule.id == hit.rule.rule.id) {
         return Err("the rule would still find fault with it");

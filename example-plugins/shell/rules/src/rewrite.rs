@@ -2,7 +2,7 @@
 
 use crate::rules::Registry;
 use crate::rules::schema::Rewrite;
-use shell_reader::{Class, Command, Places, Script, UNKNOWN, Word};
+use shell_reader::{Class, Command, PathContext, Script, UNKNOWN, Word};
 use std::ops::Range;
 
 const NOT_SHOWN: &str = "what it prints is read by another program or kept in a file";
@@ -14,7 +14,7 @@ pub(crate) fn rewrite(
     commands: &[&Command],
     rewrite: &Rewrite,
     registry: &Registry,
-    places: &Places,
+    context: &PathContext,
 ) -> Result<String, &'static str> {
     if script.unreadable.is_some() {
         return Err("some of the command cannot be read");
@@ -28,7 +28,7 @@ pub(crate) fn rewrite(
     }
     let mut changes: Vec<(Range<usize>, String)> = Vec::new();
     for command in commands {
-        change(text, script, command, rewrite, registry, places, &mut changes)?;
+        change(text, script, command, rewrite, registry, context, &mut changes)?;
     }
     // A loop runs one command many times.
     let mut sorted: Vec<(Range<usize>, String)> = Vec::with_capacity(changes.len());
@@ -52,7 +52,7 @@ fn change(
     command: &Command,
     rewrite: &Rewrite,
     registry: &Registry,
-    places: &Places,
+    context: &PathContext,
     changes: &mut Vec<(Range<usize>, String)>,
 ) -> Result<(), &'static str> {
     if !command.exact {
@@ -64,7 +64,7 @@ fn change(
     if rewrite.only_shown && (writes(command) || !command.downstream.is_empty()) {
         return Err(NOT_SHOWN);
     }
-    if rewrite.only_at_workspace && !is_at_workspace(command, places) {
+    if rewrite.only_at_workspace && !is_at_workspace(command, context) {
         return Err("it runs elsewhere than in the workspace, so that a path would lead elsewhere");
     }
     let spans =
@@ -119,9 +119,9 @@ fn change(
     Ok(())
 }
 
-fn is_at_workspace(command: &Command, places: &Places) -> bool {
+fn is_at_workspace(command: &Command, context: &PathContext) -> bool {
     let here = Word { text: ".".to_owned(), ..Word::default() };
-    command.class(&here, places) == Class::Workspace
+    command.class(&here, context) == Class::Workspace
 }
 
 /// Returns true if the output of several commands goes to a file: `{ a; b; } > x` and `exec > x` are commands of their own.

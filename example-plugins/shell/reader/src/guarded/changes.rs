@@ -11,7 +11,7 @@ use crate::word::{UNKNOWN, Word};
 use crate::wrappers::READERS;
 use crate::writes::{Extent, Write, values, within};
 use crate::writing_programs::{Kind, kind};
-use crate::{Command, Location, Places, lower};
+use crate::{Command, Location, PathContext, lower};
 
 /// The guarded files that a command changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Reader<'_> {
         }
         self.spend(self.source.text.len())?;
         let mut found = Vec::new();
-        for (path, is_directory) in named(self.source.text, self.places) {
+        for (path, is_directory) in named(self.source.text, self.context) {
             // A path that the command names itself is not its unknown operand.
             let is_named = |command: &&Command| {
                 let read = command.redirects.iter().map(|redirect| &redirect.target);
@@ -65,7 +65,7 @@ impl Reader<'_> {
                     };
                     *word = Word { text, span: None, ..path.clone() };
                 }
-                let changes = supposed.changes(self.places);
+                let changes = supposed.changes(self.context);
                 found.extend((changes.hookhost || changes.agents).then_some(supposed));
             }
         }
@@ -75,7 +75,7 @@ impl Reader<'_> {
 
 /// Returns the guarded paths, and directories that contain guarded files, that the text names as whole words. The flag is true for a
 /// directory.
-pub(super) fn named(text: &str, places: &Places) -> Vec<(Word, bool)> {
+pub(super) fn named(text: &str, context: &PathContext) -> Vec<(Word, bool)> {
     let is_end = |c: char| c.is_whitespace() || "\"'`;|&<>(){}=,".contains(c);
     let mut found: Vec<(Word, bool)> = Vec::new();
     for part in text.split(is_end).filter(|part| may_be_guarded(part)) {
@@ -83,7 +83,9 @@ pub(super) fn named(text: &str, places: &Places) -> Vec<(Word, bool)> {
         let name = lower(part.rsplit('/').next().unwrap_or_default());
         let is_at = |path: &str| {
             let reach = Reach { in_home: part.starts_with('~'), ..Reach::default() };
-            at(&places.spelt(path, None), reach, places.workspace()).iter().any(|guarded| guarded.when == When::Always)
+            at(&context.spelt(path, None), reach, context.workspace())
+                .iter()
+                .any(|guarded| guarded.when == When::Always)
         };
         let may_hold = (name.starts_with('.') && !COMMON.contains(&&*name)) || name == HOOKHOST;
         let is_directory = may_hold && is_at(&format!("{part}/{UNKNOWN}"));
@@ -150,8 +152,8 @@ impl Command {
 
     /// Returns the guarded files on this machine that the command changes, according to [`Command::writes`] and [`Command::exposes`].
     #[must_use]
-    pub fn changes(&self, places: &Places) -> Changes {
-        let mut changes = Changes { keys: self.names_keys(places), ..Changes::default() };
+    pub fn changes(&self, context: &PathContext) -> Changes {
+        let mut changes = Changes { keys: self.names_keys(context), ..Changes::default() };
         if self.location == Location::Machine || !self.may_change() || self.only_says() {
             return changes;
         }
@@ -163,8 +165,8 @@ impl Command {
                 continue;
             }
             for cwd in &cwds[..1 + usize::from(self.perhaps.is_some())] {
-                let path = places.resolve(&write.path, *cwd);
-                for guarded in at(&path, Reach::of(&write, &path, *cwd), places.workspace()) {
+                let path = context.resolve(&write.path, *cwd);
+                for guarded in at(&path, Reach::of(&write, &path, *cwd), context.workspace()) {
                     if guarded.is_of_variables() && !self.names_variable() {
                         continue;
                     }
@@ -176,15 +178,15 @@ impl Command {
         changes
     }
 
-    fn names_keys(&self, places: &Places) -> bool {
+    fn names_keys(&self, context: &PathContext) -> bool {
         let sources = self.redirects.iter().map(|redirect| &redirect.target);
         let may_be = |word: &&Word| word.glob || lower(&word.text).contains(KEYS);
         let named = self.args.iter().chain(sources).filter(may_be).map(|word| (word.clone(), Extent::File));
         let mut words = named.chain(self.read_whole().into_iter().map(|word| (word, Extent::Whole)));
         words.any(|(word, extent)| {
             let reach = Reach { wild: word.glob, extent, ..Reach::default() };
-            let path = places.resolve(&word, self.cwd.as_deref());
-            at(&path, reach, places.workspace())
+            let path = context.resolve(&word, self.cwd.as_deref());
+            at(&path, reach, context.workspace())
                 .iter()
                 .any(|guarded| guarded.when == When::Always && guarded.parts.last() == Some(&KEYS))
         })

@@ -1,14 +1,14 @@
 use super::changes::may_lead_there;
 use super::{Guarded, Reach, When, at, beginning_with, overlap, owners};
 use crate::path::Normal;
-use crate::{Extent, Places, Word};
+use crate::{Extent, PathContext, Word};
 use proptest::prelude::*;
 
 pub(super) const PROJECT: &str = "/home/me/project";
 
 /// Whose file `path` is, in a project of somebody's home. What counts only with a variable is nobody's here.
 pub(super) fn owner(path: &str, whole: bool) -> Option<&'static str> {
-    let path = Places::new(PROJECT).spelt(path, Some(PROJECT));
+    let path = PathContext::new(PROJECT).spelt(path, Some(PROJECT));
     let guarded = at(&path, Reach { extent: whole.into(), ..Reach::default() }, PROJECT);
     guarded.into_iter().find(|guarded| !guarded.is_of_variables()).map(|guarded| guarded.owner)
 }
@@ -226,7 +226,7 @@ fn a_pattern_of_a_shell_is_what_it_may_expand_to() {
 /// The quick look leaves out nothing that the long one would find.
 #[test]
 fn what_is_guarded_passes_the_quick_look() {
-    let places = Places::new(PROJECT);
+    let context = PathContext::new(PROJECT);
     let mut found = 0;
     for guarded in super::all() {
         let path = guarded.path.replace("/**", "/x").replace('*', "-x");
@@ -241,7 +241,7 @@ fn what_is_guarded_passes_the_quick_look() {
             for whole in [false, true] {
                 let word = Word::literal(text.as_str());
                 let reach = Reach { extent: whole.into(), ..Reach::default() };
-                let at = at(&places.resolve(&word, Some(PROJECT)), reach, PROJECT);
+                let at = at(&context.resolve(&word, Some(PROJECT)), reach, PROJECT);
                 assert!(at.is_empty() || may_lead_there(&word, whole), "{text}");
                 found += usize::from(!at.is_empty());
             }
@@ -249,7 +249,7 @@ fn what_is_guarded_passes_the_quick_look() {
         let above = guarded.path.split('/').next().unwrap();
         let word = Word { home: true, ..Word::literal(format!("~/{above}")) };
         let reach = Reach { extent: Extent::Whole, ..Reach::default() };
-        let at = at(&places.resolve(&word, None), reach, PROJECT);
+        let at = at(&context.resolve(&word, None), reach, PROJECT);
         assert!(at.is_empty() || may_lead_there(&word, true), "{above}");
     }
     assert!(found > 500, "{found}");

@@ -2,7 +2,7 @@
 
 use super::ascii::Ascii as _;
 use super::downloads::Downloads;
-use super::path_context::Places;
+use super::path_context::PathContext;
 use super::reevaluation::Evaluated;
 use super::repair::repaired;
 use super::word::{HOME, UNKNOWN, Word};
@@ -86,29 +86,35 @@ pub fn beginnings(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Reads `text` as a script that starts in the directory `cwd`.
-pub fn read(text: &str, dialect: ShellDialect, cwd: &str, places: &Places) -> Script {
-    read_as(None, text, dialect, cwd, places)
+pub fn read(text: &str, dialect: ShellDialect, cwd: &str, context: &PathContext) -> Script {
+    read_as(None, text, dialect, cwd, context)
 }
 
 /// Reads `text` again with likely assumptions, if [`read`] left something open in `script`. It assumes that a variable or directory that
 /// may be set is set, and that an unknown program after a wrapper runs the command in its words. Returns `None` if `script` leaves nothing
 /// open.
 #[must_use]
-pub fn read_likely(script: &Script, text: &str, dialect: ShellDialect, cwd: &str, places: &Places) -> Option<Script> {
+pub fn read_likely(
+    script: &Script,
+    text: &str,
+    dialect: ShellDialect,
+    cwd: &str,
+    context: &PathContext,
+) -> Option<Script> {
     let begins = |program: &str, words: &[Word]| {
         let is_known = |name: &str| writes_or_runs(&lower(name));
         if is_known(program) { None } else { words.iter().position(|word| is_known(super::program_name(&word.text))) }
     };
-    script.leaves_open.then(|| read_as(Some(begins), text, dialect, cwd, places))
+    script.leaves_open.then(|| read_as(Some(begins), text, dialect, cwd, context))
 }
 
-fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str, places: &Places) -> Script {
+fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str, context: &PathContext) -> Script {
     let mut reader = Reader {
-        places,
+        context,
         likely,
         options: brush_parser::ParserOptions::default(),
         script: Script::default(),
-        scope: Scope { cwd: places.directory(&Word::literal(cwd), Some(places.workspace())), ..Scope::default() },
+        scope: Scope { cwd: context.directory(&Word::literal(cwd), Some(context.workspace())), ..Scope::default() },
         source: Source { text, offsets: None, place: 0..text.len(), exact: true },
         nesting: Nesting::default(),
         surroundings: Surroundings::default(),
@@ -130,7 +136,7 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
     let is_there = |reader: &Reader<'_>| reader.script.commands.iter().any(windows::is_only_there);
     if is_assigned || (result.is_ok() && !is_windows && is_there(&reader)) {
         reader.scope =
-            Scope { cwd: reader.places.directory(&Word::literal(cwd), Some(places.workspace())), ..Scope::default() };
+            Scope { cwd: reader.context.directory(&Word::literal(cwd), Some(context.workspace())), ..Scope::default() };
         result = windows::read(&mut reader, text);
     }
     // `cmd /c "rd /s C:\"`: the text may be invalid for a POSIX shell and valid for the shell that it names.
@@ -183,7 +189,7 @@ pub(crate) fn ended(text: &str) -> Option<Cow<'_, str>> {
 
 /// Walks a text and collects its commands.
 pub(super) struct Reader<'a> {
-    pub(super) places: &'a Places,
+    pub(super) context: &'a PathContext,
     /// Set during a second reading ([`read_likely`]). Assignments and changes of directory then hold for all that follows, except changes
     /// of directory in subshells. After a wrapper, a command begins at the index that this function returns.
     likely: Option<Likely>,

@@ -14,7 +14,7 @@ use brush_parser::ast;
 impl Reader<'_> {
     /// Records the text that a command writes to a file.
     pub(crate) fn write(&mut self, file: &Word, text: &str, append: bool) -> Result<(), Unreadable> {
-        let Some(path) = self.places.path(file, self.scope.cwd.as_deref()).filter(|_| !file.glob) else {
+        let Some(path) = self.context.path(file, self.scope.cwd.as_deref()).filter(|_| !file.glob) else {
             return Ok(());
         };
         self.spend(path.len() + text.len())?;
@@ -33,7 +33,7 @@ impl Reader<'_> {
         if self.files.contents.is_empty() {
             return None;
         }
-        let text = self.files.contents.get(&self.places.path(file, self.scope.cwd.as_deref())?)?.as_ref()?;
+        let text = self.files.contents.get(&self.context.path(file, self.scope.cwd.as_deref())?)?.as_ref()?;
         Some(text.text.clone())
     }
 
@@ -78,7 +78,7 @@ impl Reader<'_> {
         let words: Vec<&str> = command.args.iter().map(|word| word.text.as_str()).collect();
         match (command.program.as_str(), words.as_slice()) {
             ("pwd", _) => command.cwd.clone().map(Word::literal),
-            ("git", ["rev-parse", "--show-toplevel"]) => Some(Word::literal(self.places.workspace())),
+            ("git", ["rev-parse", "--show-toplevel"]) => Some(Word::literal(self.context.workspace())),
             ("cat", _) => self.copied_out(&command.args, command).filter(Word::is_known),
             ("ls", _) => listed(&command.args),
             ("dirname", [path]) if command.args[0].is_known() => {
@@ -87,7 +87,7 @@ impl Reader<'_> {
             }
             ("realpath", [path]) | ("readlink", ["-f" | "-e" | "-m", path]) => {
                 let word = command.args.last().filter(|word| word.is_known() && !path.starts_with('-'))?;
-                let absolute = || self.places.path(word, command.cwd.as_deref()).map(Word::literal);
+                let absolute = || self.context.path(word, command.cwd.as_deref()).map(Word::literal);
                 if word.home { Some(word.clone()) } else { absolute() }
             }
             ("mktemp", _) => Some(Word::literal(MADE_UP[1])),
@@ -112,7 +112,7 @@ impl Reader<'_> {
 
     /// Returns true if a program is found in the search path or lies in a directory for installed programs.
     fn is_installed(&self, command: &Command) -> bool {
-        let class = self.places.class(&command.program_word, command.cwd.as_deref());
+        let class = self.context.class(&command.program_word, command.cwd.as_deref());
         !command.program_word.text.has(b'/') || matches!(class, Class::System | Class::Home)
     }
 }

@@ -135,7 +135,7 @@ impl Reader<'_> {
             "HOOKHOST_STATE_DIR" => Some(in_home("~/.local/state/hookhost")),
             "HOOKHOST_CACHE_DIR" => Some(in_home("~/.cache/hookhost")),
             "CLAUDE_PROJECT_DIR" | "GEMINI_PROJECT_DIR" | "QWEN_PROJECT_DIR" | "FACTORY_PROJECT_DIR" => {
-                Some(Word::literal(self.places.workspace()))
+                Some(Word::literal(self.context.workspace()))
             }
             "TMPDIR" => Some(Word::literal(MADE_UP[0])),
             "IFS" => Some(Word::literal(" \t\n")),

@@ -230,9 +230,9 @@ impl Reader<'_> {
             Some(Special::Directory) => {
                 let to = args.iter().find(|word| !word.text.starts_with('-') || word.text == "-");
                 self.scope.cwd = match to {
-                    None => self.places.directory(&Word { home: true, ..Word::literal("~") }, None),
+                    None => self.context.directory(&Word { home: true, ..Word::literal("~") }, None),
                     Some(word) if word.text == "-" => None,
-                    Some(word) => self.places.directory(word, self.scope.cwd.as_deref()),
+                    Some(word) => self.context.directory(word, self.scope.cwd.as_deref()),
                 };
                 Ok(())
             }
@@ -284,7 +284,7 @@ impl Reader<'_> {
                     for name in names {
                         self.definitions.aliases.insert(name.text.clone(), Some(file.clone()));
                     }
-                    let is_system = self.places.class(file, self.scope.cwd.as_deref()) == Class::System;
+                    let is_system = self.context.class(file, self.scope.cwd.as_deref()) == Class::System;
                     self.script.runs_unknown |= !is_system;
                 }
                 Ok(())

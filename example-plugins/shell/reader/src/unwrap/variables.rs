@@ -32,7 +32,7 @@ impl Reader<'_> {
         }
         // Each shell runs this file first.
         if matches!(variable, "BASH_ENV" | "ENV") && !value.text.is_empty() {
-            let class = self.places.class(value, self.scope.cwd.as_deref());
+            let class = self.context.class(value, self.scope.cwd.as_deref());
             let is_path = variable == "BASH_ENV" && !matches!(class, Class::Inside | Class::Device);
             self.script.runs_unknown |= is_path && self.text_in(value).is_none();
             return self.file("source", std::slice::from_ref(value), None);

@@ -37,7 +37,7 @@ impl Reader<'_> {
         }
         let before = (self.scope.cwd.clone(), self.surroundings.location);
         if let Some(directory) = directory {
-            self.scope.cwd = self.places.directory(&directory, self.scope.cwd.as_deref());
+            self.scope.cwd = self.context.directory(&directory, self.scope.cwd.as_deref());
         }
         let outer = is_elsewhere.then(|| std::mem::take(&mut self.surroundings.mounts));
         if is_elsewhere {

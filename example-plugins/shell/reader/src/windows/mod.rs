@@ -133,7 +133,7 @@ fn stage(
             noted(reader, program, args, command)?;
             let to = args.iter().find(|word| !word.text.starts_with('/') || word.text.len() != 2);
             let to = to.map(|word| Word { text: slashed(&word.text).into_owned(), ..word.clone() });
-            reader.scope.cwd = to.and_then(|word| reader.places.directory(&word, reader.scope.cwd.as_deref()));
+            reader.scope.cwd = to.and_then(|word| reader.context.directory(&word, reader.scope.cwd.as_deref()));
             Ok(())
         }
         verb if removes(verb) => {

@@ -8,7 +8,7 @@ use super::verbs;
 use super::words::{Pairs, Part, Words};
 use shell_reader::Ascii as _;
 use shell_reader::guarded::Changes;
-use shell_reader::{Class, Command, Given, MAX_LENGTH, Places, RedirectKind, Script, Word};
+use shell_reader::{Class, Command, Given, MAX_LENGTH, PathContext, RedirectKind, Script, Word};
 use std::cell::RefCell;
 
 /// A [`Match`], compiled.
@@ -95,7 +95,7 @@ struct WriteCondition {
 pub(crate) struct Subject<'a> {
     pub(crate) text: &'a str,
     pub(crate) script: &'a Script,
-    pub(crate) places: &'a Places,
+    pub(crate) context: &'a PathContext,
     /// The pairs of adjacent bytes in the text. A part with another pair cannot occur in it.
     pairs: Pairs,
     /// Results for the whole text, by the number of the matcher. So each matcher searches the text once, however many commands it contains.
@@ -103,8 +103,8 @@ pub(crate) struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    pub(crate) fn new(text: &'a str, script: &'a Script, places: &'a Places) -> Self {
-        Self { text, script, places, pairs: Pairs::of(text), whole: RefCell::default() }
+    pub(crate) fn new(text: &'a str, script: &'a Script, context: &'a PathContext) -> Self {
+        Self { text, script, context, pairs: Pairs::of(text), whole: RefCell::default() }
     }
 }
 
@@ -253,7 +253,7 @@ impl Matcher {
         if operands.is_empty() && self.acts && arguments.asks_for_help() {
             return false;
         }
-        let candidate = Candidate { command, arguments, first, places: subject.places };
+        let candidate = Candidate { command, arguments, first, context: subject.context };
         self.fits_whole(subject) && self.conditions.iter().all(|condition| condition.holds(&candidate))
     }
 
@@ -409,12 +409,12 @@ struct Candidate<'a> {
     arguments: &'a Arguments<'a>,
     /// Index of the first operand after the subcommand.
     first: usize,
-    places: &'a Places,
+    context: &'a PathContext,
 }
 
 impl Condition {
     fn holds(&self, candidate: &Candidate<'_>) -> bool {
-        let Candidate { command, arguments, first, places } = *candidate;
+        let Candidate { command, arguments, first, context } = *candidate;
         let operands = &arguments.operands[first..];
         let names_one_of =
             |names: &Words, others: &[String]| names.iter().any(|name| others.iter().any(|other| other == name));
@@ -428,9 +428,9 @@ impl Condition {
             Self::MinOperands(least) => operands.len() >= *least,
             Self::MaxOperands(most) => operands.len() <= *most,
             Self::Paths(paths, whole) => {
-                let classes = arguments.classes(|word| command.class(word, places));
+                let classes = arguments.classes(|word| command.class(word, context));
                 let large =
-                    |word: &Word| !whole || depth::is_large(places.path(word, command.cwd.as_deref()).as_deref());
+                    |word: &Word| !whole || depth::is_large(context.path(word, command.cwd.as_deref()).as_deref());
                 let mut operands = classes.iter().zip(&arguments.operands).skip(first);
                 operands.any(|(class, word)| is_one_of(paths, *class) && (!is_deep_place(*class) || large(word)))
             }
@@ -449,8 +449,8 @@ impl Condition {
                     || command.outputs().any(is_seen)
             }
             Self::Secret(ways) => ways.iter().any(|how| match how {
-                Given::File => arguments.names_secret(|| command.is_given(Given::File, places)),
-                how => command.is_given(*how, places),
+                Given::File => arguments.names_secret(|| command.is_given(Given::File, context)),
+                how => command.is_given(*how, context),
             }),
             Self::Line(pattern) => pattern.is_match(&line(command)),
             Self::NoLine(pattern) => !pattern.is_match(&line(command)),
@@ -462,11 +462,11 @@ impl Condition {
             }
             Self::Writes(wanted) => {
                 let WriteCondition { pattern, paths, by_words } = &**wanted;
-                let leads = |target: &Word| paths.is_empty() || is_one_of(paths, command.class(target, places));
+                let leads = |target: &Word| paths.is_empty() || is_one_of(paths, command.class(target, context));
                 let is_named = |target: &Word| pattern.as_ref().is_none_or(|pattern| pattern.is_match(&target.text));
                 // `cd .git; tee config`
                 let is_there = |target: &Word| {
-                    let path = places.path(target, command.cwd.as_deref());
+                    let path = context.path(target, command.cwd.as_deref());
                     path.is_some_and(|path| is_named(&Word::literal(path)))
                 };
                 if *by_words {
@@ -478,11 +478,11 @@ impl Condition {
                 }
             }
             Self::Touches(paths) => {
-                command.writes().iter().any(|write| is_one_of(paths, command.class(&write.path, places)))
+                command.writes().iter().any(|write| is_one_of(paths, command.class(&write.path, context)))
             }
             Self::Statement(wanted) => arguments.statements(command).have(&wanted.0, wanted.1.as_ref()),
             Self::Changes(wanted) => {
-                let changes = arguments.changes(|| command.changes(places));
+                let changes = arguments.changes(|| command.changes(context));
                 (wanted.hookhost && changes.hookhost)
                     || (wanted.agents && changes.agents)
                     || (wanted.keys && changes.keys)

@@ -9,7 +9,7 @@ use super::{CUSTOM, Catalogue, Embedded, FLOOR, Rule, Text, Texts};
 use hookhost_guest::prelude::ShellDialect;
 use litemap::LiteMap;
 use serde::Deserialize;
-use shell_reader::{Command, MAX_LENGTH, Places, Script, Word, is_lower, leave, lower, read};
+use shell_reader::{Command, MAX_LENGTH, PathContext, Script, Word, is_lower, leave, lower, read};
 use std::borrow::Cow;
 
 /// The effect of rules that match.
@@ -236,9 +236,9 @@ impl Registry {
     /// Returns true if a rule matches `command` in the place where examples run: in a project whose stacks are in use.
     pub(crate) fn catches(&self, rule: &str, command: &str) -> bool {
         const DIRECTORY: &str = "/work/project";
-        let places = Places::new(DIRECTORY);
-        let script = read(command, ShellDialect::Posix, DIRECTORY, &places);
-        let subject = Subject::new(command, &script, &places);
+        let context = PathContext::new(DIRECTORY);
+        let script = read(command, ShellDialect::Posix, DIRECTORY, &context);
+        let subject = Subject::new(command, &script, &context);
         self.matching(&subject).iter().any(|hit| *hit.rule.rule.id == *rule)
     }
 

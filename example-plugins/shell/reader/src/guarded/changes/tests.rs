@@ -1,11 +1,11 @@
 use super::super::tests::{PROJECT, owner};
-use crate::{Places, read};
+use crate::{PathContext, read};
 use hookhost_guest::prelude::ShellDialect;
 
 fn changes(command: &str) -> String {
-    let places = Places::new(PROJECT);
-    let script = read(command, ShellDialect::Posix, PROJECT, &places);
-    let all = script.commands.iter().map(|command| command.changes(&places));
+    let context = PathContext::new(PROJECT);
+    let script = read(command, ShellDialect::Posix, PROJECT, &context);
+    let all = script.commands.iter().map(|command| command.changes(&context));
     let changes = all.fold([false; 3], |[hookhost, agents, keys], one| {
         [hookhost | one.hookhost, agents | one.agents, keys | one.keys]
     });
