@@ -7,7 +7,7 @@ use super::{Command, Redirect, RedirectKind};
 
 /// The part of an expression between two brackets.
 #[derive(Clone, Copy, Default)]
-struct Group {
+struct FindGroup {
     /// True if a test before the group already selects files.
     inherited: bool,
     /// True if the current alternative selects files.
@@ -19,13 +19,13 @@ struct Group {
 
 /// Reads an expression from left to right, because `find . -delete -name x` deletes before it tests names.
 #[derive(Default)]
-struct Expression {
-    group: Group,
-    outer: Vec<Group>,
+struct FindExpression {
+    group: FindGroup,
+    outer: Vec<FindGroup>,
     negated: bool,
 }
 
-impl Expression {
+impl FindExpression {
     fn says_which(&self) -> bool {
         self.group.inherited || self.group.chosen
     }
@@ -38,7 +38,7 @@ impl Expression {
             "(" => {
                 let inherited = self.says_which();
                 self.outer.push(self.group);
-                self.group = Group { inherited, negated, ..Group::default() };
+                self.group = FindGroup { inherited, negated, ..FindGroup::default() };
             }
             ")" => {
                 let inner = std::mem::take(&mut self.group);
@@ -74,7 +74,7 @@ impl Reader<'_> {
         if roots.is_empty() {
             roots.push(Word::literal("."));
         }
-        let mut expression = Expression::default();
+        let mut expression = FindExpression::default();
         while let Some(word) = args.get(at) {
             let text = word.text.as_str();
             at += 1;

@@ -42,7 +42,7 @@ pub use bounds::{MAX_LENGTH, MAX_WORK};
 pub use path_class::Class;
 pub use path_context::PathContext;
 pub use read::{Script, beginnings, read, read_likely};
-pub use secret_access::Given;
+pub use secret_access::SecretAccess;
 pub use word::{UNKNOWN, Word};
 pub use wrappers::Location;
 pub use writes::{Extent, Write, is_known_program};

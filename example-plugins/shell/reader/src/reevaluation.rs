@@ -16,7 +16,7 @@ const PROMPTS: [&str; 4] = ["PS0", "PS1", "PS2", "PS4"];
 
 /// A way in which the shell evaluates a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     /// As an arithmetic expression, whose indices may contain commands.
     Number,
     Prompt,
@@ -25,9 +25,9 @@ pub(super) enum Kind {
 /// The values of all variables, and the names of those that the shell evaluates. Their order does not matter: a loop or a function may
 /// evaluate a value that is set later in the text.
 #[derive(Debug, Default)]
-pub(super) struct Evaluated {
+pub(super) struct EvaluatedValues {
     values: Vec<Value>,
-    names: Vec<(String, Kind)>,
+    names: Vec<(String, ValueKind)>,
 }
 
 /// A value of a variable.
@@ -37,11 +37,11 @@ struct Value {
     /// [`UNKNOWN`] if another machine sends it.
     text: String,
     /// The ways in which its commands were already read.
-    read_as: Vec<Kind>,
+    read_as: Vec<ValueKind>,
 }
 
-impl Evaluated {
-    fn name(&mut self, name: &str, kind: Kind) {
+impl EvaluatedValues {
+    fn name(&mut self, name: &str, kind: ValueKind) {
         if !self.names.iter().any(|(other, of)| other == name && *of == kind) {
             self.names.push((name.to_owned(), kind));
         }
@@ -89,7 +89,7 @@ impl Reader<'_> {
     pub(super) fn evaluates(&mut self, expression: &str) -> Result<(), Unreadable> {
         for name in names(expression) {
             self.spend(1 + self.evaluated.names.len())?;
-            self.evaluated.name(name, Kind::Number);
+            self.evaluated.name(name, ValueKind::Number);
         }
         // `((a$x))` is `a[…]` if `x` is `[…]`.
         let is_made = |at: usize| matches!(expression.as_bytes()[at], b'_' | b'}' | b']' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z');
@@ -125,7 +125,7 @@ impl Reader<'_> {
         let is_set = |name: &str| PROMPTS.contains(&name) || self.is_set(name);
         let is_known = variable.map_or_else(|| self.all_positional().is_some(), is_set);
         self.script.runs_unknown |= !is_known;
-        self.evaluated.name(variable.unwrap_or(ARGUMENTS), Kind::Prompt);
+        self.evaluated.name(variable.unwrap_or(ARGUMENTS), ValueKind::Prompt);
     }
 
     /// Reads the commands in the values that the shell evaluates.
@@ -134,8 +134,8 @@ impl Reader<'_> {
         if !self.evaluated.values.iter().any(|value| is_expanded_again(&value.text)) {
             return Ok(());
         }
-        NUMBERS.iter().for_each(|name| self.evaluated.name(name, Kind::Number));
-        PROMPTS.iter().for_each(|name| self.evaluated.name(name, Kind::Prompt));
+        NUMBERS.iter().for_each(|name| self.evaluated.name(name, ValueKind::Number));
+        PROMPTS.iter().for_each(|name| self.evaluated.name(name, ValueKind::Prompt));
         // Reading a value may set and evaluate more.
         let mut before = (0, 0);
         while before != self.evaluated.size() {
@@ -155,16 +155,16 @@ impl Reader<'_> {
                     // A value is an expression that may contain other variables. If an operator is applied to another value and the result
                     // is unknown, the whole value counts.
                     let is_operated = text.contains("${") && !is_name(&text);
-                    if kind == Kind::Number || is_name(&text) || is_operated {
-                        let kind = if is_operated { Kind::Prompt } else { kind };
+                    if kind == ValueKind::Number || is_name(&text) || is_operated {
+                        let kind = if is_operated { ValueKind::Prompt } else { kind };
                         names(&text).for_each(|name| self.evaluated.name(name, kind));
                     }
                     match kind {
                         _ if text.starts_with(UNKNOWN) => self.script.runs_unknown = true,
-                        Kind::Number => self.indexed(&Word::literal(text)),
+                        ValueKind::Number => self.indexed(&Word::literal(text)),
                         // In a prompt, escapes are decoded first.
-                        Kind::Prompt if has_escape(&text) => self.within_quoted(&ansi(&text)),
-                        Kind::Prompt => self.within_quoted(&text),
+                        ValueKind::Prompt if has_escape(&text) => self.within_quoted(&ansi(&text)),
+                        ValueKind::Prompt => self.within_quoted(&text),
                     }
                 }
             }

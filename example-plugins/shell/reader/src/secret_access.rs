@@ -13,7 +13,7 @@ const MAX_VARIANTS: usize = 8;
 
 /// A way in which a command gets the content of a secret file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Given {
+pub enum SecretAccess {
     /// A word names the file.
     File,
     /// The command reads the file as its input.
@@ -26,7 +26,7 @@ pub enum Given {
     Place,
 }
 
-impl Given {
+impl SecretAccess {
     /// Parses the name that rules use.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
@@ -42,27 +42,27 @@ impl Given {
 
 impl Command {
     /// Returns true if the command gets the content of a secret file in this way.
-    pub fn is_given(&self, how: Given, context: &PathContext) -> bool {
+    pub fn is_given(&self, how: SecretAccess, context: &PathContext) -> bool {
         match how {
-            Given::File => self.names_secret(context),
-            Given::Input => {
+            SecretAccess::File => self.names_secret(context),
+            SecretAccess::Input => {
                 let mut sources = self.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
                 self.input.as_ref().is_some_and(|input| input.secret)
                     || self.args.iter().any(|word| word.text.starts_with("file:") && is_held(&word.text))
                     || sources.any(|redirect| is_at(&redirect.target, self.cwd.as_deref(), context))
             }
-            Given::Value => {
+            SecretAccess::Value => {
                 let mut before = "";
                 self.args.iter().any(|word| {
                     let option = std::mem::replace(&mut before, &word.text);
                     word.secret && !is_for_access(option, &word.text)
                 })
             }
-            Given::Place => {
+            SecretAccess::Place => {
                 let is_open = |cwd: &str| is_held(cwd) || is_home(cwd) || matches!(cwd, "/" | "/home" | "/etc");
                 self.cwd.as_deref().is_some_and(is_open)
             }
-            Given::Shown => {
+            SecretAccess::Shown => {
                 self.downstream.is_empty()
                     && self.outputs().all(|target| target.text.starts_with("/dev/"))
                     && self.args.iter().any(|word| word.secret)
@@ -298,7 +298,7 @@ impl Reader<'_> {
 
     /// Returns a secret word if the command reads the content of a secret file as its input.
     pub(super) fn secret_input(&self, command: &Command) -> Option<Word> {
-        let is_given = command.is_given(Given::Input, self.context)
+        let is_given = command.is_given(SecretAccess::Input, self.context)
             || command.redirects.iter().any(|redirect| {
                 redirect.kind == RedirectKind::Read && self.made_of(&redirect.target, command).is_some()
             });
@@ -317,8 +317,11 @@ impl Reader<'_> {
             let is_echo = matches!(command.program.as_str(), "echo" | "printf");
             let reads = hands_on(&command.program) && !picks(&command.program);
             let is_given = |how| command.is_given(how, self.context);
-            (is_echo && is_given(Given::Value))
-                || (reads && (is_given(Given::File) || is_given(Given::Input) || self.secret_of(command).is_some()))
+            (is_echo && is_given(SecretAccess::Value))
+                || (reads
+                    && (is_given(SecretAccess::File)
+                        || is_given(SecretAccess::Input)
+                        || self.secret_of(command).is_some()))
         };
         let is_whole =
             |command: &&Command| command.downstream.iter().all(|program| hands_on(program) && !picks(program));
@@ -327,7 +330,7 @@ impl Reader<'_> {
 
     /// Returns true if a word comes from a secret file: `env $(grep -v '^#' .env | xargs) node x` sets the variables in it.
     pub(super) fn is_from_secrets(&self, word: &Word) -> bool {
-        let is_read = |command: &Command| command.kept && command.is_given(Given::File, self.context);
+        let is_read = |command: &Command| command.kept && command.is_given(SecretAccess::File, self.context);
         word.splits && word.text.chars().eq([UNKNOWN]) && (word.secret || self.script.commands.iter().any(is_read))
     }
 

@@ -8,7 +8,7 @@ use std::str::Chars;
 
 /// The effects of a sed script beside editing.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Found {
+struct SedEffects {
     texts: Vec<String>,
     files: Vec<String>,
 }
@@ -37,7 +37,7 @@ impl Reader<'_> {
         }
         let script = scripts.join("\n");
         self.spend(script.len())?;
-        let Found { texts, files } = found(&script);
+        let SedEffects { texts, files } = found(&script);
         for file in files {
             let redirects = vec![Redirect { kind: RedirectKind::Write, target: Word::literal(file) }];
             self.note(Command { redirects, place: inner.place.clone(), ..Command::default() })?;
@@ -51,8 +51,8 @@ impl Reader<'_> {
     }
 }
 
-fn found(script: &str) -> Found {
-    let mut found = Found::default();
+fn found(script: &str) -> SedEffects {
+    let mut found = SedEffects::default();
     let mut chars = script.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
@@ -146,11 +146,11 @@ fn replaced(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Found, found};
+    use super::{SedEffects, found};
 
     #[test]
     fn what_is_run_and_written_is_found_among_the_commands() {
-        let made = |texts: &[&str], files: &[&str]| Found {
+        let made = |texts: &[&str], files: &[&str]| SedEffects {
             texts: texts.iter().map(|text| (*text).to_owned()).collect(),
             files: files.iter().map(|text| (*text).to_owned()).collect(),
         };

@@ -13,7 +13,7 @@ use std::ops::Range;
 
 /// A simple command under construction.
 #[derive(Default)]
-struct Parts {
+struct CommandParts {
     command: Command,
     environment: Vec<(String, Option<Word>)>,
     words: Vec<Word>,
@@ -28,8 +28,10 @@ impl Reader<'_> {
         simple: &ast::SimpleCommand,
         input: Option<Word>,
     ) -> Result<Option<Word>, Unreadable> {
-        let mut parts =
-            Parts { command: Command { exact: self.source.exact, ..Command::default() }, ..Parts::default() };
+        let mut parts = CommandParts {
+            command: Command { exact: self.source.exact, ..Command::default() },
+            ..CommandParts::default()
+        };
         for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
             self.part(item, &mut parts)?;
         }
@@ -39,7 +41,7 @@ impl Reader<'_> {
         for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
             self.part(item, &mut parts)?;
         }
-        let Parts { mut command, environment, words, place } = parts;
+        let CommandParts { mut command, environment, words, place } = parts;
         command.input = command.input.or(input);
         command.place = place.filter(|_| self.source.exact).unwrap_or_else(|| self.source.place.clone());
         if words.is_empty() {
@@ -103,7 +105,7 @@ impl Reader<'_> {
         Ok(printed)
     }
 
-    fn part(&mut self, item: &ast::CommandPrefixOrSuffixItem, parts: &mut Parts) -> Result<(), Unreadable> {
+    fn part(&mut self, item: &ast::CommandPrefixOrSuffixItem, parts: &mut CommandParts) -> Result<(), Unreadable> {
         match item {
             ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect, &mut parts.command)?,
             ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) if parts.words.is_empty() => {
@@ -149,7 +151,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn part_word(&mut self, word: &ast::Word, parts: &mut Parts) -> Result<(), Unreadable> {
+    fn part_word(&mut self, word: &ast::Word, parts: &mut CommandParts) -> Result<(), Unreadable> {
         let span = self.span(word.loc.as_ref());
         if let Some(span) = &span {
             let whole = parts.place.get_or_insert(span.clone());

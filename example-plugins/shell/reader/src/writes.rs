@@ -4,7 +4,7 @@ use super::ascii::Ascii as _;
 use super::path::{is_absolute, slashed};
 use super::unwrap::runs_others;
 use super::word::{UNKNOWN, Word};
-use super::writing_programs::{GIT, Kind, kind};
+use super::writing_programs::{GIT, WritingKind, kind};
 use super::{Command, RedirectKind, lower, program_name};
 
 /// Maximum length of a path on Linux, in bytes. A longer text is not a path but, for example, a script in the command.
@@ -58,7 +58,7 @@ impl Command {
     /// write. A program that another one runs is a command of its own.
     #[must_use]
     pub fn writes(&self) -> Vec<Write> {
-        let mut writing = Writing::default();
+        let mut writing = WriteCollector::default();
         writing.all(self.outputs(), Extent::File);
         if let Some(kind) = kind(&lower(&self.program)) {
             writing.program(kind, &self.args);
@@ -85,11 +85,11 @@ pub fn is_known_program(program: &str) -> bool {
 }
 
 #[derive(Default)]
-struct Writing {
+struct WriteCollector {
     found: Vec<Write>,
 }
 
-impl Writing {
+impl WriteCollector {
     fn write(&mut self, path: &Word, extent: Extent) {
         self.add(path.clone(), extent, false);
     }
@@ -104,33 +104,33 @@ impl Writing {
         words.into_iter().for_each(|word| self.write(word, extent));
     }
 
-    fn program(&mut self, kind: Kind, words: &[Word]) {
+    fn program(&mut self, kind: WritingKind, words: &[Word]) {
         match kind {
-            Kind::All => self.all(arguments(words), Extent::File),
-            Kind::Remove => self.all(arguments(words), Extent::Whole),
-            Kind::Rename => self.all(arguments(words), Extent::Moved),
-            Kind::Mode => {
+            WritingKind::All => self.all(arguments(words), Extent::File),
+            WritingKind::Remove => self.all(arguments(words), Extent::Whole),
+            WritingKind::Rename => self.all(arguments(words), Extent::Moved),
+            WritingKind::Mode => {
                 let takes = words.iter().find(|word| is_mode(&word.text)).is_none_or(|mode| takes_away(&mode.text));
                 self.all(arguments(words), takes.into());
             }
-            Kind::Copy | Kind::Link | Kind::Sync | Kind::Move => self.copy(words, kind),
-            Kind::Second => {
+            WritingKind::Copy | WritingKind::Link | WritingKind::Sync | WritingKind::Move => self.copy(words, kind),
+            WritingKind::Second => {
                 // Numbers are values of options.
                 let is_number = |word: &&Word| word.text.bytes().all(|byte| byte.is_ascii_digit());
                 self.all(arguments(words).filter(|word| !is_number(word)).nth(1), Extent::File);
             }
-            Kind::InPlace(options) => {
+            WritingKind::InPlace(options) => {
                 if words.iter().any(|word| options.iter().any(|option| word.text.starts_with(option))) {
                     self.all(arguments(words), Extent::File);
                 }
             }
-            Kind::InPlaceLetter => {
+            WritingKind::InPlaceLetter => {
                 if words.iter().any(|word| is_in_place(&word.text)) {
                     self.all(arguments(words), Extent::File);
                 }
             }
-            Kind::Option(options) => self.all(&values(words, options), Extent::File),
-            Kind::Fetch(files, directories, letters) => {
+            WritingKind::Option(options) => self.all(&values(words, options), Extent::File),
+            WritingKind::Fetch(files, directories, letters) => {
                 let files = values(words, files);
                 let mut directories = values(words, directories);
                 directories.iter().for_each(|directory| {
@@ -147,20 +147,20 @@ impl Writing {
                     directories.iter().for_each(|directory| self.write(&within(directory, &name), Extent::File));
                 }
             }
-            Kind::Assignment(key) => {
+            WritingKind::Assignment(key) => {
                 for word in words {
                     if let Some(value) = word.text.strip_prefix(key).and_then(|rest| rest.strip_prefix('=')) {
                         self.write(&Word { home: value.starts_with('~'), ..word.with_text(value) }, Extent::File);
                     }
                 }
             }
-            Kind::Patch => {
+            WritingKind::Patch => {
                 self.all(arguments(words), Extent::File);
                 self.all(&values(words, &["-d", "--directory"]), Extent::Filled);
             }
-            Kind::Unpack(into, says, denies) => self.unpack(words, into, says, denies),
-            Kind::Find => self.find(words),
-            Kind::Git => self.git(words),
+            WritingKind::Unpack(into, says, denies) => self.unpack(words, into, says, denies),
+            WritingKind::Find => self.find(words),
+            WritingKind::Git => self.git(words),
         }
     }
 
@@ -258,8 +258,8 @@ impl Writing {
         }
     }
 
-    fn copy(&mut self, words: &[Word], kind: Kind) {
-        let moves = kind == Kind::Move;
+    fn copy(&mut self, words: &[Word], kind: WritingKind) {
+        let moves = kind == WritingKind::Move;
         let mut sources: Vec<&Word> = arguments(words).collect();
         let mut targets = values(words, &["-t", "--target-directory", "-Destination"]);
         if targets.is_empty() {
@@ -272,14 +272,14 @@ impl Writing {
         // With a slash at the end, `rsync` and the `cp` of macOS copy the content of the directory.
         let contents = whole && !moves && sources.iter().any(|source| source.text.ends_with('/'));
         // With these options the target is not a directory for the sources: the source becomes the target.
-        let letters: &[u8] = if kind == Kind::Link { b"Tn" } else { b"T" };
-        let is_itself = kind != Kind::Sync && words.iter().any(|word| is_target_itself(&word.text, letters));
+        let letters: &[u8] = if kind == WritingKind::Link { b"Tn" } else { b"T" };
+        let is_itself = kind != WritingKind::Sync && words.iter().any(|word| is_target_itself(&word.text, letters));
         for target in &targets {
             self.write(target, (contents || is_itself).into());
             for source in sources.iter().filter(|_| !is_itself) {
                 let name = source.text.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or_default();
                 let name = Word { glob: source.glob, ..Word::literal(name) };
-                let is_there = kind != Kind::Sync || !source.text.ends_with('/');
+                let is_there = kind != WritingKind::Sync || !source.text.ends_with('/');
                 self.add(within(target, &name), (whole && is_there).into(), true);
             }
         }

@@ -2,7 +2,7 @@
 
 /// The way in which a command uses its words. A word here is one that is not an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum WritingKind {
     /// Writes every word.
     All,
     /// Removes every word, with everything below.
@@ -44,44 +44,44 @@ pub(crate) enum Kind {
 }
 
 /// Returns the way in which a program uses its words, by its file name in lower case.
-pub(crate) fn kind(program: &str) -> Option<Kind> {
+pub(crate) fn kind(program: &str) -> Option<WritingKind> {
     Some(match program {
         "touch" | "mkdir" | "truncate" | "tee" | "chown" | "chgrp" | "chattr" | "setfacl" | "mkfifo" | "mknod"
         | "ed" | "ex" | "vi" | "vim" | "nvim" | "nano" | "emacs" | "pico" | "joe" | "micro" | "hx" | "kak"
         | "tee-object" | "set-content" | "add-content" | "out-file" | "new-item" | "ni" | "md" | "sponge" | "gzip"
-        | "gunzip" | "bzip2" | "xz" | "gtouch" | "gtruncate" | "gtee" | "gchown" => Kind::All,
-        "chmod" | "gchmod" => Kind::Mode,
+        | "gunzip" | "bzip2" | "xz" | "gtouch" | "gtruncate" | "gtee" | "gchown" => WritingKind::All,
+        "chmod" | "gchmod" => WritingKind::Mode,
         // A mount hides the previous content.
         "rm" | "grm" | "rmdir" | "unlink" | "shred" | "trash" | "srm" | "del" | "erase" | "rd" | "ri"
-        | "remove-item" | "clear-content" | "mount" => Kind::Remove,
-        "rename-item" | "ren" | "rename" => Kind::Rename,
+        | "remove-item" | "clear-content" | "mount" => WritingKind::Remove,
+        "rename-item" | "ren" | "rename" => WritingKind::Rename,
         "cp" | "gcp" | "install" | "ginstall" | "ditto" | "scp" | "copy" | "xcopy" | "robocopy" | "copy-item"
-        | "cpi" => Kind::Copy,
-        "ln" | "gln" | "link" => Kind::Link,
-        "rsync" => Kind::Sync,
-        "mv" | "gmv" | "move" | "move-item" | "mi" => Kind::Move,
-        "sed" | "gsed" | "perl" | "ruby" => Kind::InPlaceLetter,
-        "yq" => Kind::InPlace(&["-i", "--inplace", "--in-place"]),
-        "gawk" | "awk" => Kind::InPlace(&["inplace"]),
-        "prettier" | "rustfmt" | "black" => Kind::InPlace(&["--write", "-w"]),
-        "eslint" | "biome" | "stylelint" | "markdownlint" | "ruff" => Kind::InPlace(&["--fix", "--write"]),
-        "zip" => Kind::InPlace(&["-m", "--move"]),
-        "uniq" | "guniq" | "xxd" => Kind::Second,
-        "curl" => Kind::Fetch(&["-o", "--output"], &["--output-dir"], "O"),
-        "wget" => Kind::Fetch(&["-O", "--output-document"], &["-P", "--directory-prefix"], ""),
-        "aria2c" => Kind::Fetch(&["-o", "--out"], &["-d", "--dir"], ""),
+        | "cpi" => WritingKind::Copy,
+        "ln" | "gln" | "link" => WritingKind::Link,
+        "rsync" => WritingKind::Sync,
+        "mv" | "gmv" | "move" | "move-item" | "mi" => WritingKind::Move,
+        "sed" | "gsed" | "perl" | "ruby" => WritingKind::InPlaceLetter,
+        "yq" => WritingKind::InPlace(&["-i", "--inplace", "--in-place"]),
+        "gawk" | "awk" => WritingKind::InPlace(&["inplace"]),
+        "prettier" | "rustfmt" | "black" => WritingKind::InPlace(&["--write", "-w"]),
+        "eslint" | "biome" | "stylelint" | "markdownlint" | "ruff" => WritingKind::InPlace(&["--fix", "--write"]),
+        "zip" => WritingKind::InPlace(&["-m", "--move"]),
+        "uniq" | "guniq" | "xxd" => WritingKind::Second,
+        "curl" => WritingKind::Fetch(&["-o", "--output"], &["--output-dir"], "O"),
+        "wget" => WritingKind::Fetch(&["-O", "--output-document"], &["-P", "--directory-prefix"], ""),
+        "aria2c" => WritingKind::Fetch(&["-o", "--out"], &["-d", "--dir"], ""),
         "sort" | "gsort" | "shuf" | "gshuf" | "iconv" | "base64" | "tree" | "xmllint" | "gcc" | "cc" | "clang"
-        | "pandoc" | "strace" | "ltrace" | "time" | "gtime" => Kind::Option(&["-o", "--output"]),
-        "less" => Kind::Option(&["-o", "-O", "--log-file", "--LOG-FILE"]),
-        "openssl" => Kind::Option(&["-out", "-keyout"]),
-        "patch" | "gpatch" => Kind::Patch,
-        "tar" | "gtar" | "bsdtar" => Kind::Unpack(&["-C", "--directory", "--cd"], b"x", b""),
-        "unzip" => Kind::Unpack(&["-d"], b"", b"ltpvZ"),
-        "cpio" => Kind::Unpack(&["-D", "--directory"], b"ip", b""),
-        "7z" | "7za" | "7zz" => Kind::Unpack(&["-o"], b"xe", b""),
-        "dd" | "gdd" => Kind::Assignment("of"),
-        "find" | "fd" => Kind::Find,
-        "git" => Kind::Git,
+        | "pandoc" | "strace" | "ltrace" | "time" | "gtime" => WritingKind::Option(&["-o", "--output"]),
+        "less" => WritingKind::Option(&["-o", "-O", "--log-file", "--LOG-FILE"]),
+        "openssl" => WritingKind::Option(&["-out", "-keyout"]),
+        "patch" | "gpatch" => WritingKind::Patch,
+        "tar" | "gtar" | "bsdtar" => WritingKind::Unpack(&["-C", "--directory", "--cd"], b"x", b""),
+        "unzip" => WritingKind::Unpack(&["-d"], b"", b"ltpvZ"),
+        "cpio" => WritingKind::Unpack(&["-D", "--directory"], b"ip", b""),
+        "7z" | "7za" | "7zz" => WritingKind::Unpack(&["-o"], b"xe", b""),
+        "dd" | "gdd" => WritingKind::Assignment("of"),
+        "find" | "fd" => WritingKind::Find,
+        "git" => WritingKind::Git,
         _ => return None,
     })
 }

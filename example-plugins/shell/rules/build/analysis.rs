@@ -1,7 +1,7 @@
 //! Finds the comparisons that can replace a regular expression, or that most texts fail. So most texts need no search, and most
 //! patterns are never compiled.
 
-use super::schema::{Alternative, Expression, Match, Place};
+use super::schema::{Alternative, Expression, Match, TextPosition};
 use super::text::Text;
 use super::words::Words;
 use regex_syntax::ParserBuilder;
@@ -116,7 +116,7 @@ pub(crate) fn source(Expression(alternatives): &Expression) -> Text {
 }
 
 /// Returns the texts that an expression matches and the place where they must occur, if there are few and there is no other condition.
-fn replacement(hir: &Hir) -> Option<(Vec<String>, Place)> {
+fn replacement(hir: &Hir) -> Option<(Vec<String>, TextPosition)> {
     let parts = match hir.kind() {
         HirKind::Concat(parts) => parts.as_slice(),
         _ => std::slice::from_ref(hir),
@@ -125,10 +125,10 @@ fn replacement(hir: &Hir) -> Option<(Vec<String>, Place)> {
     let (begins, ends) = (is(parts.first(), Look::Start), is(parts.last(), Look::End));
     let inner = parts.get(usize::from(begins)..parts.len() - usize::from(ends))?;
     let place = match (begins, ends) {
-        (true, true) => Place::Whole,
-        (true, false) => Place::Begin,
-        (false, true) => Place::End,
-        (false, false) => Place::Anywhere,
+        (true, true) => TextPosition::Whole,
+        (true, false) => TextPosition::Begin,
+        (false, true) => TextPosition::End,
+        (false, false) => TextPosition::Anywhere,
     };
     let inner = Hir::concat(inner.to_vec());
     let seq = Extractor::new().limit_total(MAX_TEXTS).limit_literal_len(usize::MAX).extract(&inner);

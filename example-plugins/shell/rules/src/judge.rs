@@ -1,7 +1,7 @@
 //! Decides about a command. The decision is a function of the command, the rules and the directories.
 
 use crate::rewrite::{keeps_the_rest, rewrite};
-use crate::rules::{Compiled, Hit, Mode, Registry, Severity, Subject, Texts};
+use crate::rules::{CompiledRule, Mode, Registry, RuleMatch, Severity, Subject, Texts};
 use hookhost_guest::prelude::ShellDialect;
 use serde::Serialize;
 use shell_reader::Ascii as _;
@@ -167,7 +167,7 @@ impl Judgement {
         matches!(self.outcome, Outcome::Unmatched | Outcome::Pass)
     }
 
-    fn deny(&mut self, rule: &Compiled, envelope: &mut Envelope, instead: Option<String>) {
+    fn deny(&mut self, rule: &CompiledRule, envelope: &mut Envelope, instead: Option<String>) {
         envelope.action = "deny".into();
         envelope.kind = "tool_denied";
         if !matches!(self.outcome, Outcome::Deny { .. }) {
@@ -202,7 +202,7 @@ fn effective<'a>(
     subject: &Subject<'_>,
     input: &Input<'_>,
     mut silent: Option<&mut Texts>,
-) -> Vec<Hit<'a>> {
+) -> Vec<RuleMatch<'a>> {
     let mut hits = registry.matching(subject);
     // A file that does not exist cannot be overwritten.
     hits.retain_mut(|hit| {
@@ -254,13 +254,13 @@ fn would_rewrite(made: Result<String, &'static str>) -> String {
     }
 }
 
-fn is_waived(rule: &Compiled, input: &Input<'_>) -> bool {
+fn is_waived(rule: &CompiledRule, input: &Input<'_>) -> bool {
     let value = rule.rule.unless_env.as_deref().and_then(|name| (input.env)(name));
     value.is_some_and(|value| value == "1" || value.eq_ignore_ascii_case("true"))
 }
 
 /// Returns the action of a rule.
-fn action(rule: &Compiled) -> &str {
+fn action(rule: &CompiledRule) -> &str {
     match &rule.rule.action {
         Some(action) => action,
         None if rule.rule.rewrite.is_some() => "rewrite",
@@ -273,7 +273,7 @@ const MAX_REWRITTEN: usize = 100;
 
 fn try_rewrite(
     registry: &Registry,
-    hit: &Hit<'_>,
+    hit: &RuleMatch<'_>,
     subject: &Subject<'_>,
     input: &Input<'_>,
 ) -> Result<String, &'static str> {
@@ -299,7 +299,7 @@ fn try_rewrite(
     if refused { Err("another rule refuses what it would become") } else { Ok(rewritten) }
 }
 
-fn envelope(hit: &Hit<'_>, subject: &Subject<'_>) -> Envelope {
+fn envelope(hit: &RuleMatch<'_>, subject: &Subject<'_>) -> Envelope {
     let rule = &hit.rule.rule;
     let place: Range<usize> =
         hit.commands.first().map_or(0..subject.text.len(), |at| subject.script.commands[*at].place.clone());

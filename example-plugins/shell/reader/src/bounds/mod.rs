@@ -6,7 +6,7 @@ mod scan;
 mod tests;
 
 pub(super) use scan::CONTINUED;
-use scan::{Open, Scan};
+use scan::{OpenConstruct, Scan};
 
 /// Maximum length of a command, in bytes.
 pub const MAX_LENGTH: usize = 64 * 1024;
@@ -124,7 +124,7 @@ fn at_most(count: usize, most: usize, what: &str) -> Result<(), String> {
 /// Checks that the parser ends each substitution in the body of a here-document at the same place as the shell. Returns the reason if not.
 pub(super) fn check_document(body: &str) -> Result<(), String> {
     let mut scan = Scan::new(body.as_bytes());
-    scan.open.push(Open::Document);
+    scan.open.push(OpenConstruct::Document);
     while scan.at < scan.bytes.len() && scan.refused.is_none() && scan.open.len() <= MAX_DEPTH {
         scan.step();
     }

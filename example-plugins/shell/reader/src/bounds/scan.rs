@@ -7,7 +7,7 @@ use super::{
 
 /// A construct that is open at the current position.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Open {
+pub(super) enum OpenConstruct {
     /// `$(`
     Round,
     /// `(`
@@ -26,7 +26,7 @@ pub(super) enum Open {
 pub(super) struct Scan<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,
-    pub(super) open: Vec<Open>,
+    pub(super) open: Vec<OpenConstruct>,
     subshells: usize,
     /// The open indices, and the number of all nested ones.
     indices: usize,
@@ -139,21 +139,21 @@ impl<'a> Scan<'a> {
 
     pub(super) fn step(&mut self) {
         let byte = self.bytes[self.at];
-        let quoted = matches!(self.open.last(), Some(Open::Quote | Open::Document));
+        let quoted = matches!(self.open.last(), Some(OpenConstruct::Quote | OpenConstruct::Document));
         match byte {
             b'\\' => self.at += 1,
-            b'"' if quoted => self.close(Open::Quote),
-            b'"' => self.open.push(Open::Quote),
-            b'`' if self.open.contains(&Open::Backtick) => {
+            b'"' if quoted => self.close(OpenConstruct::Quote),
+            b'"' => self.open.push(OpenConstruct::Quote),
+            b'`' if self.open.contains(&OpenConstruct::Backtick) => {
                 if self.documents.len() > self.outside {
                     self.refused = Some(DOCUMENT);
                 }
-                self.close(Open::Backtick);
+                self.close(OpenConstruct::Backtick);
             }
             b'`' => {
                 self.words += WORDS_OF_A_SUBSTITUTION;
                 self.outside = self.documents.len();
-                self.open.push(Open::Backtick);
+                self.open.push(OpenConstruct::Backtick);
             }
             b'$' if self.bytes[self.at..].starts_with(b"$\\\n") => self.refused = Some(CONTINUED),
             b'$' if !quoted && self.next() == Some(b'\'') && !self.is_in_arithmetic() && !self.may_be_no_quote() => {
@@ -166,12 +166,12 @@ impl<'a> Scan<'a> {
                 if self.next() == Some(b'(') && self.arithmetic.is_none() {
                     self.begin_arithmetic(true);
                 }
-                self.open.push(Open::Round);
+                self.open.push(OpenConstruct::Round);
             }
             b'$' if self.next() == Some(b'{') => {
                 self.at += 1;
                 self.opens();
-                self.open.push(Open::Name);
+                self.open.push(OpenConstruct::Name);
             }
             // `$[…]`, the old arithmetic. The parser ends it at the first bracket.
             b'$' if self.next() == Some(b'[') => {
@@ -181,16 +181,20 @@ impl<'a> Scan<'a> {
             b'[' if self.in_name() => {
                 self.inner_indices += usize::from(self.indices > 0);
                 self.indices += 1;
-                self.open.push(Open::Index);
+                self.open.push(OpenConstruct::Index);
             }
-            b']' if self.open.last() == Some(&Open::Index) => self.close_index(),
+            b']' if self.open.last() == Some(&OpenConstruct::Index) => self.close_index(),
             b'}' => {
-                while self.open.last() == Some(&Open::Index) {
+                while self.open.last() == Some(&OpenConstruct::Index) {
                     self.unclosed_indices += 1;
                     self.close_index();
                 }
-                let what = if self.open.last() == Some(&Open::Name) { Open::Name } else { Open::Curly };
-                if what == Open::Name && !self.documents.is_empty() {
+                let what = if self.open.last() == Some(&OpenConstruct::Name) {
+                    OpenConstruct::Name
+                } else {
+                    OpenConstruct::Curly
+                };
+                if what == OpenConstruct::Name && !self.documents.is_empty() {
                     self.refused = Some(DOCUMENT);
                 }
                 self.close(what);
@@ -204,7 +208,7 @@ impl<'a> Scan<'a> {
                     self.refused = Some(PROCESS);
                 }
                 self.pattern();
-                let is_in_round = self.open.contains(&Open::Round);
+                let is_in_round = self.open.contains(&OpenConstruct::Round);
                 if is_in_round && !self.documents.is_empty() {
                     self.refused = Some(DOCUMENT);
                 }
@@ -221,27 +225,27 @@ impl<'a> Scan<'a> {
                     self.part_depth.get_or_insert(self.open.len());
                 }
                 self.subshells += 1;
-                self.open.push(Open::Subshell);
+                self.open.push(OpenConstruct::Subshell);
             }
             b')' => {
-                if self.open.contains(&Open::Round) && !self.documents.is_empty() {
+                if self.open.contains(&OpenConstruct::Round) && !self.documents.is_empty() {
                     self.refused = Some(DOCUMENT);
                 }
-                if self.open.last() == Some(&Open::Subshell) {
+                if self.open.last() == Some(&OpenConstruct::Subshell) {
                     self.subshells -= 1;
-                    self.close(Open::Subshell);
+                    self.close(OpenConstruct::Subshell);
                 } else {
-                    self.close(Open::Round);
+                    self.close(OpenConstruct::Round);
                 }
                 self.end_arithmetic();
             }
-            b'{' => self.open.push(Open::Curly),
+            b'{' => self.open.push(OpenConstruct::Curly),
             b'#' if self.has_comments() => self.hash(),
             b'<' if self.next() == Some(b'<') => self.document(),
             b'\n' => {
                 self.words += WORDS_OF_A_COMMAND;
                 let is_within = self.part_depth.take().is_some_and(|depth| self.open.len() > depth);
-                if is_within || (self.outside > 0 && self.open.contains(&Open::Backtick)) {
+                if is_within || (self.outside > 0 && self.open.contains(&OpenConstruct::Backtick)) {
                     self.refused = Some(DOCUMENT);
                 }
                 self.skip_documents();
@@ -283,7 +287,10 @@ impl<'a> Scan<'a> {
 
     /// Returns true if `#` may begin a comment here. In `${…}` it is an ordinary character.
     fn has_comments(&self) -> bool {
-        !matches!(self.open.iter().rfind(|open| **open != Open::Curly), Some(Open::Name | Open::Index))
+        !matches!(
+            self.open.iter().rfind(|open| **open != OpenConstruct::Curly),
+            Some(OpenConstruct::Name | OpenConstruct::Index)
+        )
     }
 
     /// Handles a `#`. After a bracket or a backquote of the same word it is an ordinary character.
@@ -298,17 +305,18 @@ impl<'a> Scan<'a> {
     /// Skips a comment. Refuses one that the parser may take for words, and any in arithmetic, where `#` is an ordinary character.
     fn comment(&mut self) {
         let from = self.at;
-        let ends: &[u8] = if self.open.contains(&Open::Backtick) { b"\n`" } else { b"\n" };
+        let ends: &[u8] = if self.open.contains(&OpenConstruct::Backtick) { b"\n`" } else { b"\n" };
         let rest = &self.bytes[from..];
         let text = &rest[..rest.iter().position(|byte| ends.contains(byte)).unwrap_or(rest.len())];
-        let is_known = match self.open.iter().rfind(|open| !matches!(open, Open::Curly | Open::Subshell)) {
-            None | Some(Open::Backtick) => true,
-            Some(Open::Round) => {
-                (self.is_comment_to_parser() && !self.is_document())
-                    || !text.iter().any(|byte| b"'\"`\\$()<".contains(byte))
-            }
-            Some(_) => false,
-        };
+        let is_known =
+            match self.open.iter().rfind(|open| !matches!(open, OpenConstruct::Curly | OpenConstruct::Subshell)) {
+                None | Some(OpenConstruct::Backtick) => true,
+                Some(OpenConstruct::Round) => {
+                    (self.is_comment_to_parser() && !self.is_document())
+                        || !text.iter().any(|byte| b"'\"`\\$()<".contains(byte))
+                }
+                Some(_) => false,
+            };
         if !is_known || self.arithmetic.is_some() || self.is_lost {
             self.refused = Some(COMMENT);
         }
@@ -317,7 +325,7 @@ impl<'a> Scan<'a> {
 
     /// Returns true if the scan is in the body of a here-document. The parser knows neither comments nor nested here-documents there.
     fn is_document(&self) -> bool {
-        self.open.first() == Some(&Open::Document)
+        self.open.first() == Some(&OpenConstruct::Document)
     }
 
     /// Returns true if the parser, too, reads a comment here in a substitution. For the parser, the blanks before the `#` alternate between
@@ -346,7 +354,9 @@ impl<'a> Scan<'a> {
     /// Returns true in arithmetic, outside of any substitution in it.
     fn is_in_arithmetic(&self) -> bool {
         self.arithmetic.as_ref().is_some_and(|arithmetic| {
-            self.open[arithmetic.depth + 1..].iter().all(|open| matches!(open, Open::Subshell | Open::Curly))
+            self.open[arithmetic.depth + 1..]
+                .iter()
+                .all(|open| matches!(open, OpenConstruct::Subshell | OpenConstruct::Curly))
         })
     }
 
@@ -354,11 +364,14 @@ impl<'a> Scan<'a> {
     /// would run or that closes a construct. This can happen in `"${x:-'…'}"`, in an index, after `$[` and in backquotes. The parser takes
     /// the `'` for a quote.
     fn may_be_no_quote(&self) -> bool {
-        let outer = self.open.iter().rfind(|open| !matches!(open, Open::Name | Open::Index | Open::Curly));
+        let outer = self
+            .open
+            .iter()
+            .rfind(|open| !matches!(open, OpenConstruct::Name | OpenConstruct::Index | OpenConstruct::Curly));
         let ends: &[u8] = match (outer, self.open.last()) {
-            (Some(Open::Quote | Open::Document), _) | (_, Some(Open::Index)) => b"$`}\"",
+            (Some(OpenConstruct::Quote | OpenConstruct::Document), _) | (_, Some(OpenConstruct::Index)) => b"$`}\"",
             _ if self.is_lost => b"$`}\"",
-            _ if self.open.contains(&Open::Backtick) => b"`",
+            _ if self.open.contains(&OpenConstruct::Backtick) => b"`",
             _ => return false,
         };
         let begin = self.at + 1 + usize::from(self.bytes[self.at] == b'$');
@@ -402,15 +415,15 @@ impl<'a> Scan<'a> {
 
     /// Returns true directly in `${` or in an index there.
     fn in_name(&self) -> bool {
-        matches!(self.open.last(), Some(Open::Name | Open::Index))
+        matches!(self.open.last(), Some(OpenConstruct::Name | OpenConstruct::Index))
     }
 
     fn close_index(&mut self) {
         self.indices -= 1;
-        self.close(Open::Index);
+        self.close(OpenConstruct::Index);
     }
 
-    fn close(&mut self, what: Open) {
+    fn close(&mut self, what: OpenConstruct) {
         if self.open.last() == Some(&what) {
             self.open.pop();
         }
@@ -464,7 +477,7 @@ impl<'a> Scan<'a> {
         }
         let is_document = self.is_document();
         match &mut self.arithmetic {
-            _ if self.is_lost || self.open.contains(&Open::Name) => self.refused = Some(SHIFT),
+            _ if self.is_lost || self.open.contains(&OpenConstruct::Name) => self.refused = Some(SHIFT),
             Some(arithmetic) if arithmetic.is_nested => self.refused = Some(SHIFT),
             Some(arithmetic) => {
                 arithmetic.has_shift = true;
@@ -482,7 +495,7 @@ impl<'a> Scan<'a> {
         let is_quoted =
             self.bytes.get(begin..=self.at).is_some_and(|word| word.iter().any(|byte| b"'\"\\".contains(byte)));
         // Of several blanks in a substitution, the parser takes one for the delimiter. After an empty delimiter it never stops.
-        let is_misread = blanks > 1 && self.open.contains(&Open::Round);
+        let is_misread = blanks > 1 && self.open.contains(&OpenConstruct::Round);
         match delimiter.filter(|delimiter| !delimiter.is_empty() && !is_misread) {
             Some(delimiter) => self.documents.push(Document { delimiter, is_quoted, strips_tabs }),
             None => self.refused = Some(DELIMITER),
@@ -514,7 +527,7 @@ impl<'a> Scan<'a> {
     /// Skips the bodies of the here-documents that begin here.
     fn skip_documents(&mut self) {
         for Document { delimiter, is_quoted, strips_tabs } in std::mem::take(&mut self.documents) {
-            let is_word = self.open.contains(&Open::Round) && self.open.contains(&Open::Quote);
+            let is_word = self.open.contains(&OpenConstruct::Round) && self.open.contains(&OpenConstruct::Quote);
             let mut brackets = 0_usize;
             let mut is_continued = false;
             while self.at < self.bytes.len() {
@@ -524,7 +537,7 @@ impl<'a> Scan<'a> {
                 self.at = from + line.len();
                 self.skipped += line.len();
                 // A backquote ends the substitution and the here-document.
-                if line.contains(&b'`') && self.open.contains(&Open::Backtick) {
+                if line.contains(&b'`') && self.open.contains(&OpenConstruct::Backtick) {
                     self.refused = Some(DOCUMENT);
                 }
                 for byte in line.iter().filter(|_| is_word) {

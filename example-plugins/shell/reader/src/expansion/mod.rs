@@ -24,12 +24,12 @@ const HOME_BYTE: u8 = HOME as u8;
 
 /// The words that an expansion has produced so far.
 #[derive(Default)]
-struct Making {
+struct ExpandedWords {
     done: Vec<Word>,
     current: Option<Word>,
 }
 
-impl Making {
+impl ExpandedWords {
     fn word(&mut self) -> &mut Word {
         self.current.get_or_insert_default()
     }
@@ -120,7 +120,7 @@ impl Reader<'_> {
             self.spend(WORK_OF_PARSE + brace_work(raw).unwrap_or_default())?;
         }
         for raw in braces(raw) {
-            let mut making = Making::default();
+            let mut making = ExpandedWords::default();
             let pieces = self.pieces(&raw)?;
             self.expand(&pieces, false, &mut making)?;
             words.extend(making.done);
@@ -149,7 +149,7 @@ impl Reader<'_> {
             return Ok(Word::literal(raw));
         }
         let pieces = self.pieces(raw)?;
-        let mut making = Making::default();
+        let mut making = ExpandedWords::default();
         self.expand(&pieces, true, &mut making)?;
         Ok(making.whole())
     }
@@ -182,7 +182,7 @@ impl Reader<'_> {
         }
         let pieces =
             brush_parser::word::parse_heredoc(text, &self.options).map_err(|error| Unreadable(error.to_string()))?;
-        let mut making = Making::default();
+        let mut making = ExpandedWords::default();
         self.expand(&pieces, true, &mut making)?;
         Ok(making.whole())
     }
@@ -204,7 +204,12 @@ impl Reader<'_> {
         brush_parser::word::parse(raw, &self.options).map_err(|error| Unreadable(error.to_string()))
     }
 
-    fn expand(&mut self, pieces: &[WordPieceWithSource], quoted: bool, making: &mut Making) -> Result<(), Unreadable> {
+    fn expand(
+        &mut self,
+        pieces: &[WordPieceWithSource],
+        quoted: bool,
+        making: &mut ExpandedWords,
+    ) -> Result<(), Unreadable> {
         let mut after_dollar = false;
         for piece in pieces {
             self.spend(1)?;
@@ -247,13 +252,13 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn fill(&mut self, making: &mut Making, name: &str, quoted: bool) -> Result<(), Unreadable> {
+    fn fill(&mut self, making: &mut ExpandedWords, name: &str, quoted: bool) -> Result<(), Unreadable> {
         let value = self.variable(name);
         self.fill_value(making, value, quoted)
     }
 
     /// Fills in a known value that is not too long.
-    fn fill_value(&mut self, making: &mut Making, value: Option<Word>, quoted: bool) -> Result<(), Unreadable> {
+    fn fill_value(&mut self, making: &mut ExpandedWords, value: Option<Word>, quoted: bool) -> Result<(), Unreadable> {
         match value.filter(|value| value.text.len() <= MAX_VALUE) {
             Some(value) => {
                 // Patterns compare each byte many times.
@@ -271,7 +276,7 @@ impl Reader<'_> {
     }
 
     /// Reads the commands of `$(…)`, and fills in their output if known.
-    fn substitution(&mut self, text: &str, quoted: bool, making: &mut Making) -> Result<(), Unreadable> {
+    fn substitution(&mut self, text: &str, quoted: bool, making: &mut ExpandedWords) -> Result<(), Unreadable> {
         let value = self.output_of(text)?;
         self.fill_value(making, value, quoted)
     }

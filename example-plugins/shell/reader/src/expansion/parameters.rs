@@ -1,6 +1,6 @@
 //! Expands parameters: `$x`, `${x:-y}`, `${x%.txt}`, `"$@"`.
 
-use super::{Making, ansi};
+use super::{ExpandedWords, ansi};
 use crate::ascii::Ascii as _;
 use crate::read::{Reader, Unreadable};
 use crate::word::{HOME, Word};
@@ -11,7 +11,7 @@ impl Reader<'_> {
         &mut self,
         expression: &ParameterExpr,
         quoted: bool,
-        making: &mut Making,
+        making: &mut ExpandedWords,
     ) -> Result<(), Unreadable> {
         match expression {
             ParameterExpr::Parameter { parameter, indirect: false } => match parameter {
@@ -80,7 +80,7 @@ impl Reader<'_> {
             _ => {
                 let value = self.computed(expression)?;
                 self.fill_value(making, value, quoted)?;
-                let Some(Parts { parameter, is_indirect, texts }) = parts(expression) else { return Ok(()) };
+                let Some(ExpansionParts { parameter, is_indirect, texts }) = parts(expression) else { return Ok(()) };
                 for (at, text) in texts.into_iter().enumerate() {
                     let Some(text) = text else { continue };
                     self.within_word(text)?;
@@ -110,7 +110,7 @@ impl Reader<'_> {
     /// Applies the operator of an expansion to a known value, if all operands are literal: `${x%.txt}`.
     fn computed(&mut self, expression: &ParameterExpr) -> Result<Option<Word>, Unreadable> {
         use ParameterExpr as Expr;
-        let Some(Parts { parameter, is_indirect, texts }) = parts(expression) else { return Ok(None) };
+        let Some(ExpansionParts { parameter, is_indirect, texts }) = parts(expression) else { return Ok(None) };
         let is_read_later = |text: &&str| text.contains("$(") || text.has(b'`');
         let value = match parameter {
             Parameter::Named(name) => self.variable(name),
@@ -153,7 +153,7 @@ impl Reader<'_> {
         words: Option<&[Word]>,
         concatenate: bool,
         quoted: bool,
-        making: &mut Making,
+        making: &mut ExpandedWords,
     ) -> Result<(), Unreadable> {
         match words {
             // `"$*"` is one word, with separators between its parts.
@@ -226,7 +226,7 @@ fn name_of(parameter: &Parameter) -> Option<&str> {
 }
 
 /// The parts of an expansion.
-struct Parts<'a> {
+struct ExpansionParts<'a> {
     parameter: &'a Parameter,
     /// True if the value names the parameter to expand: `${!x}`.
     is_indirect: bool,
@@ -235,7 +235,7 @@ struct Parts<'a> {
 }
 
 /// Returns the parts of an expansion, if it has a parameter.
-fn parts(expression: &ParameterExpr) -> Option<Parts<'_>> {
+fn parts(expression: &ParameterExpr) -> Option<ExpansionParts<'_>> {
     use ParameterExpr as Expr;
     let (parameter, indirect, texts) = match expression {
         Expr::UseDefaultValues { parameter, indirect, default_value: text, .. }
@@ -267,5 +267,5 @@ fn parts(expression: &ParameterExpr) -> Option<Parts<'_>> {
         Parameter::NamedWithIndex { index, .. } => Some(index.as_str()),
         _ => None,
     };
-    Some(Parts { parameter, is_indirect: *indirect, texts: [index, texts[0], texts[1]] })
+    Some(ExpansionParts { parameter, is_indirect: *indirect, texts: [index, texts[0], texts[1]] })
 }

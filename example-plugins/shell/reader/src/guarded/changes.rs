@@ -10,7 +10,7 @@ use crate::unwrap::runs_others;
 use crate::word::{UNKNOWN, Word};
 use crate::wrappers::READERS;
 use crate::writes::{Extent, Write, values, within};
-use crate::writing_programs::{Kind, kind};
+use crate::writing_programs::{WritingKind, kind};
 use crate::{Command, Location, PathContext, lower};
 
 /// The guarded files that a command changes.
@@ -36,7 +36,8 @@ impl Reader<'_> {
     pub(crate) fn suppose_guarded(&mut self) -> Result<(), Unreadable> {
         let is_open = |word: &Word| word.text.starts_with(UNKNOWN);
         let may_write = |command: &&Command| {
-            let kind = kind(&lower(&command.program)).filter(|kind| *kind != Kind::Git && command.program != "mkdir");
+            let kind =
+                kind(&lower(&command.program)).filter(|kind| *kind != WritingKind::Git && command.program != "mkdir");
             command.location != Location::Machine
                 && (kind.is_some() && command.args.iter().any(is_open) || command.outputs().any(is_open))
         };
@@ -243,7 +244,7 @@ impl Command {
         let program = lower(&self.program);
         let is_writer = match kind(&program) {
             // These may affect a directory that contains guarded files.
-            Some(Kind::Find | Kind::Move | Kind::Rename | Kind::Unpack(..)) => return true,
+            Some(WritingKind::Find | WritingKind::Move | WritingKind::Rename | WritingKind::Unpack(..)) => return true,
             Some(_) => true,
             None => READERS.of_first_word(&program).next().is_none(),
         };

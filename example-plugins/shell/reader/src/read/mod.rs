@@ -3,7 +3,7 @@
 use super::ascii::Ascii as _;
 use super::downloads::Downloads;
 use super::path_context::PathContext;
-use super::reevaluation::Evaluated;
+use super::reevaluation::EvaluatedValues;
 use super::repair::repaired;
 use super::word::{HOME, UNKNOWN, Word};
 use super::writes::writes_or_runs;
@@ -122,7 +122,7 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
         declarations: Declarations::default(),
         files: Files::default(),
         downloads: Downloads::default(),
-        evaluated: Evaluated::default(),
+        evaluated: EvaluatedValues::default(),
         has_dotglob: false,
     };
     let is_windows = matches!(dialect, ShellDialect::Powershell | ShellDialect::Cmd);
@@ -204,7 +204,7 @@ pub(super) struct Reader<'a> {
     pub(super) files: Files,
     pub(super) downloads: Downloads,
     /// The values that the shell will evaluate.
-    pub(super) evaluated: Evaluated,
+    pub(super) evaluated: EvaluatedValues,
     /// True if patterns also match names with a leading dot: `shopt -s dotglob`.
     has_dotglob: bool,
 }

@@ -18,7 +18,7 @@ pub(super) use variables::cased;
 pub(super) const FILE: &str = " \"$_\"";
 
 /// A program that runs others in its own way. The tables describe all the rest.
-enum Special {
+enum SpecialWrapper {
     /// Runs a command with more words from its input.
     Xargs,
     /// Runs a command or a text, once for each word after `:::`.
@@ -50,26 +50,26 @@ enum Special {
     Powershell,
 }
 
-fn special(program: &str) -> Option<Special> {
+fn special(program: &str) -> Option<SpecialWrapper> {
     Some(match program {
-        "xargs" | "gxargs" => Special::Xargs,
-        "parallel" => Special::Parallel,
+        "xargs" | "gxargs" => SpecialWrapper::Xargs,
+        "parallel" => SpecialWrapper::Parallel,
         "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash" | "fish" | "mksh" | "rbash" | "tcsh" | "csh" | "nu"
-        | "xonsh" | "elvish" | "rc" | "yash" | "osh" => Special::Shell,
-        "eval" => Special::Eval,
-        "source" | "." => Special::Source,
-        "find" | "gfind" | "fd" | "fdfind" => Special::Find,
-        "cd" | "pushd" => Special::Directory,
-        "export" | "declare" | "local" | "readonly" | "typeset" | "integer" | "float" => Special::Declare,
-        "read" | "mapfile" | "readarray" | "getopts" | "unset" => Special::Read,
-        "printf" => Special::Print,
-        "set" => Special::Set,
-        "shift" => Special::Shift,
-        "alias" => Special::Alias,
-        "hash" => Special::Hash,
-        "enable" => Special::Enable,
-        "cmd" => Special::Cmd,
-        "powershell" | "pwsh" => Special::Powershell,
+        | "xonsh" | "elvish" | "rc" | "yash" | "osh" => SpecialWrapper::Shell,
+        "eval" => SpecialWrapper::Eval,
+        "source" | "." => SpecialWrapper::Source,
+        "find" | "gfind" | "fd" | "fdfind" => SpecialWrapper::Find,
+        "cd" | "pushd" => SpecialWrapper::Directory,
+        "export" | "declare" | "local" | "readonly" | "typeset" | "integer" | "float" => SpecialWrapper::Declare,
+        "read" | "mapfile" | "readarray" | "getopts" | "unset" => SpecialWrapper::Read,
+        "printf" => SpecialWrapper::Print,
+        "set" => SpecialWrapper::Set,
+        "shift" => SpecialWrapper::Shift,
+        "alias" => SpecialWrapper::Alias,
+        "hash" => SpecialWrapper::Hash,
+        "enable" => SpecialWrapper::Enable,
+        "cmd" => SpecialWrapper::Cmd,
+        "powershell" | "pwsh" => SpecialWrapper::Powershell,
         _ => return None,
     })
 }
@@ -115,14 +115,14 @@ pub(super) fn runs_others(program: &str) -> bool {
     let is_special = matches!(
         special(program),
         Some(
-            Special::Xargs
-                | Special::Parallel
-                | Special::Shell
-                | Special::Eval
-                | Special::Source
-                | Special::Find
-                | Special::Cmd
-                | Special::Powershell
+            SpecialWrapper::Xargs
+                | SpecialWrapper::Parallel
+                | SpecialWrapper::Shell
+                | SpecialWrapper::Eval
+                | SpecialWrapper::Source
+                | SpecialWrapper::Find
+                | SpecialWrapper::Cmd
+                | SpecialWrapper::Powershell
         )
     );
     is_special || wrappers::is_known(program)
@@ -130,8 +130,10 @@ pub(super) fn runs_others(program: &str) -> bool {
 
 /// Returns true if a program may read a command, or words of one, from its input.
 pub(super) fn reads_commands(program: &str) -> bool {
-    matches!(special(program), Some(Special::Shell | Special::Xargs | Special::Parallel | Special::Source))
-        || program == "cat"
+    matches!(
+        special(program),
+        Some(SpecialWrapper::Shell | SpecialWrapper::Xargs | SpecialWrapper::Parallel | SpecialWrapper::Source)
+    ) || program == "cat"
         || language(program).is_some()
         || wrappers::of(program, &[]).is_some_and(|(wrapper, _)| wrapper.reads || wrapper.runs == Runs::Words)
 }
@@ -221,13 +223,13 @@ impl Reader<'_> {
             return self.unwrap(&name, wrapper, args, inner);
         }
         match special {
-            Some(Special::Xargs) => self.xargs(&name, args, &inner),
-            Some(Special::Parallel) => self.parallel(&name, args, inner),
-            Some(Special::Shell) => self.shell(&name, args, inner),
-            Some(Special::Eval) => self.text(&name, &joined(args)),
-            Some(Special::Source) => self.file(&name, args, inner.input),
-            Some(Special::Find) => self.find(&name, args, &inner),
-            Some(Special::Directory) => {
+            Some(SpecialWrapper::Xargs) => self.xargs(&name, args, &inner),
+            Some(SpecialWrapper::Parallel) => self.parallel(&name, args, inner),
+            Some(SpecialWrapper::Shell) => self.shell(&name, args, inner),
+            Some(SpecialWrapper::Eval) => self.text(&name, &joined(args)),
+            Some(SpecialWrapper::Source) => self.file(&name, args, inner.input),
+            Some(SpecialWrapper::Find) => self.find(&name, args, &inner),
+            Some(SpecialWrapper::Directory) => {
                 let to = args.iter().find(|word| !word.text.starts_with('-') || word.text == "-");
                 self.scope.cwd = match to {
                     None => self.context.directory(&Word { home: true, ..Word::literal("~") }, None),
@@ -236,7 +238,7 @@ impl Reader<'_> {
                 };
                 Ok(())
             }
-            Some(Special::Print) => {
+            Some(SpecialWrapper::Print) => {
                 if let Some(variable) = args.first().and_then(|word| word.text.strip_prefix("-v")) {
                     let variable =
                         if variable.is_empty() { args.get(1).map(|word| &*word.text) } else { Some(variable) };
@@ -251,11 +253,11 @@ impl Reader<'_> {
                 }
                 Ok(())
             }
-            Some(Special::Declare) if args.iter().any(|word| has_letter(&word.text, b'n')) => {
+            Some(SpecialWrapper::Declare) if args.iter().any(|word| has_letter(&word.text, b'n')) => {
                 args.iter().filter_map(|word| word.text.halves(b'=')).for_each(|(name, of)| self.refer(name, of));
                 Ok(())
             }
-            Some(Special::Declare) => {
+            Some(SpecialWrapper::Declare) => {
                 let is_number =
                     matches!(&*lower, "integer" | "float") || args.iter().any(|word| has_letter(&word.text, b'i'));
                 args.iter().try_for_each(|word| match word.text.halves(b'=') {
@@ -277,7 +279,7 @@ impl Reader<'_> {
                     }
                 })
             }
-            Some(Special::Hash) => {
+            Some(SpecialWrapper::Hash) => {
                 if let Some(at) = args.iter().position(|word| word.text == "-p")
                     && let Some([file, names @ ..]) = args.get(at + 1..)
                 {
@@ -289,11 +291,11 @@ impl Reader<'_> {
                 }
                 Ok(())
             }
-            Some(Special::Enable) => {
+            Some(SpecialWrapper::Enable) => {
                 self.script.runs_unknown |= args.iter().any(|word| word.text.starts_with("-f"));
                 Ok(())
             }
-            Some(Special::Read) => {
+            Some(SpecialWrapper::Read) => {
                 if matches!(name.as_str(), "mapfile" | "readarray")
                     && let Some(text) = callback(args)
                 {
@@ -326,7 +328,7 @@ impl Reader<'_> {
                 }
                 Ok(())
             }
-            Some(Special::Set) => {
+            Some(SpecialWrapper::Set) => {
                 let begin = args.iter().position(|word| word.text == "--").map_or(0, |at| at + 1);
                 let words = args.get(begin..).unwrap_or_default();
                 if begin > 0 || words.first().is_some_and(|word| !word.text.starts_with(['-', '+'])) {
@@ -334,18 +336,18 @@ impl Reader<'_> {
                 }
                 Ok(())
             }
-            Some(Special::Shift) => {
+            Some(SpecialWrapper::Shift) => {
                 self.shift(args.first().map_or(Some(1), |word| word.text.parse().ok()));
                 Ok(())
             }
-            Some(Special::Alias) => args.iter().try_for_each(|word| match word.text.halves(b'=') {
+            Some(SpecialWrapper::Alias) => args.iter().try_for_each(|word| match word.text.halves(b'=') {
                 Some((alias, text)) => {
                     self.definitions.aliases.insert(alias.to_owned(), Some(Word::marked(text)));
                     self.text(&name, text)
                 }
                 None => Ok(()),
             }),
-            Some(Special::Cmd) => {
+            Some(SpecialWrapper::Cmd) => {
                 // `/c`, `//c`, `/s/c`, `/crd`: the text begins after the letter.
                 let text =
                     args.iter().enumerate().filter(|(_, word)| word.text.starts_with('/')).find_map(|(at, word)| {
@@ -355,7 +357,7 @@ impl Reader<'_> {
                     });
                 text.map_or(Ok(()), |text| self.windows_text(&name, text.trim_start()))
             }
-            Some(Special::Powershell) => match (windows::powershell_text(args)?, inner.input) {
+            Some(SpecialWrapper::Powershell) => match (windows::powershell_text(args)?, inner.input) {
                 (Some(text), input) if text == "-" => self.powershell_input(&name, input),
                 (Some(text), _) => self.windows_text(&name, &text),
                 (None, input) if args.iter().all(|word| word.text.starts_with('-')) => {

@@ -16,7 +16,7 @@ mod powershell;
 
 use cmd::{condition, position, switches};
 pub(super) use detection::{is_assigned, is_expression, is_named_in, is_only_there};
-use pipelines::{Splitting, Stage, expanded, split};
+use pipelines::{PipelineSplitter, Stage, expanded, split};
 pub(super) use powershell::powershell_text;
 use powershell::{found, is_arguments, splatted, started};
 
@@ -29,7 +29,7 @@ pub(super) fn read(reader: &mut Reader<'_>, text: &str) -> Result<(), Unreadable
         return Err(Unreadable(format!("it is {} bytes long, and no more than {MAX_LENGTH} are read", text.len())));
     }
     reader.spend(text.len())?;
-    let Splitting { pipelines, nested, builds, evaluated, .. } = split(text);
+    let PipelineSplitter { pipelines, nested, builds, evaluated, .. } = split(text);
     reader.spend(evaluated)?;
     reader.script.runs_unknown |= builds;
     if pipelines.iter().flat_map(|pipeline| &pipeline.stages).filter(|stage| !stage.words.is_empty()).count()

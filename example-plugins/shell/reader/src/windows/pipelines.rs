@@ -34,7 +34,7 @@ pub(super) struct Pipeline {
 
 /// The state while a text is split into commands.
 #[derive(Default)]
-pub(super) struct Splitting {
+pub(super) struct PipelineSplitter {
     pub(super) pipelines: Vec<Pipeline>,
     /// The index of the pipeline to which words are added.
     current: usize,
@@ -56,7 +56,7 @@ pub(super) struct Splitting {
     pub(super) evaluated: usize,
 }
 
-impl Splitting {
+impl PipelineSplitter {
     fn end_word(&mut self) {
         let Some(mut word) = self.word.take() else { return };
         let is_many = self.fill(&mut word);
@@ -300,8 +300,8 @@ impl Splitting {
 }
 
 /// Splits a text into pipelines, and collects the commands in its quotes.
-pub(super) fn split(text: &str) -> Splitting {
-    let mut splitting = Splitting::default();
+pub(super) fn split(text: &str) -> PipelineSplitter {
+    let mut splitting = PipelineSplitter::default();
     splitting.begin(None);
     let most = text.len() * 4;
     let mut quote = None;

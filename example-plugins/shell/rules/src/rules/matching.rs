@@ -8,7 +8,7 @@ use super::verbs;
 use super::words::{Pairs, Part, Words};
 use shell_reader::Ascii as _;
 use shell_reader::guarded::Changes;
-use shell_reader::{Class, Command, Given, MAX_LENGTH, PathContext, RedirectKind, Script, Word};
+use shell_reader::{Class, Command, MAX_LENGTH, PathContext, RedirectKind, Script, SecretAccess, Word};
 use std::cell::RefCell;
 
 /// A [`Match`], compiled.
@@ -68,7 +68,7 @@ enum Condition {
     NoDocument,
     Shown,
     /// The command must get a secret in one of these ways.
-    Secret(Box<[Given]>),
+    Secret(Box<[SecretAccess]>),
     Line(Pattern),
     NoLine(Pattern),
     Environment(Pattern),
@@ -352,7 +352,8 @@ fn conditions(wanted: Match, by_words: bool, compile: Compile) -> Result<Box<[Co
     }
     conditions.extend(paths_last);
     if !wanted.secret.is_empty() {
-        let named = |name: &String| Given::named(name).ok_or_else(|| format!("`{name}` is no way to get a secret"));
+        let named =
+            |name: &String| SecretAccess::named(name).ok_or_else(|| format!("`{name}` is no way to get a secret"));
         conditions.push(Condition::Secret(wanted.secret.iter().map(named).collect::<Result<_, _>>()?));
     }
     if let Some(statement) = wanted.statement {
@@ -449,7 +450,7 @@ impl Condition {
                     || command.outputs().any(is_seen)
             }
             Self::Secret(ways) => ways.iter().any(|how| match how {
-                Given::File => arguments.names_secret(|| command.is_given(Given::File, context)),
+                SecretAccess::File => arguments.names_secret(|| command.is_given(SecretAccess::File, context)),
                 how => command.is_given(*how, context),
             }),
             Self::Line(pattern) => pattern.is_match(&line(command)),

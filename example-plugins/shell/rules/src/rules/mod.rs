@@ -4,9 +4,9 @@
 #[path = "../../build/analysis.rs"]
 mod analysis;
 mod answers;
+mod config_rules;
 mod depth;
 mod embedded;
-mod given;
 mod matching;
 mod pattern;
 mod programs;
@@ -19,7 +19,7 @@ mod words;
 
 pub(crate) use embedded::Embedded;
 pub(crate) use matching::Subject;
-pub(crate) use registry::{Compiled, Hit, Mode, Registry, Settings, stack_name};
+pub(crate) use registry::{CompiledRule, Mode, Registry, RuleMatch, Settings, stack_name};
 pub(crate) use schema::{Catalogue, Rule, Severity};
 pub(crate) use text::Text;
 

@@ -1,6 +1,6 @@
 //! The regular expressions of rules.
 
-use super::schema::{Alternative, Expression, Place};
+use super::schema::{Alternative, Expression, TextPosition};
 use super::text::Text;
 use super::words::{Pairs, Words};
 use regex_lite::Regex;
@@ -16,7 +16,7 @@ pub(super) struct Pattern(Box<[Branch]>);
 /// An [`Alternative`], ready for use.
 #[derive(Debug)]
 enum Branch {
-    Texts { texts: Words, place: Place, any_case: bool },
+    Texts { texts: Words, place: TextPosition, any_case: bool },
     Search(Box<Search>),
 }
 
@@ -95,7 +95,7 @@ impl Search {
     }
 }
 
-impl Place {
+impl TextPosition {
     /// Returns true if one of `texts` occurs at this place in `text`.
     fn has_one_of(self, text: &str, texts: &Words, any_case: bool) -> bool {
         match self {
@@ -120,7 +120,7 @@ impl Place {
 
 #[cfg(test)]
 mod tests {
-    use super::{Alternative, Branch, Pattern, Place};
+    use super::{Alternative, Branch, Pattern, TextPosition};
     use crate::rules::analysis::{self, patterns};
     use crate::rules::{Catalogue, Text, expression};
     use proptest::prelude::*;
@@ -175,10 +175,10 @@ mod tests {
             [Branch::Texts { place, any_case, .. }] => Some((*place, *any_case)),
             _ => None,
         };
-        assert_eq!(place("^(main|master)$"), Some((Place::Whole, false)));
-        assert_eq!(place("^--"), Some((Place::Begin, false)));
-        assert_eq!(place(r"(?i)\.(rs|py)$"), Some((Place::End, true)));
-        assert_eq!(place("main"), Some((Place::Anywhere, false)));
+        assert_eq!(place("^(main|master)$"), Some((TextPosition::Whole, false)));
+        assert_eq!(place("^--"), Some((TextPosition::Begin, false)));
+        assert_eq!(place(r"(?i)\.(rs|py)$"), Some((TextPosition::End, true)));
+        assert_eq!(place("main"), Some((TextPosition::Anywhere, false)));
         for source in
             [r"\bmain\b", "^a|b", "(^a|b)c", "a(?i)b", "a^", "$a", "(^)?a", "a|b$", "a+", "[^a]", "a{2,}", "(a|$)b"]
         {

@@ -74,7 +74,7 @@ pub(crate) struct Settings {
 
 /// A compiled rule.
 #[derive(Debug)]
-pub(crate) struct Compiled {
+pub(crate) struct CompiledRule {
     /// The rule without its pattern and its matches, which are compiled separately.
     pub(crate) rule: Rule,
     pub(crate) catalogue: Text,
@@ -87,7 +87,7 @@ pub(crate) struct Compiled {
     pub(crate) spares_whole_files: bool,
 }
 
-impl Compiled {
+impl CompiledRule {
     pub(crate) fn is_floor(&self) -> bool {
         FLOOR.contains(&self.catalogue.as_str())
     }
@@ -106,14 +106,14 @@ impl Compiled {
 
 /// A rule that matches.
 #[derive(Debug)]
-pub(crate) struct Hit<'a> {
-    pub(crate) rule: &'a Compiled,
+pub(crate) struct RuleMatch<'a> {
+    pub(crate) rule: &'a CompiledRule,
     /// Indices of the commands that it matches in the script; empty if the rule is about the whole text.
     pub(crate) commands: Vec<usize>,
 }
 
 /// Boxed one by one, because the room that moved rules leave stays in the guest's memory.
-type Rules = Vec<Box<Compiled>>;
+type Rules = Vec<Box<CompiledRule>>;
 
 /// Matchers that cannot be found by a program's exact name.
 #[derive(Debug, Default)]
@@ -157,7 +157,8 @@ impl Registry {
         let answers = Answers::new(&answers)?;
         let matchers = Vec::with_capacity(embedded.totals.matches + matches_of(&custom_rules, &given));
         let rules = Vec::with_capacity(embedded.totals.rules);
-        let mut loading = Loading { mode, modes, answers, remove, rules, matchers, ..Loading::default() };
+        let mut loading =
+            CatalogueLoader { mode, modes, answers, remove, rules, matchers, ..CatalogueLoader::default() };
         loading.take_given(Catalogue { id: CUSTOM.into(), rules: custom_rules, ..Catalogue::default() })?;
         while let Some(catalogue) = embedded.next().transpose()? {
             match given.iter().position(|other| other.id == catalogue.id) {
@@ -243,7 +244,7 @@ impl Registry {
     }
 
     #[cfg(test)]
-    pub(crate) fn rules(&self) -> &[Box<Compiled>] {
+    pub(crate) fn rules(&self) -> &[Box<CompiledRule>] {
         &self.rules
     }
 
@@ -313,7 +314,7 @@ impl Registry {
     }
 
     /// Returns every rule that matches, in order.
-    pub(crate) fn matching(&self, subject: &Subject<'_>) -> Vec<Hit<'_>> {
+    pub(crate) fn matching(&self, subject: &Subject<'_>) -> Vec<RuleMatch<'_>> {
         let mut found: LiteMap<usize, Vec<usize>> = LiteMap::new();
         for at in self.patterns.iter().filter(|_| subject.text.len() <= MAX_LENGTH) {
             if self.rules[*at].pattern.as_ref().is_some_and(|pattern| pattern.is_match(subject.text)) {
@@ -347,7 +348,7 @@ impl Registry {
             }
             leave(arguments);
         }
-        found.into_iter().map(|(at, commands)| Hit { rule: &self.rules[at], commands }).collect()
+        found.into_iter().map(|(at, commands)| RuleMatch { rule: &self.rules[at], commands }).collect()
     }
 }
 
@@ -360,21 +361,21 @@ fn note(found: &mut LiteMap<usize, Vec<usize>>, rule: usize, command: usize) {
 }
 
 /// A rule with its sort key. Rules of the first catalogue come first.
-struct Taken {
+struct OrderedRule {
     order: (bool, i64, i64),
-    rule: Box<Compiled>,
+    rule: Box<CompiledRule>,
     /// Its place in the order of loading, which its matchers refer to.
     place: usize,
 }
 
 /// The state while catalogues are loaded.
 #[derive(Default)]
-struct Loading {
+struct CatalogueLoader {
     mode: Mode,
     modes: LiteMap<String, Mode>,
     answers: Answers,
     remove: Vec<String>,
-    rules: Vec<Taken>,
+    rules: Vec<OrderedRule>,
     /// One block of memory that does not grow.
     matchers: Vec<Matcher>,
     catalogues: Vec<String>,
@@ -386,7 +387,7 @@ struct Loading {
     listing: Vec<String>,
 }
 
-impl Loading {
+impl CatalogueLoader {
     /// Loads a catalogue from the config.
     fn take_given(&mut self, mut catalogue: Catalogue) -> Result<(), String> {
         let mut rules = std::mem::take(&mut catalogue.rules).into_iter().map(Ok);
@@ -437,7 +438,7 @@ impl Loading {
             let order = (self.catalogues.len() > 1, -rule.rule.priority, -priority);
             // Insert in order while there are few rules: a sort would add more code.
             let at = self.rules.partition_point(|other| other.order <= order);
-            self.rules.insert(at, Taken { order, rule, place });
+            self.rules.insert(at, OrderedRule { order, rule, place });
         }
         // An empty list of custom rules is not listed. Custom rules have no version and no source.
         if id != CUSTOM || count > 0 {
@@ -485,7 +486,7 @@ fn compile(
     given: bool,
     place: usize,
     matchers: &mut Vec<Matcher>,
-) -> Result<Compiled, String> {
+) -> Result<CompiledRule, String> {
     let making: Compile = if given { Pattern::written } else { Pattern::embedded };
     let id = rule.id;
     let wrong = |why: String| format!("rule `{id}`: {why}");
@@ -514,7 +515,7 @@ fn compile(
     }
     let stack = stack.map(|stack| Text::new(stack_name(stack)));
     let spares_whole_files = matchers[begin..].iter().any(Matcher::spares_whole_files);
-    Ok(Compiled { given, catalogue, mode, stack, pattern, spares_whole_files, rule })
+    Ok(CompiledRule { given, catalogue, mode, stack, pattern, spares_whole_files, rule })
 }
 
 /// Converts a number that a guest's memory keeps below 32 bits.

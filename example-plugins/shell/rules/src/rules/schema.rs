@@ -262,14 +262,14 @@ pub(crate) struct Expression(pub(crate) Vec<Alternative>);
 #[serde(bound(deserialize = "'de: 'static"))]
 pub(crate) enum Alternative {
     /// `^(one|other)$`, `^word`, `\.(one|other)$`: comparing texts is enough for these.
-    Texts { texts: Words, place: Place, any_case: bool },
+    Texts { texts: Words, place: TextPosition, any_case: bool },
     /// A search. Each match contains one text of each list in `needed`, in upper or lower case.
     Search { source: Text, needed: Vec<Words> },
 }
 
 /// The place in a text where another one must occur.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Place {
+pub(crate) enum TextPosition {
     Whole,
     Begin,
     End,

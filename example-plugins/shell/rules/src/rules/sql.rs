@@ -22,9 +22,9 @@ impl Statements {
         let input = command.input.iter().map(|word| word.text.as_str());
         // A single name is not a statement. A word with one of these characters may be one, or a command of the client: `.shell`, `\!`.
         let texts = words.chain(input).filter(|text| text.has_one_of(b" \n\t.\\/("));
-        let mut splitting = Splitting::default();
+        let mut splitting = StatementSplitter::default();
         texts.for_each(|text| splitting.add(text));
-        let Splitting { text, ends } = splitting;
+        let StatementSplitter { text, ends } = splitting;
         Self { pairs: Pairs::of(&text), text, ends }
     }
 
@@ -51,12 +51,12 @@ fn value(word: &str) -> &str {
 
 /// The statements split so far. The content of a string is removed; its quotation marks stay.
 #[derive(Default)]
-struct Splitting {
+struct StatementSplitter {
     text: String,
     ends: Vec<usize>,
 }
 
-impl Splitting {
+impl StatementSplitter {
     /// Adds the statements of a text.
     fn add(&mut self, text: &str) {
         let mut rest = text;
@@ -143,10 +143,10 @@ fn dollars(text: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Splitting, value};
+    use super::{StatementSplitter, value};
 
     fn split(text: &str) -> Vec<String> {
-        let mut splitting = Splitting::default();
+        let mut splitting = StatementSplitter::default();
         splitting.add(text);
         let begins = [0].into_iter().chain(splitting.ends.iter().copied());
         begins.zip(&splitting.ends).map(|(begin, end)| splitting.text[begin..*end].to_owned()).collect()
