@@ -1,4 +1,4 @@
-//! Texts that nobody would write: whatever a text is, the parser comes to its end, and a guard sees what a shell runs of it.
+//! Generated texts: the parser ends on each of them, and the reader sees every command that a shell runs.
 
 use super::read::ended;
 use super::{PathContext, Script, UNKNOWN, bounds, read};

@@ -31,13 +31,13 @@ fn configure(config: Value) -> Result<(), String> {
     Ok(())
 }
 
-/// What is made of `command` by the rules as configured last.
+/// Returns the verdict of the rules as configured last.
 fn ask(command: &str) -> ToolCallVerdict {
     testing::prime(|_| {});
     GUARD.get().verdict(&testing::session(), &testing::shell(command)).unwrap_or_else(Verdict::allow)
 }
 
-/// The same in one word, or the command that it is rewritten to.
+/// Returns the verdict as one word, or the rewritten command.
 fn word(command: &str) -> String {
     match ask(command) {
         ToolCallVerdict::Allow => "allow".into(),
@@ -48,9 +48,14 @@ fn word(command: &str) -> String {
     }
 }
 
-/// The rules that had something to say about the last command.
+/// Returns the rules that matched the last command.
 fn rules() -> Vec<String> {
     testing::inspect(|host| host.findings.iter().map(|finding| finding.code.clone()).collect())
+}
+
+/// Fails if a table has wrong decisions, and prints all of them.
+fn expect_none_wrong(wrong: &[String]) {
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 fn decided(config: Value, command: &str) -> String {

@@ -1,21 +1,21 @@
 //! The tables of cases in `cases/`.
 
-use super::{configure, rules, word};
+use super::{configure, expect_none_wrong, rules, word};
 use crate::rules::Embedded;
 use serde_json::json;
 use std::io::Write as _;
 use std::path::Path;
 
-/// The lines of a table, with `\n`, `\t` and `\e` as the characters that they denote.
+/// Returns the lines of a table, with `\n`, `\t` and `\e` as the characters that they denote.
 fn lines(text: &str) -> impl Iterator<Item = String> {
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with("# "));
     lines.map(|line| line.replace("\\n", "\n").replace("\\t", "\t").replace("\\e", "\u{1b}"))
 }
 
-/// What is denied in every mode, and what is not.
+/// The tables of commands that are denied in every mode, and of similar ones that are not.
 const FLOOR: [&str; 2] = [include_str!("../../cases/floor.txt"), include_str!("../../cases/self-defence.txt")];
 
-/// What guards the session is protected by rules that say so, of which each can be removed.
+/// Rules of self-defence protect the guard of the session. Each of them can be removed.
 #[test]
 fn the_table_of_self_defence_is_decided_by_its_catalogue_alone() {
     configure(json!({"stacks": []})).unwrap();
@@ -72,7 +72,7 @@ fn each_command_that_refuses_inside_an_agent_is_denied() {
     }
 }
 
-/// The catalogues that are not of the seed.
+/// Returns the catalogues that are not of the seed.
 fn ours() -> Vec<String> {
     let ids = Embedded::read().unwrap().1.map(|catalogue| catalogue.unwrap().id);
     ids.filter(|id| id.starts_with("hookhost/")).collect()
@@ -98,7 +98,7 @@ fn the_rules_of_the_seed_decide_as_its_tables_say() {
             wrong.push(format!("`{command}`: {decided} by {found}, expected {expected} by {rule}"));
         }
     }
-    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    expect_none_wrong(&wrong);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn the_floor_holds_in_every_mode_and_lets_the_rest_through() {
             }
         }
     }
-    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    expect_none_wrong(&wrong);
 }
 
 #[test]
@@ -195,6 +195,6 @@ fn harmless_commands_run_as_they_are_and_harmful_ones_do_not() {
     let counts = Counts::of_both_tables();
     writeln!(std::io::stderr(), "{}", counts.figures()).unwrap();
     let Counts { passed, stopped_rightly, wrong, .. } = counts;
-    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    expect_none_wrong(&wrong);
     assert!(passed >= 300 && stopped_rightly >= 300, "the tables hold too few cases");
 }

@@ -1,4 +1,4 @@
-//! Every rule catches what it says and leaves what it says.
+//! Every rule catches its examples in `catches`, and leaves those in `leaves`.
 
 use super::{configure, decided, registry, word};
 use crate::document;

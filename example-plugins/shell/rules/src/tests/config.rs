@@ -1,4 +1,4 @@
-//! What the config may say, and what is wrong with it.
+//! Valid configs and the errors of others.
 
 use super::{GUARD, configure, decided, rules, word};
 use hookhost_guest::prelude::*;

@@ -1,4 +1,4 @@
-//! Whatever the text is, there is a verdict, and soon.
+//! Hostile texts: each gets a verdict, and soon.
 
 use super::{configure, rules, word};
 use hookhost_guest::prelude::ShellDialect;

@@ -1,4 +1,4 @@
-//! A file that is not there yet cannot be overwritten, where that can be seen.
+//! A redirection to a file that does not exist overwrites nothing, if the guard can see that.
 
 use super::registry;
 use crate::judge::{Input, Outcome, judge};

@@ -1,5 +1,5 @@
-//! Rewritten commands do what the original ones do: both are run by the real programs on a tree of their own, and what they print,
-//! how they end and every file is compared. A rewrite of which that is not shown here is a hint.
+//! Rewritten commands do the same as the original ones. Real programs run both on a tree of their own, and the tests compare their output,
+//! exit codes and files. A rewrite that is not tested here is a hint.
 
 use super::{configure, registry, word};
 use serde_json::{Value, json};

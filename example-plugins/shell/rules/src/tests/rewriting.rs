@@ -1,5 +1,4 @@
-//! Rewrites change what they mean to, and nothing else: both commands are run, with programs in the place of the real
-//! ones that print what they are given.
+//! Rewrites change only the intended part of a command. Both commands run with stand-in programs that print their arguments.
 
 use super::{ask, configure, registry, rules, word};
 use crate::rules::schema::Rewrite;

@@ -1,6 +1,6 @@
-//! What `cmd.exe` and PowerShell are given, by the tables `cases/cmd.txt` and `cases/powershell.txt`.
+//! Commands of `cmd.exe` and PowerShell, by the tables `cases/cmd.txt` and `cases/powershell.txt`.
 
-use super::{GUARD, configure, rules};
+use super::{GUARD, configure, expect_none_wrong, rules};
 use hookhost_guest::prelude::*;
 use hookhost_guest::testing;
 use serde_json::json;
@@ -11,7 +11,7 @@ const POWERSHELL: &str = include_str!("../../cases/powershell.txt");
 /// Minimum number of lines of a table that are stopped.
 const MIN_STOPPED: usize = 150;
 
-/// `stop` or `pass`, and the command. A backslash is a backslash here: it is what paths have.
+/// Returns `stop` or `pass`, and the command. A backslash stands for itself, because paths have it.
 fn cases(table: &str) -> impl Iterator<Item = (&str, &str)> {
     table.lines().filter(|line| !line.starts_with("# ")).map(|line| line.split_once(' ').unwrap())
 }
@@ -23,7 +23,7 @@ fn is_stopped(command: &str, dialect: ShellDialect) -> bool {
     matches!(verdict, Some(ToolCallVerdict::Reject(_) | ToolCallVerdict::Escalate(_)))
 }
 
-/// How many commands of a table are stopped; all are decided as it says.
+/// Returns the number of commands of a table that are stopped. Fails if one is decided otherwise than the table says.
 fn stopped(table: &str, dialect: ShellDialect, given_as: impl Fn(&str) -> Option<String>) -> usize {
     configure(json!({"stacks": []})).unwrap();
     let (mut count, mut wrong) = (0, Vec::new());
@@ -35,7 +35,7 @@ fn stopped(table: &str, dialect: ShellDialect, given_as: impl Fn(&str) -> Option
         }
         count += usize::from(is_stopped);
     }
-    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    expect_none_wrong(&wrong);
     count
 }
 
@@ -63,7 +63,7 @@ fn commands_of_powershell_are_stopped_or_pass_as_the_table_says() {
     assert!(count >= MIN_STOPPED, "{count} are stopped");
 }
 
-/// A case in quotes that hold it whole, where another shell starts the one that reads it.
+/// Returns a case in quotes, as another shell passes it on. `None` if the quotes cannot hold it.
 fn quoted(begin: &str, command: &str) -> Option<String> {
     (!command.contains('\'')).then(|| format!("{begin} '{command}'"))
 }
