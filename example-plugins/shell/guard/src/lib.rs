@@ -129,7 +129,7 @@ mod tests {
     use hookhost_guest::prelude::*;
     use hookhost_guest::testing;
 
-    /// The config of the crate's documentation is one that the plugin takes.
+    /// The plugin accepts the config in the crate's documentation.
     #[test]
     fn the_documented_config_is_taken() {
         let source = include_str!("lib.rs");
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(ask("frob --all"), ToolCallVerdict::Allow, "no rule knows it");
     }
 
-    /// So is that of the page on security, and it leaves out what its comments say.
+    /// The plugin accepts the config in the page on security, and leaves out what the comments there say.
     #[test]
     fn the_documented_way_to_turn_self_defence_off_is_taken() {
         let page = include_str!("../../../../docs/security.md");

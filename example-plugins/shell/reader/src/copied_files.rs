@@ -17,7 +17,7 @@ use super::{Command, Redirect, RedirectKind, program_name};
 impl Reader<'_> {
     /// Records the program that a command copies, moves or links. It must lie in a directory of the system or in one called `bin`, or have
     /// the name of a program that rules know.
-    pub(super) fn copies(&mut self, command: &Command) -> Result<(), Unreadable> {
+    pub(super) fn note_program_copy(&mut self, command: &Command) -> Result<(), Unreadable> {
         let is_printed = matches!(command.program.as_str(), "cat" | "gcat") && command.outputs().next().is_some();
         if !is_printed && !matches!(command.program.as_str(), "cp" | "gcp" | "mv" | "gmv" | "ln" | "link" | "install") {
             return Ok(());
@@ -46,7 +46,7 @@ impl Reader<'_> {
     }
 
     /// Returns the original of a program that was copied to this name: at its path, or anywhere if the name has no path.
-    pub(super) fn copied(&mut self, program: &Word) -> Result<Option<Word>, Unreadable> {
+    pub(super) fn original_of_copy(&mut self, program: &Word) -> Result<Option<Word>, Unreadable> {
         if self.files.program_copies.is_empty() {
             return Ok(None);
         }
@@ -60,7 +60,7 @@ impl Reader<'_> {
     }
 
     /// Records the texts that a command copies into files.
-    pub(super) fn copies_texts(&mut self, command: &Command) -> Result<(), Unreadable> {
+    pub(super) fn note_copied_texts(&mut self, command: &Command) -> Result<(), Unreadable> {
         let program = command.program.as_str();
         let is_file = copies_files(program);
         if !is_file && !matches!(program, "tee" | "gtee" | "sponge" | "dd" | "gdd") {
@@ -156,7 +156,11 @@ impl Reader<'_> {
             self.write(&redirect.target, &text, redirect.kind == RedirectKind::Append)?;
         }
         let cwd = self.scope.cwd.clone();
-        if is_fetched { self.keep(&[], &Command { redirects, cwd, ..Command::default() }) } else { Ok(()) }
+        if is_fetched {
+            self.note_downloaded_files(&[], &Command { redirects, cwd, ..Command::default() })
+        } else {
+            Ok(())
+        }
     }
 
     /// Returns true if a command computes its output from known text in a way that is not followed: `tr a-z b-za <<< …`, `perl -e …`.

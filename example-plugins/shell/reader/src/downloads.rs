@@ -27,7 +27,7 @@ pub(crate) struct Downloads {
 
 impl Reader<'_> {
     /// Records the file that a command downloads or moves, and if it runs a file downloaded before.
-    pub(super) fn fetches(&mut self, command: &Command) -> Result<(), Unreadable> {
+    pub(super) fn note_downloads(&mut self, command: &Command) -> Result<(), Unreadable> {
         let mut written: Vec<Word> = Vec::new();
         let mut unpacks = false;
         let is_fetcher = wrappers::is_fetcher(&command.program, &command.args);
@@ -89,7 +89,7 @@ impl Reader<'_> {
             _ if is_fetcher => self.copied_here(command)?,
             _ => Vec::new(),
         });
-        self.keep(&written, command)
+        self.note_downloaded_files(&written, command)
     }
 
     /// Returns true if a command runs, installs or takes instructions from a downloaded file.
@@ -241,7 +241,7 @@ impl Reader<'_> {
 
     /// Records the files to which the commands from `stage` on write data that earlier commands of the pipeline download: `curl … | tee x`.
     /// The pipeline starts at `begin`.
-    pub(super) fn keeps(&mut self, begin: usize, stage: usize) -> Result<(), Unreadable> {
+    pub(super) fn note_piped_downloads(&mut self, begin: usize, stage: usize) -> Result<(), Unreadable> {
         let before = &self.script.commands[begin..stage];
         if !before.iter().any(|command| wrappers::is_fetcher(&command.program, &command.args)) {
             return Ok(());
@@ -250,7 +250,7 @@ impl Reader<'_> {
         for at in stage..self.script.commands.len() {
             let command = self.script.commands[at].clone();
             self.spend(command.args.len())?;
-            self.keep(&made_by(&command), &command)?;
+            self.note_downloaded_files(&made_by(&command), &command)?;
             if is_unpacker(&command) {
                 self.unpack(&command)?;
             }
@@ -290,7 +290,7 @@ impl Reader<'_> {
     }
 
     /// Records the given files, and the files to which the command's output is redirected.
-    pub(super) fn keep(&mut self, written: &[Word], command: &Command) -> Result<(), Unreadable> {
+    pub(super) fn note_downloaded_files(&mut self, written: &[Word], command: &Command) -> Result<(), Unreadable> {
         let redirected = command.redirects.iter().filter(|redirect| redirect.kind != RedirectKind::Read);
         for word in written.iter().chain(redirected.map(|redirect| &redirect.target)) {
             let path = self.path_of(word, command);

@@ -154,14 +154,14 @@ mod tests {
     use super::{RESERVED, program};
     use proptest::prelude::*;
 
-    /// What the parser makes of it, where it can.
+    /// Returns the tree of the full parser, or `None` if it cannot read the text.
     fn parsed(text: &str) -> Option<String> {
         let options = brush_parser::ParserOptions::default();
         let tokens = brush_parser::uncached_tokenize_str(text, &options.tokenizer_options()).ok()?;
         Some(format!("{:#?}", brush_parser::parse_tokens(&tokens, &options).ok()?))
     }
 
-    /// Whether it is plain; and if so, whether the parser says the same.
+    /// Returns two flags: the text is plain, and the full parser makes the same tree of it if it is.
     fn agrees(text: &str) -> (bool, bool) {
         let plain = program(text).map(|program| format!("{program:#?}"));
         (plain.is_some(), plain.is_none() || plain == parsed(text))

@@ -86,7 +86,7 @@ impl Reader<'_> {
                 let redirects =
                     args.get(at).map(|target| Redirect { kind: RedirectKind::Write, target: target.clone() });
                 let redirects = redirects.into_iter().collect();
-                self.note(Command { redirects, place: inner.place.clone(), ..Command::default() })?;
+                self.record(Command { redirects, place: inner.place.clone(), ..Command::default() })?;
                 at += 1;
                 continue;
             }

@@ -40,7 +40,7 @@ proptest! {
     }
 }
 
-/// What an attack found, or came near to. Each of them runs the mark, in `bash` at least.
+/// Texts by which attacks hid a command, or nearly did. Each runs the mark, at least in `bash`.
 const HIDING: [&str; 150] = [
     "echo $( # )'\nMARK\n) #'",
     "echo $(a  # )'\nMARK\n) #'",
@@ -211,10 +211,10 @@ fn piece() -> impl Strategy<Value = &'static str> {
     ])
 }
 
-/// What stands for a harmful command. The shell has a function of this name, which makes a file.
+/// The mark, which stands for a harmful command. The shell has a function of this name, which makes a file.
 const MARK: &str = "MARK";
 
-/// Whether `bash` runs the mark. It finds no program but that, and is given nothing to read.
+/// Returns true if `bash` runs the mark. It finds no other program, and its input is empty.
 fn runs_in_bash(text: &str) -> bool {
     let directory = tempfile::tempdir().expect("a directory for the shell");
     let made = directory.path().join("made");
@@ -233,7 +233,7 @@ fn runs_in_bash(text: &str) -> bool {
     made.exists()
 }
 
-/// Whether a guard learns of the mark, or that there is something which it cannot read.
+/// Returns true if the script shows the mark, an unknown program or an unreadable part to a guard.
 fn is_seen(script: &Script) -> bool {
     let may_be_mark = |command: &super::Command| command.program == MARK || command.program_word.text.contains(UNKNOWN);
     script.unreadable.is_some() || script.runs_unknown || script.commands.iter().any(may_be_mark)
@@ -245,7 +245,7 @@ fn hides(text: &str) -> bool {
         && runs_in_bash(text)
 }
 
-/// What means something to one reader and nothing to the other, if they are not at the same place.
+/// Generates texts of pieces that two readers understand differently once they are at different places.
 fn junk() -> impl Strategy<Value = String> {
     let piece = proptest::sample::select(vec![
         "MARK", "MARK", "'", "\"", "`", "#", " #", " ", "(", ")", "))", "$(", "$((", "${", "{", "}", "[", "]", "\\",

@@ -4,7 +4,7 @@
 use super::ascii::Ascii as _;
 use super::path::{clean, home_of};
 use super::read::{Reader, Unreadable};
-use super::secret_files::{is_held, meant};
+use super::secret_files::{is_secret_file, meant};
 use super::word::{UNKNOWN, Word};
 use super::{Command, PathContext, RedirectKind};
 
@@ -48,7 +48,7 @@ impl Command {
             SecretAccess::Input => {
                 let mut sources = self.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
                 self.input.as_ref().is_some_and(|input| input.secret)
-                    || self.args.iter().any(|word| word.text.starts_with("file:") && is_held(&word.text))
+                    || self.args.iter().any(|word| word.text.starts_with("file:") && is_secret_file(&word.text))
                     || sources.any(|redirect| is_at(&redirect.target, self.cwd.as_deref(), context))
             }
             SecretAccess::Value => {
@@ -59,7 +59,7 @@ impl Command {
                 })
             }
             SecretAccess::Place => {
-                let is_open = |cwd: &str| is_held(cwd) || is_home(cwd) || matches!(cwd, "/" | "/home" | "/etc");
+                let is_open = |cwd: &str| is_secret_file(cwd) || is_home(cwd) || matches!(cwd, "/" | "/home" | "/etc");
                 self.cwd.as_deref().is_some_and(is_open)
             }
             SecretAccess::Shown => {
@@ -122,7 +122,7 @@ impl Command {
         };
         // `sftp x <<< 'put .env'`
         if text.contains("put ") && matches!(self.program.as_str(), "sftp" | "ftp" | "lftp") {
-            return text.split([' ', ';', '\n']).any(is_held);
+            return text.split([' ', ';', '\n']).any(is_secret_file);
         }
         if may_be_remote && text.find(':').is_some_and(|at| at > 1 && !text[..at].has_one_of(b"/=")) {
             return false;
@@ -140,7 +140,7 @@ impl Command {
         has_parts
             && (is_marked || is_whole_named)
             && !text.contains("://")
-            && text.split(is_end).chain(value).any(is_held)
+            && text.split(is_end).chain(value).any(is_secret_file)
     }
 }
 
@@ -173,11 +173,11 @@ fn is_home(path: &str) -> bool {
 
 /// Returns true if a word names a secret file, seen from `cwd`.
 fn is_at(word: &Word, cwd: Option<&str>, context: &PathContext) -> bool {
-    if is_held(&word.text) {
+    if is_secret_file(&word.text) {
         return true;
     }
     let is_elsewhere = cwd.is_some_and(|cwd| cwd != context.workspace());
-    is_elsewhere && word.text.len() <= MAX_NAME && context.path(word, cwd).is_some_and(|path| is_held(&path))
+    is_elsewhere && word.text.len() <= MAX_NAME && context.path(word, cwd).is_some_and(|path| is_secret_file(&path))
 }
 
 /// Returns true if the file name is that of a client certificate.
@@ -222,7 +222,7 @@ const MAX_NAME: usize = 256;
 
 impl Reader<'_> {
     /// Records the files that a command makes of secrets, and adds variants of the command with the names of the secret files.
-    pub(super) fn secrets(&mut self, command: &Command) -> Result<(), Unreadable> {
+    pub(super) fn note_secrets(&mut self, command: &Command) -> Result<(), Unreadable> {
         if !command.args.is_empty() || !command.redirects.is_empty() {
             self.globs(command)?;
             self.renamed(command)?;
@@ -278,7 +278,7 @@ impl Reader<'_> {
             let value = word.text.strip_prefix("if=").map(Word::marked);
             let word = value.as_ref().unwrap_or(word);
             if is_at(word, cwd, self.context) {
-                let path = self.context.path(word, cwd).filter(|_| !is_held(&word.text));
+                let path = self.context.path(word, cwd).filter(|_| !is_secret_file(&word.text));
                 return Some(path.map_or_else(|| word.clone(), Word::literal));
             }
             self.made_of(word, command).cloned()
@@ -344,7 +344,7 @@ impl Reader<'_> {
     fn made(&mut self, secret: &Word, files: &[Word], command: &Command) -> Result<(), Unreadable> {
         let redirected = command.redirects.iter().filter(|redirect| redirect.kind != RedirectKind::Read);
         for file in files.iter().chain(redirected.map(|redirect| &redirect.target)) {
-            if file.text.starts_with("/dev/") || is_held(&file.text) {
+            if file.text.starts_with("/dev/") || is_secret_file(&file.text) {
                 continue;
             }
             if let Some(path) = self.context.path(file, command.cwd.as_deref()) {

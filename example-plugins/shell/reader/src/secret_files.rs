@@ -156,7 +156,7 @@ const PUBLIC: &str =
 const MIN_KNOWN: usize = 2;
 
 /// Returns true if a path is that of a file in the list.
-pub(super) fn is_held(text: &str) -> bool {
+pub(super) fn is_secret_file(text: &str) -> bool {
     let path = text.trim_end_matches(['/', '\\']);
     let is_web = path.contains("://") && !path.starts_with("file");
     // Fast check: each entry contains one of these bytes.
@@ -265,7 +265,7 @@ pub(super) fn fits(pattern: &[u8], name: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{FILES, is_held, meant};
+    use super::{FILES, is_secret_file, meant};
 
     #[test]
     fn a_pattern_means_the_secret_that_it_fits() {
@@ -332,7 +332,7 @@ mod tests {
             "~/.kube/./config",
             "~/.kube/x/..//config",
         ] {
-            assert!(is_held(text), "{text}");
+            assert!(is_secret_file(text), "{text}");
         }
         for text in [
             ".env.example",
@@ -358,7 +358,7 @@ mod tests {
             "/",
             "~",
         ] {
-            assert!(!is_held(text), "{text}");
+            assert!(!is_secret_file(text), "{text}");
         }
     }
 }

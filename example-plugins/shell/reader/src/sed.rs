@@ -40,7 +40,7 @@ impl Reader<'_> {
         let SedEffects { texts, files } = found(&script);
         for file in files {
             let redirects = vec![Redirect { kind: RedirectKind::Write, target: Word::literal(file) }];
-            self.note(Command { redirects, place: inner.place.clone(), ..Command::default() })?;
+            self.record(Command { redirects, place: inner.place.clone(), ..Command::default() })?;
         }
         for text in texts {
             // The content of the edited files is run.

@@ -4,7 +4,7 @@ use super::ascii::Ascii as _;
 use super::expansion::MAX_VALUE;
 use super::read::{Reader, Unreadable};
 use super::secret_access::is_for_access;
-use super::secret_files::is_held;
+use super::secret_files::is_secret_file;
 use super::unwrap::reads_commands;
 use super::word::{Word, joined};
 use super::{Command, Redirect, RedirectKind, program_name};
@@ -55,7 +55,7 @@ impl Reader<'_> {
                 command.program = "cat".into();
                 command.program_word = Word::literal("cat");
             }
-            self.note(command)?;
+            self.record(command)?;
             return Ok(None);
         }
         command.environment =
@@ -173,7 +173,7 @@ impl Reader<'_> {
         list.0.iter().try_for_each(|redirect| self.redirect(redirect, &mut command))?;
         command.cwd = self.scope.cwd.clone();
         let input = self.secret_input(&command).or_else(|| command.input.clone());
-        self.note(command)?;
+        self.record(command)?;
         Ok(((), input))
     }
 
@@ -312,7 +312,7 @@ impl Reader<'_> {
 
 /// Returns true if a redirection names a file that holds secrets.
 fn is_named(target: &ast::IoFileRedirectTarget) -> bool {
-    matches!(target, ast::IoFileRedirectTarget::Filename(word) if is_held(&word.value))
+    matches!(target, ast::IoFileRedirectTarget::Filename(word) if is_secret_file(&word.value))
 }
 
 /// Returns true if the words begin with a program that takes assignments, whose values the shell does not split.

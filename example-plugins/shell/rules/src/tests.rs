@@ -63,7 +63,7 @@ fn decided(config: Value, command: &str) -> String {
     word(command)
 }
 
-/// What is made of a call of a tool that nobody knows.
+/// Returns the verdict on a call of an unknown tool, as one word.
 fn word_of_unknown(tool: &str, arguments: Value) -> &'static str {
     testing::prime(|_| {});
     let action = match tool.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")) {

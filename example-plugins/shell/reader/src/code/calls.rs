@@ -9,7 +9,7 @@ use super::tokens::Token;
 use super::values::{Argument, MAX_RECEIVER, MAX_TOKENS, Scan, Value, words};
 use crate::ascii::Ascii as _;
 use crate::bounds::MAX_WORK;
-use crate::secret_files::is_held;
+use crate::secret_files::is_secret_file;
 use crate::word::{UNKNOWN, Word};
 
 /// Maximum number of variables with known values.
@@ -17,7 +17,7 @@ const MAX_VARIABLES: usize = 64;
 
 /// An effect of the code.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum CodeEffect {
     /// Runs a text as a command.
     Text(Word),
     /// Runs a program with these words.
@@ -32,7 +32,7 @@ pub(super) enum Found {
 }
 
 /// Returns the effects that can be seen in the code.
-pub(super) fn found(tokens: &[Token<'_>], language: Language, work: &mut usize) -> Vec<Found> {
+pub(super) fn found(tokens: &[Token<'_>], language: Language, work: &mut usize) -> Vec<CodeEffect> {
     let mut scan = Scan {
         tokens,
         all: tokens,
@@ -60,14 +60,14 @@ pub(super) fn found(tokens: &[Token<'_>], language: Language, work: &mut usize) 
             break;
         }
         match &tokens[at] {
-            Token::Run(text) => found.push(Found::Text(text.clone())),
+            Token::Run(text) => found.push(CodeEffect::Text(text.clone())),
             Token::Name(name) => scan.name(name, at, &mut found),
             Token::Mark('(') => scan.computed(at, &mut found),
             Token::Text(text) if language == Language::Awk && scan.is_piped(at) => {
-                found.push(Found::Text(text.clone()));
+                found.push(CodeEffect::Text(text.clone()));
             }
             Token::Text(target) if language == Language::Awk && at > 0 && tokens[at - 1] == Token::Mark('>') => {
-                found.push(Found::Write(target.clone()));
+                found.push(CodeEffect::Write(target.clone()));
             }
             Token::Text(source) if language == Language::Awk && at > 0 && tokens[at - 1] == Token::Mark('<') => {
                 found.extend(read(source.clone()));
@@ -76,7 +76,7 @@ pub(super) fn found(tokens: &[Token<'_>], language: Language, work: &mut usize) 
             Token::Text(text)
                 if language == Language::Other && tokens.get(at + 1) == Some(&Token::Name(".execute")) =>
             {
-                found.push(Found::Text(text.clone()));
+                found.push(CodeEffect::Text(text.clone()));
             }
             _ => {}
         }
@@ -101,7 +101,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Handles a name: of a variable that is assigned, or of a call with an effect.
-    fn name(&mut self, name: &'a str, at: usize, found: &mut Vec<Found>) {
+    fn name(&mut self, name: &'a str, at: usize, found: &mut Vec<CodeEffect>) {
         let is = |at: usize, c| self.tokens.get(at) == Some(&Token::Mark(c));
         if is(at + 1, '=') && !is(at + 2, '=') && !is(at + 2, '~') {
             if let (Some(Token::Name(other)), false) = (self.tokens.get(at + 2), is(at + 3, '(')) {
@@ -200,7 +200,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Handles a call whose name is computed: `getattr(os, 'sys' + 'tem')(…)`, `fs['rm' + 'Sync'](…)`, `('sys'.'tem')(…)`.
-    fn computed(&mut self, at: usize, found: &mut Vec<Found>) {
+    fn computed(&mut self, at: usize, found: &mut Vec<CodeEffect>) {
         let (close, open) = match at.checked_sub(1).map(|before| &self.tokens[before]) {
             Some(Token::Mark(')')) => (')', '('),
             Some(Token::Mark(']')) => (']', '['),
@@ -235,13 +235,13 @@ impl<'a> Scan<'a> {
                     self.call(&named, at - 1, found);
                 }
             }
-            Some(Value::Decoded) => found.push(Found::Decoded),
+            Some(Value::Decoded) => found.push(CodeEffect::Decoded),
             _ => {}
         }
     }
 
     /// Finds the effect of a call.
-    fn call(&mut self, name: &str, at: usize, found: &mut Vec<Found>) {
+    fn call(&mut self, name: &str, at: usize, found: &mut Vec<CodeEffect>) {
         let call = last(name);
         let runs = runs_command(call) && self.may_run(call);
         let runs_code =
@@ -304,17 +304,17 @@ impl<'a> Scan<'a> {
         };
         if truncates {
             found.extend(
-                arguments.into_iter().next().and_then(|argument| words(argument.value).pop()).map(Found::Write),
+                arguments.into_iter().next().and_then(|argument| words(argument.value).pop()).map(CodeEffect::Write),
             );
         } else if let Some(program) = program {
             let words = arguments.into_iter().take(2).flat_map(|argument| words(argument.value));
-            found.push(Found::Words([Word::literal(program)].into_iter().chain(words).collect()));
+            found.push(CodeEffect::Words([Word::literal(program)].into_iter().chain(words).collect()));
         } else if writes_to {
-            found.extend(self.receiver(at).map(Found::Write));
+            found.extend(self.receiver(at).map(CodeEffect::Write));
         } else if runs_code {
             found.extend(arguments.first().and_then(|argument| match &argument.value {
-                Value::One(text) => Some(Found::Code(text.text.clone())),
-                Value::Decoded => Some(Found::Decoded),
+                Value::One(text) => Some(CodeEffect::Code(text.text.clone())),
+                Value::Decoded => Some(CodeEffect::Decoded),
                 _ => None,
             }));
         } else if removes || is_whole {
@@ -337,7 +337,7 @@ impl<'a> Scan<'a> {
             found.extend(arguments.into_iter().next().and_then(|argument| words(argument.value).pop()).and_then(read));
         } else if is_named(writes_file) {
             found.extend(
-                arguments.into_iter().next().and_then(|argument| words(argument.value).pop()).map(Found::Write),
+                arguments.into_iter().next().and_then(|argument| words(argument.value).pop()).map(CodeEffect::Write),
             );
         } else {
             found.extend(ran(call, arguments));
@@ -345,7 +345,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Returns the command that has the effect of a removing call.
-    fn removed(&self, arguments: Vec<Argument<'_>>, receiver: Option<Word>, is_recursive: bool) -> Option<Found> {
+    fn removed(&self, arguments: Vec<Argument<'_>>, receiver: Option<Word>, is_recursive: bool) -> Option<CodeEffect> {
         // An unknown later argument is an option, or a function to call.
         let named = arguments.into_iter().enumerate();
         let named = named.filter(|(at, argument)| *at == 0 || !matches!(argument.value, Value::Unknown));
@@ -366,16 +366,16 @@ impl<'a> Scan<'a> {
             let name = name.rsplit('/').next().unwrap_or_default();
             let rest = ["-type", "f", "-name", name, "-delete"].map(Word::literal);
             let rest = if name == "*" { [&rest[..2], &rest[4..]].concat() } else { rest.to_vec() };
-            return Some(Found::Words([Word::literal("find"), above].into_iter().chain(rest).collect()));
+            return Some(CodeEffect::Words([Word::literal("find"), above].into_iter().chain(rest).collect()));
         }
         let is_named = words.iter().any(|word| !word.text.starts_with(UNKNOWN));
         let begin = ["rm", if is_recursive { "-rf" } else { "-f" }].map(Word::literal);
         (!words.is_empty() && (is_recursive || is_named))
-            .then(|| Found::Words(begin.into_iter().chain(words).collect()))
+            .then(|| CodeEffect::Words(begin.into_iter().chain(words).collect()))
     }
 
     /// Handles a function passed to another: `map(os.remove, …)`, `send(:system, …)`, `array_map('unlink', …)`.
-    fn handed_over(&mut self, at: usize, found: &mut Vec<Found>) {
+    fn handed_over(&mut self, at: usize, found: &mut Vec<CodeEffect>) {
         if self.tokens.get(at + 1) != Some(&Token::Mark('(')) {
             return;
         }
@@ -402,7 +402,7 @@ impl<'a> Scan<'a> {
         let name = match (named, given.remove(of).value) {
             (Some(name), _) => name,
             (None, Value::One(word)) => word.text,
-            _ => return found.push(Found::Decoded),
+            _ => return found.push(CodeEffect::Decoded),
         };
         let call = last(&name);
         let is_whole = removes_all(call);
@@ -414,7 +414,7 @@ impl<'a> Scan<'a> {
     }
 
     /// `find(sub { unlink }, '/srv')`
-    fn found_by_perl(&mut self, at: usize, found: &mut Vec<Found>) {
+    fn found_by_perl(&mut self, at: usize, found: &mut Vec<CodeEffect>) {
         let mut end = at + 1;
         let Some(arguments) = self.arguments(&mut end) else { return };
         let is_removal =
@@ -469,7 +469,7 @@ impl<'a> Scan<'a> {
 }
 
 /// Returns the file that `open` writes or reads, or the command that Perl's `open` runs.
-fn opened(arguments: &[Argument<'_>]) -> Option<Found> {
+fn opened(arguments: &[Argument<'_>]) -> Option<CodeEffect> {
     let text = |at: usize| match arguments.get(at) {
         Some(Argument { name: None | Some("mode"), value: Value::One(word) }) => Some(word),
         _ => None,
@@ -477,14 +477,16 @@ fn opened(arguments: &[Argument<'_>]) -> Option<Found> {
     let writes = |mode: &str| mode.len() <= 3 && (mode.has_one_of(b"wax+") || mode.starts_with('>'));
     // Perl names the handle first.
     match (text(0), text(1), text(2)) {
-        (Some(file), Some(mode), _) if writes(&mode.text) => Some(Found::Write(file.clone())),
-        (_, Some(mode), Some(file)) if mode.text.starts_with('>') => Some(Found::Write(file.clone())),
-        (_, Some(mode), Some(text)) if matches!(mode.text.as_str(), "-|" | "|-") => Some(Found::Text(text.clone())),
+        (Some(file), Some(mode), _) if writes(&mode.text) => Some(CodeEffect::Write(file.clone())),
+        (_, Some(mode), Some(file)) if mode.text.starts_with('>') => Some(CodeEffect::Write(file.clone())),
+        (_, Some(mode), Some(text)) if matches!(mode.text.as_str(), "-|" | "|-") => {
+            Some(CodeEffect::Text(text.clone()))
+        }
         (_, Some(both), None) if both.text.starts_with('|') || both.text.ends_with('|') => {
-            Some(Found::Text(both.with_text(both.text.trim_matches('|').trim())))
+            Some(CodeEffect::Text(both.with_text(both.text.trim_matches('|').trim())))
         }
         (_, Some(both), None) if both.text.starts_with('>') => {
-            Some(Found::Write(Word::literal(both.text.trim_start_matches('>').trim())))
+            Some(CodeEffect::Write(Word::literal(both.text.trim_start_matches('>').trim())))
         }
         // A text that is not a mode is a file.
         (_, _, Some(file)) => read(file.clone()),
@@ -496,12 +498,12 @@ fn opened(arguments: &[Argument<'_>]) -> Option<Found> {
 }
 
 /// Returns the effect of reading a file, if it holds secrets.
-fn read(file: Word) -> Option<Found> {
-    is_held(&file.text).then_some(Found::Read(file))
+fn read(file: Word) -> Option<CodeEffect> {
+    is_secret_file(&file.text).then_some(CodeEffect::Read(file))
 }
 
 /// Returns the effect of a call that runs a program with these arguments.
-fn ran(call: &str, arguments: Vec<Argument<'_>>) -> Option<Found> {
+fn ran(call: &str, arguments: Vec<Argument<'_>>) -> Option<CodeEffect> {
     let mut program: Option<Value> = None;
     let mut rest: Vec<Word> = Vec::new();
     let repeats_name =
@@ -510,7 +512,7 @@ fn ran(call: &str, arguments: Vec<Argument<'_>>) -> Option<Found> {
     for (at, argument) in arguments.into_iter().enumerate() {
         match (&program, argument.name, argument.value) {
             (_, Some(name), _) if name != "args" && name != "command" => {}
-            (_, _, Value::Decoded) => return Some(Found::Decoded),
+            (_, _, Value::Decoded) => return Some(CodeEffect::Decoded),
             (None, _, Value::Unknown) if at == 0 && (call.starts_with("spawn") || call.starts_with("exec")) => {}
             (None, _, value) => program = Some(value),
             (Some(_), _, Value::One(mode)) if call.contains("open") && mode.text.len() <= 2 => {}
@@ -523,13 +525,13 @@ fn ran(call: &str, arguments: Vec<Argument<'_>>) -> Option<Found> {
         rest.remove(0);
     }
     match program? {
-        Value::One(text) if rest.is_empty() => Some(Found::Text(text)),
-        Value::One(program) => Some(Found::Words([program].into_iter().chain(rest).collect())),
+        Value::One(text) if rest.is_empty() => Some(CodeEffect::Text(text)),
+        Value::One(program) => Some(CodeEffect::Words([program].into_iter().chain(rest).collect())),
         Value::Many(mut words) => {
             words.extend(rest);
-            Some(Found::Words(words))
+            Some(CodeEffect::Words(words))
         }
         Value::Unknown => None,
-        Value::Decoded => Some(Found::Decoded),
+        Value::Decoded => Some(CodeEffect::Decoded),
     }
 }

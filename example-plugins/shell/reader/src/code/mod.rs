@@ -10,7 +10,7 @@ use super::ascii::Ascii as _;
 use super::read::{Reader, Unreadable};
 use super::word::{UNKNOWN, Word};
 use super::{Command, Redirect, RedirectKind, wrappers};
-use calls::Found;
+use calls::CodeEffect;
 
 /// Units of work for one look at a token.
 const WORK_OF_TOKEN: usize = 1;
@@ -166,31 +166,31 @@ impl Reader<'_> {
         self.spend(work * WORK_OF_TOKEN).map_err(|_| Unreadable("its code is too long to be read".into()))?;
         for part in found {
             match part {
-                Found::Text(text) => {
+                CodeEffect::Text(text) => {
                     if !text.text.trim_matches([UNKNOWN, ' ']).is_empty() {
                         self.text(name, &text.with_mark().replace(UNKNOWN, "$_"))?;
                     }
                 }
-                Found::Words(words) => {
+                CodeEffect::Words(words) => {
                     if words.first().is_some_and(|word| !word.text.starts_with(UNKNOWN)) {
                         self.wrapped(name, &words, inner.clone())?;
                     }
                 }
-                Found::Code(code) => {
+                CodeEffect::Code(code) => {
                     self.deeper(|reader| reader.read_code(name, language, &code, inner))?;
                 }
-                Found::Write(target) => {
+                CodeEffect::Write(target) => {
                     let redirects = vec![Redirect { kind: RedirectKind::Write, target }];
-                    self.note(Command { redirects, place: inner.place.clone(), ..Command::default() })?;
+                    self.record(Command { redirects, place: inner.place.clone(), ..Command::default() })?;
                 }
-                Found::Read(file) => {
+                CodeEffect::Read(file) => {
                     // The effect of the code on the file, as a command.
                     if let Some(words) = names::outlet(&tokens) {
                         let words: Vec<Word> = words.iter().map(|word| Word::literal(*word)).chain([file]).collect();
                         self.wrapped(name, &words, inner.clone())?;
                     }
                 }
-                Found::Decoded => self.script.runs_unknown = true,
+                CodeEffect::Decoded => self.script.runs_unknown = true,
             }
         }
         Ok(())

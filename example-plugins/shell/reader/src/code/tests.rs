@@ -1,21 +1,21 @@
-//! What code does, by its text.
+//! The effects of code in other languages.
 
-use super::calls::{Found, found};
+use super::calls::{CodeEffect, found};
 use super::names;
 use super::{Language, language, m4, tcl, tokens};
 
-/// What `code` does: `run`, `code` or `write` and the words, with `?` for what is not known.
+/// Returns the effects of `code`: `run`, `code` or `write` and the words, with `?` for an unknown part.
 fn does(language: Language, code: &str) -> Vec<String> {
     let (tokens, mut work) = (tokens::of(code, language), 0);
-    let shown = |found: Found| match found {
-        Found::Text(text) => format!("run {}", text.text),
-        Found::Words(words) => {
+    let shown = |found: CodeEffect| match found {
+        CodeEffect::Text(text) => format!("run {}", text.text),
+        CodeEffect::Words(words) => {
             format!("run {}", words.iter().map(|word| format!("[{}]", word.text)).collect::<String>())
         }
-        Found::Code(code) => format!("code {code}"),
-        Found::Write(file) => format!("write {}", file.text),
-        Found::Read(file) => format!("read {}", file.text),
-        Found::Decoded => "decoded".into(),
+        CodeEffect::Code(code) => format!("code {code}"),
+        CodeEffect::Write(file) => format!("write {}", file.text),
+        CodeEffect::Read(file) => format!("read {}", file.text),
+        CodeEffect::Decoded => "decoded".into(),
     };
     found(&tokens, language, &mut work).into_iter().map(|found| shown(found).replace('\u{1A}', "?")).collect()
 }

@@ -43,7 +43,7 @@ impl Reader<'_> {
     }
 
     /// Reads each function that was never called, with unknown arguments.
-    pub(super) fn uncalled(&mut self) {
+    pub(super) fn read_uncalled_functions(&mut self) {
         for (_, function) in std::mem::take(&mut self.definitions.functions) {
             if !function.called && !self.script.fork_bomb {
                 let result = self.redirected(&function.body.0, function.body.1.as_ref(), None);

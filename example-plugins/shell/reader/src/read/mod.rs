@@ -146,7 +146,7 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
     for text in std::mem::take(&mut reader.definitions.traps) {
         result = result.and_then(|()| reader.text("trap", &text));
     }
-    reader.uncalled();
+    reader.read_uncalled_functions();
     result = result.and_then(|()| reader.read_evaluated()).and_then(|()| reader.suppose_guarded());
     let mut script = std::mem::take(&mut reader.script);
     leave(reader);
@@ -326,7 +326,7 @@ impl Reader<'_> {
     }
 
     /// Records a command and its effects on the commands that follow.
-    pub(super) fn note(&mut self, mut command: Command) -> Result<(), Unreadable> {
+    pub(super) fn record(&mut self, mut command: Command) -> Result<(), Unreadable> {
         let input = command.input.as_ref().map_or(0, |input| input.text.len() / INPUT_BYTES_PER_UNIT);
         self.spend(
             WORK_OF_COMMAND + input + command.args.iter().map(|word| WORK_OF_WORD + word.text.len()).sum::<usize>(),
@@ -345,10 +345,10 @@ impl Reader<'_> {
         command.location = self.surroundings.location;
         // Output to stderr is not captured.
         command.kept = self.surroundings.captured && !command.kept;
-        self.fetches(&command)?;
-        self.copies(&command)?;
-        self.copies_texts(&command)?;
-        self.secrets(&command)?;
+        self.note_downloads(&command)?;
+        self.note_program_copy(&command)?;
+        self.note_copied_texts(&command)?;
+        self.note_secrets(&command)?;
         self.has_dotglob |=
             command.args.iter().any(|word| matches!(word.text.as_str(), "dotglob" | "globdots" | "glob_dots"));
         let dotted = if self.has_dotglob { command.dotted() } else { None };

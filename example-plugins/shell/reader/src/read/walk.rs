@@ -64,7 +64,7 @@ impl Reader<'_> {
             for command in &mut self.script.commands[stages[stages.len() - 1]..] {
                 command.upstream.extend(upstream.iter().cloned());
             }
-            self.keeps(begin, stages[stages.len() - 1])?;
+            self.note_piped_downloads(begin, stages[stages.len() - 1])?;
         }
         self.piped_secrets(begin)?;
         stages.push(self.script.commands.len());
@@ -152,7 +152,7 @@ impl Reader<'_> {
             }
             ast::CompoundCommand::BraceGroup(group) => self.list(&group.list),
             ast::CompoundCommand::Subshell(subshell) => self.subshell(&mut |reader| reader.list(&subshell.list)),
-            ast::CompoundCommand::ForClause(clause) => self.each(clause),
+            ast::CompoundCommand::ForClause(clause) => self.for_clause(clause),
             ast::CompoundCommand::CaseClause(clause) => {
                 self.word(&clause.value.value, None)?;
                 for case in &clause.cases {
@@ -201,7 +201,7 @@ impl Reader<'_> {
         if is_arithmetic { Ok(()) } else { result }
     }
 
-    pub(super) fn each(&mut self, clause: &ast::ForClauseCommand) -> Result<(), Unreadable> {
+    pub(super) fn for_clause(&mut self, clause: &ast::ForClauseCommand) -> Result<(), Unreadable> {
         let mut values = Vec::new();
         for value in clause.values.iter().flatten() {
             self.words(&value.value, None, &mut values)?;

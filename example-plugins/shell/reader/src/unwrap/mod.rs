@@ -142,7 +142,7 @@ impl Reader<'_> {
     /// Records the command of `words`, and the commands that it runs.
     pub(super) fn run(&mut self, words: Vec<Word>, mut command: Command) -> Result<(), Unreadable> {
         let words = self.mounted(words);
-        let Some((program, args)) = words.split_first() else { return self.note(command) };
+        let Some((program, args)) = words.split_first() else { return self.record(command) };
         // Options of the shell keyword `time`. No program has such a name.
         if program.text.starts_with('-') && program.text.len() > 1 {
             return self.wrapped_any("time", wrappers::time(), &words, &command);
@@ -169,7 +169,7 @@ impl Reader<'_> {
         let is_program = special.is_none();
         let alias = if is_program { self.alias(&program.text, args) } else { None };
         let script = if is_program && program.text.has(b'/') { self.written_in(program) } else { None };
-        let copied = if is_program { self.copied(program)? } else { None };
+        let copied = if is_program { self.original_of_copy(program)? } else { None };
         let is_known = alias.is_some() || script.is_some() || copied.is_some();
         let language = language(&lower);
         let is_sed = matches!(&*lower, "sed" | "gsed" | "ssed");
@@ -179,13 +179,13 @@ impl Reader<'_> {
             command.args = words.split_off(1);
             let likely = self.likely(&name, &command.args);
             let inner = likely.as_ref().map(|_| Command { exact: false, args: Vec::new(), ..command.clone() });
-            self.note(command)?;
+            self.record(command)?;
             return likely.zip(inner).map_or(Ok(()), |(words, inner)| self.run(words, inner));
         }
         let inner = command.clone();
         command.args = args.to_vec();
         command.resolved = is_known || self.defines(&program.text);
-        self.note(command)?;
+        self.record(command)?;
         // It is unknown which command the shell finds, so read each possible one and the one with this name.
         if let Some(original) = copied {
             let renamed: Vec<Word> = [original].into_iter().chain(args.iter().cloned()).collect();

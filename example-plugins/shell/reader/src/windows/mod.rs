@@ -60,7 +60,7 @@ pub(super) fn read(reader: &mut Reader<'_>, text: &str) -> Result<(), Unreadable
             let piped = at.checked_sub(1).map(|before| &stages[before].words);
             match words.split_first() {
                 Some((program, args)) => stage(reader, program, args, piped, command)?,
-                None => reader.note(command)?,
+                None => reader.record(command)?,
             }
         }
     }
@@ -187,7 +187,7 @@ fn removes(program: &str) -> bool {
 }
 
 fn noted(reader: &mut Reader<'_>, program: &Word, args: &[Word], command: Command) -> Result<(), Unreadable> {
-    reader.note(Command { program: name(program), program_word: program.clone(), args: args.to_vec(), ..command })
+    reader.record(Command { program: name(program), program_word: program.clone(), args: args.to_vec(), ..command })
 }
 
 fn name(word: &Word) -> String {

@@ -188,8 +188,7 @@ impl Counts {
     }
 }
 
-/// Nothing may be wrong either way. Precision and recall are printed past the test's own output, which is shown only if
-/// it fails.
+/// No decision may be wrong. The test prints precision and recall to stderr directly, because its captured output shows only if it fails.
 #[test]
 fn harmless_commands_run_as_they_are_and_harmful_ones_do_not() {
     let counts = Counts::of_both_tables();

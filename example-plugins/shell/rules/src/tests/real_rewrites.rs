@@ -7,21 +7,21 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-/// What a command has done.
+/// The results of a command.
 #[derive(Debug, PartialEq, Eq)]
-struct Done {
+struct CommandResults {
     status: Option<i32>,
     printed: Vec<String>,
     files: BTreeMap<String, Vec<u8>>,
 }
 
-/// Whether the machine has a program.
+/// Returns true if the machine has a program.
 fn is_there(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok()
 }
 
 /// Runs `command` in a tree that `prepare` made, and looks at all but what a build makes again.
-fn run(prepare: &str, command: &str) -> Done {
+fn run(prepare: &str, command: &str) -> CommandResults {
     let directory = tempfile::tempdir().unwrap();
     let sh = |text: &str| {
         let mut sh = Command::new("sh");
@@ -47,7 +47,7 @@ fn run(prepare: &str, command: &str) -> Done {
     printed.sort();
     let mut files = BTreeMap::new();
     read(directory.path(), directory.path(), &mut files);
-    Done { status: output.status.code(), printed, files }
+    CommandResults { status: output.status.code(), printed, files }
 }
 
 fn read(root: &Path, directory: &Path, files: &mut BTreeMap<String, Vec<u8>>) {

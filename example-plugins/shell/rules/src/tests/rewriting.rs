@@ -101,8 +101,8 @@ fn stub(directory: &Path, name: &str) {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// What the programs were given, in order, each its name and directory, then its words; what is printed beside that, and kept in
-/// files, line by line; and how it ended.
+/// Runs a command with stand-ins for programs. Returns one line for each program, in order: its name and directory, then its words. Lines of
+/// other output and of files follow. The number is the exit code.
 fn run(command: &str) -> (Vec<Vec<String>>, Option<i32>) {
     let directory = tempfile::tempdir().unwrap();
     let bin = directory.path().join("bin");
@@ -125,7 +125,7 @@ fn run(command: &str) -> (Vec<Vec<String>>, Option<i32>) {
     (lines.collect(), output.status.code())
 }
 
-/// What a program is given that was given `words`, after `rewrite`: each new word at its place and all others as they were.
+/// Returns the words that a program gets after `rewrite`, if it got `words` before: each new word at its place, all others unchanged.
 fn given_after(rewrite: &Rewrite, words: &[String]) -> Vec<String> {
     let Some(program) = words.first() else { return Vec::new() };
     if let Some(replacement) = &rewrite.replace {
