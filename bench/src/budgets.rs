@@ -25,8 +25,6 @@ pub(crate) fn measure(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let (only, arguments) = only(arguments)?;
     let is_wanted = |part: &str| only.is_none_or(|only| only == part);
     let directory = plugins::build(workspace)?;
-    let has_shell = is_wanted("engine") && !arguments.contains(&"--schemas");
-    let guard_for_speed = has_shell.then(|| plugins::guard_for_speed(workspace)).transpose()?;
     let needs_programs = PROCESSES.into_iter().any(is_wanted);
     let programs = if needs_programs { Some(programs::release(workspace)?) } else { None };
     let bench = |name: &str| {
@@ -35,9 +33,7 @@ pub(crate) fn measure(workspace: &Workspace, arguments: &[String]) -> Outcome {
         cargo
     };
     if is_wanted("engine") {
-        let mut budgets = bench("budgets");
-        budgets.args(&arguments).envs(guard_for_speed.map(|guard| ("HOOKHOST_GUARD_FOR_SPEED", guard)));
-        run("every budget of the engine, beside its reference from the same run", &mut budgets)?;
+        run("every budget of the engine, beside its reference from the same run", bench("budgets").args(&arguments))?;
     }
     if is_wanted("hook") {
         let engine = programs::engine_alone(workspace)?;

@@ -124,7 +124,6 @@ async fn to_look_files_up_costs_at_most_a_quarter_more_than_the_rest_of_what_a_c
             }
             let [fuel, of_alike] = fuel;
             println!("{plugin}: {piece:?}: fuel {fuel}, of what is alike {of_alike}");
-            // The reader, which looks files up, is built for size, and the rules for speed.
             assert!(fuel < of_alike * 9 / 4, "{plugin}: {piece:?}: fuel {fuel}, of what is alike {of_alike}");
         }
     }

@@ -9,19 +9,19 @@ const SETTINGS: &[(&str, &[(&str, &str)])] = &[
     (
         "tool-policy",
         &[
-            ("src/lib.rs", "Config"),
-            ("src/lib.rs", "RuleConfig"),
-            ("src/condition.rs", "Wanted"),
-            ("src/rate.rs", "Rate"),
+            ("tool-policy/src/lib.rs", "Config"),
+            ("tool-policy/src/lib.rs", "RuleConfig"),
+            ("tool-policy/src/condition.rs", "Wanted"),
+            ("tool-policy/src/rate.rs", "Rate"),
         ],
     ),
-    ("path-guard", &[("src/lib.rs", "Config")]),
-    ("shell-guard", &[("rules/src/config.rs", "RawConfig")]),
-    ("shell-guard-classifier", &[("src/classifier.rs", "ClassifierConfig")]),
-    ("bounded-shell", &[("src/lib.rs", "Config")]),
-    ("redact-secrets", &[("src/scan.rs", "Config"), ("src/patterns.rs", "Configured")]),
-    ("token-budget", &[("src/budget.rs", "Config")]),
-    ("notebook", &[("src/lib.rs", "Config")]),
+    ("path-guard", &[("path-guard/src/lib.rs", "Config")]),
+    ("shell-guard", &[("shell/rules/src/config.rs", "RawConfig")]),
+    ("shell-guard-classifier", &[("shell/classifier/src/classifier.rs", "ClassifierConfig")]),
+    ("bounded-shell", &[("bounded-shell/src/lib.rs", "Config")]),
+    ("redact-secrets", &[("redact-secrets/src/scan.rs", "Config"), ("redact-secrets/src/patterns.rs", "Configured")]),
+    ("token-budget", &[("token-budget/src/budget.rs", "Config")]),
+    ("notebook", &[("notebook/src/lib.rs", "Config")]),
 ];
 
 /// The keys of a struct, as a configuration spells them.
@@ -40,7 +40,7 @@ fn every_plugin_has_a_section_with_each_of_its_keys_and_an_example_that_it_accep
     for (name, structs) in SETTINGS {
         let part = section(&page, &format!("## {name}"));
         for (file, of) in *structs {
-            let path = root().join("example-plugins").join(name).join(file);
+            let path = root().join("example-plugins").join(file);
             let keys = keys(&std::fs::read_to_string(path).expect("the source"), of);
             assert!(!keys.is_empty(), "{name}: {of}");
             for key in keys {

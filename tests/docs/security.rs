@@ -135,7 +135,7 @@ fn the_section_on_self_defence_names_the_agents_with_guarded_files() {
     let text = section(&page_text, "## Self-defence");
     let (_, agents) = text.split_once("The agents with files in the table are ").expect("the sentence");
     let agents = captured("`([^`]+)`", agents.split('.').next().expect("a sentence"));
-    let mut owners = captured(r#"(?m)^name = "([^"]+)"$"#, &page("example-plugins/shell-syntax/guarded.toml"));
+    let mut owners = captured(r#"(?m)^name = "([^"]+)"$"#, &page("example-plugins/shell/reader/guarded.toml"));
     for other in ["hookhost", "editors", "environment"] {
         assert!(owners.remove(other), "{other}");
     }

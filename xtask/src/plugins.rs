@@ -63,31 +63,6 @@ pub fn build(workspace: &Workspace) -> Outcome<PathBuf> {
     Ok(directory)
 }
 
-/// Builds `shell-guard` with everything compiled for speed, beside the plugins. It is larger than allowed; the benchmarks show the
-/// difference. Returns its file.
-pub fn guard_for_speed(workspace: &Workspace) -> Outcome<PathBuf> {
-    let manifest = fs::read_to_string(workspace.root.join("Cargo.toml")).map_err(|error| error.to_string())?;
-    let mut cargo = workspace.cargo(&["build", "--profile", "plugin", "--target", TARGET, "-p", "shell-guard"]);
-    cargo.args(["--config", "profile.plugin.opt-level=3", "--config", &remapped(&places(workspace)?)]);
-    for package in sized(&manifest) {
-        cargo.args(["--config", &format!("profile.plugin.package.{package}.opt-level=3")]);
-    }
-    let target = workspace.target_of_guests().join("for-speed");
-    cargo.env("CARGO_TARGET_DIR", &target);
-    run("building shell-guard for speed, to compare it with the one that is built for size", &mut cargo)?;
-    let built = target.join(TARGET).join("plugin/shell_guard.wasm");
-    let bytes = fs::read(&built).map_err(|error| format!("cannot read {}: {error}", built.display()))?;
-    let bytes = without_names(&bytes).ok_or_else(|| format!("{} is no component", built.display()))?;
-    let file = target.join("shell_guard.wasm");
-    fs::write(&file, bytes).map_err(|error| format!("cannot write {}: {error}", file.display()))?;
-    Ok(file)
-}
-
-/// Returns the packages with settings of their own in the profile of plugins.
-fn sized(manifest: &str) -> impl Iterator<Item = &str> {
-    manifest.lines().filter_map(|line| line.strip_prefix("[profile.plugin.package.")?.strip_suffix(']'))
-}
-
 /// A directory of this machine, and its name in a component.
 struct Place {
     directory: String,
@@ -167,7 +142,10 @@ fn told<'a>(component: &[u8], places: &'a [Place]) -> Option<&'a str> {
 
 /// Returns the example plugins.
 pub fn examples(workspace: &Workspace) -> Outcome<Vec<Plugin>> {
-    in_directory(&workspace.root.join("example-plugins"))
+    let directory = workspace.root.join("example-plugins");
+    let mut plugins = [in_directory(&directory)?, in_directory(&directory.join("shell"))?].concat();
+    plugins.sort_by(|a, b| a.package.cmp(&b.package));
+    Ok(plugins)
 }
 
 /// Runs clippy on the code that only guests compile.
@@ -234,7 +212,7 @@ fn add_target(workspace: &Workspace) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use super::{Place, is_component, package_name, remapped, sized, told, without_names};
+    use super::{Place, is_component, package_name, remapped, told, without_names};
 
     #[test]
     fn a_component_loses_the_names_of_its_parts_alone() {
@@ -267,13 +245,6 @@ mod tests {
     fn a_package_that_plugins_share_is_not_a_plugin() {
         assert!(is_component("[package]\nname = \"a\"\n[lib]\ncrate-type = [\"cdylib\", \"rlib\"]"));
         assert!(!is_component("[package]\nname = \"a\"\n[lib]\ndoctest = false"));
-    }
-
-    #[test]
-    fn the_packages_with_a_profile_of_their_own_are_found() {
-        let manifest = "[profile.plugin]\n[profile.plugin.package.litemap]\nopt-level = 1\n[profile.dist.package]\n";
-        assert_eq!(sized(manifest).collect::<Vec<_>>(), ["litemap"]);
-        assert!(sized(include_str!("../../Cargo.toml")).any(|package| package == "shell-syntax"));
     }
 
     #[test]

@@ -26,7 +26,7 @@
 //!   take their environment, if a write puts a variable there that points an agent to other settings.
 //!
 //! `self-defence` names the owners: `hookhost`, `agents`, or one owner by its name, such as `claude-code`. `allow` makes an exception for
-//! one file. No tool may read hookhost's keys or the directory that holds them. `shell-syntax/guarded.toml` has the whole table, and
+//! one file. No tool may read hookhost's keys or the directory that holds them. `shell/reader/guarded.toml` has the whole table, and
 //! shell-guard protects the same files. Giving such a file another name (`ln`, `docker run -v`), or passing it to a program that is not
 //! known to be read-only, is refused, too. Here, case never matters, whatever `ignore-case` says.
 //!
@@ -74,9 +74,9 @@ use rules::{Rules, Target};
 use serde::Deserialize;
 use serde_json::Value;
 use shell::Writes;
-use shell_syntax::guarded::{self, Guarded, HOOKHOST, Reach};
-use shell_syntax::path::{Normal, clean, is_absolute};
-use shell_syntax::{Extent, Places};
+use shell_reader::guarded::{self, Guarded, HOOKHOST, Reach};
+use shell_reader::path::{Normal, clean, is_absolute};
+use shell_reader::{Extent, PathContext};
 
 /// The `[plugin.config]` table.
 #[derive(Debug, Deserialize)]
@@ -148,15 +148,15 @@ impl Plugin for PathGuard {
     fn before_tool_call(session: &Session, call: &ToolCall) -> ToolCallVerdict {
         let guard = GUARD.get();
         let Writes { targets, exposed, unreadable, .. } = written(session, call);
-        let places = Places::new(&session.workspace);
+        let context = PathContext::new(&session.workspace);
         for (written, target) in &targets {
-            if let Some(pattern) = guard.rules.protecting(target, places.workspace()) {
+            if let Some(pattern) = guard.rules.protecting(target, context.workspace()) {
                 let why = format!("`{written}` must not be written: it is protected by `{pattern}`");
                 return Refusal::new(guard.because(&why)).code("path-guard.protected").into();
             }
         }
         for (written, target) in targets.iter().chain(&exposed) {
-            if let Some(refusal) = guard.defend(call, written, target, places.workspace()) {
+            if let Some(refusal) = guard.defend(call, written, target, context.workspace()) {
                 return refusal.into();
             }
         }
@@ -233,15 +233,15 @@ fn written(session: &Session, call: &ToolCall) -> Writes {
         _ => Writes::default(),
     };
     // The tool decides which directory relative paths start from, so the session's directory and the workspace both count.
-    let places = [Places::new(&session.cwd), Places::new(&session.workspace)];
+    let context = [PathContext::new(&session.cwd), PathContext::new(&session.workspace)];
     for Named { path, whole, .. } in &paths {
-        for places in &places {
-            let from = Some(places.workspace()).filter(|from| is_absolute(from));
+        for context in &context {
+            let from = Some(context.workspace()).filter(|from| is_absolute(from));
             let path = arguments::local(path);
             let extent = if *whole { Extent::Whole } else { Extent::File };
             // A path of another system may be a path of this system, too.
-            let elsewhere = of_another_system(&path, places.workspace());
-            for spelt in std::iter::once(places.spelt(&path, from)).chain(elsewhere) {
+            let elsewhere = of_another_system(&path, context.workspace());
+            for spelt in std::iter::once(context.spelt(&path, from)).chain(elsewhere) {
                 // Taking a home, or a directory that contains homes, affects all guarded files there.
                 if *whole && is_home(&spelt) {
                     let reach = Reach { extent: Extent::Filled, ..Reach::default() };
@@ -274,18 +274,18 @@ fn names_keys(session: &Session, call: &ToolCall) -> Option<String> {
     }
     let arguments: Value = call.arguments().unwrap_or(Value::Null);
     let may_be = |path: &str| ["hookhost", "keys", "~", "*", "%"].iter().any(|part| path.to_lowercase().contains(part));
-    let places = [Places::new(&session.cwd), Places::new(&session.workspace)];
+    let context = [PathContext::new(&session.cwd), PathContext::new(&session.workspace)];
     let is_keys = |path: &str| {
         let path = arguments::local(path);
-        let spelt = |places: &Places| {
-            let from = Some(places.workspace()).filter(|from| is_absolute(from));
-            let elsewhere = of_another_system(&path, places.workspace());
+        let spelt = |context: &PathContext| {
+            let from = Some(context.workspace()).filter(|from| is_absolute(from));
+            let elsewhere = of_another_system(&path, context.workspace());
             elsewhere
                 .into_iter()
-                .chain([places.spelt(&path, from)])
-                .any(|path| guarded::is_keys(&path, places.workspace()))
+                .chain([context.spelt(&path, from)])
+                .any(|path| guarded::is_keys(&path, context.workspace()))
         };
-        may_be(&path) && places.iter().any(spelt)
+        may_be(&path) && context.iter().any(spelt)
     };
     let paths = arguments::all(&call.name, false, &arguments);
     paths.into_iter().map(|named| named.path).find(|path| is_keys(path))

@@ -1,8 +1,8 @@
 //! The configured patterns, and the check of paths against them.
 
 use glob::{MatchOptions, Pattern};
-use shell_syntax::guarded::Reach;
-use shell_syntax::path::{self, Normal};
+use shell_reader::guarded::Reach;
+use shell_reader::path::{self, Normal};
 
 /// `*` and `?` stop at `/`. A leading dot is an ordinary character. Case is handled before.
 const OPTIONS: MatchOptions =
@@ -179,7 +179,7 @@ fn stem(base: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Reach, Rules, Target};
-    use shell_syntax::path::Normal;
+    use shell_reader::path::Normal;
 
     fn guards(pattern: &str, path: &str) -> bool {
         let rules = Rules::new(&[pattern.into()], &[], true).unwrap();

@@ -3,10 +3,11 @@
 use crate::rules::Target;
 use hookhost_contract::action::paths_of_patch;
 use hookhost_guest::prelude::*;
-use shell_syntax::guarded::Reach;
-use shell_syntax::path::{Normal, clean, is_absolute};
-use shell_syntax::{
-    Command, Extent, Location, Places, Script, UNKNOWN, Word, Write, is_known_program, read, read_likely,
+use shell_reader::guarded::Reach;
+use shell_reader::path::{Normal, clean, is_absolute};
+use shell_reader::{
+    Command, Extent, Location, PathContext, Script, UNKNOWN, Word, Write, beginnings, is_known_program, read,
+    read_likely,
 };
 use std::collections::BTreeSet;
 
@@ -14,9 +15,6 @@ use std::collections::BTreeSet;
 /// thousand units of fuel.
 const MAX_DIRECTORIES: usize = 32;
 const MAX_PATHS: usize = 1_000;
-
-/// Maximum number of beginnings of a text that are read if the whole text cannot be read.
-const MAX_BEGINNINGS: usize = 8;
 
 const TOO_OFTEN: &str = "the command changes directories or writes files too often to be read";
 
@@ -36,34 +34,34 @@ pub(crate) struct Writes {
 /// Returns all files that the command of `shell` obviously writes. With `is_supposed`, the text may be no command; it then counts only if
 /// it runs a known program.
 pub(crate) fn writes(shell: &ShellCommand, session: &Session, is_supposed: bool) -> Writes {
-    let places = Places::new(&session.workspace).or_home_of(&session.cwd);
-    let start =
-        match places.spelt(&shell.cwd, Some(Places::new(&session.cwd).workspace()).filter(|cwd| is_absolute(cwd))) {
-            Normal::Absolute(start) => Some(start),
-            Normal::Below(_) => None,
-        };
+    let context = PathContext::new(&session.workspace).or_home_of(&session.cwd);
+    let start = match context
+        .spelt(&shell.cwd, Some(PathContext::new(&session.cwd).workspace()).filter(|cwd| is_absolute(cwd)))
+    {
+        Normal::Absolute(start) => Some(start),
+        Normal::Below(_) => None,
+    };
     let unknown = UNKNOWN.to_string();
     let cwd = start.as_deref().unwrap_or(&unknown);
-    let script = read(&shell.command, shell.dialect, cwd, &places);
+    let script = read(&shell.command, shell.dialect, cwd, &context);
     let is_unreadable = script.unreadable.is_some();
     let begins_known = || shell.command.split_whitespace().next().is_some_and(is_known_program);
     let is_only_output = |command: &Command| command.program.is_empty() && command.outputs().next().is_some();
     let is_known = |command: &Command| is_known_program(&command.program) || is_only_output(command);
     if is_supposed && !script.commands.iter().any(is_known) && !(is_unreadable && begins_known()) {
         // A shell runs the lines before one that it cannot read.
-        let is_read = |text: &&str| read(text, shell.dialect, cwd, &places).unreadable.is_none();
-        let ends = shell.command.rmatch_indices('\n').filter(|_| is_unreadable).take(MAX_BEGINNINGS);
-        let beginning = ends.map(|(at, _)| &shell.command[..at]).find(is_read);
+        let is_read = |text: &&str| read(text, shell.dialect, cwd, &context).unreadable.is_none();
+        let beginning = if is_unreadable { beginnings(&shell.command).find(is_read) } else { None };
         let lines = shell.command.lines().filter(|_| is_unreadable && shell.command.contains('\n'));
         return lines.chain(beginning).fold(Writes::default(), |mut all, line| {
             all.extend(writes(&shell.with_command(line), session, true));
             all
         });
     }
-    let likely = read_likely(&script, &shell.command, shell.dialect, cwd, &places);
+    let likely = read_likely(&script, &shell.command, shell.dialect, cwd, &context);
     let mut writes = Writes::default();
     for script in [Some(script), likely].into_iter().flatten() {
-        writes.take(&script, start.as_deref(), &places);
+        writes.take(&script, start.as_deref(), &context);
         let why = script.unreadable.map(|why| format!("the command cannot be read: {why}"));
         writes.unreadable = writes.unreadable.or(why);
     }
@@ -78,7 +76,7 @@ impl Writes {
         self.unreadable = self.unreadable.take().or(other.unreadable);
     }
 
-    fn take(&mut self, script: &Script, start: Option<&str>, places: &Places) {
+    fn take(&mut self, script: &Script, start: Option<&str>, context: &PathContext) {
         // Every directory counts, because a `cd` may fail.
         let mut directories = vec![start];
         let mut patched: Option<&Word> = None;
@@ -96,10 +94,10 @@ impl Writes {
                 return;
             }
             for write in command.writes() {
-                self.add(command, &write, false, &directories, places);
+                self.add(command, &write, false, &directories, context);
             }
             for write in command.exposes() {
-                self.add(command, &write, true, &directories, places);
+                self.add(command, &write, true, &directories, context);
             }
             let input = command.input.as_ref().filter(|input| patched != Some(input));
             patched = input.or(patched);
@@ -107,7 +105,7 @@ impl Writes {
             for text in input.into_iter().chain(command.args.iter().filter(|_| is_patch)) {
                 for path in paths_of_patch(&text.text).iter().flat_map(|path| meant_by(path, command)) {
                     let write = Write { path: Word::literal(path), extent: Extent::Whole, supposed: false };
-                    self.add(command, &write, false, &directories, places);
+                    self.add(command, &write, false, &directories, context);
                 }
             }
         }
@@ -123,15 +121,15 @@ impl Writes {
         write: &Write,
         is_exposed: bool,
         directories: &[Option<&str>],
-        places: &Places,
+        context: &PathContext,
     ) {
         for directory in directories {
-            let mut normal = places.resolve(&write.path, *directory);
+            let mut normal = context.resolve(&write.path, *directory);
             let reach = Reach::of(write, &normal, *directory);
             // It is unknown where a directory of this machine is in a container.
             let is_local = |path: &str| match command.location {
                 Location::Container => true,
-                Location::Disposable => !path.starts_with(places.workspace()),
+                Location::Disposable => !path.starts_with(context.workspace()),
                 Location::Here | Location::Machine => false,
             };
             if let Normal::Absolute(absolute) = &normal

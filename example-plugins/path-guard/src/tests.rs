@@ -1,7 +1,7 @@
 use super::*;
 use hookhost_guest::testing::{call, session, shell, write_files};
 use proptest::prelude::*;
-use shell_syntax::path::Normal;
+use shell_reader::path::Normal;
 
 mod self_defence;
 
@@ -537,11 +537,11 @@ fn a_call_that_writes_who_knows_what_is_refused() {
 /// The commands of a table of shell-guard's cases.
 fn cases() -> Vec<String> {
     let tables = [
-        include_str!("../../shell-guard/rules/cases/harmless.txt"),
-        include_str!("../../shell-guard/rules/cases/harmful.txt"),
-        include_str!("../../shell-guard/rules/cases/floor.txt"),
-        include_str!("../../shell-guard/rules/cases/seed-rules.txt"),
-        include_str!("../../shell-guard/rules/cases/self-defence.txt"),
+        include_str!("../../shell/rules/cases/harmless.txt"),
+        include_str!("../../shell/rules/cases/harmful.txt"),
+        include_str!("../../shell/rules/cases/floor.txt"),
+        include_str!("../../shell/rules/cases/seed-rules.txt"),
+        include_str!("../../shell/rules/cases/self-defence.txt"),
     ];
     let lines = tables.iter().enumerate().flat_map(|(table, text)| {
         let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with("# "));
@@ -558,15 +558,15 @@ fn cases() -> Vec<String> {
 #[test]
 fn what_shell_guard_reads_as_written_is_what_is_judged() {
     let session = session();
-    let places = Places::new(&session.workspace);
+    let context = PathContext::new(&session.workspace);
     let mut judged = 0;
     for command in cases() {
         for dialect in [ShellDialect::Posix, ShellDialect::Powershell] {
-            let script = shell_syntax::read(&command, dialect, &session.cwd, &places);
-            for part in script.commands.iter().filter(|part| part.location == shell_syntax::Location::Here) {
+            let script = shell_reader::read(&command, dialect, &session.cwd, &context);
+            for part in script.commands.iter().filter(|part| part.location == shell_reader::Location::Here) {
                 for write in part.writes() {
                     let (Normal::Absolute(path) | Normal::Below(path)) =
-                        places.resolve(&write.path, part.cwd.as_deref());
+                        context.resolve(&write.path, part.cwd.as_deref());
                     // These are no pattern that a config can have.
                     if path.is_empty() || path == "/" || path.contains(['{', '}']) {
                         continue;
@@ -585,7 +585,7 @@ fn what_shell_guard_reads_as_written_is_what_is_judged() {
 /// What a rule of shell-guard finds written is written to path-guard, too.
 #[test]
 fn a_finding_of_shell_guard_about_a_file_that_is_written_is_a_path_that_is_judged() {
-    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../shell-guard/rules/catalogues");
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../shell/rules/catalogues");
     let mut of_writes: Vec<String> = Vec::new();
     for entry in std::fs::read_dir(directory).unwrap() {
         let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
@@ -598,7 +598,7 @@ fn a_finding_of_shell_guard_about_a_file_that_is_written_is_a_path_that_is_judge
         }
     }
     let guard = shell_guard_rules::Guard::new(serde_json::from_value(json!({"stacks": []})).unwrap()).unwrap();
-    let places = Places::new("/work/project");
+    let context = PathContext::new("/work/project");
     let mut found = 0;
     for command in cases() {
         hookhost_guest::testing::prime(|_| {});
@@ -606,8 +606,8 @@ fn a_finding_of_shell_guard_about_a_file_that_is_written_is_a_path_that_is_judge
         let _ = guard.verdict(&session(), &call);
         let findings: Vec<String> =
             hookhost_guest::testing::inspect(|host| host.findings.iter().map(|finding| finding.code.clone()).collect());
-        let script = shell_syntax::read(&command, ShellDialect::Posix, "/work/project", &places);
-        let is_here = |part: &&shell_syntax::Command| part.location == shell_syntax::Location::Here;
+        let script = shell_reader::read(&command, ShellDialect::Posix, "/work/project", &context);
+        let is_here = |part: &&shell_reader::Command| part.location == shell_reader::Location::Here;
         let writes = script.commands.iter().filter(is_here).any(|part| part.outputs().next().is_some());
         if writes && findings.iter().any(|rule| of_writes.contains(rule)) {
             assert!(!written(&session(), &call).targets.is_empty(), "`{command}`: {findings:?}");

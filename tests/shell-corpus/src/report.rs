@@ -4,7 +4,7 @@
 use crate::judged::Judged;
 use crate::table::{Label, Row};
 use hookhost_guest::prelude::ShellDialect;
-use shell_syntax::Places;
+use shell_reader::PathContext;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 
@@ -101,7 +101,7 @@ impl Report {
 /// The file name of the first program that a command runs.
 fn program(command: &str) -> String {
     let cwd = "/work/project";
-    let script = shell_syntax::read(command, ShellDialect::Posix, cwd, &Places::new(cwd));
+    let script = shell_reader::read(command, ShellDialect::Posix, cwd, &PathContext::new(cwd));
     script.commands.first().map_or_else(|| "(none)".into(), |command| command.program.clone())
 }
 

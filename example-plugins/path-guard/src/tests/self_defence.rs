@@ -272,7 +272,7 @@ fn an_unknown_tool_that_writes_is_judged_by_its_arguments() {
 #[test]
 fn commands_that_shell_guard_stops_because_of_a_file_are_refused_and_harmless_ones_are_not() {
     configure(json!({})).unwrap();
-    let table = include_str!("../../../shell-guard/rules/cases/self-defence.txt");
+    let table = include_str!("../../../shell/rules/cases/self-defence.txt");
     let (mut refused, mut passed, mut wrong) = (0, 0, Vec::new());
     let mut is_about_files = false;
     for line in table.lines().filter(|line| !line.is_empty()) {

@@ -5,8 +5,8 @@
 
 use hookhost_agents::agents;
 use hookhost_agents::plan::{Context, OnFailure, Scope};
-use shell_syntax::guarded::Reach;
-use shell_syntax::path::{Normal, clean};
+use shell_reader::guarded::Reach;
+use shell_reader::path::{Normal, clean};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use toml_edit::{Document, Item, TableLike};
 
 const HOME: &str = "/home/me";
 const PROJECT: &str = "/work/project";
-const RULES: &str = "shell-guard/rules/catalogues/self-defence.toml";
+const RULES: &str = "shell/rules/catalogues/self-defence.toml";
 
 /// The variables, packages and words of one owner of the table.
 struct Owner {
@@ -42,7 +42,7 @@ fn owners() -> &'static [Owner] {
                 without_hooks: ["options", "operands", "word", "words"].map(|key| texts(without_hooks, key)),
             }
         };
-        let table = Document::parse(include_str!("../../../../example-plugins/shell-syntax/guarded.toml")).unwrap();
+        let table = Document::parse(include_str!("../../../../example-plugins/shell/reader/guarded.toml")).unwrap();
         table["owner"].as_array_of_tables().unwrap().iter().map(owner).collect()
     });
     &ALL
@@ -208,7 +208,7 @@ fn each_file_that_is_installed_is_in_the_table() {
     let installed = installed();
     for (agent, path) in &installed {
         let path = Normal::Absolute(clean(&path.to_string_lossy()));
-        let guarded = shell_syntax::guarded::at(&path, Reach::default(), PROJECT);
+        let guarded = shell_reader::guarded::at(&path, Reach::default(), PROJECT);
         assert!(!guarded.is_empty(), "{path:?} of {agent}");
     }
     assert!(installed.len() >= 45, "only {} files are installed", installed.len());
@@ -237,7 +237,7 @@ fn each_variable_that_leads_an_installation_elsewhere_is_in_the_table() {
         }
         // Those of the system are in the rule by themselves.
         for name in asked.take().iter().filter(|name| !name.starts_with("XDG_")) {
-            assert!(shell_syntax::guarded::names_variable(name), "{name} of {}", adapter.agent().name);
+            assert!(shell_reader::guarded::names_variable(name), "{name} of {}", adapter.agent().name);
         }
     }
 }

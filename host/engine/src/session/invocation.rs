@@ -81,12 +81,13 @@ pub(super) fn too_large(plugin: &Plugin, had: &str, bytes: usize) -> Option<Fail
     })
 }
 
-/// The failure of a call about an event of so many bytes: of a large one, its size may have used up the limits that grow with what a
-/// plugin reads and answers.
-pub(super) fn by_size(failure: Failure, bytes: usize) -> Failure {
+/// Returns the failure of a call about an event of so many bytes. A large event may itself have used up the limits that grow with what
+/// a plugin reads and answers. So may a small one if a person is asked about what the plugin could not read (`asks`): a shell command of
+/// a few bytes can take a parser longer than any limit.
+pub(super) fn by_size(failure: Failure, bytes: usize, asks: bool) -> Failure {
     match failure.kind {
         FailureKind::OutOfFuel | FailureKind::Compute | FailureKind::OutOfMemory | FailureKind::AnswerTooLarge
-            if bytes >= LARGE_EVENT =>
+            if asks || bytes >= LARGE_EVENT =>
         {
             Failure::new(FailureKind::Oversized, format!("could not handle an event of {bytes} bytes: it {failure}"))
         }

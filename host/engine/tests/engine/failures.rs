@@ -135,6 +135,15 @@ async fn what_a_large_event_uses_up_trips_no_plugin_and_a_plugin_that_loops_on_s
         }
         assert_eq!(failure(&ask(&session, "good").await), FailureKind::Tripped, "{kind:?}");
     }
+    // Where a person is asked about what it could not handle, a small event is like a large one.
+    let mut asking = with_limits(misbehaving("p", "loop"), |limits| limits.fuel = NonZeroU64::new(5_000_000).unwrap());
+    asking.on_failure = Some(OnFailure::Ask);
+    let asking = session(vec![asking]).await;
+    for _ in 0..4 {
+        let settled = asking.before_tool_call(bash(&asking, "bad")).await;
+        assert_eq!(settled.record.calls[0].failure.as_ref().unwrap().kind, FailureKind::Oversized);
+    }
+    assert!(matches!(ask(&asking, "good").await, Decision::Allowed { .. }));
     // A trap is the plugin's own, whatever the size.
     let session = session(vec![misbehaving("p", "trap")]).await;
     assert_eq!(failure(&ask(&session, &large).await), FailureKind::Trap);

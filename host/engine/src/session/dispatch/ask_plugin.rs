@@ -4,7 +4,7 @@ use super::Dispatch;
 use crate::audit::raw;
 use crate::contract::{EventKind, Failure, FailureKind, Shape};
 use crate::event::{Binary, Event, Kind, MIN_BINARY};
-use crate::failure_policy::FAILURES_TO_TRIP;
+use crate::failure_policy::{FAILURES_TO_TRIP, OnFailure};
 use crate::sandbox::{CallOutcome, GuestSetup};
 use crate::session::failure_count::NextCall;
 use crate::session::invocation::{self, Invocation};
@@ -55,7 +55,8 @@ impl Dispatch<'_> {
                 let why = format!("{}: it ran out of wall time", self.chain[member].name());
                 self.cannot_be_replayed(why);
             }
-            invocation::by_size(failure, size)
+            let asks = plugin.on_failure(E::KIND) == OnFailure::Ask && E::KIND.shape() == Shape::Gate;
+            invocation::by_size(failure, size, asks)
         })
     }
 

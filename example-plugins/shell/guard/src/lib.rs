@@ -1,0 +1,171 @@
+//! Understands the shell commands that an agent wants to run. It refuses destructive ones, asks about risky ones, points out known
+//! mistakes, and reports each rule that matched.
+//!
+//! ```toml
+//! [[plugin]]
+//! name = "shell-guard"
+//! path = "plugins/shell_guard.wasm"
+//! sha256 = "…"
+//!
+//! [plugin.grants]
+//! read-dirs = { "/workspace" = "." }        # optional: finds out which stacks are used, and which files are new
+//! env = ["HARN_TOOL_HOOKS_ALLOW_FORCE_PUSH"] # optional
+//!
+//! [plugin.config]                            # all of it optional
+//! stacks = ["rust", "python"]                # default: detected in /workspace, where that is granted
+//! mode = "rewrite-with-audit"                # or "rewrite", "deny", "audit"
+//! modes = { "harn-canon/rust" = "audit" }    # of a catalogue or a rule
+//! answers = { "severity:info" = "allow", "label:network" = "ask", "rule:git.reset_hard" = "deny" } # modes of your own
+//! remove = ["git.stash_drop"]                # catalogues and rules that are left out
+//!
+//! [[plugin.config.custom-rules]]             # asked before all others
+//! id = "ours.no_deploy"
+//! action = "deny"                            # or "ask", "rewrite", "audit", "allow"
+//! explanation = "Deployments go through CI."
+//! match = [{ program = ["make"], subcommand = ["deploy"] }]
+//! ```
+//!
+//! A custom rule has the same fields as a rule in a catalogue. `catalogues` takes whole catalogues; one with a known id replaces that one.
+//! When the plugin is loaded, it checks the `catches` and `leaves` of all rules in the config. Rules of `hookhost/floor` and
+//! `hookhost/self-defence` deny in every mode; an operator can remove one of them by its id, or a catalogue by its own. The action `hint`
+//! reports a rewrite without making it. When a session starts, the plugin logs its catalogues: `hookhost dispatch session-start` shows
+//! them, too.
+//!
+//! # Modes
+//!
+//! | mode | effect of a rule |
+//! |---|---|
+//! | `rewrite-with-audit` | its own action: it denies, asks, rewrites or reports |
+//! | `rewrite` | the same, but only refusals and questions are reported |
+//! | `deny` | denies every command that it catches |
+//! | `audit` | reports its action without taking it, unless it denies |
+//!
+//! `answers` is a custom mode: a table from rules to answers. A key is a kind and a name. For each rule, the most specific key that names
+//! it counts, in this order:
+//!
+//! | key | rules |
+//! |---|---|
+//! | `rule:git.reset_hard` | this rule |
+//! | `cause:runs-unknown` | those about this cause: the words of `construct` in a catalogue, such as `unreadable` or `unknown-program` |
+//! | `label:network` | those with this label; `hookhost rule explain ID` shows the labels of a rule |
+//! | `catalogue:hookhost/git` | those of this catalogue; `catalogue:custom` are the custom rules |
+//! | `severity:info` | those of this severity: `error`, `warning` or `info` |
+//!
+//! The answers are `deny`, `ask`, `rewrite` (a rule without a rewrite keeps its action), `audit` (report, and let the command run) and
+//! `allow` (the rule is silent). An answer counts in every mode. An unknown key or answer is an error when the plugin is loaded. So is one
+//! that would loosen the floor or self-defence by name; keys such as `severity:error` do not affect these two. Only a `rule:` key of its
+//! own changes a custom rule that allows.
+//!
+//! # Self-defence
+//!
+//! Rules of `hookhost/self-defence` protect the guard of the session: hookhost's commands that loosen rules, its process, its files and
+//! variables, and the files in which agents name their hooks and proxies. `remove = ["self.agent_files"]` leaves out one of them, for
+//! example if an agent should write its own settings. `remove = ["hookhost/self-defence"]` leaves out all (the rule `shell.project_rules`
+//! then still asks about a change of `hookhost.toml`). `shell/reader/guarded.toml` lists the files. path-guard protects the same files
+//! against tools other than shells.
+//!
+//! # Stacks
+//!
+//! Rules of a stack apply if that stack is in use: `rust`, `python`, `typescript` (or `ts`), `swift`, `sql`, `harn`, and those of
+//! catalogues in the config. `stacks` names the stacks in use. Without it, the plugin detects them by files such as `Cargo.toml` in the
+//! directory that the entry grants as `/workspace`. Without that directory no stack is detected and these rules are silent; if one of them
+//! would have matched, the finding `shell-guard.stacks` says so. `stacks = []` means none, and no such finding. `sql` is never detected.
+//!
+//! `hookhost rule explain` lists every rule, with commands that it catches and leaves. `shell-guard-classifier` is this plugin with a model that is
+//! asked about commands which no rule knows.
+//!
+//! # What is seen
+//!
+//! A command is parsed, not searched: words without their quotes, options in any spelling, pipelines, lists, loops, functions, aliases,
+//! `$(…)`, here-documents; through `sudo`, `env`, `xargs`, `find -exec`, `sh -c`, `eval`, `tmux`, `npx`, `git -c alias.x=…`, `docker exec`,
+//! `ssh`, `cmd /c`, PowerShell and some two hundred others (`shell/reader/wrappers.toml`). The reader follows `cd`, literal assignments and
+//! scripts that the same command writes. A part that only the shell will know is *unknown*, and rules ask about it.
+//!
+//! For an unknown tool, such as one of an MCP server, the plugin judges the arguments called `command`, `cmd` or `script`. A text there
+//! that cannot be read as a command, or runs no known program, is left alone. Such an argument is never rewritten.
+//!
+//! In a container or on another machine, the content of a directory is unknown. A removal there is asked about, unless the target is a
+//! root, a directory for temporary files, or, on a machine, a part of the system or a home.
+//!
+//! # What is not seen
+//!
+//! The plugin does not see the effect of an existing script, an interpreter (`python -c …`) or an unknown program, symbolic links, or the
+//! effect of a command on another machine. A value in arithmetic may contain commands (`x='a[$(ls)]'; ((x))`): they are read if the text
+//! sets the value, and asked about if another machine sends it; a value from a file or a program of this machine is not seen. Against
+//! somebody who wants to get round it, let the agent run in a sandbox as well.
+//!
+//! A command of more than 64 KiB is asked about and not read. An event that is larger than `limits.input` of the entry does not reach the
+//! plugin at all: `on-failure` decides, and the plugin proposes `ask` for it.
+
+use hookhost_guest::prelude::*;
+use shell_guard_rules::{Config, Guard};
+
+static GUARD: Configured<Guard> = Configured::new();
+
+/// The plugin.
+#[derive(Debug)]
+pub struct ShellGuard;
+
+#[plugin(priority = 90, on_failure = "ask")]
+impl Plugin for ShellGuard {
+    fn configure(config: Config) -> Result<(), String> {
+        GUARD.set(Guard::new(config)?);
+        Ok(())
+    }
+
+    fn session_start(_session: &Session) -> Vec<Task> {
+        GUARD.get().list();
+        Vec::new()
+    }
+
+    fn before_tool_call(session: &Session, call: &ToolCall) -> ToolCallVerdict {
+        GUARD.get().verdict(session, call).unwrap_or_else(Verdict::allow)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ShellGuard;
+    use hookhost_guest::prelude::*;
+    use hookhost_guest::testing;
+
+    /// The plugin accepts the config in the crate's documentation.
+    #[test]
+    fn the_documented_config_is_taken() {
+        let source = include_str!("lib.rs");
+        let block = source.split("//! ```toml\n").nth(1).unwrap().split("//! ```").next().unwrap();
+        let lines: String = block.lines().map(|line| line.trim_start_matches("//!").to_owned() + "\n").collect();
+        let entry: toml::Table = toml::from_str(&lines).unwrap();
+        let config = serde_json::to_value(&entry["plugin"][0]["config"]).unwrap();
+        ShellGuard::configure(serde_json::from_value(config).unwrap()).unwrap();
+        let ask = |command| ShellGuard::before_tool_call(&testing::session(), &testing::shell(command));
+        assert!(matches!(ask("sudo make deploy"), ToolCallVerdict::Reject(_)));
+        assert!(matches!(ask("git reset --hard"), ToolCallVerdict::Reject(_)));
+        assert_eq!(ask("git stash drop"), ToolCallVerdict::Allow);
+        assert_eq!(ask("frob --all"), ToolCallVerdict::Allow, "no rule knows it");
+    }
+
+    /// The plugin accepts the config in the page on security, and leaves out what the comments there say.
+    #[test]
+    fn the_documented_way_to_turn_self_defence_off_is_taken() {
+        let page = include_str!("../../../../docs/security.md");
+        let block = page.split("```toml\n").find(|block| block.contains("self-defence")).unwrap();
+        let file: toml::Table = toml::from_str(block.split("```").next().unwrap()).unwrap();
+        let entries = file["plugin"].as_array().unwrap();
+        let entry = entries.iter().find(|entry| entry["name"].as_str() == Some("shell-guard")).unwrap();
+        ShellGuard::configure(serde_json::from_value(serde_json::to_value(&entry["config"]).unwrap()).unwrap())
+            .unwrap();
+        let ask = |command| ShellGuard::before_tool_call(&testing::session(), &testing::shell(command));
+        assert_eq!(ask("echo x > .claude/settings.json"), ToolCallVerdict::Allow);
+        assert!(matches!(ask("echo x > hookhost.toml"), ToolCallVerdict::Reject(_)));
+        ShellGuard::configure(serde_json::from_value(json!({ "remove": ["hookhost/self-defence"] })).unwrap()).unwrap();
+        assert!(matches!(ask("echo x > hookhost.toml"), ToolCallVerdict::Escalate(_)), "another catalogue asks");
+        assert_eq!(ask("rm ~/.codex/hooks.json; hookhost trust"), ToolCallVerdict::Allow);
+    }
+
+    #[test]
+    fn a_classifier_is_the_other_plugins() {
+        let config = serde_json::from_value::<shell_guard_rules::Config>(json!({ "classifier": {} }));
+        assert!(config.unwrap_err().to_string().contains("unknown field `classifier`"));
+    }
+}

@@ -1,0 +1,90 @@
+//! The commands that are known to write, by the way in which they use their words.
+
+/// The way in which a command uses its words. A word here is one that is not an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WritingKind {
+    /// Writes every word.
+    All,
+    /// Removes every word, with everything below.
+    Remove,
+    /// Gives every word another name, with everything below.
+    Rename,
+    /// Writes every word after the first, with everything below if the first word is a mode that removes a right: `000`, `a-x`.
+    Mode,
+    /// Writes the last word. The words before it are the sources.
+    Copy,
+    /// Like `Copy`, but copies the content of a source that ends with a slash.
+    Sync,
+    /// Like `Copy`, but makes a link.
+    Link,
+    /// Like `Copy`, and removes the sources.
+    Move,
+    /// Writes the second word.
+    Second,
+    /// Writes every word, but only with one of these options.
+    InPlace(&'static [&'static str]),
+    /// Writes every word, but only with the option letter `i` in any cluster, as in `-Ei.bak` and `-0pi`.
+    InPlaceLetter,
+    /// Writes the value of one of these options.
+    Option(&'static [&'static str]),
+    /// Writes the value of one of the first options. Also writes files with the names at the end of addresses: in the directory of one of
+    /// the second options, or in the current directory if an option has one of the letters.
+    Fetch(&'static [&'static str], &'static [&'static str], &'static str),
+    /// Writes the value of a word `KEY=value` with this key.
+    Assignment(&'static str),
+    /// Writes every word, and the files that a patch names in the directory of `-d`.
+    Patch,
+    /// Fills the directory of one of these options. It does so if an option has one of the first letters or, if there are none of those,
+    /// unless an option has one of the second letters.
+    Unpack(&'static [&'static str], &'static [u8], &'static [u8]),
+    /// Writes in the directories before the first option, if it has an action on the files that it finds.
+    Find,
+    /// Depends on the subcommand.
+    Git,
+}
+
+/// Returns the way in which a program uses its words, by its file name in lower case.
+pub(crate) fn kind(program: &str) -> Option<WritingKind> {
+    Some(match program {
+        "touch" | "mkdir" | "truncate" | "tee" | "chown" | "chgrp" | "chattr" | "setfacl" | "mkfifo" | "mknod"
+        | "ed" | "ex" | "vi" | "vim" | "nvim" | "nano" | "emacs" | "pico" | "joe" | "micro" | "hx" | "kak"
+        | "tee-object" | "set-content" | "add-content" | "out-file" | "new-item" | "ni" | "md" | "sponge" | "gzip"
+        | "gunzip" | "bzip2" | "xz" | "gtouch" | "gtruncate" | "gtee" | "gchown" => WritingKind::All,
+        "chmod" | "gchmod" => WritingKind::Mode,
+        // A mount hides the previous content.
+        "rm" | "grm" | "rmdir" | "unlink" | "shred" | "trash" | "srm" | "del" | "erase" | "rd" | "ri"
+        | "remove-item" | "clear-content" | "mount" => WritingKind::Remove,
+        "rename-item" | "ren" | "rename" => WritingKind::Rename,
+        "cp" | "gcp" | "install" | "ginstall" | "ditto" | "scp" | "copy" | "xcopy" | "robocopy" | "copy-item"
+        | "cpi" => WritingKind::Copy,
+        "ln" | "gln" | "link" => WritingKind::Link,
+        "rsync" => WritingKind::Sync,
+        "mv" | "gmv" | "move" | "move-item" | "mi" => WritingKind::Move,
+        "sed" | "gsed" | "perl" | "ruby" => WritingKind::InPlaceLetter,
+        "yq" => WritingKind::InPlace(&["-i", "--inplace", "--in-place"]),
+        "gawk" | "awk" => WritingKind::InPlace(&["inplace"]),
+        "prettier" | "rustfmt" | "black" => WritingKind::InPlace(&["--write", "-w"]),
+        "eslint" | "biome" | "stylelint" | "markdownlint" | "ruff" => WritingKind::InPlace(&["--fix", "--write"]),
+        "zip" => WritingKind::InPlace(&["-m", "--move"]),
+        "uniq" | "guniq" | "xxd" => WritingKind::Second,
+        "curl" => WritingKind::Fetch(&["-o", "--output"], &["--output-dir"], "O"),
+        "wget" => WritingKind::Fetch(&["-O", "--output-document"], &["-P", "--directory-prefix"], ""),
+        "aria2c" => WritingKind::Fetch(&["-o", "--out"], &["-d", "--dir"], ""),
+        "sort" | "gsort" | "shuf" | "gshuf" | "iconv" | "base64" | "tree" | "xmllint" | "gcc" | "cc" | "clang"
+        | "pandoc" | "strace" | "ltrace" | "time" | "gtime" => WritingKind::Option(&["-o", "--output"]),
+        "less" => WritingKind::Option(&["-o", "-O", "--log-file", "--LOG-FILE"]),
+        "openssl" => WritingKind::Option(&["-out", "-keyout"]),
+        "patch" | "gpatch" => WritingKind::Patch,
+        "tar" | "gtar" | "bsdtar" => WritingKind::Unpack(&["-C", "--directory", "--cd"], b"x", b""),
+        "unzip" => WritingKind::Unpack(&["-d"], b"", b"ltpvZ"),
+        "cpio" => WritingKind::Unpack(&["-D", "--directory"], b"ip", b""),
+        "7z" | "7za" | "7zz" => WritingKind::Unpack(&["-o"], b"xe", b""),
+        "dd" | "gdd" => WritingKind::Assignment("of"),
+        "find" | "fd" => WritingKind::Find,
+        "git" => WritingKind::Git,
+        _ => return None,
+    })
+}
+
+/// The subcommands of Git that write the files in their words.
+pub(crate) const GIT: [&str; 7] = ["rm", "mv", "checkout", "restore", "clean", "apply", "am"];

@@ -1,0 +1,116 @@
+//! Reads the catalogues and writes them with postcard, so that the component needs no TOML parser.
+
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+
+use schema::{Alternative, Catalogue, ProgramFile, Rule, Totals};
+use serde::{Deserialize, Serialize};
+
+#[path = "build/analysis.rs"]
+mod analysis;
+#[expect(dead_code, reason = "the library uses the rest")]
+#[path = "src/rules/schema.rs"]
+mod schema;
+#[path = "src/rules/text.rs"]
+mod text;
+#[expect(dead_code, reason = "the library uses the rest")]
+#[path = "src/rules/words.rs"]
+mod words;
+
+use analysis::{expression, patterns};
+
+/// The files in `catalogues/`: the known programs first, then the catalogues in the order in which rules of equal priority are checked.
+const FILES: [&str; 26] = [
+    "programs",
+    "floor",
+    "self-defence",
+    "universal",
+    "rust",
+    "python",
+    "typescript",
+    "swift",
+    "sql",
+    "harn",
+    "shell",
+    "files",
+    "git",
+    "docker",
+    "kubernetes",
+    "cloud",
+    "databases",
+    "services",
+    "fleet",
+    "windows",
+    "powershell",
+    "packages",
+    "secrets",
+    "machine",
+    "statements",
+    "general",
+];
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=build");
+    println!("cargo::rerun-if-changed=catalogues");
+    for name in ["schema", "text", "words"] {
+        println!("cargo::rerun-if-changed=src/rules/{name}.rs");
+    }
+    let is_guest = std::env::var("TARGET").is_ok_and(|target| target.starts_with("wasm32"));
+    if let Err(error) = catalogues(is_guest) {
+        println!("cargo::error={error}");
+    }
+}
+
+/// Writes the totals, the known programs, and for each catalogue its fields, the number of its rules and the rules. The component contains
+/// no examples, which are only for tests and docs.
+fn catalogues(is_guest: bool) -> Result<(), Box<dyn Error>> {
+    let mut totals = Totals::default();
+    let mut bytes = Vec::new();
+    for name in FILES {
+        let path = Path::new("catalogues").join(name).with_extension("toml");
+        let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        let text = fs::read_to_string(&path).map_err(|error| wrong(&error))?;
+        let file: serde_json::Value = toml::from_str(&text).map_err(|error| wrong(&error))?;
+        if name == FILES[0] {
+            put(&mut bytes, &ProgramFile::deserialize(file).map_err(|error| wrong(&error))?)?;
+            continue;
+        }
+        let mut catalogue = Catalogue::deserialize(file).map_err(|error| wrong(&error))?;
+        let rules = std::mem::take(&mut catalogue.rules);
+        put(&mut bytes, &(catalogue, rules.len()))?;
+        for mut rule in rules {
+            totals.rules += 1;
+            totals.matches += rule.matches.len();
+            check(&mut rule).map_err(|error| wrong(&format!("rule {}: {error}", rule.id)))?;
+            if is_guest {
+                (rule.catches, rule.leaves) = (Vec::new(), Vec::new());
+            }
+            put(&mut bytes, &rule)?;
+        }
+    }
+    let mut file = postcard::to_stdvec(&totals)?;
+    file.append(&mut bytes);
+    let out = std::env::var("OUT_DIR")?;
+    Ok(fs::write(Path::new(&out).join("catalogues.postcard"), file)?)
+}
+
+fn put(bytes: &mut Vec<u8>, value: &impl Serialize) -> Result<(), postcard::Error> {
+    bytes.append(&mut postcard::to_stdvec(value)?);
+    Ok(())
+}
+
+/// Compiles the patterns of a rule, because nothing would report an invalid one later.
+fn check(rule: &mut Rule) -> Result<(), String> {
+    let of_matches = rule.matches.iter_mut().flat_map(|one| patterns(one));
+    let expressions = rule.pattern.iter_mut().map(|pattern| &mut **pattern).chain(of_matches);
+    for alternative in expressions.flat_map(|expression| &expression.0) {
+        if let Alternative::Search { source, .. } = alternative
+            && let Err(error) = regex_lite::Regex::new(source)
+        {
+            return Err(format!("`{source}` is no pattern: {error}"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,355 @@
+//! Decides about a command. The decision is a function of the command, the rules and the directories.
+
+use crate::rewrite::{keeps_the_rest, rewrite};
+use crate::rules::{CompiledRule, Mode, Registry, RuleMatch, Severity, Subject, Texts};
+use hookhost_guest::prelude::ShellDialect;
+use serde::Serialize;
+use shell_reader::Ascii as _;
+use shell_reader::guarded::Changes;
+use shell_reader::{Command, Location, PathContext, Script, leave, read};
+use std::ops::Range;
+
+/// A command with its surroundings.
+pub(crate) struct Input<'a> {
+    pub(crate) command: &'a str,
+    pub(crate) dialect: ShellDialect,
+    pub(crate) cwd: &'a str,
+    pub(crate) workspace: &'a str,
+    /// Returns true if a stack is in use.
+    pub(crate) has_stack: &'a dyn Fn(&str) -> bool,
+    /// True if the judgement must name the stacks whose rules would match but are silent.
+    pub(crate) asks_silent: bool,
+    /// Returns true if a file, given by its path in the workspace, is known not to exist.
+    pub(crate) is_missing: &'a dyn Fn(&str) -> bool,
+    /// Returns the value of an environment variable that the plugin may see.
+    pub(crate) env: &'a dyn Fn(&str) -> Option<String>,
+    /// True if the text may be no command at all. It then counts only if it runs, or begins with, a program that a rule names, or writes a
+    /// guarded file.
+    pub(crate) is_supposed: bool,
+}
+
+/// The decision about a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// No rule matches.
+    Unmatched,
+    /// The command runs unchanged.
+    Pass,
+    Rewrite(String),
+    Ask {
+        rule: String,
+        question: String,
+    },
+    Deny {
+        rule: String,
+        reason: String,
+        retryable: bool,
+    },
+}
+
+/// The decision of one rule, in the format of the original rule set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Envelope {
+    /// `rewrite`, `deny`, `ask`, `hint` or `passthrough`.
+    pub(crate) action: String,
+    /// The command that would run.
+    pub(crate) command: String,
+    /// The command that the agent asked for.
+    pub(crate) original_command: String,
+    pub(crate) rule_id: String,
+    pub(crate) catalogue_id: String,
+    pub(crate) severity: &'static str,
+    pub(crate) explanation: String,
+    pub(crate) references: Vec<String>,
+    /// `tool_rewrite`, `tool_denied` or `tool_rule_warning`.
+    pub(crate) kind: &'static str,
+    /// The part of the original command that the rule matches.
+    pub(crate) matched: String,
+    /// The start and the end of that part, in bytes.
+    pub(crate) place: (usize, usize),
+    /// The action that the rule would have taken, if it was not taken. Continues the words "it would".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) would: Option<String>,
+    /// True if the decision is reported only if the command does not run.
+    #[serde(skip)]
+    pub(crate) quiet: bool,
+}
+
+/// The outcome, and an envelope for each rule that matches.
+#[derive(Debug)]
+pub(crate) struct Judgement {
+    pub(crate) outcome: Outcome,
+    pub(crate) envelopes: Vec<Envelope>,
+    /// The stacks whose rules match but are silent because the stack is not in use.
+    pub(crate) silent: Texts,
+    /// Units of work spent on reading the command.
+    #[cfg_attr(target_arch = "wasm32", expect(dead_code, reason = "a fuzzer asks"))]
+    pub(crate) work: usize,
+}
+
+/// Judges a command by the rules.
+pub(crate) fn judge(registry: &Registry, input: &Input<'_>) -> Judgement {
+    let context = PathContext::new(input.workspace);
+    let text = input.command;
+    let mut script = read(text, input.dialect, input.cwd, &context);
+    if script.unreadable.is_some() && (input.has_stack)("sql") && is_sql(text) {
+        script = Script { work: script.work, ..Script::default() };
+    }
+    let begins_known = || {
+        let program = text.split_whitespace().next().unwrap_or_default().to_owned();
+        let commands = vec![Command { program, ..Command::default() }];
+        script.unreadable.is_some() && registry.knows_a_program_of(&Script { commands, ..Script::default() })
+    };
+    let is_guarded_output = |command: &Command| {
+        let changes = if command.program.is_empty() { command.changes(&context) } else { Changes::default() };
+        changes.hookhost || changes.agents
+    };
+    let is_one = || script.commands.iter().any(is_guarded_output) || begins_known();
+    if input.is_supposed && !registry.knows_a_program_of(&script) && !is_one() {
+        let judgement =
+            Judgement { outcome: Outcome::Unmatched, envelopes: Vec::new(), silent: Texts::new(), work: script.work };
+        leave((script, context));
+        return judgement;
+    }
+    let subject = Subject::new(text, &script, &context);
+    let mut silent = Texts::new();
+    let hits = effective(registry, &subject, input, Some(&mut silent).filter(|_| input.asks_silent));
+    let mut judgement = Judgement { outcome: Outcome::Unmatched, envelopes: Vec::new(), silent, work: script.work };
+    for hit in &hits {
+        let rule = hit.rule;
+        let mut envelope = envelope(hit, &subject);
+        match action(rule) {
+            "deny" => judgement.deny(rule, &mut envelope, None),
+            "rewrite" => {
+                let made = try_rewrite(registry, hit, &subject, input);
+                match (rule.mode, made) {
+                    (Mode::Deny, made) => judgement.deny(rule, &mut envelope, made.ok()),
+                    (Mode::Audit, made) => envelope.would = Some(would_rewrite(made)),
+                    (Mode::RewriteWithAudit | Mode::Rewrite, Ok(rewritten)) if judgement.may_rewrite() => {
+                        envelope.action = "rewrite".into();
+                        envelope.kind = "tool_rewrite";
+                        envelope.command = bounded(&rewritten);
+                        judgement.outcome = Outcome::Rewrite(rewritten);
+                    }
+                    (Mode::RewriteWithAudit | Mode::Rewrite, made) => envelope.would = Some(would_rewrite(made)),
+                }
+            }
+            "hint" => {
+                let made = try_rewrite(registry, hit, &subject, input);
+                if rule.mode == Mode::Deny {
+                    judgement.deny(rule, &mut envelope, made.ok());
+                } else {
+                    envelope.action = "hint".into();
+                    envelope.would = Some(would_rewrite(made));
+                }
+            }
+            _ if rule.mode == Mode::Deny => judgement.deny(rule, &mut envelope, None),
+            "ask" if rule.mode.acts() || rule.is_floor() => {
+                envelope.action = "ask".into();
+                if !matches!(judgement.outcome, Outcome::Deny { .. } | Outcome::Ask { .. }) {
+                    let question = format!("{} Run `{}`?", rule.rule.explanation, shown(&envelope.matched));
+                    judgement.outcome = Outcome::Ask { rule: rule.rule.id.to_string(), question };
+                }
+            }
+            "ask" => envelope.would = Some("ask".into()),
+            _ => {}
+        }
+        judgement.envelopes.push(envelope);
+    }
+    judgement.settle(text);
+    leave((hits, subject));
+    leave((script, context));
+    judgement
+}
+
+impl Judgement {
+    fn may_rewrite(&self) -> bool {
+        matches!(self.outcome, Outcome::Unmatched | Outcome::Pass)
+    }
+
+    fn deny(&mut self, rule: &CompiledRule, envelope: &mut Envelope, instead: Option<String>) {
+        envelope.action = "deny".into();
+        envelope.kind = "tool_denied";
+        if !matches!(self.outcome, Outcome::Deny { .. }) {
+            let mut reason = format!("`{}`: {}", shown(&envelope.matched), rule.rule.explanation);
+            if let Some(instead) = &instead {
+                reason.push_str(&format!(" Run `{instead}` instead."));
+            }
+            self.outcome = Outcome::Deny { rule: rule.rule.id.to_string(), reason, retryable: instead.is_some() };
+        }
+        envelope.would = instead.map(|instead| would_rewrite(Ok(instead)));
+    }
+
+    /// Settles the outcome: after a refusal or a question, envelopes of rewrites no longer say that they were made.
+    fn settle(&mut self, text: &str) {
+        if self.outcome == Outcome::Unmatched && !self.envelopes.is_empty() {
+            self.outcome = Outcome::Pass;
+        }
+        if matches!(self.outcome, Outcome::Deny { .. } | Outcome::Ask { .. }) {
+            for envelope in self.envelopes.iter_mut().filter(|envelope| envelope.action == "rewrite") {
+                envelope.action = "passthrough".into();
+                envelope.kind = "tool_rule_warning";
+                let rewritten = std::mem::replace(&mut envelope.command, bounded(text));
+                envelope.would = Some(would_rewrite(Ok(rewritten)));
+            }
+        }
+    }
+}
+
+/// Returns the rules that match and apply: their stack is in use, they are not waived, and no custom `allow` rule overrules them.
+fn effective<'a>(
+    registry: &'a Registry,
+    subject: &Subject<'_>,
+    input: &Input<'_>,
+    mut silent: Option<&mut Texts>,
+) -> Vec<RuleMatch<'a>> {
+    let mut hits = registry.matching(subject);
+    // A file that does not exist cannot be overwritten.
+    hits.retain_mut(|hit| {
+        let before = hit.commands.len();
+        let is_of_files = hit.rule.spares_whole_files;
+        hit.commands.retain(|at| !is_of_files || !only_creates(&subject.script.commands[*at], subject.context, input));
+        before == 0 || !hit.commands.is_empty()
+    });
+    hits.retain(|hit| {
+        let holds = hit.rule.holds_in(input.has_stack);
+        if let Some(silent) = silent.as_mut().filter(|_| !holds) {
+            for stack in hit.rule.stacks() {
+                silent.insert(stack.to_owned(), ());
+            }
+        }
+        holds && !is_waived(hit.rule, input)
+    });
+    let allowed: Vec<usize> =
+        hits.iter().filter(|hit| action(hit.rule) == "allow").flat_map(|hit| hit.commands.clone()).collect();
+    if !allowed.is_empty() {
+        for hit in hits.iter_mut().filter(|hit| action(hit.rule) != "allow" && !hit.rule.is_floor()) {
+            let before = hit.commands.len();
+            hit.commands.retain(|command| !allowed.contains(command));
+            if before > 0 && hit.commands.is_empty() {
+                hit.commands.push(usize::MAX);
+            }
+        }
+        hits.retain(|hit| hit.commands.first() != Some(&usize::MAX));
+    }
+    hits
+}
+
+/// Returns true if a command redirects only to files that do not exist yet.
+fn only_creates(command: &Command, context: &PathContext, input: &Input<'_>) -> bool {
+    let mut written = command.outputs().peekable();
+    written.peek().is_some()
+        && command.location == Location::Here
+        && written.all(|target| {
+            let path = context.in_workspace(target, command.cwd.as_deref());
+            path.is_some_and(|path| (input.is_missing)(&path))
+        })
+}
+
+/// Describes the rewrite that a rule would have made, in words that continue "it would".
+fn would_rewrite(made: Result<String, &'static str>) -> String {
+    match made {
+        Ok(rewritten) => format!("run `{}`", bounded(&rewritten)),
+        Err(why) => format!("rewrite it, but {why}"),
+    }
+}
+
+fn is_waived(rule: &CompiledRule, input: &Input<'_>) -> bool {
+    let value = rule.rule.unless_env.as_deref().and_then(|name| (input.env)(name));
+    value.is_some_and(|value| value == "1" || value.eq_ignore_ascii_case("true"))
+}
+
+/// Returns the action of a rule.
+fn action(rule: &CompiledRule) -> &str {
+    match &rule.rule.action {
+        Some(action) => action,
+        None if rule.rule.rewrite.is_some() => "rewrite",
+        None => "audit",
+    }
+}
+
+/// Maximum number of commands in a text that is rewritten, because the result is read and judged again.
+const MAX_REWRITTEN: usize = 100;
+
+fn try_rewrite(
+    registry: &Registry,
+    hit: &RuleMatch<'_>,
+    subject: &Subject<'_>,
+    input: &Input<'_>,
+) -> Result<String, &'static str> {
+    let Some(wanted) = &hit.rule.rule.rewrite else { return Err("the rule has no rewrite") };
+    if subject.script.commands.len() > MAX_REWRITTEN {
+        return Err("it is too long to be changed");
+    }
+    let commands: Vec<_> = hit.commands.iter().map(|at| &subject.script.commands[*at]).collect();
+    if commands.is_empty() {
+        return Err("the rule is about no single command");
+    }
+    let rewritten = rewrite(subject.text, subject.script, &commands, wanted, registry, subject.context)?;
+    let script = read(&rewritten, input.dialect, input.cwd, subject.context);
+    if wanted.replace.is_none() && !keeps_the_rest(subject.script, &script, &hit.commands) {
+        return Err("it would change more than that");
+    }
+    let after = Subject::new(&rewritten, &script, subject.context);
+    let hits = effective(registry, &after, input, None);
+    if hits.iter().any(|other| other.rule.rule.id == hit.rule.rule.id) {
+        return Err("the rule would still find fault with it");
+    }
+    let refused = hits.iter().any(|other| matches!(action(other.rule), "deny" | "ask"));
+    if refused { Err("another rule refuses what it would become") } else { Ok(rewritten) }
+}
+
+fn envelope(hit: &RuleMatch<'_>, subject: &Subject<'_>) -> Envelope {
+    let rule = &hit.rule.rule;
+    let place: Range<usize> =
+        hit.commands.first().map_or(0..subject.text.len(), |at| subject.script.commands[*at].place.clone());
+    Envelope {
+        action: "passthrough".into(),
+        command: bounded(subject.text),
+        original_command: bounded(subject.text),
+        rule_id: rule.id.to_string(),
+        catalogue_id: hit.rule.catalogue.to_string(),
+        severity: match rule.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Info => "info",
+        },
+        explanation: rule.explanation.to_string(),
+        references: rule.references.iter().map(ToString::to_string).collect(),
+        kind: "tool_rule_warning",
+        matched: bounded(subject.text.get(place.clone()).unwrap_or(subject.text)),
+        place: (place.start, place.end),
+        would: None,
+        quiet: hit.rule.mode == Mode::Rewrite,
+    }
+}
+
+/// Cuts a text at 2 KiB. A finding has four such texts, JSON needs up to six bytes for one, and the limit of a finding is 64 KiB. The whole
+/// command is in the event's record.
+fn bounded(text: &str) -> String {
+    cut(text, 2 * 1024)
+}
+
+/// Cuts a text at `most` bytes.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    if text.len() <= most { text.to_owned() } else { format!("{}…", &text[..text.floor_char_boundary(most)]) }
+}
+
+/// Shortens a command so that it fits into a sentence.
+fn shown(text: &str) -> String {
+    let mut short: String = text.chars().filter(|c| !c.is_control() || *c == ' ').take(200).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
+}
+
+/// Returns true if a text is SQL for another tool and contains nothing that would make a shell run something.
+fn is_sql(text: &str) -> bool {
+    let statement = text.trim_end().trim_end_matches(';');
+    if statement.has_one_of(b";&|$`\n") {
+        return false;
+    }
+    let first = text.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
+    ["select", "insert", "update", "delete", "with", "create", "alter", "drop", "explain"].contains(&first.as_str())
+}

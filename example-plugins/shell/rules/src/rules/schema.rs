@@ -1,0 +1,337 @@
+//! The format of a catalogue file and of the rules in the plugin's config. The build script reads the files with these types and writes them
+//! with postcard; the plugin reads them, and the config, with the same types.
+
+use super::expression;
+use super::text::Text;
+use super::words::Words;
+use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::BTreeMap;
+
+/// A group of rules.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, bound(deserialize = "'de: 'static"))]
+pub(crate) struct Catalogue {
+    /// `SOURCE/STACK`, such as `hookhost/git`.
+    pub id: String,
+    /// The stack that must be in use for the rules to apply. Without one they always apply.
+    #[serde(default)]
+    pub stack: Option<String>,
+    /// The version of the rules, such as `0.1.0`.
+    #[serde(default)]
+    pub version: String,
+    /// The author of the rules.
+    #[serde(default)]
+    pub source: String,
+    /// Orders rules of equal priority; the catalogue with the higher number comes first.
+    #[serde(default)]
+    pub priority: i64,
+    /// The rules. Those of embedded catalogues are read one by one instead.
+    #[serde(rename = "rule")]
+    pub rules: Vec<Rule>,
+}
+
+/// A rule: a kind of mistake and the action on it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, bound(deserialize = "'de: 'static"))]
+pub(crate) struct Rule {
+    /// `STACK.TOOL.SHORT`, unique.
+    pub id: Text,
+    /// The severity, shown in lists. It decides nothing.
+    #[serde(default)]
+    pub severity: Severity,
+    /// One of [`ACTIONS`]. A rule without an action makes its rewrite or, if it has none, reports.
+    #[serde(default)]
+    pub action: Option<Text>,
+    /// The priority. Rules with a higher number are checked first.
+    #[serde(default)]
+    pub priority: i64,
+    /// The kinds of harm, such as `network`. `answers` can refer to rules by label.
+    #[serde(default)]
+    pub labels: Vec<String>,
+    /// The stacks to which the rule applies; if empty, all.
+    #[serde(default, alias = "stacks")]
+    pub applies_to: Vec<Text>,
+    /// One sentence that the model reads.
+    #[serde(default)]
+    pub explanation: Text,
+    /// Links.
+    #[serde(default)]
+    pub references: Vec<Text>,
+    /// An environment variable of the host. The rule is silent if its value is `1` or `true`.
+    #[serde(default)]
+    pub unless_env: Option<Text>,
+    /// A regular expression over the whole command, in place of `match`.
+    #[serde(default)]
+    pub pattern: Option<Box<Expression>>,
+    /// The matches. The rule applies if one of them matches.
+    #[serde(default, rename = "match")]
+    pub matches: Matches,
+    /// The correct command.
+    #[serde(default)]
+    pub rewrite: Option<Box<Rewrite>>,
+    /// Examples of commands that the rule catches.
+    #[serde(default)]
+    pub catches: Vec<String>,
+    /// Examples of similar commands that the rule leaves alone.
+    #[serde(default)]
+    pub leaves: Vec<String>,
+}
+
+/// The actions of rules. `audit` only reports, `hint` reports a rewrite without making it, and `allow` silences other rules.
+pub(crate) const ACTIONS: [&str; 6] = ["deny", "ask", "rewrite", "hint", "audit", "allow"];
+
+/// Boxed one by one, because a growing list of them would leave unused room in a guest's memory.
+type Matches = Vec<Box<Match>>;
+
+/// The severity of a mistake.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Severity {
+    /// Irreversible, or against a policy.
+    Error,
+    /// Likely a mistake.
+    #[default]
+    Warning,
+    /// A hint.
+    Info,
+}
+
+/// Conditions that a command must all meet. A command with `--help`, and without operands after its subcommand, does not match conditions
+/// on the program's effect.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default, bound(deserialize = "'de: 'static"))]
+pub(crate) struct Match {
+    /// The programs, by file name. The command must run one of them.
+    pub program: Words,
+    /// The subcommands, as first operands: `"push"`, `"system prune"`. The command must have one of them.
+    pub subcommand: Words,
+    /// Excluded programs: a name, a pattern such as `remove-i*`, or a program with its first operands, `"npm remove"`.
+    pub no_program: Words,
+    /// Restricts the match to programs that no other rule in the plugin's own catalogues names.
+    pub unnamed: bool,
+    /// The verbs. One of the command's first words must be one of them, or begin or end with one: `delete`, `delete-all`, `apps:destroy`,
+    /// `removeUser`. Paths, files and possible values of options do not count.
+    pub verbs: Words,
+    /// Flags that must all be present: `"-f|--force"` in any of the spellings, `"--x=value"` with its value.
+    pub flags: Vec<String>,
+    /// Flags of which at least one must be present.
+    pub any_flags: Vec<String>,
+    /// Flags of which none may be present.
+    pub no_flags: Vec<String>,
+    /// A regular expression for an operand. Operands of the subcommand do not count.
+    pub operand: Option<Expression>,
+    /// A regular expression for the last operand, which is where `cp` and `ln` write.
+    pub target: Option<Expression>,
+    /// A regular expression for any word. A flag with a value reads `NAME=VALUE`.
+    pub word: Option<Expression>,
+    /// A regular expression that no word may match.
+    pub no_word: Option<Expression>,
+    /// A regular expression for the program and its words, separated by spaces, without the rest of the text.
+    pub line: Option<Expression>,
+    /// A regular expression that this line must not match.
+    pub no_line: Option<Expression>,
+    /// A regular expression for a SQL statement in a word or in the input. Strings in the statement are empty.
+    pub statement: Option<Expression>,
+    /// A regular expression that the same statement must not match.
+    pub no_statement: Option<Expression>,
+    /// The classes of path to which an operand must lead: `root`, `home`, `host` (hookhost's own directories), `workspace`, …
+    pub paths: Vec<String>,
+    /// Restricts `paths` in a home or in the system to large parts, such as `~/Documents` and `/usr/lib`, and to unknown places.
+    pub whole: bool,
+    /// Minimum number of operands after the subcommand.
+    pub min_operands: usize,
+    /// Maximum number of operands after the subcommand.
+    pub max_operands: Option<usize>,
+    /// A regular expression for the source of a redirection from a file.
+    pub reads: Option<Expression>,
+    /// A regular expression for the target of a redirection to a file. With `program`, also for any file that the command's words make it
+    /// write, remove or move: `tee x`.
+    pub writes: Option<Expression>,
+    /// The classes of path to which such a target must lead.
+    pub writes_paths: Vec<String>,
+    /// The classes of path to which anything must lead that the command's words make it write, remove, move or link, such as `of=x` of
+    /// `dd`.
+    pub touches: Vec<String>,
+    /// The owners of guarded files that the command writes, removes, moves, links, or passes to a program that is not known to be
+    /// read-only: `hookhost` (hookhost's own files), `agents` (the files in which agents name their hooks and proxies), `keys` (hookhost's
+    /// keys, even if they are only read).
+    pub changes: Vec<String>,
+    /// Excludes commands whose input is a here-document: `cat > x <<EOF` writes a whole file.
+    pub no_document: bool,
+    /// The ways in which the command gets the content of a secret file: `file` (a word names it), `input`, `value` (a word contains it, as
+    /// in `"$(cat .env)"`), `shown` (the same, and people see the output), `place` (the command runs in a directory of secret files or in a
+    /// home).
+    pub secret: Vec<String>,
+    /// Excludes commands whose output goes into a variable, or into a header that carries credentials: `TOKEN="$(pass show x)"`.
+    pub shown: bool,
+    /// The programs whose output the command must read.
+    pub reads_from: Words,
+    /// The programs that must read the command's output.
+    pub feeds: Words,
+    /// The programs that must run the command.
+    pub wrapped_by: Words,
+    /// A regular expression for a variable set for the command, as `NAME=VALUE`.
+    pub environment: Option<Expression>,
+    /// A regular expression that no such variable may match.
+    pub no_environment: Option<Expression>,
+    /// Texts of which the command line must contain one, in upper or lower case. They are checked before any pattern, which is fast.
+    pub contains: Vec<String>,
+    /// Texts of which the command line may contain none.
+    pub lacks: Vec<String>,
+    /// A regular expression for the whole text.
+    pub text: Option<Expression>,
+    /// A regular expression that the whole text must not match.
+    pub no_text: Option<Expression>,
+    /// A property that is not about words: `unreadable`, `runs-unknown`, `runs-fetched`, `fork-bomb`, `control-characters`, `look-alike`,
+    /// `unknown-program`.
+    pub construct: Option<Construct>,
+}
+
+/// A property of a command or a text that is not about its words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Construct {
+    /// The text cannot be parsed, or is too expensive to read.
+    Unreadable,
+    /// The text runs a command that only the shell will know.
+    RunsUnknown,
+    /// The text runs a file that it fetched.
+    RunsFetched,
+    /// A function is a fork bomb: it starts itself twice at once, or in the background.
+    ForkBomb,
+    /// The text has characters that a terminal hides or obeys.
+    ControlCharacters,
+    /// The program's name has letters outside of ASCII.
+    LookAlike,
+    /// The program is known only when it runs.
+    UnknownProgram,
+}
+
+impl Construct {
+    /// The constructs with their names in rules.
+    pub(crate) const NAMES: [(&'static str, Self); 7] = [
+        ("unreadable", Self::Unreadable),
+        ("runs-unknown", Self::RunsUnknown),
+        ("runs-fetched", Self::RunsFetched),
+        ("fork-bomb", Self::ForkBomb),
+        ("control-characters", Self::ControlCharacters),
+        ("look-alike", Self::LookAlike),
+        ("unknown-program", Self::UnknownProgram),
+    ];
+}
+
+/// The replacement for a matching command. It is made only if the rest provably stays the same.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default, bound(deserialize = "'de: 'static"))]
+pub(crate) struct Rewrite {
+    /// Words to insert after the program's name.
+    pub after_program: Vec<String>,
+    /// Words to add at the end, but before a `--`.
+    pub append: Vec<String>,
+    /// Words to add after a `--`, which is added if it is missing.
+    pub after_dashes: Vec<String>,
+    /// The replacement for the whole command. The command must be the only one, with words that are in `of`.
+    pub replace: Option<String>,
+    /// The words after the program's name, joined by spaces, that `replace` can stand for.
+    pub of: Vec<String>,
+    /// Excludes commands with operands, because the words after those may belong to another program.
+    pub no_operands: bool,
+    /// Excludes commands with one of these flags.
+    pub no_flags: Vec<String>,
+    /// Excludes texts in which one of these is a word or a component of a path: the rest may depend on what would change.
+    pub unless_named: Vec<String>,
+    /// Restricts the rewrite to output that people see, and that no program or file receives.
+    pub only_shown: bool,
+    /// Restricts the rewrite to commands that run in the workspace's root. Elsewhere, a path in the new words would lead elsewhere.
+    pub only_at_workspace: bool,
+}
+
+impl Severity {
+    /// The severities with their names.
+    pub(crate) const NAMES: [(&'static str, Self); 3] =
+        [("error", Self::Error), ("warning", Self::Warning), ("info", Self::Info)];
+}
+
+/// A regular expression, as alternatives of which one must match. The build script divides and analyses the expressions of the embedded
+/// catalogues; one of the config is a single search.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Expression(pub(crate) Vec<Alternative>);
+
+/// One alternative of a regular expression.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(bound(deserialize = "'de: 'static"))]
+pub(crate) enum Alternative {
+    /// `^(one|other)$`, `^word`, `\.(one|other)$`: comparing texts is enough for these.
+    Texts { texts: Words, place: TextPosition, any_case: bool },
+    /// A search. Each match contains one text of each list in `needed`, in upper or lower case.
+    Search { source: Text, needed: Vec<Words> },
+}
+
+/// The place in a text where another one must occur.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum TextPosition {
+    Whole,
+    Begin,
+    End,
+    #[default]
+    Anywhere,
+}
+
+/// Reads the text of the expression from a catalogue file or the config, and its alternatives from an embedded catalogue.
+impl<'de: 'static> Deserialize<'de> for Expression {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            Text::deserialize(deserializer).map(expression)
+        } else {
+            Deserialize::deserialize(deserializer).map(Self)
+        }
+    }
+}
+
+/// The number of rules and of their matches in all embedded catalogues.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Totals {
+    pub(crate) rules: usize,
+    pub(crate) matches: usize,
+}
+
+/// The file of known programs.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
+pub(crate) struct ProgramFile {
+    pub(crate) program: Vec<Program>,
+}
+
+/// A program, or several programs with the same options.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default, bound(deserialize = "'de: 'static"))]
+pub(crate) struct Program {
+    pub(crate) names: Vec<Text>,
+    pub(crate) style: Style,
+    /// Options that take a value. They apply before a subcommand, and also after it unless `separate` is set.
+    pub(crate) values: Words,
+    /// True if the options before a subcommand have no meaning after it.
+    pub(crate) separate: bool,
+    /// True if long options may be abbreviated.
+    pub(crate) abbreviations: bool,
+    /// All long options; `options_of` has those of each subcommand. An abbreviation is valid if it begins exactly one option.
+    pub(crate) options: Words,
+    pub(crate) options_of: BTreeMap<Text, Words>,
+    /// True if a first word like `+nightly` chooses a toolchain.
+    pub(crate) toolchain: bool,
+    /// For each subcommand, those of its options that take a value.
+    pub(crate) subcommands: BTreeMap<Text, Words>,
+}
+
+/// The way in which a program spells its options.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Style {
+    /// `-rf`, `--recursive`.
+    #[default]
+    Gnu,
+    /// `-auto-approve`, `-delete`.
+    SingleDash,
+    /// `/s`, in either case.
+    Slash,
+}

@@ -1,0 +1,199 @@
+//! The tables of cases in `cases/`.
+
+use super::{configure, expect_none_wrong, rules, word};
+use crate::rules::Embedded;
+use serde_json::json;
+use std::io::Write as _;
+use std::path::Path;
+
+/// Returns the lines of a table, with `\n`, `\t` and `\e` as the characters that they denote.
+fn lines(text: &str) -> impl Iterator<Item = String> {
+    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with("# "));
+    lines.map(|line| line.replace("\\n", "\n").replace("\\t", "\t").replace("\\e", "\u{1b}"))
+}
+
+/// The tables of commands that are denied in every mode, and of similar ones that are not.
+const FLOOR: [&str; 2] = [include_str!("../../cases/floor.txt"), include_str!("../../cases/self-defence.txt")];
+
+/// Rules of self-defence protect the guard of the session. Each of them can be removed.
+#[test]
+fn the_table_of_self_defence_is_decided_by_its_catalogue_alone() {
+    configure(json!({"stacks": []})).unwrap();
+    let (mut blocked, mut allowed) = (0, 0);
+    for line in lines(FLOOR[1]) {
+        let decided = word(line.split_once(' ').unwrap().1);
+        let is_by_us = rules().iter().any(|rule| rule.starts_with("self."));
+        assert_eq!(is_by_us, line.starts_with("block "), "`{line}`: {decided} by {:?}", rules());
+        if is_by_us { blocked += 1 } else { allowed += 1 }
+    }
+    assert!(blocked >= 120 && allowed >= 60, "{blocked} blocked, {allowed} allowed");
+    for rule in ["commands", "environment", "process", "files", "keys", "agent_files", "agent_hooks", "mcp_servers"] {
+        let id = format!("self.{rule}");
+        configure(json!({"stacks": [], "remove": [id]})).unwrap();
+        for line in lines(FLOOR[1]) {
+            word(line.split_once(' ').unwrap().1);
+            assert!(!rules().contains(&id), "`{line}`");
+        }
+    }
+    configure(json!({"stacks": [], "remove": ["hookhost/self-defence"]})).unwrap();
+    for command in
+        ["hookhost trust", "rm hookhost-mcp.lock", "echo x > .claude/settings.json", "pgrep hookhost | xargs kill"]
+    {
+        assert_eq!(word(command), "allow", "{command}: {:?}", rules());
+    }
+}
+
+/// Each command of hookhost that refuses to run inside an agent, by its file, is denied here as well.
+#[test]
+fn each_command_that_refuses_inside_an_agent_is_denied() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../host/cli/src/command");
+    let mut commands = Vec::new();
+    let mut directories = vec![directory.clone()];
+    while let Some(next) = directories.pop() {
+        for entry in std::fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if std::fs::read_to_string(&path).unwrap().contains("inside_agent::refuse(") {
+                let file = path.strip_prefix(&directory).unwrap().with_extension("");
+                let words = file.iter().filter(|word| *word != "mod").map(|word| word.to_str().unwrap());
+                commands.push(words.collect::<Vec<_>>().join(" "));
+            }
+        }
+    }
+    assert!(commands.len() >= 6, "{commands:?}");
+    configure(json!({"stacks": []})).unwrap();
+    for command in commands {
+        for line in [format!("hookhost {command} x"), format!("setsid -f env -u CLAUDECODE hookhost {command} x --yes")]
+        {
+            assert_eq!(word(&line), "deny", "`{line}`: add it to the rule self.commands");
+            assert!(rules().contains(&"self.commands".to_owned()), "`{line}`: {:?}", rules());
+        }
+    }
+}
+
+/// Returns the catalogues that are not of the seed.
+fn ours() -> Vec<String> {
+    let ids = Embedded::read().unwrap().1.map(|catalogue| catalogue.unwrap().id);
+    ids.filter(|id| id.starts_with("hookhost/")).collect()
+}
+
+#[test]
+fn the_rules_of_the_seed_decide_as_its_tables_say() {
+    let mut wrong = Vec::new();
+    for line in include_str!("../../cases/seed-rules.txt").lines().filter(|line| !line.starts_with('#')) {
+        let (stack, rest) = line.split_once(" | ").unwrap();
+        let mut fields: Vec<&str> = rest.rsplitn(3, " | ").collect();
+        fields.reverse();
+        let [command, rule, expected] = fields[..] else { panic!("{line}") };
+        configure(json!({"stacks": [stack], "remove": ours()})).unwrap();
+        let decided = word(command);
+        let expected = match expected {
+            "denied" => "deny",
+            "-" => "allow",
+            rewritten => rewritten,
+        };
+        let found = rules().first().cloned().unwrap_or_else(|| "none".into());
+        if decided != expected || found != rule {
+            wrong.push(format!("`{command}`: {decided} by {found}, expected {expected} by {rule}"));
+        }
+    }
+    expect_none_wrong(&wrong);
+}
+
+#[test]
+fn the_floor_holds_in_every_mode_and_lets_the_rest_through() {
+    let mut wrong = Vec::new();
+    for (mode, table) in
+        ["rewrite-with-audit", "deny", "audit"].into_iter().flat_map(|mode| FLOOR.map(|table| (mode, table)))
+    {
+        configure(json!({"mode": mode, "stacks": []})).unwrap();
+        for line in lines(table) {
+            let (expected, command) = line.split_once(' ').unwrap();
+            let expected = if expected == "block" { "deny" } else { "allow" };
+            let decided = word(command);
+            if decided != expected {
+                wrong.push(format!("`{command}` in {mode}: {decided} by {:?}, expected {expected}", rules()));
+            }
+        }
+    }
+    expect_none_wrong(&wrong);
+}
+
+#[test]
+fn where_sql_is_expected_the_floor_still_applies() {
+    configure(json!({"stacks": ["sql"]})).unwrap();
+    let blocked = FLOOR.iter().flat_map(|table| lines(table));
+    let blocked = blocked.filter_map(|line| line.strip_prefix("block ").map(str::to_owned));
+    for command in blocked {
+        assert_eq!(word(&command), "deny", "`{command}`: {:?}", rules());
+        for begins_as_sql in ["delete x; ", "with x\n", "drop x && "] {
+            let command = format!("{begins_as_sql}{command}");
+            assert_ne!(word(&command), "allow", "`{command}`");
+        }
+    }
+    for statement in ["select count(*) from users where age > 3;", "delete from users where name = 'it''s'"] {
+        assert_eq!(word(statement), "allow", "`{statement}`: {:?}", rules());
+    }
+}
+
+/// The results of both tables.
+#[derive(Default)]
+struct Counts {
+    passed: u32,
+    stopped_wrongly: u32,
+    stopped_rightly: u32,
+    missed: u32,
+    wrong: Vec<String>,
+}
+
+impl Counts {
+    fn of_both_tables() -> Self {
+        configure(json!({"stacks": []})).unwrap();
+        let mut counts = Self::default();
+        for command in lines(include_str!("../../cases/harmless.txt")) {
+            match word(&command).as_str() {
+                "allow" => counts.passed += 1,
+                decided => {
+                    counts.stopped_wrongly += 1;
+                    counts.wrong.push(format!("harmless `{command}`: {decided} by {:?}", rules()));
+                }
+            }
+        }
+        for line in lines(include_str!("../../cases/harmful.txt")) {
+            let (expected, command) = line.split_once(' ').unwrap();
+            let decided = word(command);
+            match decided.as_str() {
+                "deny" | "ask" => counts.stopped_rightly += 1,
+                _ => counts.missed += 1,
+            }
+            if decided != expected {
+                counts.wrong.push(format!("harmful `{command}`: {decided} by {:?}, expected {expected}", rules()));
+            }
+        }
+        counts
+    }
+
+    fn figures(&self) -> String {
+        let Self { passed, stopped_wrongly, stopped_rightly, missed, .. } = *self;
+        let share = |of: u32, rest: u32| f64::from(of) / f64::from(of + rest);
+        format!(
+            "Of {} harmful commands {stopped_rightly} are refused or asked about, of {} harmless ones {stopped_wrongly}: \
+             precision {:.4}, recall {:.4}.",
+            stopped_rightly + missed,
+            passed + stopped_wrongly,
+            share(stopped_rightly, stopped_wrongly),
+            share(stopped_rightly, missed),
+        )
+    }
+}
+
+/// No decision may be wrong. The test prints precision and recall to stderr directly, because its captured output shows only if it fails.
+#[test]
+fn harmless_commands_run_as_they_are_and_harmful_ones_do_not() {
+    let counts = Counts::of_both_tables();
+    writeln!(std::io::stderr(), "{}", counts.figures()).unwrap();
+    let Counts { passed, stopped_rightly, wrong, .. } = counts;
+    expect_none_wrong(&wrong);
+    assert!(passed >= 300 && stopped_rightly >= 300, "the tables hold too few cases");
+}
