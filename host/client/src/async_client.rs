@@ -86,6 +86,7 @@ impl AsyncClient {
             match connection.converse(number, frame.clone(), Instant::now() + CALL_TIMEOUT, on_wait).await {
                 // A host that ended meanwhile may have recorded the event. It is settled again, so that no event stays unsettled.
                 Err(ConnectionError::Closed) => sleep(RETRY_INTERVAL).await,
+                // Unlike a hook, it leaves a host of another version alone: a proxy runs for long, and may be the older one.
                 Err(ConnectionError::Silent { process }) => start::end_stuck(process, &self.paths),
                 answered => return answered,
             }

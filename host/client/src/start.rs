@@ -1,6 +1,6 @@
 //! Starts the resident host and connects to it, and ends one that is stuck.
 
-use crate::connection::{self, CONNECT_TIMEOUT, ConnectionError, Deadline};
+use crate::connection::{self, CONNECT_TIMEOUT, ConnectionError, Deadline, SILENCE_TIMEOUT};
 use crate::paths::HostPaths;
 use hookhost_agents::directories::Directories;
 use nix::errno::Errno;
@@ -153,8 +153,9 @@ pub(crate) fn end_stuck(process: Option<u32>, paths: &HostPaths) {
     let Some(process) = process.filter(|process| is_resident_host(*process)) else { return };
     let Ok(number) = i32::try_from(process) else { return };
     if kill(Pid::from_raw(number), Signal::SIGKILL).is_ok() {
-        let why = "it sent nothing for 3 seconds, or another version of the protocol";
-        let _ = log(paths).and_then(|mut log| writeln!(log, "the hook has ended process {process}: {why}"));
+        let silence = SILENCE_TIMEOUT.as_secs();
+        let why = format!("it sent nothing for {silence} seconds, or another version of the protocol");
+        let _ = log(paths).and_then(|mut log| writeln!(log, "a client has ended process {process}: {why}"));
     }
 }
 

@@ -13,6 +13,7 @@
 //! | `canary_rules` | the call by which `hookhost doctor` proves a hook, and its rules |
 //! | `event` | dispatches one event to the engine, and returns the outcome for the agent |
 //! | [`settler`] | processes a message: decodes it, asks about its events, encodes the reply |
+//! | `unanswered_calls` | records the calls that no resident host answered |
 //! | `mcp` | the tool by which agents send events without starting a process |
 //! | [`http`] | hooks, gateways and the MCP endpoint over HTTP |
 //! | `connection` | a connection of the socket: messages and their responses |
@@ -35,6 +36,7 @@ pub mod rules;
 pub mod sessions;
 pub mod settler;
 mod successor;
+mod unanswered_calls;
 pub mod users_file;
 
 pub use resident::{EndReason, ResidentError, ResidentHost};

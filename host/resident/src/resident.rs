@@ -8,10 +8,10 @@ use crate::connection::{HostState, serve};
 use crate::http::{self, Endpoints, Token};
 use crate::settler::Settler;
 use crate::successor::ProgramWatch;
+use crate::unanswered_calls;
 use data_encoding::HEXLOWER;
 use hookhost_client::connection::{is_trusted, short};
 use hookhost_client::paths::{self, HostPaths, MAX_SOCKET_PATH};
-use hookhost_client::unanswered_calls::UnansweredCalls;
 use sha2::{Digest as _, Sha256};
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -179,7 +179,10 @@ impl ResidentHost {
         });
         // Beside the loop: the log may be locked for longer than a hook waits for a host that says nothing.
         let place = self.place.clone();
-        let record = || tokio::spawn(record_unanswered(place.clone(), Arc::clone(&shared.settler)));
+        let record = || {
+            let (place, settler) = (place.clone(), Arc::clone(&shared.settler));
+            tokio::spawn(async move { unanswered_calls::record(&place, &settler).await })
+        };
         let mut recording = record();
         let mut check = tokio::time::interval(CHECK_INTERVAL);
         let is_idle = || shared.active.load(Ordering::Acquire) == 0 && !shared.settler.idle().is_zero();
@@ -262,23 +265,6 @@ impl ResidentHost {
             return Some(EndReason::Replaced);
         }
         idle.is_some_and(|idle| unused >= idle).then_some(EndReason::Idle)
-    }
-}
-
-/// Records the calls that no resident host answered.
-async fn record_unanswered(place: HostPaths, settler: Arc<Settler>) {
-    let noted = match UnansweredCalls::take(&place) {
-        Ok(Some(noted)) => noted,
-        Ok(None) => return,
-        Err(error) => return tracing::warn!(%error, "the calls without an answer cannot be read"),
-    };
-    noted.calls.iter().for_each(|call| settler.note_unanswered(call));
-    let recorded = match settler.host().flush().await {
-        Ok(()) => noted.recorded().map_err(|error| error.to_string()),
-        Err(error) => Err(error.to_string()),
-    };
-    if let Err(why) = recorded {
-        tracing::warn!(why, "the calls without an answer are recorded once more");
     }
 }
 

@@ -15,7 +15,6 @@ use hookhost_agents::{
     Adapter, AgentSession, HookCall, HookEvent, Message, Outcome, Reply, acp_proxy, degrade, detect, mcp_proxy, reason,
 };
 use hookhost_client::hook;
-use hookhost_client::unanswered_calls::UnansweredCall;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -220,25 +219,13 @@ impl Settler {
     }
 
     /// Opens the session in which an agent's unsettled events are recorded.
-    fn unsettled_session(&self, agent: &str, directory: &Path) -> Result<Session, SessionError> {
+    pub(crate) fn unsettled_session(&self, agent: &str, directory: &Path) -> Result<Session, SessionError> {
         self.host.open_session(SessionSpec::new(agent, directory).id(format!("{agent}:unsettled")))
     }
 
     /// Records that a message of an unknown agent could not be read.
     pub fn note_unread(&self, transport: &str, directory: &Path, why: &str) {
         self.note(transport, "", directory, why);
-    }
-
-    /// Records a call that no resident host answered.
-    pub fn note_unanswered(&self, call: &UnansweredCall) {
-        let UnansweredCall { agent, point, time, why, was_allowed } = call;
-        let consequence =
-            if *was_allowed { "it could continue, since the operator chose so" } else { "it was told no" };
-        let note = format!("at {time} ms since the Unix epoch the agent got no outcome ({why}): {consequence}");
-        match self.unsettled_session(agent, Path::new("/")) {
-            Ok(session) => session.note_delivery(None, point, DeliveryKind::Unanswered, &note),
-            Err(error) => tracing::error!(%error, agent, note, "a call that nobody answered cannot be recorded"),
-        }
     }
 
     /// Returns the status as JSON: the active rules of `directory`, the number of open sessions, the version.

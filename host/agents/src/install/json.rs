@@ -113,7 +113,7 @@ pub fn without_entries(
     }
     for entry in entries {
         if let JsonEntry::Default { at, value } = entry
-            && is_named_after_us(at)
+            && ours::is_named_after_us(at)
             && !before.as_ref().is_some_and(|before| has(before, at))
             && let Some((last, parents)) = at.split_last()
             && let Some(property) = object_of(&top, parents).and_then(|parent| parent.get(last))
@@ -292,11 +292,6 @@ fn take_out_of(array: &CstArray, agent: &str) -> bool {
         any = true;
     }
     any
-}
-
-/// Returns true if a member belongs to hookhost by its name.
-pub(crate) fn is_named_after_us(at: &[String]) -> bool {
-    at.last().is_some_and(|key| key.contains("hookhost"))
 }
 
 /// Removes the empty values at these keys and above, except those in `before`.

@@ -1,4 +1,5 @@
-//! Recognises the entries of a file that belong to hookhost: those that only call the hook program for an agent.
+//! Recognises the entries of a file that belong to hookhost: those that only call the hook program for an agent, and members that are
+//! named after hookhost.
 
 use crate::plan::PROGRAM;
 use serde_json::Value;
@@ -28,6 +29,11 @@ pub fn is_ours(value: &Value, agent: &str) -> bool {
         }
         _ => false,
     }
+}
+
+/// Returns true if a member belongs to hookhost by its name.
+pub(crate) fn is_named_after_us(at: &[String]) -> bool {
+    at.last().is_some_and(|key| key.contains("hookhost"))
 }
 
 /// Returns true if a path is that of a hook program.

@@ -75,7 +75,7 @@ impl Presence {
         let found = |at: &[String]| at.iter().try_fold(value, |value, key| value.get(key));
         let (at, planned) = match entry {
             JsonEntry::Element { at, value } => (at, value),
-            JsonEntry::Default { at, value } if json::is_named_after_us(at) => {
+            JsonEntry::Default { at, value } if ours::is_named_after_us(at) => {
                 let list = match found(at) {
                     None => &mut self.missing,
                     Some(found) if found == value => &mut self.there,

@@ -1,0 +1,33 @@
+//! Records the calls that no resident host answered. Hooks have noted them for the next host.
+
+use crate::settler::Settler;
+use hookhost::audit::DeliveryKind;
+use hookhost_client::paths::HostPaths;
+use hookhost_client::unanswered_calls::{UnansweredCall, UnansweredCalls};
+use std::path::Path;
+
+/// Records the noted calls. A note is removed only after its record is written, so a failure records a call twice rather than never.
+pub(crate) async fn record(place: &HostPaths, settler: &Settler) {
+    let noted = match UnansweredCalls::take(place) {
+        Ok(Some(noted)) => noted,
+        Ok(None) => return,
+        Err(error) => return tracing::warn!(%error, "the calls without an answer cannot be read"),
+    };
+    noted.calls.iter().for_each(|call| record_call(settler, call));
+    let recorded = match settler.host().flush().await {
+        Ok(()) => noted.recorded().map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    if let Err(why) = recorded {
+        tracing::warn!(why, "the calls without an answer are recorded once more");
+    }
+}
+
+fn record_call(settler: &Settler, UnansweredCall { agent, point, time, why, was_allowed }: &UnansweredCall) {
+    let consequence = if *was_allowed { "it could continue, since the operator chose so" } else { "it was told no" };
+    let note = format!("at {time} ms since the Unix epoch the agent got no outcome ({why}): {consequence}");
+    match settler.unsettled_session(agent, Path::new("/")) {
+        Ok(session) => session.note_delivery(None, point, DeliveryKind::Unanswered, &note),
+        Err(error) => tracing::error!(%error, agent, note, "a call that nobody answered cannot be recorded"),
+    }
+}
