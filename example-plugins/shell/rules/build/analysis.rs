@@ -167,7 +167,7 @@ fn candidates(hir: &Hir) -> Vec<Vec<String>> {
         }
         HirKind::Alternation(parts) => {
             let best = |part: &Hir| needed(part).into_iter().next();
-            lists.extend(parts.iter().map(best).collect::<Option<Vec<_>>>().and_then(|all| useful(all.concat())));
+            lists.extend(parts.iter().map(best).collect::<Option<Vec<_>>>().and_then(|all| useful(&all.concat())));
         }
         _ => {}
     }
@@ -178,7 +178,7 @@ fn candidates(hir: &Hir) -> Vec<Vec<String>> {
 fn end(hir: &Hir, kind: ExtractKind) -> Option<Vec<String>> {
     let mut extractor = Extractor::new();
     extractor.kind(kind).limit_class(MAX_CLASS).limit_total(MAX_TEXTS).limit_literal_len(MAX_NEEDED_LENGTH);
-    useful(texts(&extractor.extract(hir))?)
+    useful(&texts(&extractor.extract(hir))?)
 }
 
 /// Returns the texts of a list; `None` if there is no finite list, or if it has a part of a character.
@@ -187,7 +187,7 @@ fn texts(seq: &Seq) -> Option<Vec<String>> {
 }
 
 /// Returns a list for comparisons in any case: in lower case, and without texts that contain another one.
-fn useful(texts: Vec<String>) -> Option<Vec<String>> {
+fn useful(texts: &[String]) -> Option<Vec<String>> {
     let mut few: Vec<String> = Vec::new();
     for text in texts.iter().map(|text| text.to_ascii_lowercase()) {
         if !few.iter().any(|other| text.contains(other.as_str())) {

@@ -194,7 +194,7 @@ mod tests {
             .into_iter()
             .map(|alternative| match alternative {
                 Alternative::Search { source, needed } => format!("{source} needs {}", needed.len()),
-                other => panic!("{other:?}"),
+                other @ Alternative::Texts { .. } => panic!("{other:?}"),
             })
             .collect();
         assert_eq!(

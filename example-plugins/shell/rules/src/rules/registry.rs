@@ -167,8 +167,6 @@ impl Registry {
             }
         }
         given.into_iter().try_for_each(|catalogue| loading.take_given(catalogue))?;
-        // This frees memory for the compiled rules.
-        drop(embedded);
         let (rules, matchers, listing) = loading.finished()?;
         Self {
             rules,
