@@ -35,7 +35,7 @@ static AGENT: Agent = Agent {
         Coverage::observed("results of tools", "the model gets them unchanged"),
     ],
     gaps: &[
-        "if a hook crashes, is missing or takes too long, the call runs; OpenHands has no setting that prevents this",
+        "if a hook crashes, is missing or takes too long, the call runs; no setting prevents this",
         "OpenHands reads only the first file that it finds: the project's, then the user's",
         "if a file has the outermost key `hooks`, OpenHands ignores all other keys",
     ],

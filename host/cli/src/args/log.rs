@@ -149,7 +149,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long)]
     pub(crate) unverified: bool,
 
-    /// Print each difference as JSON, one object a line, and then the summary
+    /// Print each difference as JSON, one object per line, and then the summary
     #[arg(long)]
     pub(crate) json: bool,
 }
