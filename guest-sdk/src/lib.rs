@@ -20,7 +20,7 @@
 //!     }
 //! }
 //!
-//! // What `cargo test` can say of it, without any wasm:
+//! // A test calls the method directly, without wasm:
 //! use hookhost_guest::testing;
 //! let verdict = NoForcePush::before_tool_call(&testing::session(), &testing::shell("git push --force"));
 //! assert!(matches!(verdict, ToolCallVerdict::Reject(_)));
@@ -33,8 +33,8 @@
 //!
 //! # Configuration
 //!
-//! `configure` takes a struct of your own, filled from the `[plugin.config]` table of the plugin's allowlist entry, and stores its result
-//! in a [`Configured`]:
+//! `configure` gets a struct that you define. The host fills it from the `[plugin.config]` table of the plugin's allowlist entry. Store it, or
+//! a value that you make from it, in a [`Configured`]:
 //!
 //! ```
 //! use hookhost_guest::prelude::*;
@@ -78,7 +78,8 @@
 //!
 //! # Compile errors
 //!
-//! A method that is not an event, with the nearest one named, and a signature that is not the event's:
+//! A method that is not an event does not compile; the error names the most similar event. A method whose signature is not that of its event
+//! does not compile either:
 //!
 //! ```compile_fail
 //! # use hookhost_guest::prelude::*;
@@ -104,9 +105,9 @@
 //!
 //! # Building
 //!
-//! `cargo build --target wasm32-wasip2 --release`. The crate needs `crate-type = ["cdylib", "rlib"]` (the second for its tests). It also
-//! needs a small stack, so that a fresh instance touches few pages of memory; only the linked crate can set that. A directory to copy is in
-//! [`guest-sdk/template`](https://github.com/hookhost/hookhost/tree/main/guest-sdk/template).
+//! Build a plugin with `cargo build --target wasm32-wasip2 --release`. Its crate needs `crate-type = ["cdylib", "rlib"]`; its tests use the
+//! `rlib`. It must also set a small stack, so that a new instance touches few pages of memory; this SDK cannot set it for the crate. Copy
+//! [`guest-sdk/template`](https://github.com/hookhost/hookhost/tree/main/guest-sdk/template), which has these settings.
 //!
 //! `#[plugin]` generates `unsafe` code for the exports, so a plugin's crate can `deny(unsafe_code)` but not `forbid` it. One crate is one
 //! plugin.

@@ -1,5 +1,5 @@
-//! Finds secrets in a text in one pass. It tests a rule only where two bytes may begin a match. After that, it applies the configured
-//! patterns to the whole text.
+//! Finds secrets in a text in one pass. A rule is tested only at positions where the next two bytes can begin its match. After that pass,
+//! the configured patterns are applied to the whole text.
 
 use crate::patterns::{Configured, Pattern};
 use crate::rules::{ASSIGNED, Before, RULES, Rule, is_secret_name};
@@ -32,12 +32,12 @@ pub(crate) struct Scanner {
     keep: Vec<String>,
 }
 
-/// The possible beginnings of matches. A look at two bytes excludes most positions of a text.
+/// The possible beginnings of matches. A test of two bytes excludes most positions of a text.
 #[derive(Debug)]
 struct Beginnings {
-    /// A bit for each pair of bytes that begins a match.
+    /// A bit for each pair of bytes that can begin a match.
     pairs: Vec<u64>,
-    /// The beginnings by pair of bytes, each with the index of its rule. Sorted by pair, then by rule.
+    /// The beginnings, each with its first two bytes and the index of its rule. Sorted by these bytes, then by rule.
     starts: Vec<(u16, usize, &'static str)>,
 }
 
@@ -72,7 +72,7 @@ impl Beginnings {
         rest.map(|(_, rule, start)| (*rule, *start))
     }
 
-    /// Returns the first position from `at` on where a match may begin.
+    /// Returns the first position from `at` on where a match can begin.
     fn next(&self, bytes: &[u8], at: usize) -> Option<usize> {
         let rest = bytes.get(at..)?;
         rest.windows(2).position(|pair| self.holds(u16::from_be_bytes([pair[0], pair[1]]))).map(|skipped| at + skipped)
@@ -94,7 +94,7 @@ impl Scanner {
             let mut kinds: Vec<_> = RULES.iter().map(|rule| rule.kind).collect();
             kinds.dedup();
             return Err(format!(
-                "`disable` names `{unknown}`, which is no kind of secret: they are {}",
+                "`disable` names `{unknown}`, which is not a kind of secret; the kinds are {}",
                 kinds.join(", ")
             ));
         }
@@ -123,7 +123,7 @@ impl Scanner {
         changed.then_some(masked)
     }
 
-    /// Masks a value whose name says that it is a secret, in any format.
+    /// Masks a value, whatever its format, if its name says that it is a secret.
     pub(crate) fn mask_member(&self, name: &str, value: &str, counts: &mut Counts) -> Option<String> {
         let is_looked_for = self.rules.iter().any(|rule| rule.kind == ASSIGNED);
         if !is_looked_for
@@ -137,7 +137,7 @@ impl Scanner {
         Some(mark(ASSIGNED, counts))
     }
 
-    /// Masks the body of a private key in streamed text, where its first and last line are not in the same piece.
+    /// Masks the body of a private key in streamed text, in which the key's first and last line are in different pieces.
     pub(crate) fn mask_key_lines(&self, text: &str) -> Option<String> {
         if !self.rules.iter().any(|rule| rule.kind == "private-key") || !text.lines().any(is_key_line) {
             return None;
@@ -175,7 +175,8 @@ impl Scanner {
         Some(masked)
     }
 
-    /// Returns the length of the mark at this position: `[redacted: github-token]=` assigns no value to a token.
+    /// Returns the length of the mark at this position. Marks are skipped, so that `[redacted: github-token]=` does not count as an
+    /// assignment to a token.
     fn mark_at(&self, text: &str, at: usize) -> Option<usize> {
         if !text.as_bytes()[at..].starts_with(OPENING.as_bytes()) {
             return None;
@@ -186,7 +187,7 @@ impl Scanner {
         is_kind.then_some(OPENING.len() + kind.len() + 1)
     }
 
-    /// Returns the secret that begins at `at`, or that is assigned to the name there.
+    /// Returns the secret that begins at `at`. If a name begins at `at`, returns the secret that is assigned to it.
     fn find(&self, text: &str, at: usize) -> Option<Found<'_>> {
         let found = self.first(text, at)?;
         // `token=ghp_…` is a GitHub token, whatever its name says.
@@ -233,7 +234,7 @@ fn may_precede(rule: Before, byte: Option<u8>) -> bool {
     }
 }
 
-/// Returns true for a full line of base64 with random content, as long as PEM (RFC 7468: 64 characters) or older tools (76) make it.
+/// Returns true for a full line of random base64. A full line has 64 characters in PEM (RFC 7468) and 76 in the files of older tools.
 fn is_key_line(line: &str) -> bool {
     let line = line.trim();
     (60..=80).contains(&line.len())

@@ -1,4 +1,4 @@
-//! From the configuration of a provider to the provider.
+//! Creates a provider from its configuration.
 
 use crate::endpoint::{Endpoint, Timeouts};
 use crate::error::ProviderError;
@@ -47,7 +47,7 @@ impl ProviderSection {
     /// Creates the provider of a [completed](Self::completed) section.
     ///
     /// # Errors
-    /// Returns an error if the provider cannot be used: no key, no script, an unusable program.
+    /// Returns an error if the provider has no key or no script, or if its program cannot be used.
     pub fn provider(&self, name: &str, keys: &Keys) -> Result<Arc<dyn Provider>, SectionError> {
         Ok(match self.kind {
             Some(ProviderKind::Anthropic) => {
@@ -80,19 +80,20 @@ impl ProviderSection {
         self.description = described.summary;
     }
 
-    /// Returns the default model; `scripted` for a script, which needs none.
+    /// Returns the default model. A script needs no model; for it, the name is `scripted`.
     #[must_use]
     pub fn default_model(&self) -> Option<String> {
         self.model.clone().or_else(|| (self.kind == Some(ProviderKind::Scripted)).then(|| "scripted".to_owned()))
     }
 
-    /// Returns the environment variables that hold secrets of the provider: its key, and what only its program gets.
+    /// Returns the environment variables that contain secrets of the provider: the variable of its key, and the configured
+    /// variables of its program, except those that every program gets.
     pub fn secret_variables(&self) -> impl Iterator<Item = &str> {
         let of_program = self.variables.iter().flatten().map(String::as_str);
         self.key_variable.as_deref().into_iter().chain(of_program.filter(|name| !COMMON_VARIABLES.contains(name)))
     }
 
-    /// Fills the fields that are not set from the variant file.
+    /// Takes the values of all fields that are not set from the variant file.
     fn with_variant(&self, name: &str, file: &Path) -> Result<Self, ProviderError> {
         let unusable = |reason: String| {
             let (provider, program) = (name.to_owned(), file.display().to_string());
@@ -130,7 +131,7 @@ impl ProviderSection {
         self.base_url.is_none().then(|| builtin::provider(protocol)).flatten().unwrap_or_default()
     }
 
-    /// Returns the server that receives this provider's key; `None` for a program or a script.
+    /// Returns the server that gets this provider's key. `None` for a program or a script.
     #[must_use]
     pub fn origin(&self) -> Option<Origin> {
         if self.program.is_some() {

@@ -7,13 +7,14 @@ use std::num::NonZeroU32;
 /// Maximum size of a file, in bytes.
 pub(crate) const MAX_FILE: u64 = 64 * 1024;
 
-/// Keys without an effect here: a description for people, and streaming, which every provider does.
+/// Keys without an effect: the description is for people, and every provider streams.
 const WITHOUT_EFFECT: [&str; 2] = ["description", "stream"];
 
 /// Parses a variant file into a provider section.
 ///
 /// # Errors
-/// Returns a clause about the file if a line or key is invalid, or if the protocol is missing.
+/// Returns an error if a line or key is invalid, or if the protocol is missing. Its text continues a sentence that begins
+/// with the file's name.
 pub(crate) fn read(text: &str) -> Result<ProviderSection, String> {
     let mut section = ProviderSection::default();
     let mut max_tokens = None;

@@ -198,7 +198,7 @@ fn without_the_hook_program_nothing_is_installed() {
 fn an_older_or_newer_version_is_reported() {
     for (version, says) in [
         ("2.0.1", "  version   2.0.1 is older than 2.1.295, the oldest that is known: update it\n"),
-        ("9.0.0", "  version   9.0.0 is newer than 2.1.330, the newest that was tried\n"),
+        ("9.0.0", "  version   9.0.0 is newer than 2.1.330, the newest tested version\n"),
         ("none", "  version   `--version` prints no version\n"),
     ] {
         printed(Person::new(version).run(&["install", "claude-code"]).expect(0, &[]), &[says]);

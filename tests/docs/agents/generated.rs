@@ -131,7 +131,7 @@ fn coverage(adapter: &Adapter) -> String {
     text
 }
 
-/// The gaps that no adapter can close, and the versions that were tried.
+/// The gaps that no adapter can close, and the tested versions.
 fn gaps(adapter: &Adapter) -> String {
     let agent = adapter.agent();
     let mut text = String::new();
@@ -139,8 +139,8 @@ fn gaps(adapter: &Adapter) -> String {
         let _ = writeln!(text, "- {}", sentence(gap));
     });
     let known = match agent.versions {
-        ("", _) => "No version was tried.".to_owned(),
-        (oldest, "") => format!("Versions: from {oldest}; none was tried."),
+        ("", _) => "hookhost was not tested with any version.".to_owned(),
+        (oldest, "") => format!("Versions: from {oldest}; hookhost was not tested with any."),
         (oldest, newest) if oldest == newest => format!("Version: {oldest}."),
         (oldest, newest) => format!("Versions: {oldest} to {newest}."),
     };
@@ -160,7 +160,7 @@ fn abilities(can: Abilities) -> String {
         (can.approves, "approve"),
         (can.adds_context, "context"),
         (can.tells_user, "message"),
-        (can.goes_on, "task"),
+        (can.goes_on, "new task"),
         (can.stops, "stop"),
     ];
     let words: Vec<&str> = words.iter().filter(|(can, _)| *can).map(|(_, word)| *word).collect();
@@ -208,11 +208,11 @@ fn proof(adapter: &Adapter) -> String {
         return "To test the hook, send a request that your rules reject.\n".to_owned();
     }
     let hook = match adapter.canary("", Path::new("/")) {
-        Some((point, _)) => format!("`doctor --prove` runs `{point}`"),
+        Some((point, _)) => format!("`doctor --prove` calls the hook at `{point}`"),
         None => "`doctor --prove` only checks the files".to_owned(),
     };
     match adapter.headless("PROMPT") {
-        Some(words) => format!("{hook}; `--run-agent` runs `{}`.\n", words.join(" ")),
+        Some(words) => format!("{hook}. With `--run-agent`, it starts `{}`.\n", words.join(" ")),
         None => format!(
             "{hook}. No known command runs the agent without a person: [give it the canary](../agents.md#prove-it).\n"
         ),

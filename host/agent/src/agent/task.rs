@@ -85,7 +85,7 @@ impl Run<'_> {
         if self.enqueue(settled.outcome, Author::Plugin) == 0 { State::Finish } else { State::NextTask }
     }
 
-    /// Adds tasks to the queue, up to the cap. Returns the number of added tasks.
+    /// Adds tasks to the queue, up to its maximum. Returns the number of added tasks.
     fn enqueue(&self, tasks: Vec<Task>, author: Author) -> usize {
         let count = tasks.len();
         let left_out = self.run_context.queue().add(tasks, author);
@@ -179,8 +179,8 @@ impl Run<'_> {
             goes_on = self.enqueue(recovery, Author::Plugin) > 0;
             self.enqueue(more, Author::Plugin);
         }
-        // A plugin that answers a failure with tasks takes responsibility for it, unless the queue has no room for
-        // them.
+        // If a plugin answers a failure with tasks, the run does not end with this failure, unless the queue has no room
+        // for any of them.
         if ended.status != Status::Success && !goes_on && self.standing.is_none() {
             self.standing = Some(ended);
         }

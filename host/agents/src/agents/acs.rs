@@ -54,19 +54,17 @@ static AGENT: Agent = Agent {
         point("steps/sessionEnd", EventKind::SessionEnd, TOLD),
     ],
     coverage: &[
-        Coverage::gated("tool calls", "also the shell command in `raw_command` of a call"),
+        Coverage::gated("tool calls", "including the shell command in `raw_command`"),
         Coverage::gated("results of tools", ""),
-        Coverage::gated("prompts, and texts of the agent", ""),
-        Coverage::gated("sub-agents, compaction, skills", ""),
-        Coverage::gated(
-            "knowledge and memory",
-            "as the custom events `acs/steps/…`, which rules for prompts and results do not see",
-        ),
+        Coverage::gated("prompts; texts of the agent", ""),
+        Coverage::gated("sub-agents; compaction; skills", ""),
+        Coverage::gated("knowledge and memory", ""),
         Coverage::blind("wrapped MCP messages, and the inventory", "`protocols/*` and `agbom/*`"),
     ],
     gaps: &[
+        "knowledge and memory are custom events (`acs/steps/…`): rules for prompts and results do not get them",
         "by default an agent continues if its Guardian does not answer; hookhost asks for `deny` in the handshake, and the agent must obey",
-        "an agent that starts while no Guardian answers uses its own startup posture, by default `proceed`",
+        "if no Guardian answers when an agent starts, the agent follows its own startup posture, by default `proceed`",
     ],
 };
 
@@ -358,5 +356,6 @@ fn install(_context: &Context<'_>) -> Result<Plan, NotInstallable> {
         .step("Put a secret of at least 32 characters into a file that only you can read. Give the agent the same secret.")
         .step("Run `hookhost serve --http ADDRESS --acs-key FILE` at an address that the agent can reach.")
         .step("Give the agent the Guardian's address: `http://ADDRESS/acs`.")
-        .step("Set the agent to refuse if it gets no decision, also at its start. By default it continues."))
+        .step("Configure the agent to refuse an action for which it gets no decision, and not to start without a Guardian. By \
+             default it does neither."))
 }

@@ -125,9 +125,9 @@ fn install(_context: &Context<'_>) -> Result<Plan, NotInstallable> {
     Ok(Plan::default()
         .step("Run `hookhost serve --http ADDRESS` at an address that the gateway can reach, and note the token.")
         .step(
-            "Add to `policies.ai.promptGuard` of the route, under `request` and under `response`, a `webhook` whose `target` is the \
-             address, with `failureMode: failClosed`, the paths `/agentgateway/request` and `/agentgateway/response`, and a header \
-             with the token.",
+            "Add a `webhook` to `request` and to `response` under `policies.ai.promptGuard` of the route. Each has the address as \
+             `target`, `failureMode: failClosed`, and a header with the token. The paths are `/agentgateway/request` and \
+             `/agentgateway/response`.",
         )
         .step("The gateway reloads its configuration by itself."))
 }

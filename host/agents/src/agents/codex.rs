@@ -53,7 +53,7 @@ static AGENT: Agent = Agent {
         Coverage::gated("sub-agents", "their start is a call of `spawn_agent`"),
     ],
     gaps: &[
-        "if a hook crashes, is missing or takes too long, the call runs; the agent has no setting against this",
+        "if a hook crashes, is missing or takes too long, the call runs; no setting prevents this",
         "Codex skips a hook that nobody has trusted, and `codex exec` shows no message about it",
         "in some versions, Codex did not report the calls that a program in its code mode made",
     ],

@@ -47,7 +47,7 @@ static AGENT: Agent = Agent {
         Coverage::blind("prompts and results of tools", "older versions have no hook point for them"),
     ],
     gaps: &[
-        "if a hook crashes, is missing or takes too long, the call runs; the agent has no setting against this",
+        "if a hook crashes, is missing or takes too long, the call runs; no setting prevents this",
         "Crush does not report calls of sub-agents: if this matters, reject the tools `agent` and `agentic_fetch`",
         "a plugin cannot remove an argument: hookhost rejects the call, and the reason contains the changed call",
     ],

@@ -60,18 +60,18 @@ static AGENT: Agent = Agent {
     ],
     coverage: &[
         Coverage::gated("shell commands", ""),
-        Coverage::gated("files read and written by tools", "writes are reported only at `preToolUse`"),
+        Coverage::gated("files read and written by tools", ""),
         Coverage::gated("files that Tab completion reads", ""),
         Coverage::observed("files that Tab completion writes", "reported after the write"),
-        Coverage::gated("web pages", "reported only at `preToolUse`"),
-        Coverage::gated("MCP tools", "the message does not name the server, only its command or address"),
-        Coverage::gated("sub-agents", "a rule can refuse the start"),
+        Coverage::gated("web pages", ""),
+        Coverage::gated("MCP tools", "Cursor sends the command or address of the server, not its name"),
+        Coverage::gated("sub-agents", "only their start"),
     ],
     gaps: &[
-        "a hook that fails or is missing stops the call only if its entry has `failClosed`; other entries may lack this key",
-        "users reported versions that do not load `hooks.json` at all: test the hook after each update",
+        "if a hook fails or is missing, Cursor stops the call only if the hook's entry has `failClosed`; by default, hookhost sets this key in its entries",
+        "users have reported versions that do not load `hooks.json`: test the hook after each update",
         "cloud agents run only some of the hooks of the project",
-        "texts of the agent are reported after the user has seen them",
+        "Cursor reports the texts of the agent after the user has seen them",
     ],
 };
 

@@ -31,11 +31,11 @@ static AGENT: Agent = Agent {
         Coverage::gated("files read and written by tools", ""),
         Coverage::gated("web pages", ""),
         Coverage::gated("MCP tools", ""),
-        Coverage::gated("sub-agents", "the call that starts one; it is unknown if their own calls are reported"),
+        Coverage::gated("sub-agents", "only the call that starts a sub-agent is known to be reported"),
         Coverage::observed("results of tools", "the model gets them unchanged"),
     ],
     gaps: &[
-        "if a hook crashes, is missing or takes too long, the call runs; the agent has no setting against this",
+        "if a hook crashes, is missing or takes too long, the call runs; no setting prevents this",
         "hookhost cannot change a call without waiving the question to the user: it rejects the call, and the reason contains the changed call",
     ],
 };

@@ -49,10 +49,10 @@ static AGENT: Agent = Agent {
         Coverage::gated("web pages", "`web_fetch` contains the address within a text"),
         Coverage::gated("MCP tools", "with the name of the server"),
         Coverage::gated("requests to the model", "a rule can refuse one, or answer it"),
-        Coverage::gated("sub-agents", "the call that starts one; it is unknown if their own calls are reported"),
+        Coverage::gated("sub-agents", "only the call that starts a sub-agent is known to be reported"),
     ],
     gaps: &[
-        "if a hook exits with 1, prints no JSON or takes too long, the call runs; the agent has no setting against this",
+        "if a hook exits with 1, prints no JSON or takes too long, the call runs; no setting prevents this",
         "a plugin cannot remove an argument: hookhost rejects the call, and the reason contains the changed call",
     ],
 };

@@ -20,7 +20,10 @@ static AGENT: Agent = Agent {
     coverage: &[
         Coverage::gated("prompts", ""),
         Coverage::gated("results of tools", "when the client sends them to the model"),
-        Coverage::gated("tool calls", "if a call is refused, so is the whole response; the client gets an error"),
+        Coverage::gated(
+            "tool calls",
+            "if a rule rejects a call, the client gets an error in place of the whole response",
+        ),
         Coverage::gated("texts of the model", ""),
         Coverage::blind("images, and system prompts", "the guardrail does not get them"),
         Coverage::blind("calls that a client makes without a model", "no gateway sees them"),
@@ -165,9 +168,9 @@ fn install(_context: &Context<'_>) -> Result<Plan, NotInstallable> {
     Ok(Plan::default()
         .step("Run `hookhost serve --http ADDRESS` at an address that the proxy can reach, and note the token.")
         .step(
-            "Add to `guardrails` in the proxy's config.yaml an entry with `guardrail_name: hookhost` and the `litellm_params` \
-             `guardrail: generic_guardrail_api`, `mode: [pre_call, post_call]`, `default_on: true`, \
-             `unreachable_fallback: fail_closed`, `api_base` (the address and `/litellm`) and `api_key` (the token).",
+            "Add this entry to the list `guardrails` in the proxy's config.yaml: `{guardrail_name: hookhost, litellm_params: \
+             {guardrail: generic_guardrail_api, mode: [pre_call, post_call], default_on: true, unreachable_fallback: \
+             fail_closed, api_base: \"http://ADDRESS/litellm\", api_key: TOKEN}}`.",
         )
         .step("Restart the proxy."))
 }

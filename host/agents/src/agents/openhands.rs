@@ -31,13 +31,13 @@ static AGENT: Agent = Agent {
         Coverage::gated("files read and written by tools", "both by `file_editor`"),
         Coverage::gated("web pages", "as calls of the browser's tools"),
         Coverage::gated("MCP tools", ""),
-        Coverage::gated("sub-agents", "the call that starts one; it is unknown if their own calls are reported"),
+        Coverage::gated("sub-agents", "only the call that starts a sub-agent is known to be reported"),
         Coverage::observed("results of tools", "the model gets them unchanged"),
     ],
     gaps: &[
-        "if a hook crashes, is missing or takes too long, the call runs; the agent has no setting against this",
+        "if a hook crashes, is missing or takes too long, the call runs; no setting prevents this",
         "OpenHands reads only the first file that it finds: the project's, then the user's",
-        "if a file has the outermost key `hooks`, OpenHands ignores all other keys: move the content of `hooks` to the top",
+        "if a file has the outermost key `hooks`, OpenHands ignores all other keys",
     ],
 };
 
@@ -88,8 +88,8 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let elsewhere = "If a project has its own `.openhands/hooks.json`, it needs the hook there, because OpenHands reads only one file";
     Ok(Plan::new(vec![FilePlan::Json { path, entries }])
         .step(
-            "If `hooks.json` has the outermost key `hooks`, or names such as `PreToolUse`, write them as `pre_tool_use` at the \
-             top; OpenHands reads only one spelling",
+            "If `hooks.json` has the outermost key `hooks`, move its content to the top level. If it has names such as \
+             `PreToolUse`, rename them to `pre_tool_use`. OpenHands reads only this form",
         )
         .step_in(context, Scope::User, elsewhere))
 }

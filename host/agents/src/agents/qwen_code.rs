@@ -52,7 +52,7 @@ static AGENT: Agent = Agent {
         Coverage::observed("results of tools", "the model gets them unchanged"),
     ],
     gaps: &[
-        "if a hook crashes, is missing or takes too long, the call runs; the agent has no setting against this",
+        "if a hook crashes, is missing or takes too long, the call runs; no setting prevents this",
         "a call cannot be changed: hookhost rejects it, and the reason contains the changed call",
         "`disableAllHooks` in a settings file turns off all hooks",
     ],

@@ -38,7 +38,7 @@ static AGENT: Agent = Agent {
         Coverage::observed("texts of the agent", "reported after the user has seen them"),
     ],
     gaps: &[
-        "if a hook crashes, is missing or takes too long, the call runs; Windsurf has no setting against this",
+        "if a hook crashes, is missing or takes too long, the call runs; no setting prevents this",
         "messages about results contain no text, except for MCP tools",
     ],
 };

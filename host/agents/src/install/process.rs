@@ -42,7 +42,7 @@ pub enum ProgramError {
 /// Runs a program in a directory, with `input` on its standard input and these additional variables.
 ///
 /// # Errors
-/// If the program cannot be started, or takes longer than `timeout`. It is then killed with its process group.
+/// If the program cannot be started, or if it takes longer than `timeout`. In the second case, its process group is killed.
 pub fn run(
     words: &[OsString],
     directory: &Path,
@@ -67,7 +67,7 @@ pub fn run(
     }
 }
 
-/// Writes lines to a program, and reads lines from it until `wanted` returns a value. Then it kills the program.
+/// Writes lines to a program, reads lines from it until `wanted` returns a value, and then kills the program.
 /// Returns `None` if the program ends first or takes longer than `timeout`.
 pub fn converse<T>(
     words: &[OsString],
@@ -109,11 +109,11 @@ fn start(words: &[OsString], directory: &Path, variables: &[(&str, &OsStr)], std
     command.spawn()
 }
 
-/// Writes in a thread, because the program may not read.
+/// Writes the input in a thread, because the write blocks if the program does not read.
 fn write(child: &mut Child, input: Vec<u8>) {
     if let Some(mut stdin) = child.stdin.take() {
         thread::spawn(move || {
-            // The program need not read its input.
+            // A write error means that the program has closed its input, which it may do.
             let _ = stdin.write_all(&input);
         });
     }
@@ -187,7 +187,7 @@ mod tests {
     fn nothing_is_waited_for_longer_than_it_may_take() {
         let began = Instant::now();
         assert!(matches!(shell("sleep 100", b"", Duration::from_millis(100)), Err(ProgramError::TimedOut(_))));
-        // It does not read, and something that it starts keeps its streams.
+        // The script does not read its input, and its background process keeps the streams open.
         let ended = shell("setsid sleep 100 & exit 0", &[0; 1 << 20], Duration::from_secs(20)).unwrap();
         assert_eq!(ended.code, Some(0));
         assert!(shell("head -c 9000000 /dev/zero", b"", Duration::from_secs(50)).unwrap().stdout.len() < 1_100_000);

@@ -14,7 +14,7 @@ Examples:
   hookhost audit verify
   hookhost audit show --all --json > log.jsonl && hookhost audit verify --log log.jsonl";
 
-/// Show what happened and why, and check that nobody has changed the log
+/// Show the recorded events and decisions, and check that nobody has changed the log
 #[derive(Debug, Args)]
 #[command(after_help = AUDIT_EXAMPLES)]
 pub(crate) struct AuditArgs {
@@ -59,7 +59,7 @@ pub(crate) struct FilterArgs {
     #[arg(long, value_name = "OUTCOME", value_parser = outcome())]
     pub(crate) outcome: Option<OutcomeKind>,
 
-    /// Print the records as they are stored, one JSON object a line: the export
+    /// Print the records as they are stored, one JSON object per line. `--log` and `replay` read this export
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -70,7 +70,7 @@ Examples:
   hookhost audit show --all --session codex:0199 --plugin path-guard
   hookhost audit show --all --json > log.jsonl";
 
-/// Show the last records, the oldest of them first
+/// Show the last records, oldest first
 #[derive(Debug, Args)]
 #[command(after_help = SHOW_EXAMPLES)]
 pub(crate) struct ShowArgs {
@@ -91,7 +91,7 @@ Examples:
   hookhost audit tail --follow
   hookhost audit tail -n 0 -f --outcome rejected --json | jq -r .reason";
 
-/// Show the last records, and with --follow each new one as it comes
+/// Show the last records. With --follow, also show each new record
 #[derive(Debug, Args)]
 #[command(after_help = TAIL_EXAMPLES)]
 pub(crate) struct TailArgs {
@@ -113,14 +113,14 @@ Examples:
   hookhost audit verify --json | jq -r .head >> /elsewhere/heads
   hookhost audit verify --head \"$(tail -n 1 /elsewhere/heads)\"";
 
-/// Check every record of the log; names each that was changed, removed or moved
+/// Check every record of the log, and name each record that was changed, removed or moved
 #[derive(Debug, Args)]
 #[command(after_help = VERIFY_EXAMPLES)]
 pub(crate) struct VerifyArgs {
     #[command(flatten)]
     pub(crate) log: LogArgs,
 
-    /// A head that you noted elsewhere. It must be in the log; only this shows that the end of the log is missing
+    /// A head that you noted elsewhere. The check fails if it is not in the log. Without a head, a log whose last records are missing passes
     #[arg(long, value_name = "HASH")]
     pub(crate) head: Option<Digest>,
 
@@ -135,7 +135,7 @@ Examples:
   hookhost replay --plugin plugins/path_guard.wasm
   hookhost replay last-week.jsonl --config stricter.toml --json | jq -c .";
 
-/// Ask plugins again about recorded events, and show where the outcome differs; nothing runs and nothing is recorded
+/// Ask plugins again about recorded events, and show where the outcome differs. No tool runs, and nothing is recorded
 #[derive(Debug, Args)]
 #[command(after_help = REPLAY_EXAMPLES)]
 pub(crate) struct ReplayArgs {
@@ -145,11 +145,11 @@ pub(crate) struct ReplayArgs {
     #[command(flatten)]
     pub(crate) configuration: ConfigArgs,
 
-    /// Also replay a part of a log, or a log that somebody has changed
+    /// Replay without verification: a log that somebody has changed, or a part of a log
     #[arg(long)]
     pub(crate) unverified: bool,
 
-    /// Print each difference as JSON, one object a line, and then the summary
+    /// Print each difference as JSON, one object per line, and then the summary
     #[arg(long)]
     pub(crate) json: bool,
 }

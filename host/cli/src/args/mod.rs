@@ -158,7 +158,7 @@ pub(crate) struct RunOptions {
     #[command(flatten)]
     pub(crate) agent: AgentOptions,
 
-    /// Print each step as JSON, one object a line: docs/json.md
+    /// Print each step as JSON, one object per line: docs/json.md
     #[arg(long)]
     pub(crate) json: bool,
 }

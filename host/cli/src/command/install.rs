@@ -132,7 +132,7 @@ fn about_version(text: &mut String, adapter: &Adapter, version: Option<&Result<S
             VersionSupport::Older => {
                 format!("{} is older than {oldest}, the oldest that is known: update it", one_line(version))
             }
-            VersionSupport::Newer => format!("{} is newer than {newest}, the newest that was tried", one_line(version)),
+            VersionSupport::Newer => format!("{} is newer than {newest}, the newest tested version", one_line(version)),
             _ => return,
         },
     };

@@ -22,7 +22,7 @@ pub struct KeyPattern(String);
 pub struct InvalidPattern(&'static str);
 
 impl ToolPattern {
-    /// Returns true if the tool's name matches. Upper and lower case are the same, as in the action map.
+    /// Returns true if the tool's name matches. Ignores upper and lower case.
     #[must_use]
     pub fn matches(&self, tool: &str) -> bool {
         fits(&self.0.to_lowercase(), &tool.to_lowercase())
@@ -40,7 +40,7 @@ impl ToolPattern {
 }
 
 impl KeyPattern {
-    /// Returns true if the key matches. Upper and lower case of ASCII letters are the same: `*password*` also matches
+    /// Returns true if the key matches. Ignores upper and lower case of ASCII letters: `*password*` also matches
     /// `dbPassword`.
     #[must_use]
     pub fn matches(&self, key: &str) -> bool {
@@ -60,7 +60,7 @@ impl KeyPattern {
 fn fits(pattern: &str, text: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == text };
     let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
-    // The first fit of each piece leaves the most room for the next.
+    // If each piece takes its first match, the next pieces have the most room.
     let between = text.strip_prefix(head).and_then(|text| text.strip_suffix(tail));
     let left = between.and_then(|text| {
         middle.split('*').try_fold(text, |text, piece| text.find(piece).map(|at| &text[at + piece.len()..]))

@@ -1,8 +1,8 @@
-//! Work on a separate thread with a large stack; the caller waits until a deadline.
+//! Runs work on a separate thread with a large stack. The caller waits until a deadline.
 //!
-//! A thread cannot be ended from outside. One that misses its deadline continues and holds its
-//! place among [`MAX_THREADS`]; the bounds see to it that it ends. While all places are taken,
-//! others wait for one until their own deadline.
+//! A thread cannot be ended from outside. A thread that misses its deadline continues, and keeps its place among
+//! [`MAX_THREADS`]; the bounds of schemas and values ensure that it ends. While all places are taken, further callers wait
+//! for a place until their own deadline.
 
 use crate::locked::locked;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,28 +10,28 @@ use std::sync::{Condvar, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Most threads at once.
+/// Maximum number of threads at the same time.
 const MAX_THREADS: usize = 8;
 
-/// Bytes of a stack: for [`super::MAX_CHAIN`] schemas within each other, at [`super::MAX_NESTING`]
-/// levels of a value. The system gives what of it is used.
+/// Size of a stack, in bytes. It is enough for [`super::MAX_CHAIN`] subschemas in a chain at each of the
+/// [`super::MAX_NESTING`] levels of a value. The system allocates only the part that is used.
 const STACK: usize = 256 * 1024 * 1024;
 
 /// A reason why there is no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WorkFailure {
-    /// It took too long. The thread continues.
+    /// The work took too long. The thread continues.
     Deadline,
-    /// There was no place for the thread within that time.
+    /// No place for a thread became free before the deadline.
     Full,
-    /// It panicked, or the system gave no thread.
+    /// The work panicked, or the system could not start a thread.
     Died,
 }
 
 static BUSY: Mutex<usize> = Mutex::new(0);
 static FREED: Condvar = Condvar::new();
 
-/// A place among the threads.
+/// A place for a thread.
 struct Place;
 
 impl Place {
@@ -53,7 +53,7 @@ impl Drop for Place {
     }
 }
 
-/// Returns the result of `work`, if it comes in time.
+/// Returns the result of `work` if it is ready before the deadline.
 pub(super) fn run<T: Send + 'static>(
     within: Duration,
     work: impl FnOnce() -> T + Send + 'static,

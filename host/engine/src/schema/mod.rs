@@ -2,21 +2,21 @@
 //!
 //! A schema can refer to itself, and a few kilobytes of it can need 2⁶⁰ steps. So its bounds are checked before it is
 //! compiled (`shape`), and the steps of a check are counted before a value is checked (`work`). Cheap checks run on the
-//! calling thread. Others, and any work that the count may have missed, run on a separate thread (`aside`), for which
-//! the caller waits at most until `DEADLINE`.
+//! calling thread. All other checks run on a separate thread (`aside`). The caller waits for it for at most `DEADLINE`,
+//! which also bounds work that the count has missed.
 //!
-//! | of a schema, and of a value under it | at most |
+//! | bound of a schema, or of a value that is checked with it | maximum |
 //! |---|---|
-//! | the schema as text | [`MAX_BYTES`] bytes |
-//! | its subschemas, and how deep they are nested | [`MAX_SUBSCHEMAS`], [`MAX_SCHEMA_NESTING`] levels |
-//! | references that follow each other, and the ways through them | [`MAX_CHAIN`], [`MAX_PATHS`] |
-//! | its patterns, and their size when compiled | [`MAX_PATTERNS`], [`MAX_PATTERN`] bytes |
-//! | the nesting of the value, and the steps to check it | [`MAX_NESTING`] levels, [`MAX_WORK`] |
-//! | steps on the thread that asks | [`MAX_WORK_AT_ONCE`] |
-//! | the time on a separate thread | [`DEADLINE`] |
+//! | size of the schema as text | [`MAX_BYTES`] bytes |
+//! | number of its subschemas, and depth of their nesting | [`MAX_SUBSCHEMAS`], [`MAX_SCHEMA_NESTING`] levels |
+//! | subschemas in a chain, and paths through the subschemas and references | [`MAX_CHAIN`], [`MAX_PATHS`] |
+//! | number of its patterns, and size of a compiled pattern | [`MAX_PATTERNS`], [`MAX_PATTERN`] bytes |
+//! | nesting of the value, and steps of its check | [`MAX_NESTING`] levels, [`MAX_WORK`] |
+//! | steps of a check on the calling thread | [`MAX_WORK_AT_ONCE`] |
+//! | time on a separate thread | [`DEADLINE`] |
 //!
-//! The rule is to fail closed: a schema that is not understood is refused, and a value that is not
-//! checked does not fit.
+//! Failures fail closed: a schema that is not understood is refused, and a value that is not checked
+//! does not match.
 
 mod aside;
 mod shape;
@@ -47,11 +47,12 @@ pub const DEADLINE: Duration = Duration::from_secs(5);
 /// Maximum size of a compiled pattern, in bytes. Its automaton may use twice as much while it runs.
 pub const MAX_PATTERN: usize = 256 * 1024;
 
-/// Most steps of checking that are done on the thread that asks for them: 5 ms of the worst known
-/// schema, and 1 ms of an everyday tool's, measured as for [`MAX_WORK`].
+/// Maximum number of steps of a check on the calling thread. They take 5 ms with the worst known schema, and 1 ms with
+/// the schema of a usual tool, measured as for [`MAX_WORK`].
 pub const MAX_WORK_AT_ONCE: u64 = 20_000;
 
-/// Maximum depth of the stack on the thread that asks: subschemas that hold for the same value, times the nesting of the value.
+/// Maximum depth of a check on the calling thread: the number of subschemas that apply to the same value, summed over the
+/// levels of the value.
 const SHALLOW: u64 = 200;
 
 /// Maximum number of a value's problems that are reported.
@@ -77,10 +78,10 @@ pub enum SchemaError {
         /// The bound.
         most: u64,
     },
-    /// A part holds for a value only if the same part holds for the same value.
+    /// The check of a part needs the check of the same part with the same value, so it would not end.
     #[error("refers from {0} to itself without a step into the value, so that checking it would not end")]
     Endless(String),
-    /// A part cannot be bounded: a reference elsewhere, or a reference that depends on its origin.
+    /// The work of a part cannot be bounded, for example because it refers to another document.
     #[error("has {0}: write references as `#/$defs/NAME`")]
     Unbounded(String),
     /// This program was built without the feature `json-schema`.
@@ -136,7 +137,7 @@ impl Schema {
         Ok(Self { inner: Arc::new(CompiledSchema { shape, validator: validator?, given_up: AtomicBool::new(false) }) })
     }
 
-    /// Returns the mistakes of a value, each with its place, at most five; empty if the value matches. A value that
+    /// Returns at most five mistakes of a value, each with its place. The list is empty if the value matches. A value that
     /// could not be checked does not match.
     #[must_use]
     pub fn problems(&self, value: &Value) -> Vec<String> {
@@ -146,13 +147,13 @@ impl Schema {
     /// Returns the number of steps of a check, as counted before the check.
     ///
     /// # Errors
-    /// If they are more than [`MAX_WORK`], or the value has more than [`MAX_NESTING`] levels. It
-    /// reads on from `cannot be checked: `.
+    /// If the check has more than [`MAX_WORK`] steps, or the value has more than [`MAX_NESTING`] levels. The text of the
+    /// error continues the sentence `cannot be checked: `.
     pub fn steps(&self, value: &Value) -> Result<u64, String> {
         self.inner.shape.work(value).map(|work| work.steps)
     }
 
-    /// The first thing that is wrong with a value, without the value itself.
+    /// Returns the first mistake of a value, without the value itself.
     pub(crate) fn masked_problem(&self, value: &Value) -> Option<String> {
         self.checked(value, validator::masked).into_iter().next()
     }

@@ -1,32 +1,31 @@
-//! The structure of a schema: subschemas for the same value, and subschemas for a part of it.
-//! Bounds are checked here.
+//! Reads the structure of a schema: the subschemas for the same value, and the subschemas for a part of the value. Checks
+//! the schema's bounds.
 //!
-//! The reading is conservative. An unknown keyword is treated as a subschema for the same value;
-//! what would make a reference mean another place than it says (`$id` within a schema, anchors,
-//! dynamic references) is refused.
+//! An unknown keyword counts as a subschema for the same value. Keywords that can change the target of a reference (`$id`
+//! within a schema, anchors, dynamic references) are refused.
 
 use super::SchemaError;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
-/// Bytes of a schema as JSON.
+/// Maximum size of a schema as JSON, in bytes.
 pub const MAX_BYTES: usize = 32 * 1024;
-/// Most subschemas of one schema.
+/// Maximum number of subschemas of one schema.
 pub const MAX_SUBSCHEMAS: usize = 2_000;
-/// Most ways from the schema through its subschemas and references to an end, where recursion ends as well.
+/// Maximum number of paths from the schema through its subschemas and references. A path also ends at a recursion.
 pub const MAX_PATHS: u64 = 10_000;
-/// Most subschemas that lead from one to the next.
+/// Maximum number of subschemas in a chain, in which each leads to the next.
 pub const MAX_CHAIN: usize = 100;
-/// Most levels of arrays and objects of a schema.
+/// Maximum nesting of the arrays and objects of a schema, in levels.
 pub const MAX_NESTING: usize = 64;
-/// Most patterns.
+/// Maximum number of patterns.
 pub const MAX_PATTERNS: usize = 100;
 
 /// Steps of a pattern for each 32 bytes of a text.
 const PATTERN: u64 = 64;
-/// The same for formats.
+/// Steps of a format for each 32 bytes of a text.
 const FORMAT: u64 = 16;
-/// Up to here, a schema is compiled on the thread that asks for it.
+/// Maximum number of subschemas of a schema that is compiled on the calling thread.
 const SIMPLE: usize = 64;
 const SIMPLE_NESTING: usize = 16;
 
@@ -34,7 +33,7 @@ const SIMPLE_NESTING: usize = 16;
 #[derive(Debug, Default)]
 pub(super) struct Shape {
     pub(super) nodes: Vec<Node>,
-    /// For each node its place in an order in which those for the same value come after what leads to them.
+    /// The place of each node in an order in which a node comes before its subschemas for the same value.
     pub(super) order: Vec<usize>,
     patterns: usize,
     nesting: usize,
@@ -43,7 +42,7 @@ pub(super) struct Shape {
 /// A subschema.
 #[derive(Debug, Default)]
 pub(super) struct Node {
-    /// Steps that it takes by itself, for each member of a value.
+    /// Steps of the subschema's own check, for each member of a value.
     pub(super) own: u64,
     /// Steps for each 32 bytes of a text.
     pub(super) textual: u64,
@@ -51,11 +50,11 @@ pub(super) struct Node {
     pub(super) unique: bool,
     /// Subschemas for the same value.
     pub(super) same: Vec<usize>,
-    /// The one of these that a `$ref` names.
+    /// The subschema of `same` that a `$ref` names.
     refers: Option<usize>,
     /// True if it depends on the parts that the schemas for the same value have checked.
     unevaluated: bool,
-    /// Number of checks of each of these.
+    /// Number of checks of each subschema of `same`.
     pub(super) times: u64,
     pub(super) properties: HashMap<String, usize>,
     pub(super) any_property: Vec<usize>,
@@ -143,14 +142,14 @@ fn too_many(what: &'static str, found: String, most: u64) -> SchemaError {
 
 struct ShapeReader<'a> {
     root: &'a Value,
-    /// Subschemas by where they are in memory.
+    /// Subschemas by their address in memory.
     known: HashMap<*const Value, usize>,
     found: Vec<(&'a Value, String)>,
     shape: Shape,
 }
 
 impl<'a> ShapeReader<'a> {
-    /// Looks at every value of the schema, keyword or not.
+    /// Visits every value of the schema, also those that are no keywords.
     fn survey(&mut self) -> Result<(), SchemaError> {
         let mut open = vec![(self.root, 1)];
         let mut objects = 0;
@@ -295,12 +294,12 @@ fn values_in(value: &Value) -> u64 {
     }
 }
 
-/// A walk from each subschema to those that it leads to, in depth first.
+/// A depth-first walk from each subschema to those that it leads to.
 struct Walk<'a> {
     nodes: &'a [Node],
     /// True if the walk includes subschemas for parts of a value, not only those for the same value.
     into_parts: bool,
-    /// For each node that was left, how many ways begin there, and the length of the longest.
+    /// For each finished node, the number of paths that begin there, and the length of the longest.
     left: Vec<Option<(u64, usize)>>,
     entered: Vec<bool>,
     ended: Vec<usize>,
@@ -319,7 +318,7 @@ impl<'a> Walk<'a> {
         Self { nodes, into_parts, left, entered, ended: Vec::new() }
     }
 
-    /// The place of each node in an order in which every node comes before those for the same value.
+    /// Returns the place of each node in an order in which a node comes before its subschemas for the same value.
     fn order(mut self, places: &[String]) -> Result<Vec<usize>, SchemaError> {
         for node in 0..self.nodes.len() {
             self.enter(node, 0).map_err(|met| match met {
@@ -334,7 +333,7 @@ impl<'a> Walk<'a> {
         Ok(order)
     }
 
-    /// Counts the ways from the first node.
+    /// Counts the paths from the first node.
     fn measure(mut self) -> Result<(), SchemaError> {
         match self.enter(0, 0) {
             Ok((paths, _)) if paths > MAX_PATHS => {

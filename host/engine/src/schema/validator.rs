@@ -1,4 +1,4 @@
-//! A compiled schema: what the library `jsonschema` checks with.
+//! A schema, compiled by the library `jsonschema`.
 
 use super::{MAX_PATTERN, MAX_PROBLEMS, SchemaError};
 use jsonschema::{PatternOptions, ValidationError};
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 pub(super) struct Validator(jsonschema::Validator);
 
-/// Something that is wrong with a value.
+/// A mistake of a value.
 pub(super) struct Problem<'a>(ValidationError<'a>);
 
-/// With the value's part that is wrong, and where it is.
+/// Returns the mistake with its place and the wrong part of the value.
 pub(super) fn in_full(Problem(error): &Problem<'_>) -> String {
     match error.instance_path().to_string() {
         path if path.is_empty() => error.to_string(),
@@ -17,20 +17,20 @@ pub(super) fn in_full(Problem(error): &Problem<'_>) -> String {
     }
 }
 
-/// Without the value.
+/// Returns the mistake without the value.
 pub(super) fn masked(Problem(error): &Problem<'_>) -> String {
     error.masked().to_string()
 }
 
 impl Validator {
-    /// Patterns are matched by the engine that takes linear time: a pattern with look-around or a
-    /// back-reference is refused.
+    /// Compiles a schema. Patterns use the regex engine with linear time, so a pattern with look-around or a back-reference is
+    /// refused.
     pub(super) fn compile(schema: &Value) -> Result<Self, SchemaError> {
         let patterns = PatternOptions::regex().size_limit(MAX_PATTERN).dfa_size_limit(2 * MAX_PATTERN);
         jsonschema::options()
             .with_pattern_options(patterns)
             .offline()
-            // It would compile what a value says.
+            // This format would compile the value as a pattern.
             .with_format("regex", |_: &str| true)
             .build(schema)
             .map(Self)

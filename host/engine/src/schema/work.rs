@@ -1,17 +1,17 @@
 //! Counts the steps of a check of a value before the check.
 //!
-//! The count goes down through the value. At each part it knows how often each subschema is asked about it, as a number: where
-//! each level doubles that, the number grows and the count does not.
+//! The count visits each part of the value once. For each part, it has the number of times that each subschema checks it. If each level
+//! of the value doubles this number, the number grows, but the time for counting does not.
 
 use super::shape::{Node, Shape};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Most levels of arrays and objects of a value.
+/// Maximum nesting of the arrays and objects of a value, in levels.
 pub const MAX_NESTING: usize = 128;
 
-/// Most steps that a check may take. One of the worst known schema takes up to 250 ns and one of an everyday tool's 60 (measured by
-/// `cargo run -p bench -- budgets --only engine --schemas`), so a check takes half a second at most: a tenth of
+/// Maximum number of steps of a check. A step takes up to 250 ns with the worst known schema, and 60 ns with the schema of a usual
+/// tool (measured by `cargo run -p bench -- budgets --only engine --schemas`). So a check takes at most half a second, a tenth of
 /// [`super::DEADLINE`].
 pub const MAX_WORK: u64 = 2_000_000;
 
@@ -19,7 +19,7 @@ pub const MAX_WORK: u64 = 2_000_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Work {
     pub(super) steps: u64,
-    /// Subschemas for the same value, at most, summed over the levels of the value.
+    /// The maximum number of subschemas for the same value, summed over the levels of the value.
     pub(super) deep: u64,
 }
 
@@ -40,12 +40,12 @@ struct Count<'a> {
 }
 
 impl Count<'_> {
-    /// A part of the value, and how often each subschema is asked about it from above.
+    /// Counts the steps for a part of the value. `asked` has the number of times that each subschema checks this part.
     fn part(&mut self, value: &Value, asked: Vec<(usize, u64)>, level: usize, deep: u64) -> Result<(), String> {
         if level > MAX_NESTING {
             return Err(format!("the value has more than {MAX_NESTING} levels"));
         }
-        // By their order, so that all that asks a subschema about this part was met before it.
+        // Visits the subschemas in order, so that a subschema comes after all subschemas that lead to it.
         let nodes = &self.shape.nodes;
         let mut open: BTreeMap<usize, (usize, u64)> = BTreeMap::new();
         for (node, times) in asked {
@@ -58,7 +58,7 @@ impl Count<'_> {
             let mut own =
                 node.own.saturating_mul(sizes.members).saturating_add(node.textual.saturating_mul(sizes.text));
             if node.unique && value.is_array() {
-                // It compares hashes of the elements, whole ones.
+                // The check compares hashes of whole elements.
                 own = own.saturating_add(whole(value, 0).saturating_mul(8));
             }
             self.take(own.saturating_mul(times))?;
@@ -115,11 +115,11 @@ fn add(open: &mut BTreeMap<usize, (usize, u64)>, place: usize, node: usize, time
     entry.1 = entry.1.saturating_add(times);
 }
 
-/// Sizes of a value without its parts.
+/// Sizes of a value, without the content of its parts.
 struct Sizes {
-    /// Itself and its members.
+    /// Number of members, and one for the value itself.
     members: u64,
-    /// In steps of 32 bytes: the text, or the names of the members.
+    /// Size of the text, or of the names of the members, in units of 32 bytes.
     text: u64,
 }
 
@@ -137,10 +137,10 @@ impl Sizes {
     }
 }
 
-/// The size of a value with its parts, in steps.
+/// Returns the size of a value with its parts, in steps.
 fn whole(value: &Value, level: usize) -> u64 {
     let sizes = Sizes::of(value);
-    // Deeper ones are refused when the count comes there; those that it does not reach are still hashed.
+    // A deeper value is refused when the count reaches it. The check hashes also the values that the count does not reach.
     let own = sizes.members + sizes.text;
     if level > MAX_NESTING {
         return u64::MAX;

@@ -1,5 +1,5 @@
-//! Answers for the rest of a session: a yes to a question of the configuration also answers the same question about the
-//! same call later. In memory only.
+//! Keeps answers for the rest of a session. If the configuration asks about a call and the person says yes, the same
+//! question about the same call is not asked again. The answers are in memory only.
 
 use crate::active_config::ActiveConfig;
 use crate::audit::{KeptAnswer, raw};
@@ -10,14 +10,14 @@ use std::sync::{Arc, Weak};
 /// The kept answers of one session. They belong to the rules under which they were given, and are dropped with them.
 #[derive(Debug, Default)]
 pub(super) struct KeptAnswers {
-    /// Does not keep the rules alive: rules that are gone equal no others.
+    /// A weak reference, so that it does not keep the rules alive. Dropped rules never equal other rules.
     rules: Weak<ActiveConfig>,
     answers: Vec<KeptYes>,
 }
 
 #[derive(Debug)]
 struct KeptYes {
-    /// Digest of the call without its identifier: a call can be large.
+    /// Digest of the call without its identifier. The call itself can be large.
     call: Digest,
     question: Question,
     /// Identifier of the event about which the person was asked.
@@ -25,8 +25,8 @@ struct KeptYes {
 }
 
 impl KeptAnswers {
-    /// Keeps a yes for the rest of the session to `questions` about `call`, given at the event `of`. Answers to plugins are not
-    /// kept.
+    /// Keeps the yes to `questions` about `call` for the rest of the session. `of` is the identifier of the event at which
+    /// the person said yes. A yes to a plugin's question is not kept.
     pub(super) fn keep(&mut self, rules: &Arc<ActiveConfig>, call: &ToolCall, questions: &[Question], of: &str) {
         self.forget_unless(rules);
         self.rules = Arc::downgrade(rules);
@@ -36,7 +36,8 @@ impl KeptAnswers {
         }
     }
 
-    /// Removes the questions that were answered before about the same call, under these rules.
+    /// Removes the questions that a kept yes answers: the same question about the same call, under the same rules. Returns
+    /// the answers.
     pub(super) fn answer(
         &mut self,
         rules: &Arc<ActiveConfig>,

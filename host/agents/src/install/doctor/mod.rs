@@ -197,12 +197,14 @@ fn here(adapter: &Adapter, traces: &AgentTraces, path: &OsStr, checks: &mut Vec<
         }
         VersionSupport::Newer => {
             let says =
-                format!("{} {version} at {shown} is newer than {newest}, the newest that was tried", agent.title);
+                format!("{} {version} at {shown} is newer than {newest}, the newest tested version", agent.title);
             Check::unknown("agent", says, prove)
         }
-        VersionSupport::Unknown => {
-            Check::unknown("agent", format!("{} {version} is at {shown}; no version was tried", agent.title), prove)
-        }
+        VersionSupport::Unknown => Check::unknown(
+            "agent",
+            format!("{} {version} is at {shown}; hookhost was not tested with any version", agent.title),
+            prove,
+        ),
     });
     Some(version)
 }

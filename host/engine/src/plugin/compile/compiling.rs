@@ -1,9 +1,8 @@
-//! Compiles on threads of their own: no event waits for a compilation, and a compilation has a time limit.
+//! Compiles plugins on separate threads, so that no event waits for a compilation. Each compilation has a time limit.
 //!
-//! A compilation that takes too long is given up, not stopped, since wasmtime cannot stop one. What
-//! it can still cost is bounded by what `bounds` lets through. The bound is on processor time, so
-//! that a machine that is busy with other things refuses no plugin; there is a wide bound on wall
-//! time as well.
+//! The host gives up a compilation that takes too long. It cannot stop it, because wasmtime cannot. The checks of
+//! [`compile_bounds`](super::compile_bounds) limit the cost of such a compilation. The time limit counts processor time, so that
+//! no plugin is refused only because the machine is busy. A second, larger limit counts wall time.
 
 use crate::locked::locked;
 use crate::plugin::ContractError;
@@ -15,8 +14,8 @@ use tokio::sync::oneshot;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-/// Wall time for each unit of processor time. Where the processor time of other threads cannot be
-/// read, it is the only bound.
+/// The limit on wall time, as a multiple of the limit on processor time. On systems on which a thread cannot read the
+/// processor time of other threads, the limit on wall time is the only one.
 const WALL: u32 = 10;
 
 /// Interval at which the clocks are read.
@@ -27,8 +26,8 @@ const TOLD_AFTER: Duration = Duration::from_millis(500);
 
 type CompileResult = Result<Component, ContractError>;
 
-/// Compiles a component within so much processor time, while other tasks run. `name` is the
-/// plugin's, for the notice that compiling takes a while.
+/// Compiles a component in at most `within` of processor time. Other tasks can run meanwhile. `name` is the plugin's name
+/// for the notice that the compilation takes long.
 ///
 /// # Errors
 /// If it is not a component, or takes longer.
@@ -44,7 +43,7 @@ pub(super) async fn compile_within(engine: &Engine, name: &str, bytes: &[u8], wi
     }
 }
 
-/// The same, where nobody else waits.
+/// Compiles like [`compile_within`], but blocks the calling thread.
 ///
 /// # Errors
 /// If it is not a component, or takes longer.
@@ -94,13 +93,13 @@ impl<'a> Watch<'a> {
 struct Clocks(Mutex<Vec<Clock>>);
 
 impl Clocks {
-    /// Adds the clock of the thread that calls it, where other threads can read that.
+    /// Adds the clock of the calling thread, on systems on which other threads can read it.
     fn add_mine(&self) {
         let mut clocks = locked(&self.0);
         clocks.extend(Clock::mine());
     }
 
-    /// The time that all of them have used. A thread that has ended does not count any more.
+    /// Returns the sum of the processor times of all threads. A thread that has ended no longer counts.
     fn total(&self) -> Duration {
         let clocks = locked(&self.0);
         clocks.iter().map(Clock::now).sum()
@@ -116,8 +115,7 @@ impl Clock {
         // `PID/task/TID`
         let thread = std::fs::read_link("/proc/thread-self").ok()?;
         let id: i32 = thread.file_name()?.to_str()?.parse().ok()?;
-        // What `pthread_getcpuclockid` makes of it: the kernel's number for the clock of a thread that counts time on a
-        // processor.
+        // Computes the clock id as `pthread_getcpuclockid` does: the kernel's id of the processor clock of this thread.
         const PER_THREAD: i32 = 4;
         const SCHEDULED: i32 = 2;
         Some(Self(nix::time::ClockId::from_raw((!id << 3) | PER_THREAD | SCHEDULED)))
@@ -139,8 +137,9 @@ impl Clock {
     }
 }
 
-/// Not on the runtime's threads: a process that ends waits for those. And not on those that all
-/// compilations of a process share, whose time would be everybody's.
+/// Starts the compilation on a new thread with a thread pool of its own. It does not use the threads of the async runtime,
+/// because a process that ends waits for them. It does not use the global pool of rayon, because the processor time of that
+/// pool would include other compilations.
 fn start(
     engine: &Engine,
     bytes: &[u8],
@@ -159,7 +158,7 @@ fn start(
             Ok(workers) => workers.install(|| compile(&engine, &bytes)),
             Err(_) => compile(&engine, &bytes),
         };
-        // The bytes are a stranger's: a panic of the compiler must not become the host's.
+        // The bytes come from a stranger: if they make the compiler panic, the host must continue.
         done(catch_unwind(AssertUnwindSafe(compile)).unwrap_or_else(|_| Err(gave_up())));
     };
     match std::thread::Builder::new().name(name.into()).spawn(compile) {
@@ -180,7 +179,7 @@ mod tests {
 
     const MINUTE: Duration = Duration::from_secs(60);
 
-    /// Many functions, so that it is not over before anybody looks.
+    /// Returns a component with many functions, so that its compilation still runs at the first check.
     fn large(functions: usize) -> Vec<u8> {
         let functions = "(func (param i32) (result i32) (i32.mul (local.get 0) (i32.const 3)))".repeat(functions);
         wat::parse_str(format!("(component (core module {functions}))")).unwrap()
@@ -191,7 +190,7 @@ mod tests {
         let component = wat::parse_str("(component)").unwrap();
         assert!(compile_within(&Engine::default(), "p", &component, MINUTE).await.is_ok());
         let refused = compile_within(&Engine::default(), "p", &large(4_000), Duration::from_millis(1)).await;
-        // On a busy machine it is the bound on wall time that ends it.
+        // On a busy machine, the limit on wall time ends the compilation.
         let Err(ContractError::TooSlow(_) | ContractError::StillCompiling(_)) = refused else {
             panic!("it was compiled")
         };
@@ -203,7 +202,7 @@ mod tests {
         assert_eq!(said.contains("without optimisation"), cfg!(debug_assertions), "{said}");
     }
 
-    /// Counts what is traced.
+    /// Counts the traced events.
     struct Counts(std::sync::atomic::AtomicU32);
 
     impl tracing::Subscriber for Counts {
@@ -236,7 +235,6 @@ mod tests {
         });
     }
 
-    /// The machine may be busy with anything else.
     #[cfg(target_os = "linux")]
     #[test]
     fn only_processor_time_of_the_compilation_itself_counts_until_the_wide_bound_on_wall_time() {
@@ -287,7 +285,7 @@ mod tests {
                 tokio::task::yield_now().await;
             }
         };
-        // On one thread: were it compiled there, it would be ready at once.
+        // The test runtime has one thread. If it compiled on that thread, the future would be ready at the first poll.
         tokio::select! {
             biased;
             _ = compile_within(&engine, "p", &component, MINUTE) => panic!("nobody else had a turn"),

@@ -1,4 +1,4 @@
-//! From bytes to compiled code: read, bounded, compiled on threads of their own, pre-initialised, and kept.
+//! Makes compiled code from bytes: reads them, checks their bounds, compiles them on separate threads, pre-initialises the code, and keeps it.
 
 pub(crate) mod compile_bounds;
 mod compiling;

@@ -1,7 +1,7 @@
-//! Calls of native rules: on threads of their own, under the deadline, with the capabilities of a guest.
+//! Calls native rules on separate threads, under the deadline, with the capabilities of a guest.
 //!
-//! Code of the program cannot be interrupted. So a call that takes too long, or that nobody waits for any more, is given up:
-//! the event continues without the rule, its thread is lost until the rule returns, and none of its effects is applied.
+//! Native code cannot be interrupted. So the host gives up a call that takes too long, or for which nobody waits any more: the event
+//! continues without the rule, the thread stays occupied until the rule returns, and none of the rule's effects is applied.
 
 #[cfg(feature = "native")]
 mod capabilities;
