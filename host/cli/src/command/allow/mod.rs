@@ -134,7 +134,10 @@ fn describe(entry: &Entry, inspection: &Inspection, proposed: Proposed, old: Opt
     row("imports", &if imports.is_empty() { "nothing but base WASI".to_owned() } else { one_line(&imports) });
     match proposed.priority {
         Some(priority) if priority == entry.priority => {
-            row("asked", &format!("at priority {priority}, as the plugin proposes; to change it, add --priority NUMBER"));
+            row(
+                "asked",
+                &format!("at priority {priority}, as the plugin proposes; to change it, add --priority NUMBER"),
+            );
         }
         Some(other) => {
             let own = entry.priority;
@@ -167,9 +170,7 @@ fn describe(entry: &Entry, inspection: &Inspection, proposed: Proposed, old: Opt
         for line in &inspection.optional_grants {
             row(
                 "denied",
-                &format!(
-                    "requests by wasi:http; to allow some, add --grant '{line}' with the names of your servers"
-                ),
+                &format!("requests by wasi:http; to allow some, add --grant '{line}' with the names of your servers"),
             );
         }
     }
