@@ -431,7 +431,7 @@ impl Judge {
         }
     }
 
-    /// Builds the forwarded request from the arguments as the rules left them.
+    /// Builds the forwarded request from the arguments after the rules have changed them.
     async fn encode_request(
         &self,
         request: &McpRequest,

@@ -56,13 +56,13 @@ impl Dispatch<'_> {
         step
     }
 
-    /// Records that the plugins are asked again after an approval, and takes over the pending effects of the earlier round.
+    /// Records that the plugins are asked again after an approval, and takes over the reminders of the earlier round.
     pub(super) fn follow(&mut self, asked_again: AskedAgain, held: HeldEffects) {
         self.record.asked_again = Some(asked_again);
         self.carried = held.carried();
     }
 
-    /// Stores the records of the earlier rounds.
+    /// Stores the records of the earlier rounds, each with the approval that it got.
     pub(super) fn come_after(&mut self, earlier: Vec<(EventRecord, ApprovalRecord)>) {
         self.earlier = earlier;
     }
