@@ -1,4 +1,4 @@
-//! Loading: read, compare the digest, check, compile, configure.
+//! Loads a plugin: reads its file, compares the digest, and checks, compiles and configures the component.
 
 #[cfg(feature = "cache")]
 use super::component_file::{self, Allowed};
@@ -73,7 +73,7 @@ impl Plugin {
     }
 }
 
-/// The engine and bounds for compiling components.
+/// The engine and the limits for compiling components.
 pub(crate) struct Compiler<'a> {
     pub(crate) sandbox: &'a SharedSandbox,
     #[cfg(feature = "cache")]
