@@ -75,7 +75,7 @@ fn a_server_is_granted_only_by_name_and_without_one_the_user_is_told_that_reques
     let user = User::new();
     user.write("asks.wasm", std::fs::read(plugin("asks-server")).unwrap());
     user.run(["allow", "asks.wasm", "--yes"])
-        .expect(0, &["denied  requests, which it can send by wasi:http", "--grant 'http = ["]);
+        .expect(0, &["denied  requests by wasi:http; to allow some", "--grant 'http = ["]);
     assert!(user.run(["hooks"]).stdout.contains("denied  requests: it imports wasi:http"));
     let written = std::fs::read_to_string(user.config_file()).unwrap();
     assert!(!written.contains("http"), "{written}");
@@ -174,7 +174,7 @@ fn a_rebuilt_plugin_is_pinned_again_and_its_entry_stays_as_it_was() {
     user.run(["hooks"]).expect(5, &["is not the file that was allowed"]);
     allow(&["--priority", "4"]).expect(2, &["guard is on the allowlist already, at ", "only pin its new digest"]);
     let ended = allow(&[]);
-    ended.expect(0, &[&format!("instead sha256 {old}")]);
+    ended.expect(0, &[&format!("replaces sha256 {old}")]);
     assert!(ended.stdout.starts_with("allowed again guard at "), "{ended:#?}");
     let after = std::fs::read_to_string(user.config_file()).unwrap();
     assert_eq!(after, before.replace(&old, &digest(&file)));

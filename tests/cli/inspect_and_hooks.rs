@@ -182,8 +182,8 @@ fn a_new_digest_whose_proposals_differ_from_its_entry_says_so_and_changes_nothin
     user.run(["allow", "one.wasm", "--yes"]).expect(0, &["at priority 50, as the plugin proposes"]);
     user.write("one.wasm", of([b"40", b"ask"]));
     let said = [
-        "at priority 50, as its entry says; it proposes 40: `priority` in the entry",
-        "its entry says reject for `on-failure`; it proposes \"ask\": `on-failure` in the entry",
+        "at priority 50, as the entry says; the plugin proposes 40: to use it, set `priority` in the entry",
+        "the entry says reject for `on-failure`; the plugin proposes \"ask\": to use it, set `on-failure` in the entry",
     ];
     user.run(["allow", "one.wasm", "--yes"]).expect(0, &said);
     assert_eq!(written_priority(&user), Some(50));

@@ -32,8 +32,8 @@ impl Provenance {
         let memory = first_number("/proc/meminfo")
             .map_or(String::new(), |kib| format!(", {:.0} GiB of memory", kib / 1048576.0));
         let load = first_number("/proc/loadavg").map_or(String::new(), |load| match load {
-            0.5.. => format!(", busy with other programs: its load was {load:.1} when this began"),
-            _ => ", idle when this began".to_owned(),
+            0.5.. => format!(", busy with other programs: its load was {load:.1} at the start"),
+            _ => ", idle at the start".to_owned(),
         });
         let (architecture, system) = (std::env::consts::ARCH, std::env::consts::OS);
         let machine = format!("a machine of {processors} processors ({architecture}, {system}{memory}){load}");

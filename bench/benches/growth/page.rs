@@ -19,56 +19,57 @@ struct Subject {
 const SUBJECTS: [Subject; 6] = [
     Subject {
         name: "plugins",
-        title: "Plugins that are asked",
+        title: "Plugins of an event",
         sizes: Unit::Count,
-        how: "`before-tool-call`, about a shell command of 50 bytes. Each plugin is the same component under a name of its own, \
-              gets a pristine instance, and allows the call.",
+        how: "The event is `before-tool-call` for a shell command of 50 bytes. Each plugin is the same component under another name, \
+              gets a new instance and allows the call.",
     },
     Subject {
         name: "payload",
         title: "Bytes of a payload",
         sizes: Unit::Bytes,
-        how: "`before-tool-call`, about a `write_file` with so much content. The content is copied into the guest. The log keeps \
-              values up to `largest-value`, which is 256 KiB by default, and of a larger one its size and its digest.",
+        how: "The event is `before-tool-call` for a call of `write_file` with content of this size. The host copies the content into \
+              the guest. The log keeps values up to `largest-value`, which is 256 KiB by default. Of a larger value it keeps only the \
+              size and the digest.",
     },
     Subject {
         name: "sessions",
         title: "Open sessions",
         sizes: Unit::Count,
-        how: "An event of each session in turn, so that each event finds what the events of all other sessions left in the \
-              processor's caches.",
+        how: "The host handles one event of each session, one session after the other. So an event finds the processor's caches filled \
+              by the events of all other sessions.",
     },
     Subject {
         name: "append",
-        title: "Records in the log: one more",
+        title: "Records in the log: adding one",
         sizes: Unit::Count,
-        how: "One recorded event of a plugin, and, apart from it, a host without plugins that opens the log and ends. The engine \
-              is there before.",
+        how: "The first line is one event that one plugin judges and the host records. The second line is a host without plugins that \
+              opens the log and ends. Neither time contains the creation of the engine.",
     },
     Subject {
         name: "show",
-        title: "Records in the log: the last ten",
+        title: "Records in the log: showing the last ten",
         sizes: Unit::Count,
-        how: "The command prints the last ten records. Its start is part of the time.",
+        how: "The command prints the last ten records. The time contains the start of the command.",
     },
     Subject {
         name: "verify",
-        title: "Records in the log: verify all",
+        title: "Records in the log: verifying all",
         sizes: Unit::Count,
-        how: "The command reads the whole log and checks each record's hash. Its start is part of the time.",
+        how: "The command reads the whole log and checks each record's hash. The time contains the start of the command.",
     },
 ];
 
 const BEGIN: &str = "\
 # How costs grow
 
-This page shows the cost of an event and of the log as things become many. Cost and size are compared by their logarithms: if the cost
-is a power of the size, its slope is the exponent. At 0 the cost stays the same. At 1, ten times as many cost ten times as much.
-Above 1, each one more costs more than the one before.
+This page shows how the cost of an event, and of the log, grows with a size, such as the number of plugins. The *slope* compares the
+logarithms of cost and size: a cost that is a power of the size has the exponent as its slope. At slope 0 the cost stays the same. At
+slope 1, ten times the size costs ten times as much. Above 1, the cost grows faster than the size.
 
-Each table has two slopes: that of all sizes, and that of the largest ones, from a tenth of the largest on. Times are medians. The data
-file below each table has them with the 5th and the 95th percentile. `cargo run -p bench -- growth` measures again and writes this page;
-most of its time and several gigabytes are the log of ten million records. Slopes of a busy machine say little.
+Each table has two slopes: one for all sizes, and one for the largest sizes, from a tenth of the maximum to the maximum. Times are medians.
+The data file below each table also has the 5th and the 95th percentile. `cargo run -p bench -- growth` measures again and writes this
+page. The log of ten million records takes most of its time, and several gigabytes. Slopes from a busy machine are unreliable.
 ";
 
 /// Writes the page if each subject has its data.
@@ -89,7 +90,7 @@ fn section(subject: &Subject, measured: &SubjectData) -> String {
     let Provenance { date, machine } = &measured.provenance;
     let mut text = format!(
         "\n## {title}\n\n{}\n\n\
-         | line | slope, all sizes | slope, largest sizes | from | to | it |\n|---|---|---|---|---|---|\n",
+         | line | slope, all sizes | slope, largest sizes | from | to | the cost |\n|---|---|---|---|---|---|\n",
         wrapped(how)
     );
     for line in &measured.lines {
@@ -111,7 +112,7 @@ fn section(subject: &Subject, measured: &SubjectData) -> String {
     if *name == "verify" {
         let last = measured.lines[0].points.last().unwrap();
         let rate = number_text(last.size / (last.median / 1e9), Unit::Count);
-        let _ = write!(text, "\nAt the largest log these are {rate} records a second.\n");
+        let _ = write!(text, "\nThe largest log is verified at {rate} records per second.\n");
     }
     let _ = write!(
         text,
@@ -124,11 +125,11 @@ fn section(subject: &Subject, measured: &SubjectData) -> String {
 /// Describes the slope of the largest sizes.
 fn meaning(line: &Line) -> &'static str {
     match line.last_slope() {
-        ..-0.1 => "gets less",
+        ..-0.1 => "falls",
         -0.1..0.1 => "stays the same",
-        0.1..0.9 => "grows more slowly than its size",
-        0.9..1.1 => "grows as its size does",
-        _ => "grows faster than its size",
+        0.1..0.9 => "grows more slowly than the size",
+        0.9..1.1 => "grows in proportion to the size",
+        _ => "grows faster than the size",
     }
 }
 

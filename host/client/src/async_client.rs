@@ -46,7 +46,7 @@ impl AsyncClient {
     /// Sends an event of the proxy `agent` in this directory, and returns the reply. `S` is the reply of the proxy's adapter.
     ///
     /// # Errors
-    /// One sentence, if there is no decision.
+    /// Returns a one-sentence message if there is no decision.
     pub async fn ask<S: DeserializeOwned>(
         &self,
         agent: &str,

@@ -1,4 +1,4 @@
-//! Detects the successor of this program: another version in the same place.
+//! Detects the successor of this program: another version at the same path.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -8,13 +8,13 @@ use std::time::Duration;
 use tokio::process::Command;
 use tokio::task::JoinHandle;
 
-/// Time that a new version has to print its version.
+/// Maximum time for a new program to print its version.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Beginning of the output of `hookhost --version`.
 const VERSION_PREFIX: &[u8] = b"hookhost ";
 
-/// Inode, size and modification time of a file, which tell if it has changed.
+/// Inode, size and modification time of a file. If the file changes, they change.
 type Version = (u64, u64, i64, i64);
 
 /// Watches the file of this program.
@@ -24,7 +24,7 @@ pub(crate) struct ProgramWatch {
     own: Version,
     /// The version that the last poll found.
     last: Version,
-    /// A version that does not run, and so cannot be the successor.
+    /// A version that does not run, so it cannot be the successor.
     broken: Option<Version>,
     trial: Option<(Version, JoinHandle<TrialResult>)>,
 }
@@ -46,7 +46,8 @@ impl ProgramWatch {
         Some(Self { program, own, last: own, broken: None, trial: None })
     }
 
-    /// Returns true if another version is installed and runs. Call it periodically: a file is tried once two polls find it unchanged.
+    /// Returns true if another version is installed and runs. Call this periodically: a new file is tried as soon as two polls in
+    /// a row find the same version.
     pub(crate) async fn poll(&mut self) -> bool {
         let Some(now) = version_of(&self.program) else { return false };
         let is_settled = std::mem::replace(&mut self.last, now) == now;
@@ -57,7 +58,7 @@ impl ProgramWatch {
                     let program = self.program.display();
                     tracing::warn!(
                         why,
-                        "the new program {program} does not run: this one continues until the file changes again"
+                        "the new program {program} does not run: the old one continues until the file changes again"
                     );
                     self.broken = Some(version);
                 }
@@ -71,7 +72,7 @@ impl ProgramWatch {
     }
 }
 
-/// Runs a program with `--version` and checks that it says that it is hookhost.
+/// Runs a program with `--version`, and checks that the output is hookhost's.
 async fn run_trial(program: PathBuf) -> TrialResult {
     let mut command = Command::new(program);
     command.arg("--version").stdin(Stdio::null()).kill_on_drop(true);
@@ -80,13 +81,13 @@ async fn run_trial(program: PathBuf) -> TrialResult {
         Ok(Err(error)) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => return TrialResult::Later,
         Ok(Err(error)) => return TrialResult::Broken(error.to_string()),
         Err(_) => {
-            return TrialResult::Broken(format!("it did not say its version within {} s", VERSION_TIMEOUT.as_secs()));
+            return TrialResult::Broken(format!("it did not print its version within {} s", VERSION_TIMEOUT.as_secs()));
         }
     };
     if ended.status.success() && ended.stdout.starts_with(VERSION_PREFIX) {
         TrialResult::Runs
     } else {
-        TrialResult::Broken(format!("`--version` does not say that it is hookhost ({})", ended.status))
+        TrialResult::Broken(format!("the output of `--version` is not hookhost's ({})", ended.status))
     }
 }
 

@@ -128,7 +128,7 @@ fn a_new_program_that_does_not_run_takes_nobodys_place() {
     fs::write(&program, "garbage").unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let mut notes = BufReader::new(served.stderr.take().unwrap()).lines().map(Result::unwrap);
-    assert!(notes.any(|note| note.contains("does not run: this one continues until the file changes again")));
+    assert!(notes.any(|note| note.contains("does not run: the old one continues until the file changes again")));
     home.asked("s", "1", "touch denied.txt").is_denied_by_policy();
     // Another one that runs is there now.
     fs::rename(home.user.path("bin/hookhost.old"), home.user.path("bin/hookhost.next")).unwrap();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Most lines of one.
+/// Maximum number of lines of an example.
 const LINES: usize = 60;
 
 fn source(name: &str) -> String {

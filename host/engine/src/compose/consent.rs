@@ -1,13 +1,12 @@
-//! Consent: what a person has said yes to about one event, and what is still to be asked.
+//! Consent: the approvals that a person has given for one event, and the questions that are still open.
 
-/// Rounds of questions about one event. Where a further one would be needed, the event is rejected.
+/// Maximum number of rounds of questions about one event. If a further round is needed, the event is rejected.
 pub(crate) const MAX_QUESTION_ROUNDS: usize = 2;
 
-/// The yeses that a person has given about one event.
+/// The approvals that a person has given for one event.
 ///
-/// A yes answers certain questions about one value, and about the response in its place where one
-/// was shown. When it comes, the chain is asked again about exactly that value, and the yes answers
-/// the same questions again.
+/// An approval answers certain questions about one value, and about the response in its place if one was shown. After an
+/// approval, the chain is asked again about exactly that value, and the approval answers the same questions again.
 #[derive(Clone, Debug)]
 pub(crate) struct Consent<V, R, Q> {
     given: Vec<Yes<V, R, Q>>,

@@ -129,7 +129,7 @@ impl Cache {
         loaded(engine, entry, &path, self.vouched_for(&path))
     }
 
-    /// The code for the events of an entry, and its outcome, if both are known and this user's key vouches for them.
+    /// Returns the code for the events of an entry and its outcome, if the cache has both and this user's key authenticates them.
     pub(super) fn kept(&self, engine: &Engine, entry: &Entry) -> Option<(Component, Outcome)> {
         let (outcome, file) = counted(self.read_outcome(entry), entry, &self.path(CacheFile::Outcome(entry)))?;
         file.touch();
@@ -190,7 +190,7 @@ impl Cache {
         }
     }
 
-    /// The content of a file of so many bytes, which this user's key vouches for.
+    /// Returns the content of a file of `BYTES` bytes, if this user's key authenticates it.
     fn small<const BYTES: usize>(&self, path: &Path) -> io::Result<([u8; BYTES], TrustedFile)> {
         let opened = TrustedFile::of(path)?;
         let mut content = Vec::with_capacity(BYTES + TAG + 1);

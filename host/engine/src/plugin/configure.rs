@@ -7,8 +7,7 @@ use crate::sandbox::{CallLimits, Guest, GuestSetup};
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
-/// Makes an instance that is thrown away, and has it take its configuration: what cannot be should be known now, not at
-/// the first event.
+/// Calls `configure` in a temporary instance, so that a wrong configuration is reported now and not at the first event.
 ///
 /// # Errors
 /// If no instance can be made, or `configure` refuses or fails.

@@ -1,4 +1,4 @@
-//! Loading: read, compare the digest, check, compile, configure.
+//! Loads a plugin: reads its file, compares the digest, and checks, compiles and configures the component.
 
 #[cfg(feature = "cache")]
 use super::component_file::{self, Allowed};
@@ -15,10 +15,11 @@ impl Plugin {
     /// Loads the plugin of an entry of the allowlist. If `known` is the same plugin, returns it.
     ///
     /// # Errors
-    /// If the file is not the one that was allowed, not a component of the contract, or refuses its configuration.
+    /// If the file's digest is not the allowed one, if the file is not a component that implements the contract, or if the plugin
+    /// rejects its configuration.
     pub(crate) async fn load(compiler: &Compiler<'_>, entry: &Entry, known: Option<Self>) -> Result<Self, LoadError> {
         let Compiler { sandbox, own, .. } = *compiler;
-        // Also if it is loaded already: a file that is no longer the allowed one must be reported.
+        // This also happens if the plugin is loaded already, because a file that no longer has the allowed digest must be reported.
         let source = Source::of(compiler, entry)?;
         if let Some(capability) = own.missing(entry.grants.capabilities.iter()) {
             return Err(LoadError::NoCapability {
@@ -29,7 +30,7 @@ impl Plugin {
         }
         match known.filter(|known| known.is_of(sandbox, entry, own)) {
             Some(known) if known.entry() == entry => return Ok(known),
-            // It is written elsewhere.
+            // The plugin is the same, but its entry stands in another place of the configuration.
             Some(known) => {
                 let shared = ConfiguredPlugin { entry: entry.clone(), ..(*known.shared).clone() };
                 return Ok(Self { shared: Arc::new(shared) });
@@ -49,7 +50,7 @@ impl Plugin {
                 (linked, is_image, digest)
             }
         };
-        // What `configure` left is in the image.
+        // An image contains the state after `configure`, so `configure` is not called again.
         let configure = linked.surface.configure.filter(|_| !is_image);
         let tools = tools::listed(&linked, configure.as_ref()).await?;
         let loaded = linked.loaded(digest, configure, preopens, tools)?;
@@ -72,7 +73,7 @@ impl Plugin {
     }
 }
 
-/// The engine and bounds for compiling components.
+/// The engine and the limits for compiling components.
 pub(crate) struct Compiler<'a> {
     pub(crate) sandbox: &'a SharedSandbox,
     #[cfg(feature = "cache")]
@@ -84,8 +85,8 @@ pub(crate) struct Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    /// The component of an entry whose compiled code is in the cache, linked, and whether it is an image that `configure` has
-    /// left.
+    /// Returns the linked component of an entry if its compiled code is in the cache. The flag is true if the code is an image,
+    /// which contains the state after `configure`.
     #[cfg(feature = "cache")]
     fn kept(
         &self,
@@ -109,7 +110,7 @@ impl Compiler<'_> {
         component: AllowedComponent<'_>,
     ) -> Result<(LinkedComponent, bool), LoadError> {
         let allowed = component.read.map_or_else(|| component_file::of(entry), Ok)?;
-        // It is long, and rarely needed: what waits for a plugin to be loaded does not hold its state.
+        // This future is large and rarely needed. The box keeps its state out of the futures that await a load.
         let linked: crate::BoxFuture<'_, _> = Box::pin(super::compile::linked(self, entry, &allowed));
         linked.await
     }
@@ -119,11 +120,11 @@ impl Compiler<'_> {
         Err(LoadError::NoCompiler { name: entry.name.clone() })
     }
 
-    /// Checks and links a component, and has it take its configuration.
+    /// Checks and links a component, and checks that it accepts its configuration.
     async fn linked_ahead(&self, entry: &Entry, compiled: &CompiledComponent) -> Result<LinkedComponent, LoadError> {
         #[expect(unsafe_code, reason = "wasmtime cannot check compiled code, so the program vouches for it")]
-        // SAFETY: who makes a `CompiledComponent` of bytes vouches that `to_bytes` has given them, and those are of
-        // `Component::serialize`. What another version or another engine has compiled, wasmtime refuses.
+        // SAFETY: a caller that creates a `CompiledComponent` from bytes guarantees that `to_bytes` returned these bytes.
+        // `Component::serialize` wrote their code. wasmtime refuses code that another version or another engine has compiled.
         let component = unsafe { Component::deserialize(self.sandbox.engine(), compiled.code()) };
         let component = component.map_err(|error| {
             let why = format!("it was compiled for another engine: compile it again with this version ({error:#})");
@@ -148,7 +149,7 @@ enum Source<'a> {
 #[cfg(feature = "cache")]
 struct AllowedComponent<'a> {
     digest: Digest,
-    /// None where its file is known by its stamp.
+    /// `None` if the file was not read because it still has its stored stamp.
     read: Option<Allowed<'a>>,
 }
 
@@ -202,7 +203,7 @@ mod tests {
 
     const BYTES: &str = "a component";
 
-    /// A file whose stamp is kept, as a load in an hour would have kept it.
+    /// A file with a stored stamp. The stamp was taken with a clock that is one hour ahead, because a new file has no stamp.
     struct Place {
         directory: tempfile::TempDir,
         cache: Cache,
@@ -269,7 +270,8 @@ mod tests {
             let place = Place::new();
             let path = place.path();
             let written = fs::metadata(&path).unwrap().modified().unwrap();
-            // The system's clock of files advances in steps; a stamp is only kept once many of them are over.
+            // The clock for file times advances in steps. The loop repeats the change until the next step. A real stamp is taken
+            // many steps after the last change, so there the next change always has another time.
             let changed = || std::os::unix::fs::MetadataExt::ctime_nsec(&fs::metadata(&path).unwrap());
             let stamped = changed();
             while changed() == stamped {

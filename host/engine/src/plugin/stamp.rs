@@ -1,27 +1,27 @@
-//! Stamps: what the system says of a file, by which a later load knows it without reading it.
+//! Stamps. A stamp is the metadata of a file. By its stamp, a later load recognizes an unchanged file without reading it.
 //!
-//! The time of a file's last change (`ctime`) is the system's own: a program cannot set it, and each write, rename or change of
-//! its attributes moves it on. A file that changes twice within the grain of that clock keeps it, so a file has a stamp
-//! only once its last change lies further back.
+//! A program cannot set the time of a file's last change (`ctime`). The system updates it at each write, at each rename and at each
+//! change of the attributes. If a file changes twice within the clock's resolution, `ctime` stays the same. So a stamp is taken
+//! only if the last change is older than that resolution.
 
 use crate::files::{self, Guard, Links};
 use std::fs::Metadata;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// Bytes of a stamp.
+/// Size of a stamp, in bytes.
 pub(super) const BYTES: usize = 7 * 8;
 
-/// Minimum age of a file's times: more than the resolution of the coarsest clock of a file system.
+/// Minimum age of a file's times. It is longer than the resolution of the coarsest clock of a file system.
 const SETTLED: Duration = Duration::from_secs(3);
 
-/// A file's device, number, size, and times of its last write and change.
+/// A file's device, inode and size, and the times of its last write and its last change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp([u64; 7]);
 
 impl Stamp {
-    /// The stamp of a file that is about to be read at this time. None where it changed a moment ago, or the system has no such
-    /// numbers.
+    /// Returns the stamp of a file that is about to be read at this time. Returns `None` if the file has just changed, or if the
+    /// system does not have these numbers.
     pub(super) fn of(metadata: &Metadata, now: SystemTime) -> Option<Self> {
         let latest = now.duration_since(SystemTime::UNIX_EPOCH).ok()?.checked_sub(SETTLED)?;
         let stamp = Self::numbers(metadata)?;
@@ -32,7 +32,7 @@ impl Stamp {
 
     /// Returns true if the file at this path is still the stamped one.
     pub(super) fn is_of(self, path: &Path) -> bool {
-        // Opened, so that a file of another machine is asked about, and one that can no longer be read is told.
+        // The file is opened so that a network file system fetches current metadata, and so that an unreadable file is noticed.
         let opened = files::open(path, Guard::Anybodys, Links::Followed);
         let metadata = opened.ok().and_then(|file| file.metadata().ok());
         metadata.is_some_and(|metadata| metadata.is_file() && Self::numbers(&metadata) == Some(self))
@@ -46,7 +46,7 @@ impl Stamp {
         bytes
     }
 
-    /// None where there is none: each byte is zero.
+    /// Returns `None` if all bytes are zero: then no stamp is stored.
     pub(super) fn parse(bytes: &[u8; BYTES]) -> Option<Self> {
         let mut numbers = [0; 7];
         for (number, bytes) in numbers.iter_mut().zip(bytes.as_chunks().0) {
@@ -55,7 +55,7 @@ impl Stamp {
         (numbers != [0; 7]).then_some(Self(numbers))
     }
 
-    /// None where a time is before 1970.
+    /// Returns `None` if a time is before 1970.
     #[cfg(unix)]
     fn numbers(metadata: &Metadata) -> Option<Self> {
         use std::os::unix::fs::MetadataExt as _;
@@ -86,7 +86,7 @@ mod tests {
 
     type Change = fn(&Path);
 
-    /// The stamp of a file as a load in an hour would take it.
+    /// Returns the stamp that a load one hour from now would take.
     fn stamp(path: &Path) -> Stamp {
         let later = SystemTime::now() + Duration::from_hours(1);
         Stamp::of(&fs::metadata(path).unwrap(), later).unwrap()
@@ -99,7 +99,7 @@ mod tests {
         let changes: [(&str, Change); 5] = [
             ("written, with as many bytes and the old time", |path| {
                 let written = fs::metadata(path).unwrap().modified().unwrap();
-                // The system's clock of files advances in steps.
+                // The clock for file times advances in steps. The loop repeats the change until the next step.
                 let before = fs::metadata(path).unwrap();
                 while Stamp::numbers(&fs::metadata(path).unwrap()) == Stamp::numbers(&before) {
                     fs::write(path, "other").unwrap();
@@ -141,11 +141,11 @@ mod tests {
         assert_eq!(of(written), None);
         assert_eq!(of(written + SETTLED), None);
         assert!(of(written + SETTLED + Duration::from_millis(100)).is_some());
-        // Its time of writing is long ago, and that of the change is now.
+        // The last write was long ago, and the last change is now.
         let long_ago = written - Duration::from_hours(1);
         File::options().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
         assert_eq!(of(written + SETTLED), None);
-        // Its time of writing is in an hour.
+        // The last write is one hour in the future.
         let later = written + Duration::from_hours(1);
         File::options().write(true).open(&path).unwrap().set_modified(later).unwrap();
         assert_eq!(of(written + SETTLED + Duration::from_mins(1)), None);

@@ -22,7 +22,7 @@ use wasmtime_wasi::random::WasiRandom;
 use wasmtime_wasi::sockets::{WasiSockets, WasiSocketsView as _};
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtx, WasiView as _};
 
-/// Most bytes that one call for random numbers returns.
+/// Maximum number of bytes that one call for random numbers returns.
 const RANDOM_BYTES: u64 = 1 << 20;
 
 /// The packages whose interfaces every component may import; of `wasi:http` some are linked beside them.

@@ -53,9 +53,9 @@ pub(crate) struct Dispatch<'a> {
     record: OpenRecord,
     /// True if the record has been written, or is not to be.
     concluded: bool,
-    /// The askings before this one, each with the yes to its questions.
+    /// The records of the earlier rounds of questions, each with the approval that it got.
     earlier: Vec<(EventRecord, ApprovalRecord)>,
-    /// Reminders of the askings before this one.
+    /// Reminders of the earlier rounds of questions.
     carried: HeldEffects,
     /// The recorded inputs, if the event is replayed.
     replay: Option<Box<ReplayInputs>>,

@@ -20,7 +20,7 @@ macro_rules! event_methods {
 
 event_methods! {
     // Events of a session and its prompts.
-    /// Tells `session-end`, with the session's totals.
+    /// Reports `session-end`, with the session's totals.
     session_end(usage: Usage) -> () = SessionEnd;
 
     // Events of a provider's side of a request.
@@ -38,7 +38,7 @@ event_methods! {
     plan_submit(plan: Plan) -> Decision<Plan> = PlanSubmit;
     /// Asks `task-complete`; the tasks join the agent's queue.
     task_complete(completion: Completion) -> Vec<Task> = TaskComplete;
-    /// Tells `plan-complete`, when all tasks of a plan have ended.
+    /// Reports `plan-complete`, when all tasks of a plan have ended.
     plan_complete(plan: PlanSummary) -> () = PlanComplete;
     /// Asks `queue-empty`, when no task is left; the tasks join the agent's queue.
     queue_empty(progress: Progress) -> Vec<Task> = QueueEmpty;
@@ -48,7 +48,7 @@ event_methods! {
     // Events of a turn.
     /// Asks `turn-start`, before the request of a turn is put together.
     turn_start(turn: Turn) -> Decision<Turn> = TurnStart;
-    /// Tells `turn-end`: once for each turn that `turn-start` allowed, however it ended.
+    /// Reports `turn-end`: once for each turn that `turn-start` allowed, however it ended.
     turn_end(turn: TurnSummary) -> () = TurnEnd;
 
     // Events of a call of a model.
@@ -57,9 +57,9 @@ event_methods! {
     /// Asks `stream-delta` about a piece of an answer. Pass whole lines (or 4 KiB), so that no secret is cut in
     /// two; [`Session::stream`] does so, and holds back what `finalize-content` may withhold.
     stream_delta(delta: String) -> TransformOutcome<String> = StreamDelta;
-    /// Tells `stream-end`, with all of the answer's text.
+    /// Reports `stream-end`, with all of the answer's text.
     stream_end(text: String) -> () = StreamEnd;
-    /// Tells `after-inference`.
+    /// Reports `after-inference`.
     after_inference(response: Response) -> () = AfterInference;
     /// Asks `token-usage` if the task may call a model again.
     token_usage(usage: Usage) -> Decision<Usage> = TokenUsage;
@@ -80,7 +80,7 @@ event_methods! {
     /// Asks `subagent-start` in the session of the agent that starts one. Start `Allowed.value`, not your argument, and open its
     /// session with this one as the parent.
     subagent_start(subagent: Subagent) -> Decision<Subagent> = SubagentStart;
-    /// Tells `subagent-end` in the session of the agent that started it.
+    /// Reports `subagent-end` in the session of the agent that started it.
     subagent_end(subagent: SubagentSummary) -> () = SubagentEnd;
 
     // Events of the embedding program.

@@ -102,8 +102,8 @@ enum Length {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Piece {
-    /// The text, as plugins left it. The pieces follow each other without anything between. In place of a withheld line it is
-    /// a note, `[withheld: Rejected by …]`. It is empty if the line was shown before it was rejected.
+    /// The text, with the changes of plugins. The pieces follow each other without anything between. For a withheld line, the text
+    /// is a note, `[withheld: Rejected by …]`. The text is empty if the line was shown before it was rejected.
     pub text: String,
     /// The rejection with which `stream-delta` withheld the text, if it did. [`Rejection::ends`] says whether the run has to end.
     pub rejection: Option<Rejection>,

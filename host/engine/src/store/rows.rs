@@ -24,11 +24,11 @@ pub(crate) trait SessionChanges: Send + Sync {
     /// Returns true if there are unwritten changes.
     fn is_changed(&self) -> bool;
 
-    /// Returns the new row, given the current one. Called within the transaction, so no other process changes the row
-    /// meanwhile.
+    /// Returns the new row, given the current one. The store calls this within the transaction, so no other process changes the
+    /// row meanwhile.
     fn changed(&self, row: SessionRow) -> Changed;
 
-    /// Called after the commit of this row.
+    /// Notes that this row is committed.
     fn note_written(&self, changed: Changed);
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct OpenQuestion {
     pub(crate) session: String,
     /// Number of the process that waits for the answer.
     pub(crate) asker: u32,
-    /// Expiry, after which the answer is no, in milliseconds since the Unix epoch.
+    /// Time of the expiry, in milliseconds since the Unix epoch. After it, the answer is no.
     pub(crate) expires: Time,
     /// True if the asking process accepts an answer from the store.
     pub(crate) answerable: bool,
@@ -65,10 +65,9 @@ pub(crate) struct OpenQuestion {
 pub(crate) enum QuestionChange {
     /// Inserts the row.
     Ask(Box<OpenQuestion>),
-    /// Deletes the row: the asking process has decided.
+    /// Deletes the row because the asking process has decided.
     Settle(String),
-    /// Deletes the row: another process has decided, because the asking process has ended. Fails if the row does not
-    /// exist.
+    /// Deletes the row because the asking process has ended and another process has decided. Fails if the row does not exist.
     GiveUp(String),
 }
 
@@ -81,13 +80,13 @@ pub(crate) struct FirstAnswer {
     pub(crate) is_this: bool,
 }
 
-/// The outcome of a call, for an agent that reports the call again. A host that is killed leaves it to the next one.
+/// The outcome of a call, for an agent that reports the call again. If the host is killed, the next host finds the outcome here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "it is a row: who keeps one gives all of it")]
+#[expect(clippy::exhaustive_structs, reason = "it is a row of the database: code that stores one sets every field")]
 pub struct KeptOutcome {
-    /// Digest of the session and of the number of the call. There is one outcome for each.
+    /// Digest of the session and of the number of the call. Each call has at most one stored outcome.
     pub call: [u8; 32],
-    /// Digest of everything on which the outcome depends: content of the call, directory, rules.
+    /// Digest of everything on which the outcome depends: the content of the call, the directory and the rules.
     pub terms: [u8; 32],
     /// Identifier of the event.
     pub event: Option<String>,
@@ -102,14 +101,14 @@ pub struct KeptOutcome {
 /// A change of the rows of kept outcomes.
 #[derive(Clone, Debug)]
 pub(crate) enum OutcomeChange {
-    /// Inserts an outcome, or replaces that of the same call.
+    /// Inserts an outcome, or replaces the outcome of the same call.
     Keep(KeptOutcome),
     /// Deletes the outcome of a call.
     Forget([u8; 32]),
 }
 
 impl OutcomeChange {
-    /// Returns the length of the text, in bytes.
+    /// Returns the length of the outcome's JSON, in bytes.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Keep(kept) => kept.outcome.len(),

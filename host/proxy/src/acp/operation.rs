@@ -1,4 +1,5 @@
-//! The files and commands that the agent leaves to the editor. The forwarded request is rebuilt from the arguments as rules left them.
+//! The agent's requests to the editor to read files, write files and run commands. The forwarded request is rebuilt from the
+//! arguments after the rules have changed them.
 
 use crate::acp::ambiguous_keys::check_keys;
 use crate::jsonrpc::message::{Members, raw};
@@ -34,7 +35,7 @@ impl Method {
         Self::ALL.iter().copied().find(|method| method.name() == name)
     }
 
-    /// Returns the members of the parameters: name, type, and true if required.
+    /// Returns the name and the type of each member of the parameters. The flag is true if the member is required.
     const fn members(self) -> &'static [(&'static str, MemberType, bool)] {
         match self {
             Self::ReadFile => &[
@@ -77,7 +78,7 @@ impl MemberType {
     }
 }
 
-/// A request that the agent leaves to the editor.
+/// A request of the agent to the editor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operation {
     /// The kind of request.
@@ -92,7 +93,7 @@ impl Operation {
     /// Reads a request of this method from its parameters.
     ///
     /// # Errors
-    /// One sentence, if the parameters are not what the method needs.
+    /// Returns a one-sentence message if the parameters do not fit the method.
     pub fn of(method: Method, params: &Members) -> Result<Self, String> {
         let name = method.name();
         let value = params.to_value().map_err(|why| format!("`params` of {name} {why}"))?;
@@ -103,19 +104,20 @@ impl Operation {
             match value.get(key).filter(|value| !value.is_null()) {
                 Some(value) if is.fits(value) => {}
                 None if !has_to_be => {}
-                _ => return Err(format!("`params.{key}` of {name} is not what it should be")),
+                _ => return Err(format!("`params.{key}` of {name} is missing or has the wrong type")),
             }
         }
         Ok(Self { method, session, params: value })
     }
 
-    /// Returns the parameters with these arguments in place of their own. In them, `command` may be a list with its words.
+    /// Returns `params` with its arguments replaced by `arguments`. In `arguments`, `command` may be a list: the program and its
+    /// arguments.
     ///
     /// # Errors
-    /// One sentence, if such a request cannot carry them.
+    /// Returns a one-sentence message if this kind of request cannot contain `arguments`.
     pub fn write_back(&self, params: &Members, arguments: &Value) -> Result<Members, String> {
         let name = self.method.name();
-        let cannot = || format!("a rule changed {name} to what such a request cannot carry");
+        let cannot = || format!("a rule changed {name} to values that such a request cannot contain");
         let mut fields = arguments.as_object().cloned().ok_or_else(cannot)?;
         if let Some(Value::Array(words)) = fields.get("command").filter(|_| self.method == Method::RunCommand) {
             let mut words = words.clone().into_iter();
@@ -138,13 +140,13 @@ impl Operation {
                 None => written.without(key),
             };
         }
-        // Members unknown to the protocol are the agent's own, and no rule has read them.
+        // Members that the protocol does not define come from the agent, and no rule has read them.
         let stays =
             |key: &str| members.iter().any(|(known, ..)| *known == key) || ["sessionId", "_meta"].contains(&key);
         let others: Vec<String> = written.keys().filter(|key| !stays(key)).map(str::to_owned).collect();
         let written = others.iter().fold(written, |written, key| written.without(key));
         if self.method == Method::RunCommand && !has_one_meaning(&written) {
-            return Err(format!("a rule changed {name} to what editors differ in how they run"));
+            return Err(format!("a rule changed {name} to a command that editors run in different ways"));
         }
         Ok(written)
     }
@@ -157,8 +159,8 @@ fn has_one_meaning(written: &Members) -> bool {
     readings.is_some_and(|readings| readings.all.len() == 1) || is_plain_script(&params)
 }
 
-/// Returns true if a command is `sh -c` with plain words, the form of a changed command line. An editor that joins these words makes
-/// the shell run only the first word of the script.
+/// Returns true if a command is `sh -c` with plain words, which is the form of a changed command line. If an editor joins these
+/// words, the shell runs only the first word of the script.
 fn is_plain_script(params: &Value) -> bool {
     let is_of_words = |script: &str| script.chars().all(|c| c.is_ascii_alphanumeric() || " -_./=:,@%+".contains(c));
     let has_variables = params.get("env").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
@@ -171,7 +173,7 @@ fn is_plain_script(params: &Value) -> bool {
     is_shell && !has_variables && script.is_some_and(is_of_words)
 }
 
-/// Returns the member of a result that rules read as a text; `None` if they read none.
+/// Returns the name of the member of a result that rules read as a text, or `None` if they read none.
 pub fn text_key(method: &str) -> Option<&'static str> {
     match method {
         "fs/read_text_file" => Some("content"),

@@ -60,7 +60,7 @@ impl Sessions {
     /// Adds a session that has begun or continues in this directory.
     ///
     /// # Errors
-    /// One sentence, if there is no room for it. Nothing of it is then allowed.
+    /// Returns a one-sentence message if there is no room for it. Nothing of it is then allowed.
     pub fn open(&mut self, id: &str, cwd: &Path) -> Result<(), String> {
         self.insert(id, OpenSession { cwd: cwd.to_owned(), loading: None })
     }
@@ -68,7 +68,7 @@ impl Sessions {
     /// Adds a session that the editor continues in this directory. `replays` is true if the agent replays it.
     ///
     /// # Errors
-    /// One sentence, if there is no room for it, or it is already being continued.
+    /// Returns a one-sentence message if there is no room for it, or it is already being continued.
     pub fn load(&mut self, id: &str, cwd: &Path, replays: bool) -> Result<(), String> {
         let before = self.known.get(id);
         if before.is_some_and(|session| session.loading.is_some()) {
@@ -111,7 +111,7 @@ impl Sessions {
     /// Notes that a session begins in this directory. The agent has not sent its name yet.
     ///
     /// # Errors
-    /// One sentence, if the path of the directory is too long.
+    /// Returns a one-sentence message if the path of the directory is too long.
     pub fn begin(&mut self, cwd: &Path) -> Result<(), String> {
         if cwd.as_os_str().len() > MAX_PATH {
             return Err(format!("the path of a session's directory has more than {MAX_PATH} bytes"));

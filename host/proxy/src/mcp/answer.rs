@@ -16,7 +16,7 @@ const TEXT_RESULT_KEYS: &[&str] = &["content", "isError", "resultType"];
 /// Converts a result for plugins. `raw` is the whole result if it contains more than text.
 ///
 /// # Errors
-/// One sentence, if it cannot be read.
+/// Returns a one-sentence message if it cannot be read.
 pub fn read(method: Method, result: &Members) -> Result<ToolResult, String> {
     let value = result.to_value().map_err(|why| format!("the result of {} {why}", method.name()))?;
     let empty = Vec::new();
@@ -121,11 +121,11 @@ fn begin(text: &mut String) {
     }
 }
 
-/// Returns the result after plugins changed it. If they changed the whole result, returns that; otherwise a new result with their text
-/// and nothing of the original.
+/// Returns the result after plugins have changed it. If they changed the whole result, returns their result. Otherwise returns a new
+/// result with their text and nothing of the original.
 ///
 /// # Errors
-/// One sentence, if a result of this kind cannot carry the change.
+/// Returns a one-sentence message if this kind of result cannot contain the change.
 pub fn write_back(
     operation: &Operation,
     before: &ToolResult,
@@ -191,7 +191,7 @@ pub fn rejected(method: Method, id: &Id, why: &str, is_stateless: bool) -> Bytes
 /// Returns the answer to a call for which a plugin gave the result.
 ///
 /// # Errors
-/// One sentence, if a result of this kind cannot carry it.
+/// Returns a one-sentence message if this kind of result cannot contain the plugin's result.
 pub fn responded(operation: &Operation, id: &Id, result: &ToolResult, is_stateless: bool) -> Result<Bytes, String> {
     let value = write_back(operation, &ToolResult::text(""), result, &Members::default())?;
     Ok(message::result(id, &typed(value, is_stateless)))

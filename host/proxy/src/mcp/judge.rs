@@ -219,7 +219,7 @@ impl Judge {
     /// Tells the resident host once that the session begins. Each event waits for that.
     ///
     /// # Errors
-    /// One sentence, if that failed. The next event tries again.
+    /// Returns a one-sentence message if that failed. The next event tries again.
     pub async fn begin_session(&self) -> Result<(), String> {
         let begin = async || match self.ask_host_now(&self.event(Point::SessionStart, None), &|_| {}).await {
             ProxyReply::Failed { why } => Err(why),
@@ -431,7 +431,7 @@ impl Judge {
         }
     }
 
-    /// Builds the forwarded request from the arguments as the rules left them.
+    /// Builds the forwarded request from the arguments after the rules have changed them.
     async fn encode_request(
         &self,
         request: &McpRequest,

@@ -62,7 +62,7 @@ impl ListingFilter<'_> {
     /// Filters the result of `tools/list`.
     ///
     /// # Errors
-    /// One sentence, if it is no listing.
+    /// Returns a one-sentence message if it is no listing.
     pub fn filter(&self, result: &Members) -> Result<FilteredListing, String> {
         let unreadable = |why: String| format!("the listing of the MCP server {} {why}", self.server);
         let tools = result.get("tools").ok_or_else(|| unreadable("has no `tools`".to_owned()))?;

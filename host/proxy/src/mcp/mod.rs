@@ -1,6 +1,6 @@
 //! The proxy in front of MCP servers. The resident host decides on the messages as events.
 //!
-//! Messages that need no question to the rules pass byte for byte. The others are rebuilt from the value as plugins left it. The
+//! Messages that need no question to the rules pass byte for byte. The others are rebuilt from the value after plugins have changed it. The
 //! process is small: it loads no plugin.
 //!
 //! Source of the protocol: the specification of 2025-06-18, of 2025-11-25 and of 2026-07-28.

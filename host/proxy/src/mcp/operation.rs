@@ -9,7 +9,7 @@
 //! | `elicitation/create`, asked by the server | the method | the parameters without `_meta` |
 //! | `tasks/update` | the method | the parameters without `_meta` |
 //!
-//! The forwarded request is rebuilt from the arguments as the rules left them.
+//! The forwarded request is rebuilt from the arguments after the rules have changed them.
 
 use crate::jsonrpc::message::{Members, raw};
 use hookhost_agents::json;
@@ -64,7 +64,7 @@ impl Method {
 /// Members of parameters that say what is requested.
 const PARAMS_KEYS: &[&str] = &["name", "arguments", "uri", "_meta", "task", "taskId", "requestState", "inputResponses"];
 
-/// Returns true if a server's tool cannot have this name, since the name stands for something else.
+/// Returns true if a server's tool cannot have this name, because rules see another kind of request under this name.
 pub fn is_reserved(tool: &str) -> bool {
     Method::of(tool).is_some_and(|method| method != Method::CallTool)
         || tool == Method::TaskResult.name()
@@ -86,7 +86,7 @@ impl Operation {
     /// Reads a request of this method from its parameters.
     ///
     /// # Errors
-    /// One sentence, if the parameters are not what the method needs.
+    /// Returns a one-sentence message if the parameters do not fit the method.
     pub fn of(method: Method, params: &Members) -> Result<Self, String> {
         if let Some(why) = params.ambiguity(PARAMS_KEYS) {
             return Err(format!("`params` of {} {why}", method.name()));
@@ -116,12 +116,12 @@ impl Operation {
         Ok(Self { method, tool, arguments })
     }
 
-    /// Returns the parameters with these arguments in place of their own.
+    /// Returns `params` with its arguments replaced by `arguments`.
     ///
     /// # Errors
-    /// One sentence, if a request of this kind cannot carry them.
+    /// Returns a one-sentence message if this kind of request cannot contain `arguments`.
     pub fn write_back(&self, params: &Members, arguments: &Value) -> Result<Members, String> {
-        let cannot = || format!("a plugin changed {} to what such a request cannot carry", self.method.name());
+        let cannot = || format!("a plugin changed {} to values that such a request cannot contain", self.method.name());
         let fields = arguments.as_object().ok_or_else(cannot)?;
         let only = |keys: &[&str]| fields.keys().all(|key| keys.contains(&key.as_str()));
         // Unchanged members keep their bytes: a number may have more digits than were read.

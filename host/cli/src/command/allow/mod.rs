@@ -1,5 +1,5 @@
-//! `hookhost allow`: shows the subscriptions and needs of a plugin, asks the user, loads the plugin with its configuration as a test,
-//! and writes its entry with the digest of exactly the bytes that were shown.
+//! `hookhost allow`: shows the subscriptions and needs of a plugin, and asks the user. Then it loads the plugin with its configuration
+//! as a test, and writes its entry with the digest of exactly the shown bytes.
 
 mod entry;
 mod waiting;
@@ -34,7 +34,7 @@ pub(crate) async fn run(args: &AllowArgs) -> Result<Exit, CliError> {
     let present = present(args, &file, &places)?;
     let proposed = proposed(args, &bytes);
     let (entry, proposed) = match present.entry_at(wasm) {
-        // For an existing entry the proposals are only shown, so an invalid one is no error.
+        // For an existing entry, the proposals are only shown. So an invalid proposal is no error.
         Some(old) => (entry::renewed(args, old, &inspection)?, proposed.unwrap_or_default()),
         None => {
             let proposed = proposed?;
@@ -78,8 +78,8 @@ fn proposed(args: &AllowArgs, bytes: &[u8]) -> Result<Proposed, CliError> {
     Ok(Proposed { priority, on_failure })
 }
 
-/// Reads the file as it is now. The owner of a project's file does not matter, because the approval and the path decide.
-/// A link is not written through.
+/// Reads the file as it is now. The owner of a project's file is not checked, because the file applies only if its path and its
+/// content are approved. If a project's file is a symbolic link, the command refuses it.
 fn present(args: &AllowArgs, file: &Path, places: &UserDirectories) -> Result<Config, CliError> {
     if std::fs::symlink_metadata(file).is_err() {
         return Ok(Config::empty());
@@ -124,7 +124,7 @@ fn describe(entry: &Entry, inspection: &Inspection, proposed: Proposed, old: Opt
         inspection.digest
     );
     if let Some(old) = old.and_then(|old| old.code.digest()).filter(|old| *old != inspection.digest) {
-        text.push_str(&format!("  {WARNING}instead{WARNING:#} sha256 {old}\n"));
+        text.push_str(&format!("  {WARNING}replaces{WARNING:#} sha256 {old}\n"));
     }
     let events: Vec<_> = inspection.events.iter().map(|event| event.name()).collect();
     let mut row = |label: &str, value: &str| output::row(&mut text, 7, label, value);
@@ -134,13 +134,18 @@ fn describe(entry: &Entry, inspection: &Inspection, proposed: Proposed, old: Opt
     row("imports", &if imports.is_empty() { "nothing but base WASI".to_owned() } else { one_line(&imports) });
     match proposed.priority {
         Some(priority) if priority == entry.priority => {
-            row("asked", &format!("at priority {priority}, as the plugin proposes; --priority says otherwise"));
+            row(
+                "asked",
+                &format!("at priority {priority}, as the plugin proposes; to change it, add --priority NUMBER"),
+            );
         }
         Some(other) => {
             let own = entry.priority;
             row(
                 "asked",
-                &format!("at priority {own}, as its entry says; it proposes {other}: `priority` in the entry"),
+                &format!(
+                    "at priority {own}, as the entry says; the plugin proposes {other}: to use it, set `priority` in the entry"
+                ),
             );
         }
         None => {}
@@ -149,11 +154,13 @@ fn describe(entry: &Entry, inspection: &Inspection, proposed: Proposed, old: Opt
         let word = on_failure.name();
         let text = match entry.on_failure {
             Some(own) if own == on_failure => {
-                format!("on-failure = \"{word}\", as the plugin proposes; --entry 'on-failure = …' says otherwise")
+                format!("on-failure = \"{word}\", as the plugin proposes; to change it, add --entry 'on-failure = …'")
             }
             own => {
                 let own = own.map_or("nothing", OnFailure::name);
-                format!("its entry says {own} for `on-failure`; it proposes \"{word}\": `on-failure` in the entry")
+                format!(
+                    "the entry says {own} for `on-failure`; the plugin proposes \"{word}\": to use it, set `on-failure` in the entry"
+                )
             }
         };
         row("fails", &text);
@@ -163,9 +170,7 @@ fn describe(entry: &Entry, inspection: &Inspection, proposed: Proposed, old: Opt
         for line in &inspection.optional_grants {
             row(
                 "denied",
-                &format!(
-                    "requests, which it can send by wasi:http: to permit some, add --grant '{line}' with servers of yours"
-                ),
+                &format!("requests by wasi:http; to allow some, add --grant '{line}' with the names of your servers"),
             );
         }
     }
@@ -187,8 +192,8 @@ fn settle_trust(args: &AllowArgs, edited: &Edited, places: &UserDirectories) -> 
             Some(before) => {
                 store.renew(before, &now).map_err(CliError::not_loaded)?;
             }
-            // The user has just agreed to all of its content. If an approval of a deleted file exists, it covers more than this and stays
-            // until it is revoked.
+            // The user has just agreed to the whole content. If the path has an approval of a deleted file, that approval stays until
+            // the user revokes it, because the deleted file may have had more rules.
             None if args.project && store.approval(&now.path).map_err(CliError::not_loaded)?.is_none() => {
                 store.approve(&now).map_err(CliError::not_loaded)?;
             }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 #[cfg(feature = "compile")]
-/// Removes files that were not used for so long, and those used longest ago while there are more
-/// bytes; never the one that was just written.
+/// Removes files that were not used for `age`. While the remaining files have more than `bytes` bytes, removes the least
+/// recently used one. Never removes the file `written`.
 pub(super) fn evict(directory: &Path, written: &Path, age: Duration, bytes: u64) -> io::Result<()> {
     let mut files = Vec::new();
     for path in kept_in(directory)? {

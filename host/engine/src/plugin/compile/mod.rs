@@ -16,7 +16,8 @@ use compiling::compile_within;
 use outline::outline;
 use wasmtime::component::Component;
 
-/// The component of an entry, compiled and linked, and whether it is an image that `configure` has left.
+/// Returns the compiled and linked component of an entry. The flag is true if the code is an image, which contains the state after
+/// `configure`.
 pub(super) async fn linked(
     compiler: &Compiler<'_>,
     entry: &Entry,

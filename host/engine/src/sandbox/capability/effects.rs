@@ -16,7 +16,7 @@ const MAX_REMINDER_BYTES: usize = 4096;
 /// Longest finding, in bytes.
 const MAX_FINDING_BYTES: usize = 64 * 1024;
 
-/// Most bytes of all findings and reminders of one call together, as JSON: a byte of a text may be written as six.
+/// Maximum size of all findings and reminders of one call, in bytes of JSON. JSON may need six bytes for one byte of a text.
 const MAX_WRITTEN: usize = 256 * 1024;
 
 /// A finding for the audit log.

@@ -27,7 +27,7 @@ const MAX_REASON: usize = 1000;
 /// Upper bound of the levels of an answer, as of what is read as JSON. A call's own stack has no room for many more.
 const MAX_LEVELS: usize = 128;
 
-/// Most bytes of calls and answers, as JSON, that the record of one call repeats; a call that asked more cannot be replayed.
+/// Maximum size of the requests and answers in the record of one call, in bytes of JSON. A call with more cannot be replayed.
 const RECORDED: usize = 4 << 20;
 
 /// A capability of the embedding program: an interface of the program's own WIT package. A plugin that imports the interface loads if

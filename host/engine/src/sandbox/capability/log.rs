@@ -1,4 +1,4 @@
-//! `log`: lines into the host's log, bounded and attributed.
+//! `log`: plugins write lines into the host's log. The lines of a call are bounded, and each carries its plugin's name.
 
 use super::{Guest, of_the_contract, wit};
 use crate::contract::bytes::written_size;
@@ -26,14 +26,14 @@ pub struct LogLine {
     pub message: String,
 }
 
-/// Most lines of one call, however short they are.
+/// Maximum number of lines of one call, even if they are short.
 const MAX_LOG_LINES: usize = 1_000;
 
 /// The lines of one call.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
     pub(crate) lines: Vec<LogLine>,
-    /// Remaining bytes, as JSON: the size of a line in the record, not that of its text.
+    /// Remaining capacity, in bytes. A line counts with the size of its JSON in the record, not with the size of its text.
     pub(crate) capacity: usize,
     /// Number of lines that did not fit.
     pub(crate) dropped: u64,
@@ -46,9 +46,9 @@ impl Log {
 
     pub(crate) fn write(&mut self, level: Level, message: String) {
         let line = LogLine { level, message };
-        // JSON is at least as long as the text: a text that is far too long need not be encoded.
+        // JSON is at least as long as its text, so a text that is too long need not be encoded.
         let fits = line.message.len() <= self.capacity && self.lines.len() < MAX_LOG_LINES;
-        // And a comma.
+        // The additional byte is the comma after the line.
         match fits.then(|| self.capacity.checked_sub(written_size(&line) + 1)).flatten() {
             Some(left) => {
                 self.capacity = left;

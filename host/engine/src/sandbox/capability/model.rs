@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering;
 use wit::model::Error;
 
-/// Most bytes of questions and answers, as JSON, that the record of one call repeats; a call that asked more cannot be replayed. A
-/// question counts also where it is not put to the model, and a guest may ask ten thousand times.
+/// Maximum size of the questions and answers in the record of one call, in bytes of JSON. A call with more cannot be replayed. A
+/// question counts even if it is not sent to the model, because a guest may ask ten thousand times.
 const RECORDED: usize = 4 << 20;
 
 /// A language model, as the embedder has it.

@@ -1,4 +1,4 @@
-//! Earlier answers: what a person has said yes to, and which questions are still open.
+//! Earlier answers: the approvals that a person has given, and the questions that are still open.
 
 use super::{Dispatch, HeldEffects};
 use crate::audit::{ApprovalRecord, AskedAgain, EventRecord};
@@ -7,11 +7,11 @@ use crate::contract::Question;
 use crate::event::GateEvent;
 use crate::locked::locked;
 
-/// The yeses of a person about one event. Values and responses are compared as the JSON that was shown.
+/// The approvals of a person for one event. Values and responses are compared as the JSON that was shown.
 pub(super) type Consent = compose::Consent<String, String, Question>;
 
 impl Dispatch<'_> {
-    /// The yeses before this asking; those of the record if the event is replayed.
+    /// Returns the approvals that were given before this dispatch. In a replay, they come from the record.
     pub(super) fn consent_so_far(&self) -> Consent {
         let mut consent = Consent::default();
         if let Some(again) = self.replay.as_ref().and_then(|replay| replay.asked_again.as_ref()) {
@@ -24,7 +24,7 @@ impl Dispatch<'_> {
         consent
     }
 
-    /// Removes the questions that a person has answered for the rest of the session, and notes the answers.
+    /// Removes the questions to which a person has given an answer for the whole session, and records these answers.
     pub(super) fn answer_from_kept<E: GateEvent>(&mut self, value: &E::Payload, questions: &mut Vec<Question>) {
         self.record.kept = match (&self.replay, E::calls(value)) {
             (Some(replay), _) => {
@@ -38,9 +38,9 @@ impl Dispatch<'_> {
         };
     }
 
-    /// Finds the open questions; the others are noted as answered.
+    /// Finds the open questions, and records the others as answered.
     pub(super) fn open_questions(&mut self, consent: &Consent, questions: Vec<Question>) -> Step<Question> {
-        // The usual case: nothing is compared, so the value is not copied.
+        // The usual case. Nothing has to be compared, so the value is not copied.
         if questions.is_empty() && self.record.asked_again.is_none() {
             return Step::Settled;
         }
@@ -56,23 +56,23 @@ impl Dispatch<'_> {
         step
     }
 
-    /// Notes that this is an asking after a yes, and takes over the effects of the changes before it.
+    /// Records that the plugins are asked again after an approval, and takes over the reminders of the earlier round.
     pub(super) fn follow(&mut self, asked_again: AskedAgain, held: HeldEffects) {
         self.record.asked_again = Some(asked_again);
         self.carried = held.carried();
     }
 
-    /// Notes the askings before this one.
+    /// Stores the records of the earlier rounds, each with the approval that it got.
     pub(super) fn come_after(&mut self, earlier: Vec<(EventRecord, ApprovalRecord)>) {
         self.earlier = earlier;
     }
 
-    /// The current value, as JSON.
+    /// Returns the current value, as JSON.
     fn value(&self) -> String {
         self.record.last.as_ref().unwrap_or(&self.record.original).get().to_owned()
     }
 
-    /// The response in its place, as JSON.
+    /// Returns the result that a plugin gave in place of the tool's or the model's, as JSON.
     fn response(&self) -> Option<String> {
         self.record.response.as_ref().map(|response| response.get().to_owned())
     }

@@ -98,7 +98,7 @@ impl HeldEffects {
         self.reminders.into_iter().filter(holds).map(|held| held.reminder).collect()
     }
 
-    /// The effects that the next asking about the same value takes over. There, each plugin has another last call.
+    /// Returns the effects that the next round about the same value takes over. In that round, each plugin has another last call.
     pub(super) fn carried(self) -> Self {
         let changes = self.reminders.into_iter().filter(|held| held.is_change);
         let reminders = changes.map(|held| HeldReminder { is_last: false, ..held }).collect();

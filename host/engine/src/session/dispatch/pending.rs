@@ -176,7 +176,7 @@ pub(super) struct EventQuestion<E: GateEvent + Kind> {
     pub(super) response: Option<(String, E::Response)>,
     pub(super) consent: Consent,
     pub(super) held: HeldEffects,
-    /// The askings before, each with its yes.
+    /// The records of the earlier rounds of questions, each with the approval that it got.
     pub(super) earlier: Vec<(EventRecord, ApprovalRecord)>,
     pub(super) await_observers: bool,
     pub(super) began: Instant,

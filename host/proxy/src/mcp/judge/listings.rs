@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// Returns the cursor of the requested page of a listing; `None` for the first page.
 ///
 /// # Errors
-/// One sentence, if a server could read another page from the parameters.
+/// Returns a one-sentence message if a server could read another page from the parameters.
 pub(super) fn cursor(params: &Members) -> Result<Option<String>, String> {
     if let Some(why) = params.ambiguity(&["cursor", "_meta"]) {
         return Err(format!("`params` of tools/list {why}"));

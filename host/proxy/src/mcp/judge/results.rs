@@ -101,7 +101,7 @@ impl Judge {
         }
     }
 
-    /// Returns the answer as the rules left it.
+    /// Returns the answer with the changes of the rules.
     ///
     /// # Errors
     /// The text for the reader in its place.
@@ -188,7 +188,7 @@ impl Judge {
         why
     }
 
-    /// Returns an error as the rules left it, or `None` if it is unchanged.
+    /// Returns an error with the changes of the rules, or `None` if it is unchanged.
     pub(super) async fn judge_error(
         &self,
         context: AnswerContext<'_>,
@@ -294,7 +294,7 @@ impl Judge {
         told
     }
 
-    /// Returns the result as the rules left it, or `None` if it is unchanged.
+    /// Returns the result with the changes of the rules, or `None` if it is unchanged.
     ///
     /// # Errors
     /// The text for the reader in its place.
@@ -332,7 +332,7 @@ impl Judge {
 /// Checks that each reply of the client to questions of the server is an object.
 ///
 /// # Errors
-/// One sentence, if one is not.
+/// Returns a one-sentence message if one is not.
 pub(super) fn check_responses(params: &Members) -> Result<(), String> {
     let responses = params.within("inputResponses")?;
     responses.keys().try_for_each(|key| responses.within(key).map(drop))

@@ -66,7 +66,7 @@ impl Judge {
     /// Returns the expected answer to a request of this name about a task. The result of the request that started the task is judged.
     ///
     /// # Errors
-    /// One sentence, if the task was not started through this proxy.
+    /// Returns a one-sentence message if the task was not started through this proxy.
     pub(super) fn expect_task(
         &self,
         name: &str,
@@ -110,7 +110,7 @@ impl Judge {
         if is_its_own { Ok(()) } else { Err("the server gave the task of another request".to_owned()) }
     }
 
-    /// Returns the state of a task as the rules left it.
+    /// Returns the state of a task with the changes of the rules.
     pub(super) async fn judge_task(
         &self,
         operation: &Operation,
@@ -130,7 +130,7 @@ impl Judge {
         Ok(message.with_result_or_as_it_came(&state))
     }
 
-    /// Judges a notification of a task's state and returns it as the rules left it. `on_wait` is called before a long wait.
+    /// Judges a notification of a task's state and returns it with the changes of the rules. `on_wait` is called before a long wait.
     ///
     /// # Errors
     /// The reason why it is not forwarded.
