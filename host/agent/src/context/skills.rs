@@ -140,7 +140,8 @@ fn parse(FileText { text, size }: &FileText) -> Result<(String, String, String),
 fn fields(yaml: &str) -> Result<Vec<(String, String)>, String> {
     let mut fields = Vec::new();
     let mut depth = 0_usize;
-    // The last key without a value yet; the outer `None` means that a key comes next.
+    // The last key, while its value has not come yet. The outer `None` means that a key comes next; the inner one
+    // stands for a key that is not a scalar.
     let mut before: Option<Option<String>> = None;
     for event in Parser::new_from_str(yaml) {
         let (event, _) = event.map_err(|error| format!("its front matter is no YAML: {error}"))?;

@@ -36,7 +36,7 @@ use tokio::time::timeout;
 const MAX_NAME_LEN: usize = 64;
 /// Maximum length of a tool's description, in bytes; the rest is cut.
 const MAX_DESCRIPTION_BYTES: usize = 4 * 1024;
-/// Maximum number of left-out tools per server that get a sentence each.
+/// Maximum number of notices per server about single tools that are left out.
 const MAX_NOTICES: usize = 5;
 /// Maximum number of content blocks in one result.
 pub const MAX_BLOCKS: usize = 1_000;

@@ -57,7 +57,7 @@ pub(super) fn reap_adopted(others: &BTreeSet<i32>) {
 
 /// The error for processes of tools or MCP servers that cannot be killed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("what tools have started cannot be killed and still runs: process {}", listed(.processes))]
+#[error("processes that tools have started cannot be killed and still run: {}", listed(.processes))]
 #[non_exhaustive]
 pub struct StillRunning {
     /// The process ids; empty if the system does not list them.
