@@ -107,7 +107,7 @@ pub enum ProviderError {
         provider: String,
         /// Path of the file.
         program: String,
-        /// Reason, as a clause whose subject is the file.
+        /// Reason, which continues a sentence whose subject is the file.
         reason: String,
     },
     /// The stream ended before the answer was complete.

@@ -1,4 +1,5 @@
-//! Runs several interceptors in order. Requests are changed first and then checked; responses are checked first and then changed.
+//! Runs several interceptors in order. Requests are changed first and then checked; responses are checked first and
+//! then changed.
 
 use super::named::{InterceptorKind, Phase};
 use super::{InterceptedMessage, Interceptors, RpcError, TIMEOUT, TIMEOUT_CODE};
@@ -47,7 +48,8 @@ impl Interceptors {
         Ok(result)
     }
 
-    /// Returns the interceptors that a request names, each checked to be for this message; `None` if it names none and means all.
+    /// Returns the interceptors that a request names, after a check that each of them handles this message. Returns
+    /// `None` if the request names none, which means all.
     fn named(&self, params: &Map<String, Value>, message: &InterceptedMessage) -> Result<Option<Vec<usize>>, RpcError> {
         let names = match params.get("interceptors") {
             None | Some(Value::Null) => return Ok(None),
