@@ -152,7 +152,8 @@ impl Endpoint {
     /// Adds headers to each request.
     ///
     /// # Errors
-    /// Returns an error for an invalid header, and for one that carries a key: a configuration must not hold keys.
+    /// Returns an error for an invalid header, and for a header that carries a key, because a configuration must not
+    /// hold keys.
     pub fn with_headers(mut self, headers: &BTreeMap<String, String>) -> Result<Self, ProviderError> {
         for (name, value) in headers {
             let unusable = |why: &str| ProviderError::Header {

@@ -169,7 +169,7 @@ fn key_advice(variable: Option<&str>) -> String {
     match variable {
         Some("") => "set it again with `hookhost auth set`".into(),
         Some(variable) => format!("check the value of the environment variable {variable}"),
-        None => "none was sent; name the environment variable that holds one with key-variable".into(),
+        None => "no key was sent; set key-variable to the environment variable that holds the key".into(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Summarises the older part of a conversation that nears the model's context window. The model or a plugin writes the
-//! summary, which replaces the older part in requests. The transcript on disk and the one that plugins read stay whole.
+//! summary, which replaces the older part in requests. The transcript on disk and the transcript that plugins read stay
+//! complete.
 
 use super::AgentEvent;
 use super::request::{GatedRequest, OutgoingRequest};

@@ -54,7 +54,7 @@ impl OutgoingRequest {
     }
 
     pub(super) fn broken(&self) -> ProviderError {
-        let reason = "its stream ended without saying why".into();
+        let reason = "its stream ended without a stop reason".into();
         ProviderError::BrokenStream { provider: self.provider.name().to_owned(), reason }
     }
 }

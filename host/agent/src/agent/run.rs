@@ -213,7 +213,7 @@ impl<'a> Run<'a> {
     pub(super) fn interrupted(&self) -> TaskEnd {
         match self.agent.config.max_time {
             Some(most) if self.time_is_over.load(Ordering::Relaxed) => {
-                let reason = format!("the run has used all of its {most:?}");
+                let reason = format!("the run has reached its time limit of {most:?}");
                 TaskEnd { status: Status::MaxTime, stop: Some(Stop::Session), ..TaskEnd::error(reason) }
             }
             _ => TaskEnd {

@@ -102,8 +102,8 @@ impl RunContext {
         std::mem::take(&mut *locked(&self.used))
     }
 
-    /// Reports that plugins rejected an event of a tool's own work. Returns the rejection as the result of the tool
-    /// call.
+    /// Reports that plugins rejected what a tool wanted to do, such as submit a plan. Returns the rejection as the result
+    /// of the tool call.
     pub(super) fn rejected(&self, event: EventKind, rejection: &Rejection) -> ToolOutput {
         self.report(AgentEvent::Rejected { event, refusal: rejection.into() });
         self.end_if_rejection_ends(rejection);

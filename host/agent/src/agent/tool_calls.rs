@@ -136,8 +136,8 @@ impl Run<'_> {
         None
     }
 
-    /// Adds the results of an answer's calls to the conversation, each as soon as it and all earlier ones are
-    /// available.
+    /// Adds the results of an answer's calls to the conversation, in call order. Each is added as soon as it and all
+    /// earlier results are available.
     pub(super) async fn tool_calls(&mut self, mut calls: AnswerCalls) -> Step {
         if let Some(offered) = calls.held.take() {
             for call in calls.uses.clone() {

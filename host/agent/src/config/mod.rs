@@ -87,8 +87,8 @@ pub struct AgentSection {
     /// Number of times that a failed request is sent again (rate limits, server failures, no connection). 0: never.
     /// Default: 3.
     pub retries: Option<u32>,
-    /// Environment variables that tools and MCP servers do not inherit, beside keys and [`HIDDEN_BY_DEFAULT`]. In a
-    /// name, `*` means any text. The lists of the user's file and of a project's file are joined.
+    /// Environment variables that tools and MCP servers do not inherit, in addition to keys and [`HIDDEN_BY_DEFAULT`].
+    /// In a name, `*` means any text. The lists of the user's file and of a project's file are joined.
     pub hidden_variables: Vec<String>,
     /// Environment variables that tools and MCP servers inherit although `hidden-variables` or [`HIDDEN_BY_DEFAULT`]
     /// match them. Keys of providers are never inherited. A project's file cannot set this key.

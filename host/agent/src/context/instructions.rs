@@ -85,7 +85,7 @@ fn bounded(found: Vec<FileContent>, notices: &mut Vec<String>) -> Vec<Instructio
         let FileText { mut text, size } = match read {
             Ok(text) => text,
             Err(reason) => {
-                notices.push(format!("the model is not told what is in {}: {reason}", path.display()));
+                notices.push(format!("the model does not get the file {}: {reason}", path.display()));
                 continue;
             }
         };
@@ -101,7 +101,7 @@ fn bounded(found: Vec<FileContent>, notices: &mut Vec<String>) -> Vec<Instructio
     if !cut.is_empty() {
         cut.reverse();
         notices.push(format!(
-            "instructions were cut, since the model is told at most {} KiB of a file and {} KiB of all: it is told {}",
+            "instructions were cut: the model gets at most {} KiB of a file and {} KiB in all, so it gets only {}",
             MAX_FILE / 1024,
             MAX_TOTAL / 1024,
             cut.join(", ")

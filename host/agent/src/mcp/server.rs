@@ -162,7 +162,9 @@ impl Server {
                 let header = header.parse().map_err(|_| unusable(format!("`{header}` is no name of a header")))?;
                 let value = variable(held_by)?.parse();
                 // The value may be a key, so the reason must not repeat it.
-                let value = value.map_err(|_| unusable(format!("what {held_by} holds cannot be a header's value")))?;
+                let value = value.map_err(|_| {
+                    unusable(format!("the value of the environment variable {held_by} cannot be a header's value"))
+                })?;
                 Ok((header, value))
             })
             .collect::<Result<HashMap<_, _>, McpError>>()?;

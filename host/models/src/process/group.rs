@@ -125,10 +125,10 @@ impl Drop for ProcessGroup {
 fn in_a_session_of_its_own(command: &mut Command) -> &mut Command {
     let leave = || setsid().map(drop).map_err(io::Error::from);
     // `CommandExt::setsid` of the standard library is not stable yet.
-    #[expect(unsafe_code, reason = "what runs between fork and exec is the caller's duty")]
-    // SAFETY: `leave` makes one system call, which POSIX lists as safe there, and a failure
-    // allocates nothing: it is an error number. It captures nothing, takes no lock and touches no
-    // memory that another thread could have been changing.
+    #[expect(unsafe_code, reason = "the caller must make sure that the code is safe between fork and exec")]
+    // SAFETY: `leave` makes one system call, which POSIX lists as safe between fork and exec. A failure is an error
+    // number, so it allocates nothing. `leave` captures nothing, takes no lock, and touches no memory that another
+    // thread could have been changing.
     unsafe {
         command.pre_exec(leave)
     }
@@ -143,9 +143,9 @@ fn killed_with_its_parent(command: &mut Command) -> &mut Command {
         // If the parent has already ended, no signal would come.
         if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(io::Error::from(rustix::io::Errno::SRCH)) }
     };
-    #[expect(unsafe_code, reason = "what runs between fork and exec is the caller's duty")]
-    // SAFETY: `bind` makes two system calls without a lock and without memory of its own; its failures are error numbers, which
-    // allocate nothing. What it captures is a number.
+    #[expect(unsafe_code, reason = "the caller must make sure that the code is safe between fork and exec")]
+    // SAFETY: `bind` makes two system calls, takes no lock and allocates no memory; its failures are error numbers. It
+    // captures only a number.
     unsafe {
         command.pre_exec(bind)
     }

@@ -43,7 +43,7 @@ struct RequestChain {
 }
 
 impl NegotiatedSessions {
-    /// Notes a request, which is fresh until `fresh_until`. Refuses one that was seen before.
+    /// Remembers a request, which is fresh until `fresh_until`. Refuses a request that was seen before.
     pub(super) fn see(&self, session: &str, request: Uuid, fresh_until: Timestamp) -> Result<(), Refusal> {
         let mut state = self.state();
         let now = Timestamp::now();

@@ -66,7 +66,8 @@ impl Interceptors {
         names.iter().map(of).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Returns the interceptors of a kind for this message, sorted by name, since all of ours have the same priority.
+    /// Returns the interceptors of a kind for this message, sorted by name, because all interceptors here have the same
+    /// priority.
     fn in_order(&self, kind: InterceptorKind, event: &str, phase: Phase) -> Vec<usize> {
         let fits = |index: &usize| {
             let interceptor = &self.interceptors[*index];

@@ -231,7 +231,7 @@ impl Interceptors {
         let (name, phase) = (&self.interceptors[index].name, message.phase.name());
         if let Ok(session) = self.session(index, message) {
             let point = format!("{}/{phase}", message.event);
-            let why = format!("the {:?} that the invoker waits were over before {name} had an answer", limit.stated);
+            let why = format!("{name} gave no answer within the {:?} that the invoker waits", limit.stated);
             session.session.note_delivery(None, &point, DeliveryKind::Unanswered, &why);
         }
         let millis = u64::try_from(limit.stated.as_millis()).unwrap_or(u64::MAX);
