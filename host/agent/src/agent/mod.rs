@@ -113,7 +113,7 @@ pub struct AgentConfig {
     pub session: Option<String>,
     /// True if a person can answer questions. Default: false.
     pub interactive: bool,
-    /// Directory of the stored sessions, with one subdirectory each. Default: sessions are not stored.
+    /// Directory of the stored sessions, with one file each. Default: sessions are not stored.
     pub sessions_dir: Option<PathBuf>,
     /// Policy for retries of failed requests.
     pub retry: RetryPolicy,

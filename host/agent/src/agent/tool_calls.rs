@@ -120,7 +120,7 @@ impl Run<'_> {
                 let mut ended = if let CallStatus::Refused(_, ended) = &mut status { ended.take() } else { None };
                 if matches!(status, CallStatus::Finished(..)) {
                     self.take_over_usage();
-                    // A tool also finishes when it is stopped.
+                    // A tool also finishes when it is stopped, but then its call was not carried out in full.
                     if !self.cancel.is_cancelled() {
                         calls.carried_out.insert(place);
                     }

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
-/// Everything that judging and running the calls of an answer needs.
+/// The values that are needed to judge and run the calls of an answer.
 #[derive(Clone)]
 pub(super) struct ToolScheduler {
     pub(super) session: Arc<Session>,

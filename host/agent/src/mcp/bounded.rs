@@ -1,8 +1,9 @@
 //! Limits the messages of a server before they are parsed.
 //!
 //! A few bytes of JSON can become an object a hundred times as large. Therefore the values of a message are counted
-//! while its bytes arrive, and the pending messages of all servers share one budget. If a program exceeds a limit, its
-//! output is no longer read. If a service exceeds a limit, only that answer is not read.
+//! while its bytes arrive. The pending messages of all servers, which have arrived and are not parsed yet, share one
+//! budget. If a program exceeds a limit, its output is no longer read. If a service exceeds a limit, only that answer
+//! is not read.
 
 use std::io;
 use std::pin::Pin;

@@ -1,4 +1,5 @@
-//! Client of a service that speaks streamable HTTP. It counts an answer while it arrives, before parsing it.
+//! Client of a service: a remote MCP server that speaks streamable HTTP. The client counts an answer while it arrives,
+//! before parsing it.
 //!
 //! `rmcp` implements the protocol and uses this client for each exchange. The client stops reading an answer beyond a
 //! limit and replaces it by a protocol error, so that only the waiting request fails.

@@ -53,7 +53,7 @@ impl Interceptors {
     fn named(&self, params: &Map<String, Value>, message: &InterceptedMessage) -> Result<Option<Vec<usize>>, RpcError> {
         let names = match params.get("interceptors") {
             None | Some(Value::Null) => return Ok(None),
-            // A client that sends an empty list does not mean an empty chain.
+            // An empty list counts as a missing one, because no client wants an empty chain.
             Some(Value::Array(names)) if names.is_empty() => return Ok(None),
             Some(Value::Array(names)) => names,
             Some(_) => return Err(RpcError::new(-32602, "`interceptors` is not a list of names")),

@@ -1,5 +1,6 @@
-//! A chain as an interceptor of MCP: `interceptors/list`, `interceptor/invoke` and `interceptor/executeChain`, as JSON-RPC. Source:
-//! modelcontextprotocol/experimental-ext-interceptors (SEP-1763, SEP-2624), a draft.
+//! Serves a chain of plugins as an interceptor of MCP: `interceptors/list`, `interceptor/invoke` and
+//! `interceptor/executeChain`, as JSON-RPC. Source: modelcontextprotocol/experimental-ext-interceptors (SEP-1763,
+//! SEP-2624), a draft.
 //!
 //! In the draft, an interceptor is either a validator or a mutator, but a chain is both. So each chain has two names:
 //! under one, as a mutator, it changes a payload; under the other, as a validator, it decides whether the payload may
@@ -29,17 +30,17 @@ use std::time::{Duration, Instant};
 /// The name of the extension, with which both sides declare their support.
 const EXTENSION: &str = "io.modelcontextprotocol/interceptors";
 
-/// The session of a client that names none.
+/// The session id for a client that names no session.
 const NO_SESSION: &str = "mcp";
 
-/// The error code for an interceptor that took longer than the invoker waits, from the extension's repository. A later draft uses
-/// -32603 here, with the same reason.
+/// The error code for an interceptor that took longer than the invoker waits, from the extension's repository. A later
+/// draft uses -32603 here, with the same reason.
 const TIMEOUT_CODE: i32 = -32_000;
 
 /// The reason in the error with [`TIMEOUT_CODE`].
 const TIMEOUT: &str = "timeout";
 
-/// Maximum number of kept session handles. A session outlives its handle.
+/// Maximum number of kept session handles. After its handle was dropped, a session is opened again with the same id.
 const MAX_SESSIONS: usize = 1000;
 
 /// Maximum number of payloads per session that were settled under one name and whose outcome the other name has not yet
@@ -106,8 +107,8 @@ struct CachedPayload {
 }
 
 impl Interceptors {
-    /// Serves the chain of `host` under the names `hookhost/change` and `hookhost/check`. `server` is the name of the MCP server that
-    /// rules know.
+    /// Serves the chain of `host` under the names `hookhost/change` and `hookhost/check`. `server` is the name by which
+    /// rules know the MCP server.
     #[must_use]
     pub fn new(host: Host, workspace: impl Into<PathBuf>, server: impl Into<String>) -> Self {
         Self::of(host, workspace, server, vec![NamedInterceptor::change(), NamedInterceptor::check()])
@@ -155,7 +156,7 @@ impl Interceptors {
         json!({
             "protocolVersion": version,
             "capabilities": {
-                // The current draft's name, and the one before.
+                // The name in the current draft, and the name in the draft before.
                 "extensions": { EXTENSION: { "supportedEvents": events } },
                 "interceptor": { "supportedEvents": events },
             },
@@ -369,7 +370,7 @@ struct InterceptedMessage {
 struct TimeLimit {
     /// The duration that the invoker sent.
     stated: Duration,
-    /// The end of that time.
+    /// The time at which the invoker stops waiting.
     until: Instant,
 }
 
@@ -389,7 +390,7 @@ impl InterceptedMessage {
                 let stated = Duration::from_millis(millis.ok_or_else(|| {
                     RpcError::new(-32602, "`timeoutMs` is a whole number of milliseconds, and more than 0")
                 })?);
-                // A time that the clock cannot represent is no limit.
+                // A limit that the clock cannot represent counts as no limit.
                 Instant::now().checked_add(stated).map(|until| TimeLimit { stated, until })
             }
         };

@@ -30,7 +30,7 @@ impl InterceptorKind {
 /// The direction of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Before it is sent to the server.
+    /// Before the message is sent to the server.
     Request,
     /// After the server has answered.
     Response,

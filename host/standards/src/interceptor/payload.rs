@@ -151,7 +151,7 @@ fn arguments(parameters: &Value) -> Result<Value, String> {
 /// The keys that are read from a request and from its parameters.
 const KEYS: [&str; 5] = ["method", "params", "name", "arguments", "uri"];
 
-/// Checks that no key differs only in case from a key that is read here, because a server could read the former
+/// Checks that no key differs only in case from a key that is read here, because a server could read that other key
 /// instead.
 fn check_keys(value: &Value) -> Result<(), String> {
     let keys = value.as_object().into_iter().flat_map(Map::keys);
@@ -241,8 +241,8 @@ fn result(payload: &Value) -> Result<ToolResult, String> {
     })
 }
 
-/// Replaces a result in the payload: the new text takes the place of the first text, the other texts become empty, and the structured
-/// content is removed. A whole result from a plugin replaces the payload as it is.
+/// Replaces a result in the payload: the new text takes the place of the first text, the other texts become empty, and
+/// the structured content is removed. A whole result from a plugin replaces the payload as it is.
 fn replace(payload: &mut Value, result: &ToolResult) -> Result<(), String> {
     let raw: Option<Value> = result.raw.as_ref().and_then(|raw| raw.read().ok());
     if let Some(raw) = raw.filter(|raw| raw != payload && raw.is_object()) {
