@@ -1,5 +1,5 @@
-//! Settles events on request of another process, to compare the engine with programs that are not to be built together with it. `cargo
-//! run -p bench -- peers` runs it.
+//! Settles events on request of another process. So the engine can be compared with programs that must be built
+//! separately from it. `cargo run -p bench -- peers` runs it.
 //!
 //! Each line of standard input is a JSON object: the `rule` to ask (`component`, `plugin` or `closure`), the shell `command`, and the
 //! number of `events`. The answer is a line with another object: the `nanoseconds` of all events, and `rejected`, which is true if they

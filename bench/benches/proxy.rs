@@ -22,10 +22,10 @@ const MAX_ADDED: Duration = Duration::from_micros(150);
 /// Number of concurrent calls.
 const CONCURRENT_CALLS: usize = 100;
 
-/// Duration of the tool of these calls.
+/// Time that the tool takes for each of these calls.
 const WORK_TIME: Duration = Duration::from_millis(50);
 
-/// Maximum ratio of their time with the proxy to that without it.
+/// Maximum ratio of the time of these calls with the proxy to their time without it.
 const MAX_RATIO: f64 = 1.1;
 
 fn main() {
@@ -222,7 +222,8 @@ fn serve() {
     writer.join().unwrap();
 }
 
-/// A proxy that asks a host before and after each message, and reads neither. It shows the cost of the processes alone.
+/// Runs a proxy that asks a host before and after each message. Neither of the two reads the message, so it shows the
+/// cost of the processes alone.
 fn pass_on() {
     let own = std::env::current_exe().unwrap();
     let [mut server, mut host] = ["server", "bare-host"].map(|role| LineProcess::start(Command::new(&own).arg(role)));

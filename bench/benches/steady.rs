@@ -1,9 +1,9 @@
 //! Settles events of one kind, as many as its argument says, for tools that count a process's instructions (`valgrind
 //! --tool=callgrind`) or system calls (`strace -c -f`).
 //!
-//! `steady hookhost|shell|recorded|recorded-at-once|without-subscribers|recorded-without-subscribers|bare EVENTS [CACHE]`, after
-//! `cargo xtask plugins`; `steady load HOSTS CACHE` builds as many hosts. A second run with the same directory CACHE compiles nothing.
-//! The cost of compiling differs from run to run.
+//! `steady hookhost|shell|recorded|recorded-at-once|without-subscribers|recorded-without-subscribers|bare EVENTS
+//! [CACHE]`, after `cargo xtask plugins`; `steady load HOSTS CACHE` builds as many hosts. The cost of compiling differs
+//! from run to run, so count a second run with the same directory CACHE, which compiles nothing.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 

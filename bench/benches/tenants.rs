@@ -1,5 +1,5 @@
-//! Measures many tenants in one process, each with a rule set of its own, of real components: the time of loading them, their memory,
-//! and an event beside the same event in a process with one tenant.
+//! Measures many tenants in one process. Each tenant has a rule set of its own, of real components. The figures are the
+//! time of loading the rule sets, their memory, and an event beside the same event in a process with one tenant.
 //!
 //! `cargo run -p bench -- budgets` runs it. Each measured process is a child of this one and answers lines on its standard input: `tenants serve
 //! TENANTS DISTINCT CACHE`.

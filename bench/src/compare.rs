@@ -71,7 +71,7 @@ pub(crate) fn measure(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let options = Options::parse(arguments)?;
     let commit = sources::commit(workspace, options.reference)?;
     let before = sources::check_out(workspace, &commit)?;
-    // The other commit first, so that the built programs are those of this work tree in the end.
+    // The other commit comes first, so that the built programs are those of this work tree in the end.
     say(&format!("building {}", options.reference));
     let before = BuiltCommit::of(&before, options.benchmark)?.apart(workspace)?;
     say("building this work tree");

@@ -71,7 +71,7 @@ fn embedders(workspace: &Workspace) -> Outcome {
     let directory = plugins::build(workspace)?;
     let (smallest, all) = (embed::crates(workspace, Some(GATE))?, embed::crates(workspace, None)?);
     let compiled = workspace.target.join("path_guard.compiled");
-    // The whole workspace: alone, the engine would be built with other features of its libraries.
+    // Build the whole workspace, because the engine alone would be built with other features of its dependencies.
     run("building the example", &mut workspace.cargo(&["build", "--workspace", "--example", "compile_ahead"]))?;
     let example = format!("debug/examples/compile_ahead{}", std::env::consts::EXE_SUFFIX);
     let mut ahead = Command::new(workspace.target.join(example));
@@ -126,14 +126,16 @@ fn clear(target: &Path) -> Outcome {
     }
 }
 
-/// Counts the crates that are compiled for a package, with itself and the crates that run during the build.
+/// Counts the crates that are compiled for a package, including the package itself and the crates that run during the
+/// build.
 fn crates_of(workspace: &Workspace, package: &str) -> Outcome<usize> {
     let tree = ["tree", "--locked", "--package", package, "--edges", "normal,build", "--prefix", "none"];
     let tree = output(workspace.cargo(&tree).args(["--format", "{p}"]))?;
     Ok(counted(&tree))
 }
 
-/// Counts the distinct packages of a tree. A line is `NAME VERSION`, and more for a member, a macro, or a repetition.
+/// Counts the distinct packages of a tree. Each line begins with `NAME VERSION`; the lines of members, macros and
+/// repetitions have further words.
 fn counted(tree: &str) -> usize {
     let packages = tree.lines().map(|line| line.split(' ').take(2).collect::<Vec<_>>());
     packages.filter(|package| package.len() == 2).collect::<BTreeSet<_>>().len()

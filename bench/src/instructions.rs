@@ -14,18 +14,18 @@ use xtask::{
 /// The file of noted instructions per event, as `KIND COUNT` lines.
 const NOTED: &str = "bench/instructions.txt";
 
-/// Allowed increase over the noted count, in percent. Hash maps get a new seed in each process, and the log's writer thread takes
-/// whatever is ready.
+/// Allowed increase over the noted count, in percent. The count varies because hash maps get a new seed in each
+/// process, and because the log's writer thread takes as many records as are ready.
 const TOLERANCE: u64 = 10;
 
-/// Numbers of events of two runs: their difference is counted, without the start.
+/// Numbers of events of two runs. The difference of the two counts contains no instructions of the start.
 const EVENTS: [u64; 2] = [600, 100];
 
 /// Maximum system calls of a recorded event, on average.
 const MAX_RECORDED: f64 = 2.0;
 
-/// Counts the instructions of an event with valgrind: `[--write]`. They are those of the development profile, which CI has built
-/// anyway: the figure shows a change and is not for quotation.
+/// Counts the instructions of an event with valgrind: `[--write]`. The programs have the development profile, because
+/// CI has built them anyway. So the figure shows a change, but must not be quoted.
 pub(crate) fn measure(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let write = match arguments {
         [] => false,
@@ -117,8 +117,8 @@ pub(crate) fn system_calls(workspace: &Workspace, directory: &Path) -> Outcome {
         }
         let each = all as f64 / 10_000.0;
         match kind {
-            // Calls that depend on the clock are still counted: those of the thread that ticks each millisecond, and of threads that it
-            // wakes.
+            // Some calls depend on the clock and are still counted: those of the thread that ticks each millisecond,
+            // and those of the threads that it wakes.
             "hookhost" => {
                 let word = if each < 0.1 { "met" } else { "**beyond**" };
                 println!(

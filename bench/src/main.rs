@@ -118,9 +118,10 @@ fn usage() -> String {
     text
 }
 
-/// Builds a benchmark with this cargo command, `bench` or `test`, whose profiles are `release` and `dev`. Returns its program.
+/// Builds a benchmark and returns the path of its program. `command` is the cargo command: `bench`, with the profile
+/// `release`, or `test`, with the profile `dev`.
 fn built(workspace: &Workspace, command: &str, benchmark: &str) -> Outcome<PathBuf> {
-    // The whole workspace, so that the dependencies get the features of all its packages.
+    // Build the whole workspace, so that the dependencies get the features of all its packages.
     let mut cargo =
         workspace.cargo(&[command, "--workspace", "--bench", benchmark, "--no-run", "--message-format=json"]);
     let messages = output(cargo.stderr(Stdio::inherit()))?;

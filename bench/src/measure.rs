@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 /// Number of pairs of batches that are timed.
 const PAIRS: usize = 61;
 
-/// The same if another process measures in turns with this one, since each row is then measured several times.
+/// Number of pairs if another process measures in turns with this one. Each row is then measured several times, so
+/// fewer pairs suffice.
 const PAIRS_IN_A_TURN: usize = 15;
 
-/// Target duration of one batch. Beside it the cost of the clock is negligible.
+/// Target duration of one batch. Compared with it, the cost of reading the clock is negligible.
 const BATCH: Duration = Duration::from_millis(10);
 
 /// Times of one run of a subject.
@@ -35,8 +36,8 @@ pub fn compare(mut subject: impl FnMut(), mut reference: impl FnMut()) -> Compar
     compare_batches(|runs| batch(runs, &mut subject), |runs| batch(runs, &mut reference))
 }
 
-/// Like [`compare`], for subjects that run a whole batch themselves, perhaps in another process. They get the number of runs and
-/// return the time of all of them.
+/// Like [`compare`], for subjects that run a whole batch themselves, perhaps in another process. Each subject gets the
+/// number of runs and returns the total time of these runs.
 pub fn compare_batches(
     mut subject: impl FnMut(u32) -> Duration,
     mut reference: impl FnMut(u32) -> Duration,

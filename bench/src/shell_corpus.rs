@@ -1,4 +1,4 @@
-//! Judges tables of shell commands that others have sorted. The judge is in `tests/shell-corpus`.
+//! Judges tables of shell commands that other people have classified. The judge is in `tests/shell-corpus`.
 
 use std::process::Command;
 
@@ -12,14 +12,14 @@ pub(crate) fn measure(workspace: &Workspace, arguments: &[String]) -> Outcome {
     if !arguments.iter().any(|argument| !argument.starts_with('-')) {
         return Err("name a table: `shell-corpus FILE [--classifier]`".to_owned());
     }
-    // The path is relative to the user's directory, and the program runs elsewhere.
+    // The path is relative to the user's directory, but the program runs in another one.
     let arguments = arguments.iter().map(|argument| match argument.as_str() {
         flag if flag.starts_with('-') => Ok(flag.into()),
         file => std::path::absolute(file).map_err(|error| format!("{file}: {error}")),
     });
     let arguments = arguments.collect::<Outcome<Vec<_>>>()?;
     let plugins = plugins::build(workspace)?;
-    // The whole workspace, so that the dependencies get the features of all its packages.
+    // Build the whole workspace, so that the dependencies get the features of all its packages.
     let mut cargo = workspace.cargo(&["build", "--workspace", "--bin", "shell-corpus"]);
     run("building the judge (the first time, wasmtime is compiled too)", &mut cargo)?;
     let built = workspace.target.join("debug").join(format!("shell-corpus{}", std::env::consts::EXE_SUFFIX));

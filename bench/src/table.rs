@@ -36,7 +36,7 @@ impl Table {
         self.row(row, &measured, &reference, &printed(of.ratio), &budget, most.map(|_| within));
     }
 
-    /// Adds a row with an absolute budget, beside a reference to judge it by.
+    /// Adds a row with an absolute budget, and a reference with which the value can be compared.
     pub fn beside(&mut self, row: &Row<'_>, measured: &str, reference: &str, budget: &str, within: bool) {
         self.row(row, measured, reference, "", budget, Some(within));
     }
@@ -99,7 +99,7 @@ pub struct Row<'a> {
     pub component: &'a str,
     /// `on`, `off`, or `–` if the log has no part in it.
     pub log: &'a str,
-    /// The known reason why it misses its budget; empty if there is none.
+    /// The known reason why the row exceeds its budget; empty if there is none.
     pub why: &'a str,
 }
 

@@ -35,7 +35,7 @@ fn a_kept_key_is_used_and_is_in_no_other_file_and_no_output() {
     user.configure(&configuration(server.url()));
     user.run(["run", "go"]).expect(
         1,
-        &["needs an API key: set the environment variable FAR_KEY, or keep one with `hookhost auth set far`"],
+        &["needs an API key: set the environment variable FAR_KEY, or store one with `hookhost auth set far`"],
     );
     let set = user.run_with_input(["auth", "set", "far"], &format!("{KEY}\n"));
     set.expect(0, &[]);
@@ -75,7 +75,7 @@ fn a_kept_key_goes_to_the_port_that_it_was_kept_for_and_to_no_other() {
     user.configure(&configuration(own.url()));
     user.run_with_input(["auth", "set", "far"], KEY).expect(0, &[]);
     user.configure(&configuration(other.url()));
-    let elsewhere = format!("the one that is kept is for {}, and the provider is at {};", own.url(), other.url());
+    let elsewhere = format!("the stored key is for {}, but the provider is at {};", own.url(), other.url());
     user.run(["run", "go"]).expect(1, &[&elsewhere, "`hookhost auth set far`"]);
     assert!(other.requests().is_empty());
     user.configure(&configuration(own.url()));

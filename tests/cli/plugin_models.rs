@@ -107,7 +107,7 @@ fn a_model_that_cannot_be_asked_is_reported_where_it_would_be_and_by_hooks() {
         ("[agent.plugin-models]\nsmall = { provider = \"nowhere\" }\n", "there is no provider named `nowhere`: use "),
         (
             "[agent.plugin-models]\nsmall = { provider = \"ollama\" }\n",
-            "[agent.plugin-models] needs a `model` for small, of the provider ollama",
+            "the entry small of [agent.plugin-models] needs a `model`, since its provider ollama has no default model",
         ),
         (
             "[agent.plugin-models]\nsmall = { provider = \"groq\", model = \"m\" }\n",

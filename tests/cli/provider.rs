@@ -44,7 +44,7 @@ fn without_a_key_nothing_is_asked_and_the_variable_is_named() {
         let ended = user.run(["run", "go"]);
         ended.expect(
             1,
-            &[&format!("error: the provider {kind} needs an API key: set the environment variable TEST_KEY, or keep one with `hookhost auth set {kind}`\n")],
+            &[&format!("error: the provider {kind} needs an API key: set the environment variable TEST_KEY, or store one with `hookhost auth set {kind}`\n")],
         );
         assert!(server.requests().is_empty());
         assert!(user.sessions().is_empty());

@@ -114,7 +114,7 @@ async fn asked(listener: &TcpListener) -> TcpStream {
     }
 }
 
-/// The same bytes, to a reader that does nothing with them.
+/// Times the same bytes, sent to a reader that does nothing with them.
 async fn loopback() -> Duration {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -36,10 +36,12 @@ pub(crate) fn rows(table: &mut Table, sessions: usize) {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let (waiting, open) = runtime.block_on(async {
         let host = host(true, None).await;
-        // What is made once, by the first of them, counts for none; and nothing is given back in between.
+        // The first session allocates what all sessions share, so it is not counted. It stays open, so that no memory
+        // is given back in between.
         let first = host.open_session(spec()).unwrap();
         let before = resident_mib();
-        // More of them, since each is small beside the pages that memory is counted in.
+        // Opens many more sessions, because the memory of one is small compared with the pages in which memory is
+        // counted.
         let open: Vec<_> = (0..sessions * 20).map(|_| host.open_session(spec()).unwrap()).collect();
         let of_engine = each(before, sessions * 20);
         let (provider, cancel) = (Arc::new(SilentProvider::default()), CancellationToken::new());
@@ -71,7 +73,7 @@ fn spec() -> SessionSpec {
     SessionSpec::new("bench", Path::new("/work"))
 }
 
-/// KiB that each of so many has added.
+/// Returns the memory that each of `count` sessions has added, in KiB.
 fn each(before: f64, count: usize) -> f64 {
     (resident_mib() - before) * 1024.0 / count as f64
 }

@@ -11,7 +11,7 @@ mod turns;
 use bench::table::Table;
 
 fn main() {
-    // `--quick` shortens what takes minutes.
+    // `--quick` shortens the parts that take minutes.
     let quick = std::env::args().any(|argument| argument == "--quick");
     let mut table = Table::begin();
     turns::rows(&mut table, if quick { 100 } else { 1_000 });

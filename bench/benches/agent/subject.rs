@@ -20,7 +20,7 @@ use tokio::sync::mpsc::UnboundedSender;
 /// The plugin: it subscribes to each tool call.
 const COMPONENT: &str = "no_force_push.wasm";
 
-/// A host without plugins, or with the one; with a log, or without.
+/// Makes a host without plugins or with [`COMPONENT`], and with or without a log.
 pub(crate) async fn host(plugin: bool, log: Option<&Path>) -> Host {
     let entries = if plugin { vec![entry()] } else { Vec::new() };
     let builder = Host::builder(Config::from_entries(entries, Settings::default()).unwrap());
@@ -67,7 +67,7 @@ impl Tool for IdleTool {
     }
 }
 
-/// A model that calls the tool so many times, one call a turn, and then says that it is done.
+/// A model that calls the tool `turns` times, one call a turn, and then says that it is done.
 #[derive(Debug)]
 pub(crate) struct CallingProvider {
     turns: usize,

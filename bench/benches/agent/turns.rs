@@ -30,7 +30,7 @@ pub(crate) fn rows(table: &mut Table, turns: usize) {
     table.compared(&row(&what, "no-force-push, session files", "on"), &compare(turns, kept, one), reference, None);
 }
 
-/// Each as the time of one turn.
+/// Compares the times of one turn of both.
 fn compare(turns: usize, subject: impl Fn() -> Duration, reference: impl Fn() -> Duration) -> Compared {
     let each = u32::try_from(turns).unwrap();
     let mut ratios = Vec::new();
@@ -46,7 +46,7 @@ fn compare(turns: usize, subject: impl Fn() -> Duration, reference: impl Fn() ->
     Compared { subject: of_subject, reference: of_reference, ratio: median(ratios) }
 }
 
-/// A whole run of the agent; its host is made before.
+/// Returns the time of a whole run of the agent. Its host is made before and is not timed.
 fn looped(runtime: &Runtime, turns: usize, plugin: bool, directory: Option<&Path>) -> Duration {
     runtime.block_on(async {
         let log = directory.map(|directory| directory.join("hookhost.db"));
@@ -66,7 +66,7 @@ fn looped(runtime: &Runtime, turns: usize, plugin: bool, directory: Option<&Path
     })
 }
 
-/// Runs the simplest loop: the conversation grows, and each request has all of it.
+/// Runs the simplest loop: the conversation grows, and each request contains the whole conversation.
 async fn by_hand(turns: usize) -> Duration {
     let (provider, tool) = (CallingProvider::new(turns), IdleTool::default());
     let context = ToolContext::new(Workspace::open(&std::env::temp_dir()).unwrap());

@@ -39,7 +39,8 @@ pub(crate) fn rows(table: &mut Table) {
     let row = |what: &'static str, log: &'static str| Row { what, component: COMPONENT, log, why: "" };
     let one = compare(|| asks(&off), bare_call);
     let what = "one event, one pristine plugin";
-    let why = "The host's own code and records do not stay in the first-level caches beside what the guest's reset goes through.";
+    let why = "The host's own code and records do not stay in the first-level caches, because the reset of the \
+               guest's memory fills them.";
     table.compared(&Row { why, ..row(what, "off") }, &one, "bare wasmtime: store + instance + call", Some(1.2));
     let within = one.subject.median <= MAX_ONE;
     table.plain(&Row { why, ..row(what, "off") }, spoken(one.subject.median), "≤ 11 µs", Some(within));
@@ -50,7 +51,7 @@ pub(crate) fn rows(table: &mut Table) {
     };
     let reference = "the same, bare, with copies of the call, of its JSON and of its record";
     table.compared(&row(what, "off"), &compare(|| asks(&off), least), reference, None);
-    // The rest is the host's work for a plugin. Host and guest also evict each other from the processor's caches.
+    // What remains is the host's work for a plugin. Host and guest also evict each other from the processor's caches.
     let nobody = runtime.block_on(host(0, None)).open_session(SessionSpec::new("bench", Path::new("/work"))).unwrap();
     let both = || {
         bare_call();
@@ -59,8 +60,8 @@ pub(crate) fn rows(table: &mut Table) {
     let reference = "the same, bare, and the same event in a host without plugins";
     table.compared(&row(what, "off"), &compare(|| asks(&off), both), reference, None);
     table.compared(&row(what, "on"), &compare(|| asks(&on), bare_call), "the same, bare", None);
-    let why =
-        "A record is written before its event is acted on, and whether another process had a turn is asked before it.";
+    let why = "A record is written before its event takes effect. Before that, the host asks whether another \
+               process had a turn.";
     table.compared(&Row { why, ..row(what, "on") }, &compare(|| asks(&on), || asks(&off)), "the log off", Some(1.6));
 
     let (mut file, line) = (AppendFile::new(directory.path()), [b'x'; 1200]);
@@ -82,7 +83,7 @@ pub(crate) fn rows(table: &mut Table) {
     let what = "an event without subscribers";
     let without = compare(|| without_subscribers(&off), || native(&event));
     let (took, reference) = (without.subject.median, spoken(without.reference.median));
-    let why = "Its record is made also without a log: who sends the event gets it.";
+    let why = "Its record is made even without a log, because the sender of the event gets it.";
     let reference = format!("{reference} the rule as a native function");
     table.beside(&Row { why, ..row(what, "off") }, &spoken(took), &reference, "≤ 300 ns", took <= MAX_UNHEARD);
     let record = runtime.block_on(off.stream_end("text".into())).record;
@@ -99,16 +100,16 @@ pub(crate) fn rows(table: &mut Table) {
     table.compared(&row(what, "off"), &compare(|| without_subscribers(&off), made), reference, None);
     let recorded = compare(|| without_subscribers(&on), || without_subscribers(&off));
     let (took, reference) = (recorded.subject.median, format!("{} the log off", spoken(recorded.reference.median)));
-    let why = "Whether another process had a turn is a system call. A stream of such events is as fast as the thread of the log moves \
-               records into the database: the last row of events has what that takes.";
+    let why = "The host asks with a system call whether another process had a turn. A stream of such events is \
+               only as fast as the thread of the log moves records into the database: see the last row of events.";
     table.beside(&Row { why, ..row(what, "on") }, &spoken(took), &reference, "≤ 1 µs", took <= MAX_UNHEARD_RECORDED);
     let appended = "600 bytes, as a record of it has, appended to a file with one `write`";
     let recorded = compare(|| without_subscribers(&on), || file.append(&line[..600]));
     table.compared(&row(what, "on"), &recorded, appended, None);
 
     let host = runtime.block_on(host(1, None));
-    let why =
-        "What arithmetic gains is what the machine has to give; bare calls share memory and wasmtime's pool besides.";
+    let why = "The gain of arithmetic is all that the machine can give. Bare calls also share memory and \
+               wasmtime's pool.";
     // As many slots as the host's pool has.
     let bare = Bare::with_slots(128);
     two_threads(table, &Row { why, ..row("two threads, a session each: throughput", "off") }, &host, &bare);
@@ -166,8 +167,8 @@ fn native(event: &ToolCall) {
     assert!(!black_box(rejects));
 }
 
-/// Measures the throughput of two threads in relation to one: by the host, and in turns with it bare and by arithmetic that shares
-/// nothing. The arithmetic shows how much of two processors the machine has to give.
+/// Measures the throughput of two threads in relation to one: of the host, and in turns with it, of bare calls and of
+/// arithmetic that shares nothing. The arithmetic shows how much two processors of this machine can give.
 fn two_threads(table: &mut Table, row: &Row<'_>, host: &Host, bare: &Bare) {
     let begin = || {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
@@ -197,7 +198,7 @@ fn two_threads(table: &mut Table, row: &Row<'_>, host: &Host, bare: &Bare) {
     table.plain(row, measured, "≥ 0.95 × what arithmetic gains", Some(ratio >= 0.95 * arithmetic));
 }
 
-/// Takes about as long as the events.
+/// Computes for about as long as the events take.
 fn arithmetic() {
     let mut numbers = [1_u64; 8];
     for round in 0..10_000_000_u64 {

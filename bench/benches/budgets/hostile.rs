@@ -56,7 +56,7 @@ fn stopped(table: &mut Table) {
     let timed: Vec<(String, Delays)> = timed.collect();
     let (slowest, Delays { median, .. }) = timed.iter().max_by_key(|(_, late)| late.median).unwrap();
     let (latest, Delays { at_worst, .. }) = timed.iter().max_by_key(|(_, late)| late.at_worst).unwrap();
-    // The delay of the machine itself: a thread that only sleeps.
+    // The machine's own delay, measured with a thread that only sleeps.
     let slept = |_| {
         let began = Instant::now();
         std::thread::sleep(LIMIT);
@@ -64,7 +64,8 @@ fn stopped(table: &mut Table) {
     };
     let sleeper = Delays::of((0..RUNS * timed.len()).map(slept).collect());
     let what = format!("a runaway guest, stopped after its limit of 20 ms: the worst of {} shapes", timed.len());
-    let why = "The clock ticks each millisecond, and what is late beyond that is the machine's own scheduler: see the reference.";
+    let why = "The clock ticks each millisecond. Any delay beyond that comes from the machine's scheduler: see \
+               the reference.";
     let row = Row { what: &what, component: slowest, log: "off", why };
     let measured = format!("{} in the median, {} at worst ({latest})", spoken(*median), spoken(*at_worst));
     let reference = format!(
@@ -88,7 +89,7 @@ impl Delays {
     }
 }
 
-/// Measures a neighbour's throughput beside each shape that loads.
+/// Measures a neighbour's throughput beside each shape that can be loaded.
 fn neighbours(table: &mut Table) {
     // As many threads as the command has.
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -114,7 +115,8 @@ fn neighbours(table: &mut Table) {
     let mut shares: Vec<(f64, Shape)> =
         shapes().into_iter().filter_map(|shape| Some((share(&shape, SPELLS)?.0, shape))).collect();
     shares.sort_by(|(share, _), (other, _)| share.total_cmp(other));
-    // The least of many short measurements is mostly noise: the same shape, measured again, can be above the median.
+    // The least of many short measurements is mostly noise, so the worst shapes are measured again. A shape measured
+    // again can be above the median.
     let again = shares.iter().take(WORST).filter_map(|(_, shape)| Some((share(shape, SPELLS_OF_WORST)?, &shape.name)));
     let ((least, interrupts), worst) = again.min_by(|((share, _), _), ((other, _), _)| share.total_cmp(other)).unwrap();
     let middle = shares[shares.len() / 2].0;
@@ -123,9 +125,8 @@ fn neighbours(table: &mut Table) {
         "events of a neighbour while a plugin misbehaves: the worst of {} shapes, the {WORST} worst measured again",
         shares.len()
     );
-    let why = "Where a guest reads a page before it first writes it, the kernel maps the page a second time, and interrupts the other \
-               processors of the process so that they flush their TLBs. A thread without a plugin has them interrupted as well: see \
-               the reference.";
+    let why = "If a guest reads a page before it first writes to the page, the kernel maps the page a second time, and interrupts the other \
+               processors of the process so that they flush their TLBs. A thread without a plugin causes such interrupts, too: see the reference.";
     let row = Row { what: &what, component: worst, log: "off", why };
     let measured = format!(
         "{:.0} %, with {interrupts:.1} flushes of a TLB a millisecond ({:.0} % beside the median shape)",
@@ -150,7 +151,7 @@ fn shapes() -> Vec<Shape> {
     names.iter().map(|name| Shape::read(name)).collect()
 }
 
-/// Makes a host of this plugin and a neighbour; `None` if the plugin does not load, as some must not.
+/// Makes a host of this plugin and a neighbour; `None` if the plugin is refused, as some must be.
 async fn host(shape: &Shape, limit: Option<Duration>) -> Option<Host> {
     let directory = tempfile::tempdir().unwrap();
     let mut entry = shape.entry(directory.path());

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A file that starts again from the beginning at the size at which a journal would.
+/// A file that is overwritten from its beginning at the size at which a journal would begin again.
 pub(crate) struct AppendFile {
     file: File,
     bytes: usize,
@@ -36,8 +36,8 @@ impl AppendFile {
 /// Time for which records are collected for a transaction, as in the log.
 const DELAY: Duration = Duration::from_millis(20);
 
-/// Two threads that append records to one file each, while a third moves them into a table of SQLite: each with its hash, and in one
-/// transaction all that come within [`DELAY`].
+/// Two threads append records to one file each, while a third thread moves the records with their hashes into a table
+/// of SQLite. All records that come within [`DELAY`] are moved in one transaction.
 pub(crate) struct MovedRecords {
     files: [AppendFile; 2],
     table: Connection,
@@ -55,7 +55,7 @@ impl MovedRecords {
         Self { files: [AppendFile::new(directory), AppendFile::new(directory)], table }
     }
 
-    /// Returns the time of so many records, until all are in the table.
+    /// Returns the time of this number of records, until all are in the table.
     pub(crate) fn batch(&mut self, records: u32) -> Duration {
         let each = records.div_ceil(2);
         let (all, appended) = (2 * each, AtomicU32::new(0));

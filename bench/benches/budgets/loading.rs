@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::runtime::Builder;
 use wasmtime::component::Component;
 
-/// Slightly more than the age at which a file is known by its stamp.
+/// Slightly more than the age from which a file is recognised by its stamp, without being read.
 const SETTLED: Duration = Duration::from_millis(3_500);
 
 pub(crate) fn rows(table: &mut Table) {
@@ -34,8 +34,8 @@ pub(crate) fn rows(table: &mut Table) {
     let one = load(&config, &cache);
     let none = load(&Config::empty(), &cache);
     let time = one.saturating_sub(none);
-    let why = "The rows below have what bare wasmtime takes for its part of it, and the code. The types of all functions are checked besides, \
-               and the plugin is asked for its tools.";
+    let why = "The rows below show the time of bare wasmtime for its part, and the time of the code alone. In \
+               addition, the types of all functions are checked, and the plugin is asked for its tools.";
     let row = |what, component| Row { what, component, log: "–", why };
     let budget = Duration::from_micros(1500);
     let what = "load a cached plugin of 1 MB, known by its stamp";
@@ -66,7 +66,7 @@ pub(crate) fn rows(table: &mut Table) {
     table.plain(&row(what, "no-force-push"), spoken(hundred), "≤ 20 ms", Some(within));
     table.plain(&row("a host without plugins, and so without a pool", "none"), spoken(none), "", None);
 
-    // The reference is the additional cost of a file that is not known by its stamp.
+    // The reference is the additional cost of a file that is not recognised by its stamp.
     let guard = built("path_guard.wasm");
     let entry = Entry::from_file("path-guard", &guard).unwrap().with("protected", ["infra/**"]);
     let config = Config::from_entries(vec![entry], Settings::default()).unwrap();
@@ -100,7 +100,7 @@ fn load_after(before: impl Fn(), config: &Config, cache: &Path) -> Duration {
     times_of(21, build).median
 }
 
-/// The same with wasmtime alone, for the steps that are the same for each component.
+/// Returns the time of wasmtime alone, for the steps that are the same for each component.
 fn load_bare(component: &Path, compiled: &Path) -> Duration {
     // As many as the host's pool has.
     const SLOTS: u32 = 128;

@@ -33,7 +33,7 @@ impl Copies {
     }
 }
 
-/// Makes a host of so many plugins, each of which rejects forced pushes.
+/// Makes a host with this number of plugins, each of which rejects forced pushes.
 pub(crate) async fn host(count: usize, log: Option<&Path>) -> Host {
     let copies = Copies::of(&std::fs::read(component()).unwrap(), count);
     let builder = Host::builder(Config::from_entries(copies.entries(), Settings::default()).unwrap());

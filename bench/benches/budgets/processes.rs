@@ -24,8 +24,8 @@ pub(crate) fn rows(table: &mut Table) {
     };
     let bash = || run(&mut shell("bash", "-c", ":"));
     let what = "one-shot process: start, load, one event, exit";
-    let why = "It is `hookhost dispatch`, whose addresses the dynamic loader relocates before it begins: its place in memory is \
-               to be hard to guess.";
+    let why = "The process is `hookhost dispatch`. The dynamic loader relocates its addresses before it begins, \
+               so that its place in memory is hard to guess.";
     let row = Row { what, component: "no-force-push", log: "on", why };
     dispatch(directory.path());
     table.compared(&row, &compare(|| dispatch(directory.path()), bash), "`bash -c :`", Some(2.0));

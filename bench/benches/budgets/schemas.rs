@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Budget of a check on the thread that asks for it.
+/// Budget of a check on the caller's thread.
 const MAX_IMMEDIATE_TIME: Duration = Duration::from_millis(10);
 /// Number of runs of each check.
 const RUNS: usize = 7;
@@ -26,7 +26,8 @@ fn row(table: &mut Table, what: &str, worst: &str, took: (Duration, Duration), m
     table.beside(&row, &spoken(worst), &reference, &format!("≤ {}", spoken(most)), worst <= most);
 }
 
-/// Returns the schema whose steps are slowest, and the time of so many of its steps and of those of an everyday schema.
+/// Returns the schema whose steps are slowest, the time of `steps` of its steps, and the time of as many steps of an
+/// everyday schema.
 fn worst(steps: u64, each: bool) -> (String, (Duration, Duration)) {
     let timed: Vec<_> = cases().iter().map(|case| (case.name.clone(), case.took(steps))).collect();
     if each {
@@ -76,7 +77,8 @@ impl Case {
             );
             took
         });
-        // Schemas whose cost does not grow with the value are not scaled. Those that double reach at least half of the steps.
+        // Schemas whose cost does not grow with the value are not scaled. Schemas whose steps double with each size
+        // reach at least half of the steps.
         if counted < steps / 4 { took.median } else { took.median.mul_f64(steps as f64 / counted as f64) }
     }
 }
@@ -180,7 +182,7 @@ fn corpus() -> Vec<Case> {
         else {
             continue;
         };
-        // References name places from the root, so the definitions stay there and the rest moves.
+        // References are paths from the root, so the definitions stay there and the rest of the schema moves.
         let definitions = schema.as_object_mut().and_then(|schema| schema.remove("$defs")).unwrap_or(json!({}));
         if schema.to_string().contains(r##""#""##)
             || Schema::compile(&json!({ "items": schema, "$defs": definitions })).is_err()

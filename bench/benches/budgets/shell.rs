@@ -23,8 +23,8 @@ const EVENTS: u32 = 1_000;
 
 pub(crate) fn rows(table: &mut Table) {
     let path = built("shell_guard.wasm");
-    let why = "The guest counts its fuel, and finds neither its code nor its memory in the first-level caches, \
-               which the copying of that memory for each event goes through.";
+    let why = "The guest counts its fuel. Its code and memory are not in the first-level caches, because its \
+               memory is copied through these caches for each event.";
     let row = |what: &'static str, log: &'static str| Row { what, component: "shell-guard", log, why };
     let size = std::fs::metadata(&path).unwrap().len();
     table.plain(
@@ -71,7 +71,7 @@ pub(crate) fn rows(table: &mut Table) {
 /// Returns this process's page faults that needed no disk, if the system reports them: `minflt` in proc_pid_stat(5).
 fn page_faults() -> Option<u64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The fields after the name, which is in brackets, begin with the third.
+    // The name is in brackets. The fields after it begin with the third.
     stat.rsplit_once(')')?.1.split_whitespace().nth(7)?.parse().ok()
 }
 

@@ -39,7 +39,7 @@ impl Place {
         self.directory.path().join(name)
     }
 
-    /// Makes a host of so many plugins, each of which rejects forced pushes.
+    /// Makes a host with this number of plugins, each of which rejects forced pushes.
     pub(crate) fn host(&self, plugins: usize, log: Option<&Path>) -> Host {
         let copies = Copies::of(&std::fs::read(component()).unwrap(), plugins);
         let entries = copies.entries().into_iter().map(patient).collect();
@@ -89,7 +89,8 @@ pub(crate) fn of_payloads() -> Vec<Line> {
     })
 }
 
-/// Sends an event of each session in turn, so that each finds the caches as the others left them.
+/// Sends one event of each session in turn, so that each event finds the processor's caches as the other sessions left
+/// them.
 pub(crate) fn of_sessions() -> Vec<Line> {
     let place = Place::new();
     lines(&SESSIONS, |count, log| {

@@ -1,6 +1,6 @@
-//! Measures the cost of a growing log: one more record, opening it, its last records, and verifying it. A host writes the records, event
-//! by event. Short operations are timed in turns with the same operation on a log of a hundred records, so that a disturbance of the
-//! machine affects both.
+//! Measures the cost of a growing log: appending one record, opening the log, showing its last records, and verifying
+//! it. A host writes the records, event by event. Short operations are timed in turns with the same operation on a log
+//! of a hundred records, so that a disturbance of the machine affects both.
 
 use crate::Lines;
 use crate::events::{Place, open, point};
@@ -68,7 +68,7 @@ impl LogBench<'_> {
         (host, session, event)
     }
 
-    /// Writes events until the log has so many records.
+    /// Writes events until the log has this number of records.
     fn grow(&self, log: &Path, records: u64) {
         let (host, session, event) = self.session(log);
         self.place.runtime.block_on(host.flush()).unwrap();
@@ -78,7 +78,7 @@ impl LogBench<'_> {
             for _ in 0..together {
                 drop(self.place.runtime.block_on(session.stream_end(TEXT.into())));
             }
-            // Its commit also writes the waiting records.
+            // The commit of this event also writes the waiting records.
             self.place.allow(&session, &event);
             missing -= together + 1;
         }
@@ -87,12 +87,12 @@ impl LogBench<'_> {
         assert!(Log::open(log).unwrap().last().unwrap() >= records);
     }
 
-    /// Times one more recorded event, beside the same on a new log.
+    /// Times one more recorded event, in turns with the same event on a new log.
     fn append(&self, append: &mut PairedTimes, big: &Path, records: u64) {
         let new = self.place.path(&format!("beside-{records}.db"));
         self.grow(&new, MIN_RECORDS);
         let (subject, reference) = (self.session(big), self.session(&new));
-        // So few events that the size of the log hardly changes.
+        // Few enough events that the size of the log hardly changes.
         let events = (records / 100).clamp(1, 200) as u32;
         let batch = |(_, session, event): &(Host, Session, PreparedCall)| {
             (0..events).for_each(|_| self.place.allow(session, event));
@@ -110,7 +110,7 @@ impl LogBench<'_> {
         assert!(self.command(&["audit", "show", "10"], log).status().unwrap().success());
     }
 
-    /// Times verifying, at least once.
+    /// Times the verification of the log, at least once.
     fn verify(&self, log: &Path, records: u64) -> Point {
         let began = Instant::now();
         let mut took = Vec::new();
@@ -132,7 +132,7 @@ impl LogBench<'_> {
     }
 }
 
-/// The times of an operation on a log of each size, in turns with the same on a small log.
+/// The times of an operation on a log of each size, in turns with the same operation on a small log.
 #[derive(Default)]
 struct PairedTimes {
     sizes: Vec<TimesAtSize>,
@@ -168,7 +168,8 @@ impl PairedTimes {
         self.sizes.last_mut().unwrap().reference /= f64::from(runs);
     }
 
-    /// Returns a line with each size's ratio times the median of the small log over all sizes.
+    /// Returns a line. Its value at each size is the ratio at this size, multiplied by the median time on the small log
+    /// over all sizes.
     fn line(self, name: &str) -> Line {
         let small = median(self.sizes.iter().map(|size| size.reference).collect());
         let points = self.sizes.into_iter().map(|TimesAtSize { records, mut ratios, .. }| {

@@ -149,7 +149,7 @@ struct Clients<'a> {
 }
 
 impl Clients<'_> {
-    /// Returns the wait for each event, and the time of all.
+    /// Returns the wait for each event, and the total time.
     fn ask(&self) -> (Vec<Duration>, Duration) {
         let begin = Barrier::new(CLIENTS + 1);
         thread::scope(|scope| {

@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 /// Maximum size of the hook program, in bytes.
 const MAX_PROGRAM: u64 = 1_000_000;
 
-/// Maximum size of `hookhost`, in bytes: a download of seconds.
+/// Maximum size of `hookhost`, in bytes. A download of this size takes seconds.
 const MAX_HOOKHOST: u64 = 20_000_000;
 
 /// Name and function of a part.
@@ -53,7 +53,7 @@ const CALLS: usize = 500;
 /// Pause of an agent between two calls, still far shorter than a model's shortest reply.
 const PAUSE: Duration = Duration::from_millis(25);
 
-/// The same for an overloaded machine.
+/// A shorter pause, for an overloaded machine.
 const SHORT_PAUSE: Duration = Duration::from_millis(5);
 
 /// Budget of an agent's hook over HTTP, for 99 of 100 calls.
@@ -97,7 +97,7 @@ fn size(table: &mut Table, what: &str, program: &Path, most: Option<u64>) {
     table.plain(&row, megabytes(program), &budget, within);
 }
 
-/// Adds the size of the hook, beside that of a minimal program that is built like it.
+/// Adds the size of the hook, beside the size of a minimal program that is built in the same way.
 fn hook_size(table: &mut Table, hook: &Path) {
     let why = "It is linked statically, since the dynamic loader would be half of its start.";
     let row = Row { what: "the hook program", component: "–", log: "–", why };
@@ -294,7 +294,7 @@ impl User {
         assert_eq!(self.reply(command), "");
     }
 
-    /// Checks that the hook to be measured guards.
+    /// Checks that the measured hook guards, because the time of one that does not would be worthless.
     fn check(&self) {
         assert!(self.reply("git push --force").contains(r#""permissionDecision":"deny""#));
         self.ask("git status");

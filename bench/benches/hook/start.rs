@@ -24,7 +24,7 @@ const CONCURRENT_HOOKS: [usize; 2] = [10, 200];
 /// Number of calls while hosts are killed.
 const CALLS: usize = 100;
 
-/// Time between two kills: a host that starts has answered a few calls by then.
+/// Time between two kills. In this time, a new host can start and answer a few calls.
 const KILL_INTERVAL: Duration = Duration::from_millis(50);
 
 const COMPONENT: &str = "no-force-push";
@@ -101,7 +101,8 @@ fn concurrent_hooks(table: &mut Table, user: &User, count: usize) {
     );
 }
 
-/// Adds the row of calls one after the other while hosts are killed. Each call has its reply, of this host or the next one.
+/// Adds the row of calls one after the other while hosts are killed. Each call gets its reply, from this host or the
+/// next one.
 fn killed_hosts(table: &mut Table, user: &User) {
     let is_over = AtomicBool::new(false);
     let mut kills = 0;
@@ -141,7 +142,7 @@ fn killed_hosts(table: &mut Table, user: &User) {
     }
 }
 
-/// Adds the row of a host that cannot start, since a program that never listens has its lock.
+/// Adds the row of a host that cannot start, because a program that never listens holds the host's lock.
 fn failed_start(table: &mut Table, user: &User) {
     let lock = File::create(HostPaths::below(user.home.path()).directory().join("host.lock")).unwrap();
     lock.lock().unwrap();

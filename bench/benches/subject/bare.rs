@@ -1,4 +1,4 @@
-//! The same event by wasmtime with the host's settings and nothing around it.
+//! Runs the same event in wasmtime alone, with the host's settings.
 
 use crate::subject::component;
 use crate::wire::{Answered as _, Given as _, In, Out};
@@ -28,7 +28,7 @@ impl WasiView for Data {
     }
 }
 
-/// Makes an engine with a pool for so many concurrent calls.
+/// Makes an engine with a pool for this number of concurrent calls.
 pub(crate) fn engine(slots: u32) -> Engine {
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(slots)
@@ -65,7 +65,7 @@ impl Bare {
         Self::with_slots(4)
     }
 
-    /// Makes one with room for so many concurrent calls.
+    /// Prepares the component with room for this number of concurrent calls.
     pub(crate) fn with_slots(slots: u32) -> Self {
         let engine = engine(slots);
         let component = Component::from_file(&engine, component()).unwrap();

@@ -12,8 +12,8 @@ use tokio::task::JoinSet;
 /// Number of sessions.
 pub(crate) const SESSIONS: u32 = 20;
 
-/// A batch has this many times the requested events. The log is written some milliseconds late, and the last write would weigh more in
-/// a short batch than in a long stream.
+/// A batch has this many times the requested events. The log is written some milliseconds late, so in a short batch the
+/// last write would weigh more than in a long stream.
 const BATCH_FACTOR: u32 = 4;
 
 pub(crate) struct ConcurrentSessions {
@@ -41,7 +41,7 @@ impl ConcurrentSessions {
         Self { runtime, host, sessions }
     }
 
-    /// Settles so many events in each session, one after the other, and waits until all records are in the log.
+    /// Settles this number of events in each session, one after the other, and waits until all records are in the log.
     pub(crate) fn events(&self, each: u32) {
         self.runtime.block_on(async {
             let mut tasks = JoinSet::new();
@@ -62,7 +62,7 @@ impl ConcurrentSessions {
         });
     }
 
-    /// Returns the time of so many events of all sessions together, measured by a longer batch.
+    /// Returns the time of `events` events of all sessions together, computed from a longer batch.
     pub(crate) fn batch(&self, events: u32) -> Duration {
         let each = (BATCH_FACTOR * events).div_ceil(SESSIONS);
         let began = Instant::now();

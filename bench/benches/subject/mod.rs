@@ -27,7 +27,7 @@ pub(crate) fn entry(component: &Path) -> Entry {
 /// Opens a session under this entry, with its log and its compiled code at these paths. Without a directory for compiled code each run
 /// compiles, so that nothing depends on earlier runs.
 pub(crate) async fn session_of(entry: Entry, log: Option<&Path>, cache: Option<&Path>) -> hookhost::Session {
-    // Few, so that valgrind has room for their reserved memory.
+    // Only a few concurrent calls, so that valgrind has room for their reserved memory.
     let mut settings = Settings::default();
     settings.concurrent_calls = const { NonZeroU32::new(4).unwrap() };
     let config = Config::from_entries(vec![entry], settings).unwrap();

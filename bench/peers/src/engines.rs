@@ -1,5 +1,5 @@
-//! Times the rule in the languages of policy engines, in this process, in turns with an event of hookhost, which a separately built
-//! process settles. One of the two waits while the other is timed.
+//! Times the rule in the languages of policy engines. The engines run in this process, in turns with an event of
+//! hookhost, which a separately built process settles. While one of the two is timed, the other waits.
 
 use crate::call::{CALLS, Call};
 use crate::event_server::EventServer;

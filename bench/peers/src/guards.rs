@@ -1,5 +1,5 @@
-//! Times hooks as whole processes: start, one call, exit. Each is timed in turns with the hook that agents start at every event, which
-//! asks the resident host.
+//! Times hooks as whole processes: start, one call, exit. Each hook is timed in turns with hookhost's own hook, which
+//! agents start at every event and which asks the resident host.
 
 use crate::call::{CALLS, Call};
 use crate::home::Home;

@@ -1,9 +1,9 @@
 //! Compares hookhost with other guards in use, on the same machine and the same call: hooks of Claude Code as whole processes, and
 //! policy engines in a program. `cargo run -p bench -- peers` builds it with the others, and runs it: `peers DIRECTORY [PART]…`.
 //!
-//! The others are the subjects and hookhost is the reference, so a ratio above 1 means that hookhost takes less. All use a rule that
-//! each of them can express: no `git push --force`. A script or policy with another verdict than hookhost ends the run with an error. A
-//! guard with rules of its own is measured with its own verdict.
+//! The others are the subjects and hookhost is the reference, so a ratio above 1 means that hookhost takes less time.
+//! All use a rule that each of them can express: no `git push --force`. If a script or a policy has another verdict
+//! than hookhost, the run ends with an error. A guard with rules of its own is measured with its own verdict.
 
 mod call;
 mod engines;

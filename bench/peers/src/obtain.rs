@@ -18,7 +18,7 @@ const NAH: [&str; 2] = ["1.3.1", "04ef756b34f5aeb745ac301c23799936f9f62569"];
 /// The repository of these sources.
 const NAH_SOURCES: &str = "https://github.com/manuelschipper/nah";
 
-/// The variable that names a clone of it.
+/// The variable that names a local clone of [`NAH_SOURCES`].
 const NAH_CLONE: &str = "HOOKHOST_NAH";
 
 /// Maximum length of a printed reason, in characters.
@@ -29,7 +29,7 @@ pub(crate) struct Peer {
     pub(crate) name: &'static str,
     pub(crate) version: String,
     pub(crate) command: Result<Vec<OsString>, String>,
-    /// True if it has exactly the measured rule, so that it must answer like hookhost.
+    /// True if the hook has exactly the measured rule, so that it must answer like hookhost.
     pub(crate) has_our_rule: bool,
     /// True if it records its decisions, in its default installation.
     pub(crate) logs: bool,
@@ -64,7 +64,8 @@ fn guard(name: &'static str, version: &str, logs: bool, command: Result<Vec<OsSt
     Peer { name, version: version.to_owned(), command, has_our_rule: false, logs }
 }
 
-/// Returns the path and the version of an interpreter. The program on the `PATH` may be a script that first searches for the real one.
+/// Returns the path and the version of an interpreter. The interpreter is asked for its path, because the program on
+/// the `PATH` may be a script that first searches for the real one.
 fn interpreter(program: &str, arguments: &[&str]) -> Result<(PathBuf, String), String> {
     let said = output(Command::new(program).args(arguments), program)?;
     match said.lines().collect::<Vec<_>>().as_slice() {
@@ -81,7 +82,7 @@ fn safe_chains(directory: &Path) -> Result<Vec<OsString>, String> {
     let root = directory.join(format!("safe-chains-{SAFE_CHAINS}"));
     let version = format!("={SAFE_CHAINS}");
     let program = compiled(&root, "safe-chains", &["safe-chains", "--version", &version])?;
-    // Without arguments it is the hook of Claude Code, as `safe-chains --setup` configures it.
+    // Without arguments, the program is the hook of Claude Code, as `safe-chains --setup` configures it.
     Ok(words(&program, &[]))
 }
 

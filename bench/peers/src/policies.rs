@@ -1,5 +1,5 @@
-//! Policy engines in this process, with the same rule in the language of each. The preparation of the rule and of the call in the
-//! engine's own form is not timed.
+//! Policy engines in this process, with the same rule in the language of each engine. The time does not include the
+//! preparation of the rule and of the call in the engine's own form.
 
 use crate::call::Call;
 use cedar_policy::{Authorizer, Decision, Entities, EntityUid, PolicySet, Request};

@@ -28,7 +28,7 @@ pub(crate) struct RowKey {
 const TIME: &str = "ns";
 
 impl MeasuredRow {
-    /// Parses a line: see `bench/src/turns.rs`. Other lines are not about rows.
+    /// Parses a line in the format of `bench/src/turns.rs`. Returns `None` for any other line.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let fields: Vec<&str> = line.split('\t').collect();
         let ["row", what, log, reference, measured, nanos] = fields[..] else { return None };
@@ -62,8 +62,8 @@ pub(crate) trait RowSource {
     fn next(&mut self) -> Outcome<Option<MeasuredRow>>;
 }
 
-/// Runs both to their ends, row by row in turns. The first one changes from row to row and from round to round. RowPairs that only one
-/// has are measured without a turn of the other.
+/// Runs both benchmarks to their ends, row by row in turns. The benchmark that measures first changes from row to row
+/// and from round to round. If only one benchmark has a row, the other gets no turn for it.
 pub(crate) fn in_turns(
     runners: &mut [&mut dyn RowSource; 2],
     round: usize,
@@ -147,7 +147,7 @@ impl RowPairs {
                 Some(ratios) => {
                     let (least, most) = (ratios[0], ratios[ratios.len() - 1]);
                     let word = match (least, most) {
-                        // One round does not predict the next.
+                        // A single round does not show whether another round would agree.
                         _ if ratios.len() < 2 => "",
                         (1.01.., _) => "more",
                         (_, ..0.99) => "less",
@@ -159,8 +159,9 @@ impl RowPairs {
                 None => writeln!(text, "| | | | |"),
             };
         }
-        text += "\nA ratio is that of neighbours in one round, the right one by the left one: the median of the rounds, the least \
-                 and the greatest. `less` and `more` are rows of which each round says so, by more than a hundredth.\n";
+        text += "\nA ratio is the right value divided by the left value of the same round. The table shows the \
+               median, the least and the greatest ratio of all rounds. `less` and `more` mark rows whose ratio \
+               shows this in each round, by more than a hundredth.\n";
         for both in unpaired {
             let whose = if both.sides[0].is_empty() { now } else { before };
             let _ = writeln!(text, "only {whose} has the row: {} (log {})", both.row.what, both.row.log);

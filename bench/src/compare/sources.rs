@@ -7,7 +7,7 @@ use xtask::{
     workspace::{Workspace, output, say},
 };
 
-/// The file by which a benchmark measures in turns, in this commit and in earlier ones.
+/// Path of the code with which a benchmark measures in turns, in this commit and in earlier ones.
 const TURNS: [&str; 2] = ["bench/src/turns.rs", "host/bench-table/src/turns.rs"];
 
 /// Returns the commit that a reference names.
@@ -27,7 +27,7 @@ pub(crate) fn check_out(workspace: &Workspace, commit: &str) -> Outcome<Workspac
         let _ = fs::remove_file(&note);
         say(&format!("the sources of {commit}"));
         if !switch(workspace, &sources, commit) {
-            // This fails for a missing work tree, or one of another clone, which does not matter.
+            // An error does not matter here: the work tree may be missing or belong to another clone.
             let _ = git(workspace, &["worktree", "remove", "--force"]).arg(&sources).output();
             let _ = fs::remove_dir_all(&sources);
             output(git(workspace, &["worktree", "add", "--quiet", "--force", "--detach"]).arg(&sources).arg(commit))?;
@@ -43,7 +43,7 @@ pub(crate) fn check_out(workspace: &Workspace, commit: &str) -> Outcome<Workspac
 /// Switches an existing work tree to another commit. Returns true on success.
 fn switch(workspace: &Workspace, sources: &Path, commit: &str) -> bool {
     let there = |arguments: &[&str]| output(git(workspace, arguments).current_dir(sources));
-    // A directory that is no work tree belongs to the one around it, which is the user's and must not change.
+    // If the directory is not a work tree itself, git uses the one around it, which is the user's and must not change.
     let is_work_tree = there(&["rev-parse", "--show-toplevel"])
         .is_ok_and(|top| sources.canonicalize().is_ok_and(|sources| sources == Path::new(&top)));
     // Removes the files that this program has written there.

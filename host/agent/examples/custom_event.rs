@@ -1,6 +1,6 @@
-//! An event of your own: a program asks the plugins that subscribe to `custom-event` before it does
-//! something that no other event is about. The plugin is the one that the project's tests use: it
-//! does what its configuration says.
+//! An event of your own. Before the program does something that no other event covers, it asks the plugins that
+//! subscribe to `custom-event`. The plugin here is the one of the project's tests: its verdicts are in its
+//! configuration.
 //!
 //! `cargo xtask plugins`, then `cargo run -p hookhost-agent --example custom_event [DIRECTORY OF THE PLUGINS]`
 

@@ -1,5 +1,5 @@
-//! A provider of your own: where the model's answers come from is one trait. This one has no model at all; it lists the
-//! directory, and says what it has read.
+//! A provider of your own. One trait describes where the model's answers come from. The provider in this example has no
+//! model at all: it lists the directory, and says what it has read.
 //!
 //! `cargo run -p hookhost-agent --example custom_provider`
 
@@ -31,7 +31,7 @@ impl Provider for Reader {
                 (Delta::ToolCall(call), StopReason::ToolCalls)
             }
         };
-        // One that streams yields pieces as they come. The stream ends after its stop.
+        // A provider that streams yields pieces as they arrive. The stream ends after `Delta::Stop`.
         Ok(stream::iter([said, Delta::Usage(usage), Delta::Stop(stop)].map(Ok)).boxed())
     }
 }

@@ -9,7 +9,7 @@ use hookhost_models::{Script, Scripted};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// What the model would say.
+/// Script that stands for the model's answers.
 const SCRIPT: &str = r#"
     [[turn]]
     call = [{ tool = "count_words", arguments = { text = "to be or not to be" } }]

@@ -1,14 +1,15 @@
 //! The Anthropic Messages API, streaming: <https://docs.anthropic.com/en/api/messages-streaming>.
 //!
-//! Requests mark the parts that stay the same in the next request for the provider's cache: the tools, the system
-//! prompt, and the conversation up to its end. Reminders follow the last mark.
+//! Each request marks the parts that stay the same in the next request, so that the provider can cache them: the tools,
+//! the system prompt, and the conversation up to its end. Reminders follow the last mark.
 //!
 //! The results of one answer's tool calls go back in one user message, as the API requires; reminders follow as text
 //! blocks.
 //!
-//! Thinking goes back unchanged and in its original place, which the API checks. Newer models also check that nothing
-//! before it has changed, but reminders, plugins and summaries do change it. The request asks them to skip such
-//! thinking instead of refusing the request. <https://platform.claude.com/docs/en/build-with-claude/preserved-thinking>
+//! Thinking is sent back unchanged and in its original place, because the API checks both. Newer models also check that
+//! nothing before the thinking has changed, but reminders, plugins and summaries do change it. So the request asks the
+//! API to drop such thinking instead of refusing the request.
+//! <https://platform.claude.com/docs/en/build-with-claude/preserved-thinking>
 
 use crate::endpoint::{Decoder, Endpoint, error_message};
 use crate::error::ProviderError;
@@ -57,7 +58,7 @@ pub(crate) fn body(request: &Request, host: Option<&str>) -> Value {
         }
     }
     let has_thinking = |message: &Message| matches!(message, Message::Assistant { thoughts, .. } if thoughts.thinking.iter().any(|one| one.kind.is_signed()));
-    // This is the mode of a model that thinks without being asked to.
+    // The type `adaptive` is the mode of a model that thinks without being asked to.
     if host == Some("api.anthropic.com") && request.messages.iter().any(has_thinking) {
         let binding = json!({ "prefix_mismatch_behavior": "drop_block" });
         body["thinking"] = json!({ "type": "adaptive", "block_binding": binding });
@@ -134,7 +135,7 @@ fn answer(text: &str, calls: &[ToolUse], thinking: &[Thinking]) -> Vec<Value> {
     blocks
 }
 
-/// Returns the block of a piece; `None` if it came in another protocol.
+/// Returns the block of a piece; `None` if the piece came in another protocol.
 fn thinking_block(Thinking { kind, text, signature, .. }: &Thinking) -> Option<Value> {
     match kind {
         ThinkingKind::Thinking => Some(json!({ "type": "thinking", "thinking": text, "signature": signature })),
@@ -253,7 +254,8 @@ impl Usage {
         self.output_tokens = newer.output_tokens.or(self.output_tokens);
     }
 
-    /// Adds up the counts. The API counts cached tokens beside `input_tokens`; here they are part of it.
+    /// Adds up the counts. The API reports cached tokens separately from `input_tokens`; here they are included in the
+    /// input tokens.
     fn total(&self) -> TokenUsage {
         let cached = self.cache_read_input_tokens.unwrap_or(0);
         let written = self.cache_creation_input_tokens.unwrap_or(0);
@@ -375,8 +377,8 @@ impl Decoder for Events {
                 vec![Delta::Usage(self.usage.total())]
             }
             Event::MessageStop => {
-                // The limit on output tokens has cut a call whose block is still open. It is kept as it is, so that the
-                // model learns its outcome. Cut thinking is dropped, since it has no signature.
+                // The limit on output tokens has cut a call whose block is still open. The call is handed on as it is,
+                // so that the model learns its outcome. Cut thinking is dropped, because it has no signature.
                 let open = std::mem::take(&mut self.open).into_values();
                 let cut = open.filter(|open| matches!(open, OpenBlock::Call(_))).map(OpenBlock::finish);
                 cut.chain([Delta::Stop(self.stop.take().unwrap_or(StopReason::EndTurn))]).collect()

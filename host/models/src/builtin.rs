@@ -3,7 +3,7 @@
 use crate::section::{ProviderKind, ProviderSection};
 use serde::Deserialize;
 
-/// Returns the built-in providers, in the order in which the first ready one is chosen.
+/// Returns the built-in providers, in the order in which they are checked when the first ready one is chosen.
 #[must_use]
 pub fn providers() -> Vec<(String, ProviderSection)> {
     #[derive(Deserialize)]

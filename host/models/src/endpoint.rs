@@ -1,4 +1,4 @@
-//! The address of a provider: one request is answered by a stream of server-sent events, from a server or a program.
+//! The address of a provider. A server or a program answers each request with a stream of server-sent events.
 //!
 //! This module turns failures into [`ProviderError`]s. It sends the key only to the endpoint that the key belongs to:
 //! it follows no redirects, and it masks the key in the server's messages.
@@ -81,8 +81,8 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// Creates an endpoint below `base_url`, such as `https://api.openai.com/v1`. It reads the key from the environment
-    /// variable `key_variable` now; without one, it sends no key.
+    /// Creates an endpoint below `base_url`, such as `https://api.openai.com/v1`. It reads the key now, from the
+    /// environment variable `key_variable`. If no variable is given, it sends no key.
     ///
     /// # Errors
     /// Returns an error if the variable is absent or empty, if `base_url` is not an http(s) URL, or if the key would be
@@ -152,7 +152,8 @@ impl Endpoint {
     /// Adds headers to each request.
     ///
     /// # Errors
-    /// Returns an error for an invalid header, and for one that carries a key: a configuration must not hold keys.
+    /// Returns an error for an invalid header, and for a header that carries a key, because a configuration must not
+    /// hold keys.
     pub fn with_headers(mut self, headers: &BTreeMap<String, String>) -> Result<Self, ProviderError> {
         for (name, value) in headers {
             let unusable = |why: &str| ProviderError::Header {
@@ -275,7 +276,7 @@ impl Endpoint {
     async fn reason(&self, response: Response) -> String {
         let status = response.status();
         if status.is_redirection() {
-            return "it redirects elsewhere; set base-url to where it really is".into();
+            return "it redirects elsewhere; set base-url to the final address".into();
         }
         let mut body = Vec::new();
         let mut chunks = response.bytes_stream();
@@ -423,7 +424,7 @@ pub(crate) fn error_message(body: &Value) -> Option<String> {
 /// # Errors
 /// Returns an error if TLS cannot be set up.
 pub fn http_client(base: &Url, timeouts: Timeouts) -> Result<Client, reqwest::Error> {
-    // reqwest is built without a TLS provider. A provider that the program installed first stays.
+    // reqwest is built without a TLS provider. If the program has already installed one, it stays.
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         let _ = rustls::crypto::ring::default_provider().install_default();
     }

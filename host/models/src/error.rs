@@ -10,7 +10,7 @@ use std::time::Duration;
 pub enum ProviderError {
     /// The environment variable for the key is absent or empty, and no key is stored.
     #[error(
-        "the provider {provider} needs an API key: set the environment variable {variable}, or keep one with `hookhost auth set {provider}`"
+        "the provider {provider} needs an API key: set the environment variable {variable}, or store one with `hookhost auth set {provider}`"
     )]
     NoKey {
         /// Name of the provider.
@@ -20,7 +20,7 @@ pub enum ProviderError {
     },
     /// The stored key of the provider belongs to a different server than the configured one.
     #[error(
-        "the provider {provider} needs an API key: the one that is kept is for {kept_for}, and the provider is at {origin}; keep one for that with `hookhost auth set {provider}`, or set the environment variable {variable}"
+        "the provider {provider} needs an API key: the stored key is for {kept_for}, but the provider is at {origin}; store a key for that server with `hookhost auth set {provider}`, or set the environment variable {variable}"
     )]
     KeyForAnother {
         /// Name of the provider.
@@ -107,7 +107,7 @@ pub enum ProviderError {
         provider: String,
         /// Path of the file.
         program: String,
-        /// Reason, as a clause whose subject is the file.
+        /// Reason, which continues a sentence whose subject is the file.
         reason: String,
     },
     /// The stream ended before the answer was complete.
@@ -130,7 +130,7 @@ pub enum ProviderError {
     },
     /// A plugin changed the body of a request into an invalid request.
     #[error(
-        "the request to {model} of {provider} is no longer a valid request as plugins changed it ({reason}): fix the plugin that changes it on request-send"
+        "plugins made the request to {model} of {provider} invalid ({reason}): fix the plugin that changes requests on request-send"
     )]
     ChangedRequest {
         /// Name of the provider.
@@ -169,7 +169,7 @@ fn key_advice(variable: Option<&str>) -> String {
     match variable {
         Some("") => "set it again with `hookhost auth set`".into(),
         Some(variable) => format!("check the value of the environment variable {variable}"),
-        None => "none was sent; name the environment variable that holds one with key-variable".into(),
+        None => "no key was sent; set key-variable to the environment variable that holds the key".into(),
     }
 }
 

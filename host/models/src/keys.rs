@@ -68,7 +68,7 @@ pub enum KeysError {
         source: io::Error,
     },
     /// The key cannot be a header value.
-    #[error("that is no key: it is empty, or has blanks or other characters in it that no key has")]
+    #[error("that is no key: it is empty, or contains spaces or other characters that no key has")]
     NoKey,
 }
 

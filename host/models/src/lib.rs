@@ -17,7 +17,7 @@
 //! | `error` | failures of providers |
 //! | `retry` | the policy for failed requests |
 //! | `provider` | the trait [`Provider`], its requests and answers |
-//! | `program` | a program that answers instead of a server |
+//! | `program` | a local program that takes the place of a provider's server |
 //! | `endpoint` | the address of a provider with its key; requests and streams over HTTP |
 //! | `reasoning` | thinking in OpenAI's protocol |
 //! | `anthropic` | the Messages API of Anthropic |
@@ -28,7 +28,7 @@
 //! | `variant` | files that name a protocol and a server |
 //! | [`builtin`] | the providers that are known without configuration |
 //! | `probe` | the models that a local server lists |
-//! | `configured` | from a section to a provider |
+//! | `configured` | creates a provider from its section |
 //! | `plugin_models` | the models that plugins may ask |
 
 #![deny(missing_docs)]

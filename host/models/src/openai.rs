@@ -32,7 +32,7 @@ pub(crate) fn body(request: &Request, host: Option<&str>) -> Value {
         "stream_options": { "include_usage": true },
         "messages": messages(request, host == Some("api.deepseek.com")),
     });
-    // OpenAI's newer models refuse `max_tokens`, and many other servers know only that.
+    // OpenAI's newer models refuse `max_tokens`, but many other servers know only `max_tokens`.
     let limit = if host == Some("api.openai.com") { "max_completion_tokens" } else { "max_tokens" };
     body[limit] = json!(request.max_output_tokens);
     if let Some(temperature) = request.temperature {
@@ -148,7 +148,7 @@ struct OpenCall {
     id: String,
     name: String,
     arguments: String,
-    /// True if the call was handed on, since another call had begun and its arguments were complete.
+    /// True if the call was handed on: its arguments were complete, and another call had begun.
     is_handed_on: bool,
 }
 
@@ -194,7 +194,7 @@ impl Chunks {
         if let Some(function) = piece.function {
             let arguments = function.arguments.unwrap_or_default();
             if call.is_handed_on {
-                // The call may be running already.
+                // The call was handed on and may be running already, so its arguments cannot change any more.
                 return if arguments.trim().is_empty() { Ok(()) } else { Err(self.continued_too_late()) };
             }
             if let Some(name) = function.name.filter(|name| !name.is_empty()) {
@@ -205,7 +205,8 @@ impl Chunks {
         Ok(())
     }
 
-    /// Returns the calls that are complete, in call order: their arguments are whole, and another call has begun.
+    /// Returns the calls that are complete, in call order. A call is complete if its arguments are whole and another
+    /// call has begun.
     fn complete(&mut self) -> Vec<Delta> {
         let Some((_, earlier)) = self.calls.split_last_mut() else { return Vec::new() };
         let mut complete = Vec::new();
@@ -275,7 +276,7 @@ impl Decoder for Chunks {
         Ok(deltas)
     }
 
-    /// Ends the answer after its finish reason: some servers then close the connection without `[DONE]`.
+    /// Ends the answer if it has a finish reason, because some servers then close the connection without `[DONE]`.
     fn end(&mut self) -> Option<Vec<Delta>> {
         let reason = self.finish.take()?;
         Some(self.stop(reason))

@@ -74,7 +74,7 @@ impl PluginModels {
     async fn ask(&self, name: &str, question: ModelRequest) -> Result<String, String> {
         let Some(Ok(known)) = self.models.get(name) else { return Err(self.problem(name).unwrap_or_default()) };
         if question.max_output_tokens == 0 {
-            return Err("an answer of no tokens was asked for: `max-output-tokens` is 0".into());
+            return Err("`max-output-tokens` is 0: ask for at least 1 token".into());
         }
         let request = Request {
             model: known.model.clone(),
@@ -118,6 +118,6 @@ async fn answer(provider: &dyn Provider, request: Request) -> Result<String, Pro
             Delta::ToolCall(_) | Delta::Thinking(_) | Delta::Usage(_) => {}
         }
     }
-    let reason = "its stream ended without saying why".into();
+    let reason = "its stream ended without a stop reason".into();
     Err(ProviderError::BrokenStream { provider: provider.name().to_owned(), reason })
 }

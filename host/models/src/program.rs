@@ -1,7 +1,8 @@
-//! A program that answers instead of a server. It reads a request body from standard input and writes the raw answer of
-//! its protocol, a stream of server-sent events, to standard output. The flags `--describe`, `--ready`, `--defaults`
-//! and `--env` ask it about itself. This is the provider protocol of <https://github.com/wedow/harness>, with one
-//! difference: a program runs only if its content has the configured digest.
+//! A local program that takes the place of a model provider's server. It reads a request body from standard input and
+//! writes the raw answer of its protocol, a stream of server-sent events, to standard output. With the flags
+//! `--describe`, `--ready`, `--defaults` and `--env`, it prints facts about itself. This is the provider protocol of
+//! <https://github.com/wedow/harness>, with one difference: a program runs only if its content has the configured
+//! digest.
 
 use crate::error::ProviderError;
 use crate::process::ProcessGroup;
@@ -32,14 +33,14 @@ const CHUNK_SIZE: usize = 16 * 1024;
 /// Environment variables that every program gets. The configuration or the program itself names further ones.
 pub const COMMON_VARIABLES: [&str; 6] = ["PATH", "HOME", "USER", "LANG", "TMPDIR", "TZ"];
 
-/// A program of the user that answers instead of a server.
+/// A program of the user that takes the place of a model provider's server.
 #[derive(Clone, Debug)]
 pub struct ProviderProgram {
     provider: String,
     file: PathBuf,
     sha256: Option<Digest>,
-    /// Environment variables that the program gets beside the common ones. If the configuration names none, the program
-    /// is asked.
+    /// Environment variables that the program gets besides the common ones. If the configuration lists none, the
+    /// program is asked for them.
     variables: OnceCell<Vec<String>>,
 }
 
@@ -54,8 +55,8 @@ pub struct ProgramDescription {
 }
 
 impl ProviderProgram {
-    /// Creates a program from an absolute path. It gets `variables` of the environment beside the common ones; with
-    /// `None`, those that its flag `--env` lists. This reads and starts nothing.
+    /// Creates a program from an absolute path. Besides the common environment variables, the program gets `variables`.
+    /// If that is `None`, it gets those that it lists for the flag `--env`. This function reads and starts nothing.
     #[must_use]
     pub fn new(provider: &str, file: PathBuf, sha256: Option<Digest>, variables: Option<Vec<String>>) -> Self {
         Self { provider: provider.to_owned(), file, sha256, variables: OnceCell::new_with(variables) }
@@ -78,8 +79,8 @@ impl ProviderProgram {
         self.ask("--ready", self.variables().await).await.is_ok()
     }
 
-    /// Asks the program for its description and defaults. A flag that the program does not know counts as an empty
-    /// answer.
+    /// Asks the program for its description and defaults. If the program does not know a flag, its answer to that flag
+    /// counts as empty.
     ///
     /// # Errors
     /// Returns the errors of [`Self::check`].
@@ -93,8 +94,8 @@ impl ProviderProgram {
         Ok(ProgramDescription { summary, defaults: defaults.lines().filter_map(pair).collect() })
     }
 
-    /// Returns the environment variables that the program gets beside the common ones. It asks the program at most
-    /// once.
+    /// Returns the environment variables that the program gets besides the common ones. It asks the program for them at
+    /// most once.
     async fn variables(&self) -> &[String] {
         let name = |line: &str| {
             let name: String = line.trim().chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
@@ -204,7 +205,7 @@ impl RunningProgram {
         if status.success() {
             return Ok(None);
         }
-        // Processes that it started may keep the stream open.
+        // Child processes of the program may keep its error output open, so they are ended before it is read.
         self.group.kill();
         let errors = match &mut self.errors {
             Some(errors) => {
@@ -220,7 +221,8 @@ impl RunningProgram {
 /// Reads a file that must have the given digest.
 ///
 /// # Errors
-/// Returns a clause about the file if it cannot be read, or if its digest is missing or different.
+/// Returns a message that continues a sentence about the file, if the file cannot be read, or if its digest is missing
+/// or different.
 pub(crate) fn read_pinned(file: &std::path::Path, sha256: Option<Digest>, most: u64) -> Result<Vec<u8>, String> {
     let bytes = files::read(file, Guard::OnlyMineToWrite, Links::Followed, most).map_err(|error| error.to_string())?;
     let actual = Digest::of_bytes(&bytes);

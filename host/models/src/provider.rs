@@ -104,7 +104,7 @@ impl Request {
         }
     }
 
-    /// Removes thinking that did not come from this model of `provider`.
+    /// Removes thinking that this model of `provider` did not produce.
     pub fn forget_thoughts_of_others(&mut self, provider: &str) {
         for message in &mut self.messages {
             if let Message::Assistant { thoughts, .. } = message

@@ -25,7 +25,7 @@ pub struct ProviderSection {
     pub script: Option<PathBuf>,
     /// Default model of the provider.
     pub model: Option<String>,
-    /// Models that a plugin may move a request to.
+    /// Models that a plugin may choose for a request.
     #[serde(default)]
     pub models: Vec<String>,
     /// Additional headers of each request. They must not carry a key.
@@ -34,9 +34,9 @@ pub struct ProviderSection {
     /// Limits of its models, by model name.
     #[serde(default)]
     pub limits: BTreeMap<String, ModelLimits>,
-    /// Absolute path of a program that answers instead of a server.
+    /// Absolute path of a program that takes the place of a server.
     pub program: Option<PathBuf>,
-    /// Environment variables that the program gets beside the common ones. Default: those that the program names.
+    /// Environment variables that the program gets besides the common ones. Default: those that the program names.
     pub variables: Option<Vec<String>>,
     /// Absolute path of a variant file, which names a protocol, a URL and a model.
     pub variant: Option<PathBuf>,

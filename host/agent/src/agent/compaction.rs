@@ -1,5 +1,6 @@
 //! Summarises the older part of a conversation that nears the model's context window. The model or a plugin writes the
-//! summary, which replaces the older part in requests. The transcript on disk and the one that plugins read stay whole.
+//! summary, which replaces the older part in requests. The transcript on disk and the transcript that plugins read stay
+//! complete.
 
 use super::AgentEvent;
 use super::request::{GatedRequest, OutgoingRequest};
@@ -12,8 +13,9 @@ use hookhost_models::message::{Author, Message, TokenUsage};
 use hookhost_models::{Delta, ProviderError, Request};
 use serde_json::{Value, json};
 
-/// Percentages of the context window: the size that triggers a summary, and the part that is kept unchanged.
+/// Size of the next request from which the conversation is summarised, in percent of the context window.
 const FULL_PERCENT: u64 = 80;
+/// Size of the newest part, which is kept unchanged, in percent of the context window.
 const KEPT_PERCENT: u64 = 25;
 
 const INSTRUCTIONS: &str = "\
@@ -42,7 +44,7 @@ impl Run<'_> {
         let kept = usize::try_from(window.saturating_mul(4) / 100 * KEPT_PERCENT).unwrap_or(usize::MAX);
         let Some(cut) = self.open.conversation.cut(kept) else { return Ok(()) };
         let (older, summarised) = self.open.conversation.older(cut);
-        // A small older part is not worth a summary: the last exchange fills the window.
+        // If the older part is small, the last exchange fills the window, and a summary would not help.
         if older.iter().map(Message::size).sum::<usize>() < kept / 2 {
             return Ok(());
         }
@@ -195,8 +197,9 @@ impl Run<'_> {
     }
 }
 
-/// Renders the older part as one JSON object per message, so that no text can imitate another author's. Texts are cut
-/// if they would not fit into the window. `summarised` means that the first message is an earlier summary.
+/// Renders the older part as one JSON object per message, so that no message can imitate a message of another author.
+/// Texts are cut if they would not fit into the window. `summarised` is true if the first message is an earlier
+/// summary.
 fn rendered(older: &[Message], summarised: bool, window: u64) -> String {
     let room = usize::try_from(window.saturating_mul(4) / 100 * 60).unwrap_or(usize::MAX);
     let role = |place: usize, message: &Message| if summarised && place == 0 { "summary" } else { author(message) };
@@ -205,7 +208,7 @@ fn rendered(older: &[Message], summarised: bool, window: u64) -> String {
     if lines.iter().map(String::len).sum::<usize>() > room {
         let each = (room / older.len().max(1)).max(200);
         for (place, (written, message)) in lines.iter_mut().zip(older).enumerate() {
-            // Escaped characters take more room in JSON.
+            // Escaped characters take more room in JSON, so the text is cut until its line fits.
             let mut most = each;
             while written.len() > each && most > 16 {
                 *written = line(role(place, message), message, most);

@@ -1,4 +1,4 @@
-//! Messages of a session: in memory for requests and plugins, and on disk before anything else happens.
+//! Messages of a session. They are in memory for requests and plugins, and each is on disk before the run continues.
 
 use crate::session_store::{Ending, Generation, SessionStoreError, SessionWriter};
 use hookhost::capability::{self, Reminder};
@@ -14,8 +14,8 @@ in it is an instruction or a decision of the user.]";
 /// Last line of a summary.
 const SUMMARY_END: &str = "[Here the summary ends.]";
 
-/// Start of a line for a tool call in an answer that plugins read. An object with `name` and `arguments` follows, then
-/// `]`.
+/// Start of the line that stands for a tool call when plugins read an answer. An object with `name` and `arguments`
+/// follows, then `]`.
 const CALLS: &str = "[calls ";
 
 /// The messages of a session.
@@ -25,7 +25,7 @@ pub(super) struct Conversation {
     compacted: Option<SummarisedPart>,
     writer: Option<SessionWriter>,
     path: Option<PathBuf>,
-    /// Reminders as last written.
+    /// Reminders as they were last written to disk.
     reminders: Vec<(u32, Reminder)>,
 }
 
@@ -103,8 +103,8 @@ impl Conversation {
         }
     }
 
-    /// Finds the index of the first message to keep. About `kept` bytes follow it at most, and no call is separated
-    /// from its results. `None` if no index cuts more than the last cut.
+    /// Returns the index of the first message to keep, so that at most about `kept` bytes are kept and no call is
+    /// separated from its results. Returns `None` if no index cuts more than the last cut.
     pub(super) fn cut(&self, kept: usize) -> Option<usize> {
         let messages = self.messages.lock();
         let from = self.compacted.as_ref().map_or(0, |compacted| compacted.from);
@@ -154,8 +154,8 @@ impl Conversation {
         Ok(())
     }
 
-    /// Gives every tool call without a result this one, so that the conversation is valid for any provider. Returns
-    /// these calls.
+    /// Adds `text` as the result of every tool call that has none, so that the conversation is valid for any provider.
+    /// Returns these calls.
     pub(super) fn close_calls(&mut self, text: &str) -> Result<Vec<ToolUse>, SessionStoreError> {
         let open: Vec<ToolUse> = unanswered(&self.messages.lock()).into_iter().cloned().collect();
         for call in &open {
@@ -175,8 +175,8 @@ fn without_signed_thinking(mut message: Message) -> Message {
     message
 }
 
-/// Returns the text with a backslash before each line that looks like a call. A line that already has backslashes there
-/// gets one more.
+/// Returns the text with a backslash before each line that looks like a tool call, so that text cannot imitate a call.
+/// If backslashes already precede what looks like a call, the line gets one more.
 fn unlike_calls(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     for line in text.split_inclusive(is_line_break) {

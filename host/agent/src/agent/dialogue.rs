@@ -34,8 +34,8 @@ pub struct Dialogue {
 }
 
 impl Agent {
-    /// Opens a new session, or one of [`AgentConfig::sessions_dir`](super::AgentConfig), which continues under its
-    /// identifier as in [`Self::resume`].
+    /// Opens a new session, or continues a session of [`AgentConfig::sessions_dir`](super::AgentConfig) under the same
+    /// identifier, as [`Self::resume`] does.
     ///
     /// # Errors
     /// Returns the errors of [`Self::run`] and [`Self::resume`].

@@ -10,7 +10,7 @@ use hookhost::{Piece, TextStream};
 use hookhost_models::message::{Author, Message, Thinking, Thoughts};
 use std::time::Duration;
 
-/// Time that plugins have to judge the last text of a run that ends.
+/// Time limit for plugins to judge the last text of a run that ends.
 pub(super) const LAST_TEXT_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Run<'_> {
@@ -27,7 +27,7 @@ impl Run<'_> {
         }
     }
 
-    /// Shows the model's reasoning, unless a plugin judges the shown text. No event carries reasoning, so that plugin
+    /// Shows the model's reasoning, unless a plugin judges the shown text. No event carries reasoning, so the plugin
     /// would not see it.
     pub(super) fn show_reasoning(&self, thinking: &Thinking) {
         let judged = [EventKind::StreamDelta, EventKind::ResponseReceive, EventKind::FinalizeContent];
@@ -58,11 +58,11 @@ impl Run<'_> {
                 if self.may_try_again(&rejection) {
                     return self.revise(last.text, generation, &rejection);
                 }
-                // A caller that reads only the status must not take the note for an answer.
+                // A caller that reads only the status must not take the note for the model's answer.
                 Some(TaskEnd::rejected(rejection))
             }
         };
-        // Thinking may contain text that a plugin has removed.
+        // The thinking may contain text that a plugin has removed from the answer.
         let thoughts = if last.text == before { thoughts } else { Thoughts::default() };
         let message = Message::Assistant { text: last.text, tool_calls: Vec::new(), thoughts };
         self.open.conversation.push_answer(message, generation)?;
@@ -108,8 +108,9 @@ impl Run<'_> {
         Ok(State::Assemble)
     }
 
-    /// Shows held text of an answer with tool calls, as plugins leave it. Returns the end of the task if a plugin ends
-    /// it. The conversation keeps the original text, since the calls and the thinking belong to it.
+    /// Shows the held text of an answer with tool calls, after the plugins' changes. Returns the end of the task if a
+    /// plugin ends the task. The conversation keeps the original text, because the calls and the thinking belong to
+    /// that text.
     pub(super) async fn show_beside_calls(&self, stream: &mut TextStream) -> Option<TaskEnd> {
         if stream.text().is_empty() || !stream.is_held() {
             return None;
@@ -132,8 +133,8 @@ impl Run<'_> {
         stop.or_else(|| self.run_context.take_stop())
     }
 
-    /// Reports a change of the final text. `before` is empty for held text, since a plugin may have changed it to hide
-    /// it.
+    /// Reports a change of the final text. `before` is empty for held text, because a plugin may have changed the text
+    /// in order to hide a part of it.
     fn report_final_change(&self, by: &[String], before: &str, after: &str) {
         self.report_change(EventKind::FinalizeContent, by, before, after);
     }

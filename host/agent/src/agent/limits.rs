@@ -1,5 +1,5 @@
-//! Limits that an agent shares with all agents below it: concurrency, tokens, requests, refusals, and the end of the
-//! whole run. The agents of one run form a tree of sessions.
+//! State that an agent shares with all agents below it: limits on concurrency, tokens, requests and refusals, and the
+//! end of the whole run if a session has caused it. The agents of one run form a tree of sessions.
 
 use super::state::TaskEnd;
 use super::{AgentConfig, MAX_REJECTED_ANSWERS, MAX_REPEATED_REJECTIONS, Status};
@@ -36,7 +36,7 @@ pub(super) struct Limits {
 struct Refusals {
     /// Number of rejections of each call, by tool and arguments.
     calls: HashMap<(String, String), u32>,
-    /// Number of answers in a row with rejected calls and no call that ran.
+    /// Number of consecutive answers in which calls were rejected and none ran.
     answers: u32,
 }
 
@@ -50,9 +50,11 @@ struct Tokens {
 
 /// Result of counting a new sub-agent.
 pub(super) enum Spawn {
-    /// The sub-agent may start. The text is a notice for the user, once, if the run has no limit on tokens or time.
+    /// The sub-agent may start. If the run has no limit on tokens or time, the text is a notice for the user; only the
+    /// first sub-agent carries it.
     Counted(Option<String>),
-    /// The tree has started the maximum number of sub-agents, which is given. The text is a notice for the user, once.
+    /// The tree has already started the maximum number of sub-agents, which is the number given here. The text is a
+    /// notice for the user; only the first refused sub-agent carries it.
     Full(u32, Option<String>),
 }
 
@@ -127,7 +129,7 @@ impl Limits {
     /// Counts a request before it is sent.
     ///
     /// # Errors
-    /// Returns the end of the task if the tree has sent all its requests, or if the run was ended.
+    /// Returns the end of the task if the tree has sent all its requests, or if a session has ended the run.
     pub(super) fn count_request(&self) -> Result<(), TaskEnd> {
         match self.halted() {
             Some(ended) => Err(ended),
@@ -145,7 +147,7 @@ impl Limits {
         self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Resets the count of rejections when the root session begins a task that its model did not plan.
+    /// Resets the counts of rejections. Called when the root session begins a task that its own model did not plan.
     pub(super) fn begin_task(&self) {
         *self.refusals() = Refusals::default();
     }
@@ -160,14 +162,14 @@ impl Limits {
         (*times >= MAX_REPEATED_REJECTIONS).then(|| refused(reason(), rejection))
     }
 
-    /// Counts an answer with rejected calls, of which none ran. `rejection` is the last one. Returns the end of the run
-    /// after too many such answers in a row.
+    /// Counts an answer in which calls were rejected and none ran. `rejection` is the last rejection. Returns the end
+    /// of the run after too many such answers in a row.
     pub(super) fn count_refused_answer(&self, rejection: &Rejection) -> Option<TaskEnd> {
         let mut refusals = self.refusals();
         refusals.answers = refusals.answers.saturating_add(1);
         (refusals.answers >= MAX_REJECTED_ANSWERS).then(|| {
             let reason = format!(
-                "the calls of {MAX_REJECTED_ANSWERS} answers in a row were all rejected in this run, the last one so: \
+                "all calls of the last {MAX_REJECTED_ANSWERS} answers in this run were rejected; the last rejection was: \
                  {rejection}"
             );
             refused(reason, rejection)

@@ -1,5 +1,5 @@
-//! The agent loop and reference embedder of the engine: every transition is an event of the contract, and every verdict
-//! takes effect.
+//! The agent loop, which is also the reference embedder of the engine. Each transition of the loop is an event of the
+//! contract, and the verdict on each event takes effect.
 //!
 //! [`Agent::run`] steps a plain state machine (`state`) until it is done. `request` asks the model, `stream` reads its
 //! answer, and `tool_calls` hands its calls to the `tool_scheduler`. `task` begins and ends tasks, and `display` shows
@@ -55,19 +55,19 @@ the smallest change that does what is asked, and check the result. Policies watc
 call, read its reason, do not repeat the same call, and find another way or say why there is none. When you are done, \
 answer with a short summary of what you did.";
 
-/// Maximum number of tasks from the user and from plans per run, and separately of tasks that plugins add. It ends runs
-/// in which the model or plugins add a task whenever one ends.
+/// Maximum number of tasks per run that come from the user and from plans. The same maximum applies separately to tasks
+/// that plugins add. It ends a run in which the model or a plugin adds a task each time that a task ends.
 pub const MAX_TASKS: usize = 64;
 
 /// Number of times that the model may repeat a refused call with the same arguments before the run ends.
 pub(crate) const MAX_REPEATED_REJECTIONS: u32 = 5;
 
-/// Number of answers in a row that may contain only refused calls before the run ends. It stops a model that varies its
-/// refused call a little each time.
+/// Maximum number of consecutive answers in which calls were refused and none ran. Then the run ends. This stops a
+/// model that varies a refused call a little each time.
 pub const MAX_REJECTED_ANSWERS: u32 = 10;
 
-/// Number of times that a task continues after a plugin has refused its final text or a turn and allowed a retry. After
-/// that, the text is withheld, or the task ends.
+/// Maximum number of retries per task. A retry follows if a plugin refuses a turn or the final text of the task and
+/// allows a retry. After the last retry, a refused final text is withheld, and a refused turn ends the task.
 pub const MAX_REVISIONS: u32 = 3;
 
 /// Settings of an agent.
@@ -96,8 +96,8 @@ pub struct AgentConfig {
     pub context_window: Option<NonZeroU64>,
     /// Maximum depth of sub-agents. 0: no sub-agents. Default: 3.
     pub max_depth: u8,
-    /// Maximum number of requests to models per run; sub-agents, summaries and retries count. Each prompt of a
-    /// [`Dialogue`] is a run. Default: 500.
+    /// Maximum number of requests to models per run, including those for sub-agents, summaries and retries. Each prompt
+    /// of a [`Dialogue`] is a run. Default: 500.
     pub max_requests: NonZeroU32,
     /// Maximum number of sub-agents per run at all depths. Default: 32.
     pub max_subagents: NonZeroU32,
@@ -113,7 +113,7 @@ pub struct AgentConfig {
     pub session: Option<String>,
     /// True if a person can answer questions. Default: false.
     pub interactive: bool,
-    /// Directory of the stored sessions, with one subdirectory each. Default: sessions are not stored.
+    /// Directory of the stored sessions, with one file each. Default: sessions are not stored.
     pub sessions_dir: Option<PathBuf>,
     /// Policy for retries of failed requests.
     pub retry: RetryPolicy,
@@ -150,7 +150,8 @@ impl AgentConfig {
         }
     }
 
-    /// Returns all tools that the model is offered: `tools`, and the loop's own tools whose names `tools` does not use.
+    /// Returns all tools that are offered to the model: `tools`, and those of the loop's own tools whose names `tools`
+    /// does not use.
     #[must_use]
     pub fn offered(&self, tools: &Toolbox) -> Vec<OfferedTool> {
         let given = tools.definitions().map(|definition| {
@@ -200,7 +201,7 @@ pub enum AgentError {
     /// A session cannot be continued without a configured directory of sessions.
     #[error("there is no directory of sessions: name one in `sessions_dir`")]
     NoStore,
-    /// The resumed session needs a prompt, since its model has answered everything.
+    /// The resumed session needs a prompt, because its model has already answered everything.
     #[error("the session {id} waits for a prompt: give one")]
     NoPrompt {
         /// Identifier of the session.
@@ -234,8 +235,8 @@ pub struct AgentBuilder {
 }
 
 impl Agent {
-    /// Creates a builder. The agent asks `provider` for the model in `config`, and the plugins of `host` about every
-    /// step.
+    /// Creates a builder. The agent gets answers from `provider`, with the model that `config` names, and asks the
+    /// plugins of `host` about every step.
     #[must_use]
     pub fn builder(host: Host, provider: Arc<dyn Provider>, tools: Toolbox, config: AgentConfig) -> AgentBuilder {
         AgentBuilder { host, models: Models::new(provider, config.model.clone()), tools, config }
@@ -256,9 +257,10 @@ impl Agent {
         Ok(run::Run::begin(self, reporter, cancel, limits, None)?.finish(Some(prompt)).await)
     }
 
-    /// Continues a session of [`AgentConfig::sessions_dir`] under its identifier. The model gets its conversation, and
-    /// plugins get their stored state. Provider, model and tools are this agent's, not the session's earlier ones. A
-    /// call without a result gets one that says so. Without a prompt, the model continues at the interruption.
+    /// Continues a session that is stored in [`AgentConfig::sessions_dir`], under the same identifier. The model gets
+    /// the stored conversation, and plugins get their stored state. The provider, the model and the tools are those of
+    /// this agent, even if the session had others before. A tool call without a result gets a result that says so.
+    /// Without a prompt, the model continues where the session was interrupted.
     ///
     /// # Errors
     /// Returns the errors of [`Self::run`], and an error if the session does not exist, is in use by another process or
@@ -281,7 +283,7 @@ impl Agent {
 }
 
 impl Agent {
-    /// Returns all tools that the model is offered.
+    /// Returns all tools that are offered to the model.
     #[must_use]
     pub fn offered(&self) -> Vec<OfferedTool> {
         self.config.offered(&self.tools)
@@ -289,7 +291,7 @@ impl Agent {
 }
 
 impl AgentBuilder {
-    /// Adds models that a plugin may move a request to.
+    /// Adds models that a plugin may choose for a request.
     ///
     /// # Errors
     /// Returns an error if a different provider of that name exists.

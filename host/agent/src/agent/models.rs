@@ -1,4 +1,4 @@
-//! Providers and models of an agent: its own, and those that a plugin may move a request to.
+//! Providers and models of an agent: its own, and those that a plugin may choose for a request.
 
 use super::AgentError;
 use hookhost::contract::ModelRef;

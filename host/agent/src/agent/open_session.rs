@@ -1,4 +1,4 @@
-//! An open session of an agent: the part of a run that outlasts it.
+//! An open session of an agent, which later runs can continue.
 
 use super::conversation::Conversation;
 use super::limits::Limits;
@@ -15,7 +15,7 @@ use hookhost_models::message::TokenUsage;
 use std::sync::Arc;
 use tokio::sync::mpsc::unbounded_channel;
 
-/// The part of a run that outlasts it if its session continues.
+/// The part of a run that the next run takes over if the session continues.
 #[derive(Debug)]
 pub(super) struct OpenSession {
     pub(super) session: Arc<Session>,
@@ -50,7 +50,7 @@ impl OpenSession {
     /// Returns an error if the engine refuses the session, or if it cannot be stored.
     pub(super) fn new(agent: &Agent, resumed: Option<ResumedSession>) -> Result<Self, AgentError> {
         let Agent { host, models, config, workspace, .. } = agent;
-        // These tools serve only for their definitions: each run creates its own ones with its run context.
+        // Only the definitions of these tools are used. Each run creates its own tools with its run context.
         let tools = tools(agent, &Arc::new(RunContext::new(unbounded_channel().0)), &Arc::new(Limits::new(config)))?;
         let mut spec = SessionSpec::new("hookhost", workspace.root());
         spec.id = resumed.as_ref().map(|resumed| resumed.session.header.id.clone()).or_else(|| config.session.clone());
@@ -79,7 +79,7 @@ impl OpenSession {
         })
     }
 
-    /// Returns true after `session-start`; then `session-end` must come, too.
+    /// Returns true after `session-start`. From then on, `session-end` must be sent at the end.
     pub(super) fn has_started(&self) -> bool {
         self.begun.started
     }
@@ -95,7 +95,7 @@ pub(super) fn tools(
     if tools.get(super::submit_plan::NAME).is_none() {
         tools = tools.with(Arc::new(SubmitPlan(Arc::clone(run_context))))?;
     }
-    // An agent at the maximum depth has no such tool.
+    // An agent at the maximum depth has no tool for sub-agents.
     if agent.config.depth < u32::from(agent.config.max_depth) && tools.get(super::subagent::NAME).is_none() {
         let (agent, run_context, limits) = (agent.clone(), Arc::clone(run_context), Arc::clone(limits));
         tools = tools.with(Arc::new(SpawnAgent { agent, run_context, limits }))?;

@@ -114,7 +114,7 @@ impl Queue {
         dropped.into_iter().filter_map(|queued| self.close(queued.plan?, false)).collect()
     }
 
-    /// Counts an ended task. Returns its plan if that has no task left.
+    /// Counts an ended task. Returns the task's plan if the plan has no task left.
     pub(super) fn ended(&mut self, plan: Option<usize>, success: bool) -> Option<PlanSummary> {
         self.ended += 1;
         self.close(plan?, success)

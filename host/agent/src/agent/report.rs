@@ -119,7 +119,7 @@ pub enum AgentEvent {
     },
     /// Plugins changed a prompt, a request, a task, a plan, a summary or a final text.
     Changed {
-        /// Event on which they changed it.
+        /// Event at which the plugins changed the value.
         event: EventKind,
         /// Names of the plugins, in the order of their changes.
         by: Vec<String>,
@@ -164,7 +164,7 @@ pub enum AgentEvent {
         /// Text of the piece.
         text: String,
     },
-    /// Held text is not shown, since its answer was interrupted before plugins could see it whole.
+    /// Held text is not shown, because its answer was interrupted before plugins could see the whole text.
     TextHeld {
         /// Size of the text, in bytes.
         bytes: usize,
@@ -219,8 +219,8 @@ pub enum AgentEvent {
         /// Arguments of the call.
         arguments: Value,
     },
-    /// Plugins changed a result before the model saw it. The original is not reported, since a plugin may have changed
-    /// it to hide it.
+    /// Plugins changed a result before the model saw it. The original is not reported, because a plugin may have
+    /// changed the result in order to hide a part of it.
     ResultChanged {
         /// Identifier of the call.
         id: String,

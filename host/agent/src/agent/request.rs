@@ -37,7 +37,7 @@ impl OutgoingRequest {
         Thoughts::new(provider, model, thinking)
     }
 
-    /// Sends the request, with the body that plugins have seen if there is one.
+    /// Sends the request. If plugins have seen its body, exactly that body is sent.
     pub(super) async fn submit(&self) -> Result<DeltaStream, ProviderError> {
         match &self.body {
             Some(body) => self.provider.send_body(self.request.clone(), body.clone()).await,
@@ -54,7 +54,7 @@ impl OutgoingRequest {
     }
 
     pub(super) fn broken(&self) -> ProviderError {
-        let reason = "its stream ended without saying why".into();
+        let reason = "its stream ended without a stop reason".into();
         ProviderError::BrokenStream { provider: self.provider.name().to_owned(), reason }
     }
 }
@@ -85,7 +85,7 @@ pub(super) enum GatedRequest {
 
 /// An answer, complete or cut off.
 pub(super) struct Completion {
-    /// Text of the answer, both shown and held.
+    /// Text of the answer, including held text.
     pub(super) stream: TextStream,
     pub(super) thoughts: Thoughts,
     pub(super) calls: AnswerCalls,
@@ -158,7 +158,7 @@ impl Run<'_> {
         }
     }
 
-    /// Adds the reason to the conversation and continues, if the refusal allows a retry. Otherwise it ends the task.
+    /// If the refusal allows a retry, adds its reason to the conversation and continues. Otherwise ends the task.
     fn refused_turn(&mut self, ended: TaskEnd) -> Step {
         match &ended.rejection {
             Some(rejection) if self.may_try_again(rejection) => self.continue_after(rejection),
@@ -380,7 +380,7 @@ fn last_prompt(messages: &mut [Message]) -> Option<&mut String> {
     })
 }
 
-/// Returns the fields that differ, before and after.
+/// Returns the fields that differ: their values before and their values after.
 fn differences(before: &Inference, after: &Inference) -> (Value, Value) {
     let (mut old, mut new) = (serde_json::Map::new(), serde_json::Map::new());
     let mut compare = |name: &str, before: Value, after: Value| {

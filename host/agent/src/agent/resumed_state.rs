@@ -83,8 +83,8 @@ impl Run<'_> {
         }
     }
 
-    /// Reports the notices of a resumed session, and gives each call without a result one that says that it was
-    /// interrupted.
+    /// Reports the notices of a resumed session. Each tool call without a result gets a result that says that the call
+    /// was interrupted.
     pub(super) fn report_resumed_state(&mut self) -> Result<(), SessionStoreError> {
         for text in std::mem::take(&mut self.open.resumed_state.notices) {
             self.report(&AgentEvent::Notice { text });

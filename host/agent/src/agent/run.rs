@@ -1,4 +1,4 @@
-//! One run of an agent: its parts, and what its steps share.
+//! One run of an agent, and the functions that several of its steps use.
 
 use super::limits::Limits;
 use super::open_session::{self, OpenSession};
@@ -65,7 +65,7 @@ pub(super) struct TaskProgress {
     pub(super) usage_refused: bool,
     /// True if the user got a notice that a request exceeds the context window.
     pub(super) told_too_large: bool,
-    /// Number of answers in a row that broke off after some of their calls had been handed on.
+    /// Number of consecutive answers that broke off after some of their calls were scheduled.
     pub(super) broken: u32,
 }
 
@@ -162,7 +162,7 @@ impl<'a> Run<'a> {
     /// changed the value.
     ///
     /// # Errors
-    /// Returns the end of the task if the event was rejected, which is reported, or if the run was cancelled.
+    /// Returns the end of the task if the event was rejected or the run was cancelled. A rejection is also reported.
     pub(super) async fn gated<V, R>(
         &self,
         event: EventKind,
@@ -179,7 +179,7 @@ impl<'a> Run<'a> {
     /// Waits for a value that plugins may replace. Returns the value and the plugins that replaced it.
     ///
     /// # Errors
-    /// Returns the end of the task if the value was withheld, which is reported, or if the run was cancelled.
+    /// Returns the end of the task if the value was withheld or the run was cancelled. A rejection is also reported.
     pub(super) async fn passed<V>(
         &self,
         event: EventKind,
@@ -213,7 +213,7 @@ impl<'a> Run<'a> {
     pub(super) fn interrupted(&self) -> TaskEnd {
         match self.agent.config.max_time {
             Some(most) if self.time_is_over.load(Ordering::Relaxed) => {
-                let reason = format!("the run has used all of its {most:?}");
+                let reason = format!("the run has reached its time limit of {most:?}");
                 TaskEnd { status: Status::MaxTime, stop: Some(Stop::Session), ..TaskEnd::error(reason) }
             }
             _ => TaskEnd {

@@ -87,7 +87,7 @@ impl RunContext {
         self.send(LoopEvent::Report(event));
     }
 
-    /// Sends an event. It is lost on purpose if the run has ended and dropped its receiver.
+    /// Sends an event. If the run has ended, its receiver is gone, and the event is dropped on purpose.
     pub(super) fn send(&self, event: LoopEvent) {
         let _ = self.events.send(event);
     }
@@ -102,14 +102,15 @@ impl RunContext {
         std::mem::take(&mut *locked(&self.used))
     }
 
-    /// Reports that plugins rejected what a tool asked for, and returns the call's result.
+    /// Reports that plugins rejected what a tool wanted to do, such as submit a plan. Returns the rejection as the result
+    /// of the tool call.
     pub(super) fn rejected(&self, event: EventKind, rejection: &Rejection) -> ToolOutput {
         self.report(AgentEvent::Rejected { event, refusal: rejection.into() });
         self.end_if_rejection_ends(rejection);
         ToolOutput::error(rejection.to_string())
     }
 
-    /// Ends the session after the current call, if the rejection demands that.
+    /// Ends the session after the current call, if the rejection demands it.
     pub(super) fn end_if_rejection_ends(&self, rejection: &Rejection) {
         if rejection.ends.is_some() {
             self.end(TaskEnd::rejected(rejection.clone()));

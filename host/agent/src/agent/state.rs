@@ -48,7 +48,7 @@ pub(super) struct TaskEnd {
     pub(super) status: Status,
     pub(super) reason: Option<String>,
     pub(super) rejection: Option<Rejection>,
-    /// Scope that ends beside the task: the session takes no further task, or the whole run ends.
+    /// Scope that ends together with the task: the session, which then takes no further task, or the whole run.
     pub(super) stop: Option<Stop>,
 }
 

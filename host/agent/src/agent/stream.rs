@@ -21,14 +21,14 @@ struct IncomingAnswer {
     /// passed the answer.
     unread: Option<String>,
     thinking: Vec<Thinking>,
-    /// Calls that the scheduler has.
+    /// Calls that were handed to the scheduler.
     calls: AnswerCalls,
     /// Calls that wait until the answer is complete.
     held: Vec<ToolUse>,
     used: Option<TokenUsage>,
     offered: Arc<[String]>,
-    /// True if calls wait until the answer is complete, since a plugin subscribes to `before-tools` or
-    /// `response-receive`, or holds the text before them.
+    /// True if calls wait until the answer is complete. They do so if a plugin subscribes to `before-tools` or
+    /// `response-receive`, or holds the text before the calls.
     holds_calls: bool,
 }
 
@@ -71,7 +71,7 @@ impl Run<'_> {
         }
         let is_kept = matches!(end, StreamEnd::Ended(_)) || !incoming.calls.uses.is_empty();
         if is_kept && !matches!(end, StreamEnd::Complete(_)) {
-            // The remaining text is shown within a short time, since the run may be about to end.
+            // The time for the remaining text is limited, because the run may be about to end.
             if let Ok(rest) = tokio::time::timeout(LAST_TEXT_TIMEOUT, incoming.stream.end_untold()).await {
                 self.show(rest);
             }

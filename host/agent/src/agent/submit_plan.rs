@@ -111,7 +111,7 @@ impl Tool for SubmitPlan {
         if submitted.kept > 0 {
             let _ = write!(
                 output.text,
-                "; {} not of your plans still waiting, and cannot be dropped",
+                "; the queue keeps {} that others added and that you cannot drop",
                 counted(submitted.kept, "task")
             );
         }
@@ -128,10 +128,7 @@ fn dropped(title: &str, prompts: &[String]) -> String {
 /// Returns the notice for the user about tasks that did not fit.
 fn left_out(title: &str, prompts: &[String]) -> String {
     let (title, count) = (start(title, 60), counted(prompts.len(), "task"));
-    format!(
-        "a run takes at most {MAX_TASKS} tasks of plans: of the plan \"{title}\", {count} left out: {}",
-        first(prompts)
-    )
+    format!("a run takes at most {MAX_TASKS} tasks of plans, so the plan \"{title}\" lost {count}: {}", first(prompts))
 }
 
 /// Returns the beginnings of the first three prompts.
@@ -149,7 +146,7 @@ fn start(text: &str, characters: usize) -> String {
     }
 }
 
-/// Returns the tool's error for a plan that cannot be queued, whoever made it unusable: the model or a plugin.
+/// Returns the tool's error if the plan has no tasks or an empty task. The model or a plugin may have caused this.
 fn unfit(tasks: &[Task]) -> Option<ToolOutput> {
     if tasks.is_empty() {
         return Some(ToolOutput::error("the plan has no tasks: name at least one, or do the work without a plan"));

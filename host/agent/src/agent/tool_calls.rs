@@ -18,7 +18,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// Time that stopped tools have to end in order.
+/// Time limit for the orderly end of stopped tools.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The calls of one answer, in call order.
@@ -30,7 +30,7 @@ pub(super) struct AnswerCalls {
     carried_out: BTreeSet<usize>,
     /// Indexes of calls that plugins have judged.
     asked: BTreeSet<usize>,
-    /// The tools that the model was offered; set while the calls wait for `after-inference` and `token-usage`.
+    /// The tools that the model was offered. Set only while the calls wait for `after-inference` and `token-usage`.
     held: Option<Arc<[String]>>,
     scheduler: Option<RunningScheduler>,
 }
@@ -70,9 +70,9 @@ impl Run<'_> {
         }
     }
 
-    /// Waits until plugins have been asked about all scheduled calls, so that their events have a fixed order. Returns
-    /// the end of the task if it ends first. The wait costs nothing, since the session's next event waits for these
-    /// answers anyway.
+    /// Waits until plugins have judged all scheduled calls, so that the events always come in the same order. Returns
+    /// the end of the task if the task ends first. The wait costs no time, because the session's next event would have
+    /// to wait for these verdicts anyway.
     pub(super) async fn all_asked(&mut self, calls: &mut AnswerCalls) -> Option<TaskEnd> {
         while calls.asked.len() < calls.uses.len() {
             let RunningScheduler { task, .. } = calls.scheduler.as_mut()?;
@@ -120,7 +120,7 @@ impl Run<'_> {
                 let mut ended = if let CallStatus::Refused(_, ended) = &mut status { ended.take() } else { None };
                 if matches!(status, CallStatus::Finished(..)) {
                     self.take_over_usage();
-                    // A tool also finishes when it is stopped.
+                    // A tool also finishes when it is stopped, but then its call was not carried out in full.
                     if !self.cancel.is_cancelled() {
                         calls.carried_out.insert(place);
                     }
@@ -128,7 +128,7 @@ impl Run<'_> {
                 if let Some(known) = calls.statuses.get_mut(place) {
                     *known = status;
                 }
-                // The end of a sub-agent ends its siblings, too.
+                // If a sub-agent has ended the session, its siblings end, too.
                 ended = ended.or_else(|| self.run_context.take_stop().map(Box::new));
                 return ended.map(|ended| *ended);
             }
@@ -136,8 +136,8 @@ impl Run<'_> {
         None
     }
 
-    /// Adds the results of an answer's calls to the conversation, each as soon as it and all earlier ones are
-    /// available.
+    /// Adds the results of an answer's calls to the conversation, in call order. Each is added as soon as it and all
+    /// earlier results are available.
     pub(super) async fn tool_calls(&mut self, mut calls: AnswerCalls) -> Step {
         if let Some(offered) = calls.held.take() {
             for call in calls.uses.clone() {
@@ -175,7 +175,7 @@ impl Run<'_> {
             None if delegated && !carried_out => {}
             None => self.limits.note_useful_answer(),
         }
-        // All calls have ended. Ending their task releases the session before the loop continues.
+        // All calls have ended. Their task still holds the session, so it is ended before the loop continues.
         if let Some(RunningScheduler { task, .. }) = &mut calls.scheduler {
             task.shutdown().await;
         }
@@ -191,7 +191,7 @@ impl Run<'_> {
                     () = self.cancel.cancelled() => return Some(self.interrupted()),
                     event = self.events.recv() => event,
                     _ = task.join_next(), if !task.is_empty() => continue,
-                    // The scheduler has ended, and all its events were handled: the call has lost its result.
+                    // The scheduler has ended, and all its events were handled, so the call will get no result.
                     () = std::future::ready(()), if task.is_empty() => None,
                 },
                 None => None,
@@ -238,8 +238,8 @@ impl Run<'_> {
         }
     }
 
-    /// Stops the running calls and gives every call a result: its own if it was available before, otherwise the reason
-    /// of the end.
+    /// Stops the running calls and gives every call a result: its own result if that was already available, otherwise a
+    /// text with the reason of the end.
     pub(super) async fn stop(&mut self, mut calls: AnswerCalls, ended: TaskEnd) -> Step {
         self.limits.halt(&ended);
         // Results from before the end still go to the model.
@@ -267,7 +267,7 @@ impl Run<'_> {
         }
         self.take_over_usage();
         for place in 0..calls.uses.len() {
-            // After a cancellation, plugins are not asked any more, and results that they have not seen are not stored.
+            // After a cancellation, plugins are no longer asked, so results that they have not seen are not stored.
             let is_interrupted = matches!(calls.statuses[place], CallStatus::Interrupted(..));
             if settled[place]
                 && !is_interrupted
@@ -291,8 +291,8 @@ impl Run<'_> {
         Ok(State::Ended(ended))
     }
 
-    /// Returns the text for a stopped call: its output so far, as plugins leave it. If they withhold it or take too
-    /// long, the text leaves it out.
+    /// Returns the text for a stopped call, with its output so far after the plugins' changes. If plugins withhold the
+    /// output or take too long, the text does not contain it.
     async fn interrupted_text(&self, asked: &ToolCall, result: ToolResult, reason: &str) -> String {
         let seen = self.open.session.after_tool_call(asked, result, ResultSource::Tool);
         match tokio::time::timeout(STOP_TIMEOUT, seen).await.map(|settled| settled.outcome) {
@@ -363,8 +363,8 @@ fn needs_asking(status: &CallStatus) -> bool {
     matches!(status, CallStatus::Responded(..) | CallStatus::Finished(..) | CallStatus::Interrupted(..))
 }
 
-/// Returns the text that replaces a missing result. It tells the model if the call was carried out, so that the model
-/// does not repeat it unknowingly.
+/// Returns the text that replaces a missing result. The text says whether the call was carried out, so that the model
+/// does not repeat the call unknowingly.
 fn aborted(reason: &str, carried_out: bool) -> String {
     match carried_out {
         true => format!("aborted: {reason} before its result was looked at; the call had been carried out"),

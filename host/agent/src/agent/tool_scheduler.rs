@@ -1,7 +1,8 @@
-//! Schedules the tool calls of one answer, in a task beside the stream. It asks plugins about each complete call, in
-//! call order and one at a time. Allowed calls start at once and run concurrently. A call that writes files runs alone:
-//! it waits for earlier calls, and later calls wait for it. Commands run concurrently, since the scheduler cannot know
-//! if they write. After a call, a broken stream is not requested again, since the model would ask for the call twice.
+//! Schedules the tool calls of one answer, in a task that runs beside the stream. It asks plugins about each complete
+//! call, one at a time and in call order. Allowed calls start at once and run concurrently. A call that writes files
+//! runs alone: it waits for earlier calls, and later calls wait for it. Commands run concurrently, because the
+//! scheduler cannot know whether they write files. If the stream breaks after a call was scheduled, the request is not
+//! sent again, because the model would ask for the same call twice.
 
 use super::AgentEvent;
 use super::limits::Limits;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
-/// Everything that judging and running the calls of an answer needs.
+/// The values that are needed to judge and run the calls of an answer.
 #[derive(Clone)]
 pub(super) struct ToolScheduler {
     pub(super) session: Arc<Session>,
@@ -29,7 +30,7 @@ pub(super) struct ToolScheduler {
     pub(super) context: ToolContext,
     /// The tools that the model was offered.
     pub(super) offered: Arc<[String]>,
-    /// True if a plugin subscribes to `before-tools`: no call starts before all calls are judged.
+    /// True if a plugin subscribes to `before-tools`. Then no call starts before all calls are judged.
     pub(super) together: bool,
     pub(super) limits: Arc<Limits>,
 }
@@ -37,7 +38,8 @@ pub(super) struct ToolScheduler {
 /// A value with the index of its call in the answer.
 type Indexed<T> = (usize, T);
 
-/// The future of a call about which plugins are asked: the call that may run, or the status of one that must not.
+/// The future that asks plugins about a call. It returns the call that may run, or the status of a call that must not
+/// run.
 type AskingFuture = BoxFuture<'static, Indexed<(ToolUse, Result<ToolCall, CallStatus>)>>;
 
 /// Progress of the calls.
@@ -82,7 +84,7 @@ impl ToolScheduler {
                 biased;
                 () = self.context.cancel.cancelled(), if !calls.stopped => {
                     calls.stopped = true;
-                    // Dropping the future abandons the event, which the log records.
+                    // Dropping the future abandons the event, and the log records that.
                     asking = Fuse::terminated();
                 }
                 call = feed.recv(), if open => match call {

@@ -1,5 +1,6 @@
 //! Passes request bodies to `request-send` and whole answers to `response-receive`, but only if a plugin subscribes.
-//! Each request holds the whole conversation, so logging all of them would grow with the square of the session.
+//! Each request contains the whole conversation, so a log of all requests would grow with the square of the session's
+//! length.
 
 use super::request::OutgoingRequest;
 use super::run::Run;
@@ -60,10 +61,10 @@ impl Run<'_> {
         let response = RawResponse { provider, model, body };
         let receiving = self.open.session.response_receive(response);
         let (value, by) = self.passed(EventKind::ResponseReceive, receiving).await?;
-        // The original is not reported, since a plugin may have changed it to hide it.
+        // The original answer is not reported, because a plugin may have changed it in order to hide a part of it.
         value.body.read().map_err(|error| {
             let by = by.join(", ");
-            TaskEnd::error(format!("the answer of the model is no longer valid as {by} changed it: {error}"))
+            TaskEnd::error(format!("the answer of the model is no longer valid after the changes by {by}: {error}"))
         })
     }
 }

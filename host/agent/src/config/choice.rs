@@ -1,4 +1,4 @@
-//! The provider and model of an agent: from its section, the flags, and what is ready.
+//! Chooses the provider and the model of an agent, from its section, from flags, and from the providers that are ready.
 
 use super::AgentSection;
 use hookhost_models::section::{ModelLimits, ProviderKind, ProviderSection, SectionError};
@@ -37,7 +37,7 @@ pub struct ProviderChoice {
     pub model: String,
     /// Known limits of the model.
     pub limits: ModelLimits,
-    /// Models that a plugin may move a request to, by provider. They include further models of the agent's own
+    /// Models that a plugin may choose for a request, by provider. They include further models of the agent's own
     /// provider.
     pub others: Vec<(Arc<dyn Provider>, Vec<String>)>,
     /// One sentence for each provider that is unusable and therefore missing in `others`.
@@ -107,7 +107,7 @@ impl AgentSection {
                 }
                 Ok((_, None, _)) => models.without(
                     name,
-                    format!("[agent.plugin-models] needs a `model` for {name}, of the provider {}", chosen.provider),
+                    format!("the entry {name} of [agent.plugin-models] needs a `model`, since its provider {} has no default model", chosen.provider),
                 ),
                 Err(error) => models.without(name, format!("the model {name} for plugins cannot be used: {error}")),
             }
@@ -115,8 +115,8 @@ impl AgentSection {
     }
 
     /// Finds the first ready provider and its model, unless the section or a flag already chooses one. A provider is
-    /// ready if its key is present, its program says so, or its local server answers. The user's own providers come
-    /// first.
+    /// ready if its key is present, if its program says that it is ready, or if its local server answers. The user's
+    /// own providers come first.
     pub async fn first_ready(&self, overrides: &Overrides, keys: &Keys) -> Option<Overrides> {
         let says_which = self.provider.is_some() || self.model.is_some() || self.base_url.is_some();
         let says_which = says_which || self.key_variable.is_some() || self.script.is_some();
@@ -169,8 +169,8 @@ impl AgentSection {
         self.provider.as_deref().unwrap_or("anthropic")
     }
 
-    /// Returns the settings of a provider: its own section, or the keys of `[agent]` if that names it, completed with
-    /// the built-in table.
+    /// Returns the settings of a provider: its own section, or the keys of `[agent]` if they name this provider.
+    /// Missing settings come from the built-in table.
     ///
     /// # Errors
     /// Returns an error if no provider has this name, or if its protocol is not given.
@@ -298,7 +298,7 @@ mod tests {
         for other in ["https://evil.example.com/v1", "https://far.example.com:8443/v1", "http://far.example.com:443/v1"]
         {
             let error = at(other).unwrap_err().to_string();
-            assert!(error.contains("the one that is kept is for https://far.example.com, "), "{error}");
+            assert!(error.contains("the stored key is for https://far.example.com, "), "{error}");
         }
     }
 

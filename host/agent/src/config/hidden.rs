@@ -42,8 +42,8 @@ impl AgentSection {
         hidden
     }
 
-    /// Returns those of `names` that only [`HIDDEN_BY_DEFAULT`] hides, sorted. A program that needs one fails, although
-    /// the user did not ask to hide it.
+    /// Returns those of `names` that only [`HIDDEN_BY_DEFAULT`] hides, sorted. A program that needs one of them fails,
+    /// although the user did not ask to hide it.
     #[must_use]
     pub fn hidden_by_default(&self, names: impl IntoIterator<Item = String>) -> Vec<String> {
         let own = |name: &String| {

@@ -1,6 +1,7 @@
 //! The section `[agent]` of `hookhost.toml`: provider, model and limits of an agent.
 //!
-//! The section holds no keys. Keys are in environment variables that it names, or in the user's [`Keys`](hookhost_models::Keys).
+//! The section contains no API keys. They are in environment variables that the section names, or in the user's
+//! [`Keys`](hookhost_models::Keys).
 
 mod choice;
 mod hidden;
@@ -44,7 +45,7 @@ pub struct AgentSection {
     pub provider: Option<String>,
     /// Name of the model. Default: the provider's default model, if it has one.
     pub model: Option<String>,
-    /// Further models of this provider that a plugin may move a request to.
+    /// Further models of this provider that a plugin may choose for a request.
     pub models: Vec<String>,
     /// Base URL of a provider without a section in `providers`, such as `https://host/v1`. Default: the built-in
     /// provider's URL.
@@ -55,7 +56,7 @@ pub struct AgentSection {
     pub key_variable: Option<String>,
     /// Script of the provider `scripted`, relative to the working directory.
     pub script: Option<PathBuf>,
-    /// Providers by name, for `provider` and for plugins that move requests.
+    /// Providers by name, for `provider` and for plugins that choose a provider for a request.
     pub providers: BTreeMap<String, ProviderSection>,
     /// Models that plugins with the grant `model` may ask. The key is the name in the grant.
     pub plugin_models: BTreeMap<String, PluginModelSection>,
@@ -86,8 +87,8 @@ pub struct AgentSection {
     /// Number of times that a failed request is sent again (rate limits, server failures, no connection). 0: never.
     /// Default: 3.
     pub retries: Option<u32>,
-    /// Environment variables that tools and MCP servers do not inherit, beside keys and [`HIDDEN_BY_DEFAULT`]. In a
-    /// name, `*` means any text. The lists of the user's file and of a project's file are joined.
+    /// Environment variables that tools and MCP servers do not inherit, in addition to keys and [`HIDDEN_BY_DEFAULT`].
+    /// In a name, `*` means any text. The lists of the user's file and of a project's file are joined.
     pub hidden_variables: Vec<String>,
     /// Environment variables that tools and MCP servers inherit although `hidden-variables` or [`HIDDEN_BY_DEFAULT`]
     /// match them. Keys of providers are never inherited. A project's file cannot set this key.
@@ -139,7 +140,9 @@ fn time<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Dura
     let milliseconds = unit.and_then(|unit: u64| number.parse::<u64>().ok()?.checked_mul(unit));
     match milliseconds.filter(|milliseconds| *milliseconds > 0) {
         Some(milliseconds) => Ok(Some(Duration::from_millis(milliseconds))),
-        None => Err(serde::de::Error::custom(format!("`{text}` is no time: give one with its unit, such as \"30m\""))),
+        None => Err(serde::de::Error::custom(format!(
+            "`{text}` is not a duration: give one with its unit, such as \"30m\""
+        ))),
     }
 }
 

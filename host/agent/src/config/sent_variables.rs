@@ -12,7 +12,8 @@ pub struct SentVariable {
     pub name: String,
     /// Server that receives the value.
     pub to: Origin,
-    /// Configuration keys that cause this, each as a path of names: the key of the variable and the key of the address.
+    /// Configuration keys that cause the value to be sent, each as a path of names: the key that names the variable,
+    /// and the key that names the server.
     pub keys: Vec<Vec<String>>,
 }
 

@@ -1,4 +1,5 @@
-//! Reads text files of others: of bounded size, regular, and within a given directory where required.
+//! Reads text files that other people may have written. Only regular files are read, up to a size limit and, where
+//! required, only within a given directory.
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt as _};
@@ -39,7 +40,7 @@ impl ProjectDirectory {
     }
 
     fn read(&self, path: &Path, limit: u64) -> io::Result<FileText> {
-        // The open must not block, not even for the writer of a pipe.
+        // Opening the file must not block, not even on a pipe without a writer.
         let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
         let file = self.directory.open_with(path, OpenOptions::new().read(true).custom_flags(nonblocking))?;
         let metadata = file.metadata()?;
@@ -51,7 +52,7 @@ impl ProjectDirectory {
         let whole = metadata.len().max(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
         let text = match String::from_utf8(bytes) {
             Ok(text) => text,
-            // The limit may cut a character.
+            // The limit may cut a character in two.
             Err(error) if error.utf8_error().error_len().is_none() && whole > limit => {
                 let end = error.utf8_error().valid_up_to();
                 let mut bytes = error.into_bytes();

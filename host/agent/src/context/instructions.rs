@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 const FILE_NAME: &str = "AGENTS.md";
 /// Directory of the shell harness in a project.
 const HARNESS_DIRECTORY: &str = ".harness";
-/// Names in it that hold code.
+/// Names of entries in the harness directory that hold code.
 const CODE_NAMES: [&str; 6] = ["commands", "hooks", "hooks.d", "plugins", "providers", "tools"];
-/// Maximum number of names in it that are checked.
+/// Maximum number of names in the harness directory that are checked.
 const MAX_ENTRIES: usize = 500;
 /// Maximum size of one file, in bytes.
 pub(super) const MAX_FILE: u64 = 32 * 1024;
@@ -67,8 +67,8 @@ fn not_taken_over(within: &ProjectDirectory, shown: &Path, directory: &Path) -> 
     let code: Vec<_> = CODE_NAMES.iter().copied().filter(|name| names.iter().any(|found| found == name)).collect();
     (!code.is_empty()).then(|| {
         format!(
-            "of {} the prompts and skills are read, as text; {} hold code for another program and are not used here: what they \
-             do, a plugin or an MCP server can do",
+            "hookhost reads the prompts and skills of {} as text; {} hold code for another program and are not used: write a \
+             plugin or an MCP server in their place",
             shown.display(),
             code.join(", ")
         )
@@ -85,7 +85,7 @@ fn bounded(found: Vec<FileContent>, notices: &mut Vec<String>) -> Vec<Instructio
         let FileText { mut text, size } = match read {
             Ok(text) => text,
             Err(reason) => {
-                notices.push(format!("the model is not told what is in {}: {reason}", path.display()));
+                notices.push(format!("the model does not get the file {}: {reason}", path.display()));
                 continue;
             }
         };
@@ -101,7 +101,7 @@ fn bounded(found: Vec<FileContent>, notices: &mut Vec<String>) -> Vec<Instructio
     if !cut.is_empty() {
         cut.reverse();
         notices.push(format!(
-            "instructions were cut, since the model is told at most {} KiB of a file and {} KiB of all: it is told {}",
+            "instructions were cut: the model gets at most {} KiB of a file and {} KiB in all, so it gets only {}",
             MAX_FILE / 1024,
             MAX_TOTAL / 1024,
             cut.join(", ")

@@ -1,9 +1,9 @@
 //! Text for the model beside the system prompt: instructions from `AGENTS.md` and prompt fragments, and the list of
 //! skills, whose text the model reads with the tool `skill`.
 //!
-//! All of it is only text for the model, even if it comes from somebody else's repository: nothing is run, and no rules
-//! are read from it. Files of a project are read within the project, so a symbolic link that leads out of it is not
-//! followed. Every cut and every unusable file is reported once.
+//! All of this is only text for the model, even if it comes from somebody else's repository: nothing is run, and no
+//! rules are read from it. Files of a project are read only within the project, so a symbolic link that leads out of
+//! the project is not followed. Every cut and every unusable file is reported once.
 //!
 //! Directories above the repository's root are ignored, since they belong to somebody else. Everything is read when a
 //! run begins, so an agent that edits a skill changes the next run.

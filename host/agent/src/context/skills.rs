@@ -17,7 +17,7 @@ const MAX_NAME: usize = 64;
 const MAX_SKILLS: usize = 100;
 /// Maximum number of directories that are checked in one place.
 const MAX_DIRECTORIES: usize = 500;
-/// Maximum number of listed files beside a skill.
+/// Maximum number of files that are listed with a skill.
 const MAX_FILES: usize = 50;
 
 /// One skill.
@@ -32,12 +32,13 @@ pub struct Skill {
     pub path: PathBuf,
     /// Text after the front matter.
     pub text: String,
-    /// Names of the files beside it.
+    /// Names of the other files in the skill's directory.
     pub files: Vec<String>,
 }
 
-/// Gathers skills, sorted by name. The first skill of a name is used: the user's own come before a project's, and inner
-/// ones of a project before outer ones. A repository therefore cannot replace a skill of the user.
+/// Gathers skills, sorted by name. If several skills have the same name, the first one is used. The user's own skills
+/// come before those of a project, and in a project, skills of inner directories come before those of outer ones. So a
+/// repository cannot replace a skill of the user.
 pub(super) fn gather(sources: &Sources, project: &Project, notices: &mut Vec<String>) -> Vec<Skill> {
     let mut gathered = SkillCollection { skills: Vec::new(), files: HashSet::new(), notices, left_out: 0 };
     let config = sources.config.iter().map(|config| config.join("skills"));
@@ -61,7 +62,7 @@ pub(super) fn gather(sources: &Sources, project: &Project, notices: &mut Vec<Str
     }
     let SkillCollection { mut skills, left_out, .. } = gathered;
     if left_out > 0 {
-        notices.push(format!("the model is told of {MAX_SKILLS} skills at most: {left_out} were left out"));
+        notices.push(format!("the model gets at most {MAX_SKILLS} skills: {left_out} were left out"));
     }
     skills.sort_by(|a, b| a.name.cmp(&b.name));
     skills
@@ -140,7 +141,8 @@ fn parse(FileText { text, size }: &FileText) -> Result<(String, String, String),
 fn fields(yaml: &str) -> Result<Vec<(String, String)>, String> {
     let mut fields = Vec::new();
     let mut depth = 0_usize;
-    // The last key without a value yet; the outer `None` means that a key comes next.
+    // The last key, while its value has not come yet. The outer `None` means that a key comes next; the inner one
+    // stands for a key that is not a scalar.
     let mut before: Option<Option<String>> = None;
     for event in Parser::new_from_str(yaml) {
         let (event, _) = event.map_err(|error| format!("its front matter is no YAML: {error}"))?;

@@ -52,13 +52,13 @@ pub(super) fn output(result: &CallToolResult) -> ToolOutput {
     ToolOutput { text: capped(text, MAX_TEXT), is_error, raw }
 }
 
-/// Reduces a media type to the characters of one (RFC 6838, with parameters), and cuts it.
+/// Cuts a media type, and removes the characters that a media type cannot have (RFC 6838, with parameters).
 fn media_type(said: &str) -> String {
     let is_of_one = |character: &char| character.is_ascii_alphanumeric() || "!#$&-^_.+/;= ".contains(*character);
     said.chars().take(MAX_MEDIA_TYPE).filter(is_of_one).collect()
 }
 
-/// Makes a server's words safe within our own brackets: one line of limited length that cannot close the brackets.
+/// Makes a server's text safe to show between `[` and `]`: one line of limited length that cannot close the brackets.
 fn line(said: &str) -> String {
     let shown = said.chars().take(MAX_LINE).map(|c| if hookhost::is_unseen(c) { ' ' } else { c });
     shown.map(|c| if c == ']' { ')' } else { c }).collect()

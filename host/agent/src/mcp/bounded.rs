@@ -1,8 +1,9 @@
-//! Limits what a server sends, before it is parsed.
+//! Limits the messages of a server before they are parsed.
 //!
-//! A few bytes of JSON can become an object a hundred times as large. So the values of a message are counted as its
-//! bytes arrive, and the pending messages of all servers share one budget. Beyond a limit, the output of a program is
-//! no longer read; for a service, only that answer is not.
+//! A few bytes of JSON can become an object a hundred times as large. Therefore the values of a message are counted
+//! while its bytes arrive. The pending messages of all servers, which have arrived and are not parsed yet, share one
+//! budget. If a program exceeds a limit, its output is no longer read. If a service exceeds a limit, only that answer
+//! is not read.
 
 use std::io;
 use std::pin::Pin;
@@ -11,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// Maximum number of arrays, objects and further members of them in one message.
+/// Maximum number of values in one message, counted by the characters `[`, `{` and `,` outside of texts.
 pub const MAX_VALUES: usize = 100_000;
 
 /// Maximum size of the pending messages of all servers together, in bytes.
@@ -36,13 +37,13 @@ impl PendingBytes {
         Self { budget, bytes: 0 }
     }
 
-    /// Adds bytes. The error is a sentence if the budget is exceeded.
+    /// Adds bytes. If they exceed the budget, the error is a sentence that says so.
     pub(super) fn take(&mut self, bytes: usize) -> Result<(), String> {
         self.bytes += bytes;
         if self.budget.0.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_PENDING_BYTES {
             let mib = MAX_PENDING_BYTES >> 20;
             return Err(format!(
-                "the messages of all MCP servers together are larger than {mib} MiB: it is read no further"
+                "the messages of all MCP servers together are larger than {mib} MiB, so hookhost stopped reading"
             ));
         }
         Ok(())
@@ -81,7 +82,7 @@ impl Values {
             _ => {}
         }
         if self.number > MAX_VALUES {
-            return Err(format!("it sent a message of more than {MAX_VALUES} values, and is read no further"));
+            return Err(format!("it sent a message of more than {MAX_VALUES} values, so hookhost stopped reading"));
         }
         Ok(())
     }
@@ -97,7 +98,7 @@ pub(super) struct BoundedStream<R> {
 }
 
 impl<R> BoundedStream<R> {
-    /// Wraps a stream. The returned cell receives the reason if this ends the stream.
+    /// Wraps a stream. If a limit ends the stream, the returned cell receives the reason.
     pub(super) fn new(stream: R, budget: &'static Budget) -> (Self, Arc<OnceLock<String>>) {
         let refused = Arc::new(OnceLock::new());
         let why = Arc::clone(&refused);
@@ -162,7 +163,7 @@ mod tests {
     async fn a_message_of_too_many_values_ends_the_stream_before_anything_is_made_of_it() {
         let (read_bytes, why) = read(blocks(400_000)).await;
         assert!(read_bytes.is_err());
-        assert_eq!(why.unwrap(), "it sent a message of more than 100000 values, and is read no further");
+        assert_eq!(why.unwrap(), "it sent a message of more than 100000 values, so hookhost stopped reading");
     }
 
     #[tokio::test]
@@ -184,7 +185,7 @@ mod tests {
         first.read_to_end(&mut read).await.unwrap();
         assert!(second.read_to_end(&mut read).await.is_err(), "half and half and one byte");
         let why = why.get().unwrap();
-        assert_eq!(why, "the messages of all MCP servers together are larger than 64 MiB: it is read no further");
+        assert_eq!(why, "the messages of all MCP servers together are larger than 64 MiB, so hookhost stopped reading");
         drop((first, second));
         assert_eq!(budget.0.load(Ordering::Relaxed), 0);
         let ended = [part.as_slice(), b"\n", &part, b"\n", &part].concat();

@@ -1,4 +1,5 @@
-//! Client of a service that speaks streamable HTTP. It counts an answer while it arrives, before parsing it.
+//! Client of a service: a remote MCP server that speaks streamable HTTP. The client counts an answer while it arrives,
+//! before parsing it.
 //!
 //! `rmcp` implements the protocol and uses this client for each exchange. The client stops reading an answer beyond a
 //! limit and replaces it by a protocol error, so that only the waiting request fails.
@@ -28,7 +29,7 @@ const MAX_ERROR: usize = 64 * 1024;
 /// Maximum length of an event id for resuming a stream, in bytes.
 const MAX_EVENT_ID: usize = 1024;
 
-/// Error code that replaces an answer beyond a limit. The protocol does not use this code.
+/// Code of the error that replaces an answer beyond a limit. The protocol does not use this code.
 pub(super) const NOT_READ: ErrorCode = ErrorCode(0x6e6f);
 
 type Events = BoxStream<'static, Result<Sse, SseError>>;
@@ -113,7 +114,8 @@ impl Service {
         .boxed()
     }
 
-    /// Reads the protocol error in an answer with an error status. Otherwise, it returns the status as an error.
+    /// Reads the protocol error from the body of a response with an error status. If there is none, the error contains
+    /// the status.
     async fn error(&self, response: Response) -> Result<ServerJsonRpcMessage, HttpError> {
         let status = response.status();
         let is_about_the_request = is_of(&response, JSON_MIME_TYPE)
@@ -243,7 +245,7 @@ fn is_of(response: &Response, kind: &str) -> bool {
 
 fn too_large(what: &str, most: usize) -> String {
     let (size, unit) = if most >= 1 << 20 { (most >> 20, "MiB") } else { (most >> 10, "KiB") };
-    format!("it sent {what} of more than {size} {unit}, and is read no further")
+    format!("it sent {what} of more than {size} {unit}, so hookhost stopped reading")
 }
 
 /// Returns the error that replaces the answer to a request.
@@ -251,7 +253,8 @@ fn not_read(request: &RequestId, why: String) -> ServerJsonRpcMessage {
     ServerJsonRpcMessage::error(ErrorData::new(NOT_READ, why, None), Some(request.clone()))
 }
 
-/// Adds the request to the event's id. Resuming a stream starts from this id alone, and needs the request.
+/// Adds the request's id to the event's id. The client gets only the event's id when it resumes the stream, and must
+/// still know the request.
 fn resumable(mut event: Sse, request: &RequestId) -> Sse {
     let id = event.id.take().filter(|id| id.len() <= MAX_EVENT_ID);
     event.id = id.and_then(|id| Some(format!("{} {id}", serde_json::to_string(request).ok()?)));

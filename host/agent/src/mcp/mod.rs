@@ -50,7 +50,7 @@ pub struct StartedServers {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum McpError {
-    /// The section has no connection to the server or two of them, or the name of the server is invalid.
+    /// The section gives no connection to the server or two connections, or the name of the server is invalid.
     #[error("[mcp.{server}] {problem}")]
     Section {
         /// Name of the server.
@@ -91,7 +91,7 @@ pub enum McpError {
     Gone {
         /// Name of the server.
         server: String,
-        /// Clause such as `, with exit code 1, saying …`; empty if unknown.
+        /// Continuation of the message, such as `, with exit code 1, saying …`; empty if unknown.
         how: String,
     },
     /// The server answered a call with a protocol error.

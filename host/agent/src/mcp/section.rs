@@ -96,7 +96,8 @@ impl ServerSection {
     pub(super) fn reached(&self, name: &str) -> Result<Connection<'_>, McpError> {
         let wrong = |problem: &str| Err(McpError::Section { server: name.to_owned(), problem: problem.to_owned() });
         let is_of_a_name = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
-        // Without `__` in it, a server's name ends at the next `__`, so tools of two servers never share a name.
+        // A server's name contains no `__`, so it ends at the first `__` of a tool's full name after the prefix. Tools
+        // of two servers therefore never have the same full name.
         if name.is_empty() || name.len() > 32 || !name.chars().all(is_of_a_name) {
             return wrong(
                 "has a name that its tools' names cannot begin with: use 1 to 32 letters, digits, `_` and `-`",

@@ -36,7 +36,7 @@ use tokio::time::timeout;
 const MAX_NAME_LEN: usize = 64;
 /// Maximum length of a tool's description, in bytes; the rest is cut.
 const MAX_DESCRIPTION_BYTES: usize = 4 * 1024;
-/// Maximum number of left-out tools per server that get a sentence each.
+/// Maximum number of notices per server about single tools that are left out.
 const MAX_NOTICES: usize = 5;
 /// Maximum number of content blocks in one result.
 pub const MAX_BLOCKS: usize = 1_000;
@@ -162,7 +162,9 @@ impl Server {
                 let header = header.parse().map_err(|_| unusable(format!("`{header}` is no name of a header")))?;
                 let value = variable(held_by)?.parse();
                 // The value may be a key, so the reason must not repeat it.
-                let value = value.map_err(|_| unusable(format!("what {held_by} holds cannot be a header's value")))?;
+                let value = value.map_err(|_| {
+                    unusable(format!("the value of the environment variable {held_by} cannot be a header's value"))
+                })?;
                 Ok((header, value))
             })
             .collect::<Result<HashMap<_, _>, McpError>>()?;

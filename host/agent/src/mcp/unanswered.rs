@@ -1,4 +1,5 @@
-//! Limits a server's own requests: a server that asks without reading would make answers pile up without end.
+//! Limits a server's own requests. If a server sent requests and never read the answers, the waiting answers would use
+//! ever more memory.
 
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -14,33 +15,33 @@ use tokio::time::timeout;
 /// Maximum number of one server's requests whose answer is missing or not yet written.
 pub const MAX_UNANSWERED: usize = 1_000;
 
-/// An answer repeats its request's id, and perhaps the method. A request adds one more for every 1024 bytes of
-/// them.
+/// Number of bytes for which a request counts once more. An answer repeats the id of its request, and perhaps the
+/// method, so a request with a long id or method counts as several.
 const REPEATED: usize = 1024;
 
 /// Time limit for closing a connection, for example for telling a service that its session is over.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A connection that closes if the server does not take its answers.
+/// A connection that closes if the server does not read the answers to its requests.
 pub(super) struct AnsweringTransport<T> {
     /// The connection; `None` once it is closed.
     transport: Option<T>,
     open: Arc<Mutex<OpenRequests>>,
     refused: Arc<OnceLock<String>>,
-    /// Stops pending writes of answers, since a server that does not read would block closing.
+    /// Stops pending writes of answers. Otherwise a server that does not read would block the end of the connection.
     closing: watch::Sender<bool>,
 }
 
-/// Requests without a written answer.
+/// Requests whose answer is missing or not yet written.
 #[derive(Debug, Default)]
 struct OpenRequests {
-    /// Current total.
+    /// Sum of the weights of these requests.
     number: usize,
-    /// Weight of each request without an answer on the connection.
+    /// Weight of each request that has no answer yet.
     requests: HashMap<RequestId, usize>,
 }
 
-/// An answer that is being written. It counts until it is dropped.
+/// An answer that is being written. Its request counts until this is dropped.
 struct PendingAnswer {
     open: Arc<Mutex<OpenRequests>>,
     counts: usize,
@@ -56,7 +57,7 @@ pub(super) enum SendError<E: std::error::Error + 'static> {
 }
 
 impl<T> AnsweringTransport<T> {
-    /// Wraps a connection. `refused` receives the reason if this closes the connection.
+    /// Wraps a connection. If the limit closes the connection, `refused` receives the reason.
     pub(super) fn new(transport: T, refused: Arc<OnceLock<String>>) -> Self {
         Self { transport: Some(transport), open: Arc::default(), refused, closing: watch::Sender::new(false) }
     }
@@ -67,8 +68,8 @@ impl<T> AnsweringTransport<T> {
             JsonRpcMessage::Request(request) => {
                 let counts = 1 + repeated(&request.id, &request.request) / REPEATED;
                 open.number += counts;
-                // If the server reuses an id, no answer can be told apart as the first request's, so that request
-                // counts for good.
+                // If the server reuses an id, the answer to the first request cannot be recognised, so the first
+                // request counts until the connection ends.
                 open.requests.insert(request.id.clone(), counts);
             }
             JsonRpcMessage::Notification(notification) => {
@@ -83,7 +84,7 @@ impl<T> AnsweringTransport<T> {
         }
         if open.number > MAX_UNANSWERED {
             return Err(format!(
-                "it sent more than {MAX_UNANSWERED} requests without reading the answers, and is read no further"
+                "it sent more than {MAX_UNANSWERED} requests without reading the answers, so hookhost stopped reading"
             ));
         }
         Ok(())
@@ -98,7 +99,7 @@ impl<T> AnsweringTransport<T> {
         };
         let mut open = lock(&self.open);
         let counts = id.and_then(|id| open.requests.remove(id)).unwrap_or_else(|| {
-            // The server has cancelled the request, but its answer still takes room.
+            // The server has cancelled the request, but the answer still takes memory until it is written.
             open.number += 1;
             1
         });
@@ -157,9 +158,9 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for AnsweringTransport<T> {
         Some(message)
     }
 
-    /// Closes the connection. A transport may wait until its received messages are taken, but they are not taken any more.
-    /// So a refused connection is dropped instead, and so is any other one that takes too long to close. Calls that wait
-    /// for an answer end after this.
+    /// Closes the connection. A transport may wait until its received messages are read, but nobody reads them any
+    /// more. Therefore a refused connection is dropped instead of closed, and any other connection is dropped if it
+    /// takes too long to close. Calls that wait for an answer end after this.
     async fn close(&mut self) -> Result<(), Self::Error> {
         let is_refused = self.closing.send_replace(true);
         match self.transport.take() {
@@ -227,7 +228,7 @@ mod tests {
         assert!(!receives(&mut server, ping(MAX_UNANSWERED)).await);
         assert!(!receives(&mut server, ping(0)).await, "it stays closed");
         let why = server.refused.get().unwrap();
-        assert_eq!(why, "it sent more than 1000 requests without reading the answers, and is read no further");
+        assert_eq!(why, "it sent more than 1000 requests without reading the answers, so hookhost stopped reading");
         for sending in sending {
             assert!(matches!(sending.await, Err(SendError::Closed)));
         }

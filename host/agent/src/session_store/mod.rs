@@ -9,8 +9,8 @@
 //! {"end":{"status":"success","turns":1,…}}                              the end, unless the process was killed
 //! ```
 //!
-//! A process may be killed at any time: its session can still be read and continued. A lock that ends with the process
-//! lets only one process write to a session.
+//! A process may be killed at any time, and its session can still be read and continued. While a process writes a
+//! session, it holds a lock, so no other process can write the session. The lock ends with the process.
 
 mod error;
 mod reader;

@@ -1,5 +1,5 @@
-//! Makes a conversation valid for every provider, whatever its files lack: each call gets one result before the next
-//! message, and each result needs a call.
+//! Makes a conversation valid for every provider, whatever its file lacks. Afterwards each call has one result before
+//! the next message, and each result has a call.
 
 use hookhost_models::message::{Message, ToolUse};
 

@@ -94,7 +94,8 @@ impl SessionStore {
         Ok(names.filter_map(id).filter(|id| self.is_session(id)).collect())
     }
 
-    /// Checks that other users cannot add sessions, which would be resumed as the user's.
+    /// Checks that other users cannot add sessions to the directory. Otherwise such a session could be resumed as if it
+    /// were the user's own.
     fn check_directory(&self) -> Result<(), SessionStoreError> {
         files::check_kept_directory(&self.directory).map_err(SessionStoreError::file(&self.directory))
     }

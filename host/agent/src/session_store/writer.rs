@@ -22,8 +22,9 @@ pub struct SessionWriter {
     next: u64,
 }
 
-/// The file of a session, locked while this exists. Dropping it unlocks explicitly, since a program that is just being
-/// started has a copy of the file descriptor, which would keep the lock.
+/// The file of a session, locked while this exists. Dropping it unlocks the file explicitly. Closing the file would not
+/// be enough, because a child process that is just being started has a copy of the file descriptor, which keeps the
+/// lock.
 #[derive(Debug)]
 pub(super) struct LockedFile(File);
 
@@ -38,7 +39,7 @@ impl SessionWriter {
         let line = session_line(header).and_then(|line| {
             files::make_own_directory(store)?;
             files::check_kept_directory(store)?;
-            // The file appears with its first line and its lock.
+            // The file gets its name only after its first line is written and its lock is taken.
             let mut new = tempfile::Builder::new().prefix(".unfinished-").tempfile_in(store)?;
             new.write_all(&line)?;
             new.as_file().sync_data()?;
@@ -55,7 +56,8 @@ impl SessionWriter {
     pub(super) fn resume(path: PathBuf, file: LockedFile, session: &StoredSession) -> Result<Self, SessionStoreError> {
         let last = session.messages.iter().map(|message| message.number).max().unwrap_or(0);
         let mut writer = Self { path, file, length: session.length, next: last.saturating_add(1) };
-        // A line that a killed process has begun goes, and a whole last line gets its line break.
+        // Removes an incomplete line that a killed process left, and adds a missing line break after a complete last
+        // line.
         writer.file.0.set_len(session.length).map_err(SessionStoreError::io(&writer.path, "written"))?;
         if session.is_unterminated {
             writer.add(b"\n")?;
@@ -109,7 +111,7 @@ impl SessionWriter {
     fn record(&mut self, record: &Record) -> Result<(), SessionStoreError> {
         let written = || SessionStoreError::io(&self.path, "written");
         let line = line(record).map_err(written())?;
-        // No reader takes it.
+        // A reader would refuse a line of this length.
         if line.len() as u64 >= MAX_LINE {
             return Err(written()(io::ErrorKind::FileTooLarge.into()));
         }

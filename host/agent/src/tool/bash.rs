@@ -23,7 +23,8 @@ use tokio::time::{sleep, timeout};
 /// Name of the tool.
 const NAME: &str = "bash";
 
-/// Time limit for the remaining output after the shell has ended or was killed: another process may hold the pipe.
+/// Time limit for the remaining output after the shell has ended or was killed, because another process may keep the
+/// pipe open.
 const OUTPUT_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// Runs command lines.

@@ -1,5 +1,6 @@
-//! The directory of the file tools, as a capability: every path is resolved from one handle, so that neither `..` nor a
-//! symbolic link leads out of it, not even a link that is made meanwhile.
+//! The directory of the file tools, as a capability. Every path is resolved from one directory handle, so neither `..`
+//! nor a symbolic link leads out of the directory. This also holds for a link that another process creates during a
+//! call.
 
 use super::ToolError;
 use cap_std::ambient_authority;
@@ -65,7 +66,7 @@ impl Workspace {
         Ok(if empty { PathBuf::from(".") } else { relative.to_owned() })
     }
 
-    /// Opens a regular file. It never blocks, not even for the writer of a pipe.
+    /// Opens a regular file. It never blocks, not even on a pipe without a writer.
     pub(super) fn open_file(&self, path: &Path, options: &mut OpenOptions) -> io::Result<File> {
         let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
         let file = self.directory.open_with(path, options.custom_flags(nonblocking))?;
@@ -80,8 +81,8 @@ impl Workspace {
     }
 }
 
-/// Converts a system error to the tool's error. cap-std reports a path that leads out as a permission error without a
-/// system error number.
+/// Converts a system error to the tool's error. If a path leads out of the workspace, cap-std reports a permission
+/// error without a system error number.
 pub(super) fn file_error(path: &str, doing: &'static str, error: &io::Error) -> ToolError {
     let escaped = error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none();
     if escaped {

@@ -53,9 +53,9 @@ async fn a_run_whose_time_is_over_is_stopped_with_a_valid_conversation() {
         assert!(begun.elapsed() < Duration::from_secs(60));
         assert_eq!(
             (outcome.status, outcome.reason.as_deref()),
-            (Status::MaxTime, Some("the run has used all of its 700ms"))
+            (Status::MaxTime, Some("the run has reached its time limit of 700ms"))
         );
-        assert_eq!(results(&stored(&outcome)), [("aborted: the run has used all of its 700ms", true)]);
+        assert_eq!(results(&stored(&outcome)), [("aborted: the run has reached its time limit of 700ms", true)]);
     }
 }
 

@@ -125,7 +125,7 @@ async fn a_plan_drops_no_task_that_a_plugin_has_queued() {
         assert!(messages.contains(&message), "{messages:?}");
     }
     let result = results(&messages)[0].0;
-    assert!(result.ends_with("; 1 task not of your plans still waiting, and cannot be dropped"), "{result}");
+    assert!(result.ends_with("; the queue keeps 1 task that others added and that you cannot drop"), "{result}");
 }
 
 #[tokio::test]
@@ -164,7 +164,7 @@ async fn a_plan_of_more_tasks_than_a_session_has_room_for_is_cut() {
             false
         )
     );
-    let text = "a run takes at most 64 tasks of plans: of the plan \"Much\", 6 tasks left out: \"task 63\", \"task 64\", \"task 65\", …";
+    let text = "a run takes at most 64 tasks of plans, so the plan \"Much\" lost 6 tasks: \"task 63\", \"task 64\", \"task 65\", …";
     assert!(harness.events().contains(&AgentEvent::Notice { text: text.into() }));
     assert_eq!(outcome.status, Status::MaxTokens);
 }

@@ -348,7 +348,7 @@ fn a_missing_key_is_reported_with_its_variable() {
     let error = Endpoint::new("anthropic", "http://localhost/v1", Some("HOOKHOST_TEST_NO_SUCH_KEY"), timeouts());
     assert_eq!(
         error.unwrap_err().to_string(),
-        "the provider anthropic needs an API key: set the environment variable HOOKHOST_TEST_NO_SUCH_KEY, or keep one with \
+        "the provider anthropic needs an API key: set the environment variable HOOKHOST_TEST_NO_SUCH_KEY, or store one with \
          `hookhost auth set anthropic`"
     );
 }

@@ -309,7 +309,7 @@ async fn refused_answers_of_sub_agents_are_in_a_row_until_one_of_them_is_good_fo
     let outcome = harness.run().await;
     assert_eq!((outcome.status, harness.fake.requests().len()), (Status::Rejected, 1 + 6 + 2 + 4));
     let reason = outcome.reason.unwrap();
-    assert!(reason.starts_with("the calls of 10 answers in a row were all rejected in this run"), "{reason}");
+    assert!(reason.starts_with("all calls of the last 10 answers in this run were rejected"), "{reason}");
 
     // A sub-agent that reads a file between them.
     let mut answers = vec![calls([agent("one")])];

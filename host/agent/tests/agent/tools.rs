@@ -216,7 +216,7 @@ async fn refused_calls_that_differ_a_little_end_the_run_too() {
     assert_eq!((outcome.status, outcome.turns), (Status::Rejected, IN_A_ROW));
     let reason = outcome.reason.clone().unwrap();
     let said = format!(
-        "the calls of {IN_A_ROW} answers in a row were all rejected in this run, the last one so: Rejected by guard"
+        "all calls of the last {IN_A_ROW} answers in this run were rejected; the last rejection was: Rejected by guard"
     );
     assert!(reason.starts_with(&said), "{reason}");
     stored(&outcome);

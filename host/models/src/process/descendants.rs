@@ -1,5 +1,5 @@
-//! Processes that have left their group and lost their parent. This process adopts them if Linux permits it, so that it
-//! can find and kill them at its end.
+//! Processes that have left their group and lost their parent. If Linux permits it, this process adopts them, so that
+//! it can find and kill them when it ends.
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 use std::collections::BTreeSet;
@@ -15,14 +15,14 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 static ADOPTS: AtomicBool = AtomicBool::new(false);
 
-/// Makes this process the parent of its descendants that lose their own. Then [`kill_started`](super::kill_started)
-/// also finds those that have left their process group (`setsid`, a daemon). Only for a program that starts processes
-/// through tools and MCP servers alone, because every descendant is then killed. Returns false and changes nothing on
-/// other systems than Linux, and if this process had children before it began (`server & exec hookhost …`), which it
-/// must not kill.
+/// Makes this process adopt its descendants when their parent ends. Then [`kill_started`](super::kill_started) also
+/// finds those that have left their process group (`setsid`, a daemon). Use it only in a program that starts processes
+/// through tools and MCP servers alone, because [`kill_started`](super::kill_started) then kills every descendant.
+/// Returns false and changes nothing on systems other than Linux. It does the same if this process had children before
+/// it began (`server & exec hookhost …`), because it must not kill those.
 ///
 /// # Errors
-/// If the system refuses the call.
+/// Returns an error if the system refuses the call.
 pub fn adopt_orphans() -> io::Result<bool> {
     #[cfg(target_os = "linux")]
     if !ADOPTS.load(Ordering::Relaxed) && !has_children()? {
@@ -44,7 +44,7 @@ fn has_children() -> io::Result<bool> {
 }
 
 /// Takes the exit status of adopted processes that have ended, because the system would otherwise keep it until this
-/// process ends. The runtime itself waits for `others`.
+/// process ends. Skips `others`, for which the runtime itself waits.
 pub(super) fn reap_adopted(others: &BTreeSet<i32>) {
     if !ADOPTS.load(Ordering::Relaxed) {
         return;
@@ -57,7 +57,7 @@ pub(super) fn reap_adopted(others: &BTreeSet<i32>) {
 
 /// The error for processes of tools or MCP servers that cannot be killed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("what tools have started cannot be killed and still runs: process {}", listed(.processes))]
+#[error("processes that tools have started cannot be killed and still run: {}", listed(.processes))]
 #[non_exhaustive]
 pub struct StillRunning {
     /// The process ids; empty if the system does not list them.

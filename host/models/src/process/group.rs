@@ -1,4 +1,4 @@
-//! A child process with all its descendants: it gets its own session and process group, and is killed as a whole.
+//! A child process with all its descendants. It gets its own session and process group, and is killed as a whole.
 //!
 //! The session has no terminal. So a program that the model chose, or that provides tools, cannot open `/dev/tty`: it
 //! can neither write to the terminal where a person is asked nor type there.
@@ -23,11 +23,12 @@ fn lock(groups: &'static Mutex<BTreeSet<i32>>) -> MutexGuard<'static, BTreeSet<i
 
 /// Kills everything that tools and MCP servers of this process have started and that still runs. Call it before
 /// [`std::process::exit`], which does not drop agents and servers, and at the end of a program that has called
-/// [`adopt_orphans`](super::adopt_orphans). In the latter case, every other descendant is killed as well; this waits for up
-/// to two seconds.
+/// [`adopt_orphans`](super::adopt_orphans). In such a program, it also kills every other descendant, and waits for
+/// their end for up to two seconds.
 ///
 /// # Errors
-/// If a process still runs afterwards, such as one of another user. The error has the process ids, if they are known.
+/// Returns an error if a process still runs afterwards, such as a process of another user. The error has the process
+/// ids, if they are known.
 pub fn kill_started() -> Result<(), StillRunning> {
     for group in std::mem::take(&mut *lock(&RUNNING)).into_iter().filter_map(Pid::from_raw) {
         let _ = kill_process_group(group, Signal::KILL);
@@ -46,16 +47,16 @@ impl ProcessGroup {
     /// Starts `command` as the leader of a new session and group.
     ///
     /// # Errors
-    /// If the system cannot start the process.
+    /// Returns an error if the system cannot start the process.
     pub fn start(command: &mut Command) -> io::Result<Self> {
         Self::spawned(in_a_session_of_its_own(command))
     }
 
-    /// Like [`start`](Self::start). On Linux, the system also kills the leader when this thread ends in any way
+    /// Like [`start`](Self::start). On Linux, the system also kills the leader when the calling thread ends in any way
     /// (SIGKILL included). Call it on a thread that lasts as long as the process.
     ///
     /// # Errors
-    /// If the system cannot start the process.
+    /// Returns an error if the system cannot start the process.
     pub fn start_bound(command: &mut Command) -> io::Result<Self> {
         let command = in_a_session_of_its_own(command);
         #[cfg(target_os = "linux")]
@@ -82,7 +83,7 @@ impl ProcessGroup {
     /// Waits for the leader. Other processes of the group continue.
     ///
     /// # Errors
-    /// If the system does not report the exit status.
+    /// Returns an error if the system does not report the exit status.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         let id = self.leader.id();
         let status = self.leader.wait().await?;
@@ -119,15 +120,15 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// Makes the command start a new session. The group's id is the leader's, as with `process_group(0)`, which cannot be
-/// combined with `setsid`.
+/// Makes the command start a new session. The id of the group is that of the leader, as with `process_group(0)`, which
+/// cannot be combined with `setsid`.
 fn in_a_session_of_its_own(command: &mut Command) -> &mut Command {
     let leave = || setsid().map(drop).map_err(io::Error::from);
     // `CommandExt::setsid` of the standard library is not stable yet.
-    #[expect(unsafe_code, reason = "what runs between fork and exec is the caller's duty")]
-    // SAFETY: `leave` makes one system call, which POSIX lists as safe there, and a failure
-    // allocates nothing: it is an error number. It captures nothing, takes no lock and touches no
-    // memory that another thread could have been changing.
+    #[expect(unsafe_code, reason = "the caller must make sure that the code is safe between fork and exec")]
+    // SAFETY: `leave` makes one system call, which POSIX lists as safe between fork and exec. A failure is an error
+    // number, so it allocates nothing. `leave` captures nothing, takes no lock, and touches no memory that another
+    // thread could have been changing.
     unsafe {
         command.pre_exec(leave)
     }
@@ -142,9 +143,9 @@ fn killed_with_its_parent(command: &mut Command) -> &mut Command {
         // If the parent has already ended, no signal would come.
         if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(io::Error::from(rustix::io::Errno::SRCH)) }
     };
-    #[expect(unsafe_code, reason = "what runs between fork and exec is the caller's duty")]
-    // SAFETY: `bind` makes two system calls without a lock and without memory of its own; its failures are error numbers, which
-    // allocate nothing. What it captures is a number.
+    #[expect(unsafe_code, reason = "the caller must make sure that the code is safe between fork and exec")]
+    // SAFETY: `bind` makes two system calls, takes no lock and allocates no memory; its failures are error numbers. It
+    // captures only a number.
     unsafe {
         command.pre_exec(bind)
     }

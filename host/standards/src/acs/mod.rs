@@ -7,7 +7,8 @@
 //! | [`signature`] | the secret, and the signatures made with it |
 //! | `sessions` | negotiated sessions, the requests already seen, and the chain of hashes |
 //!
-//! Fails closed: an unreadable, unsigned or stale request gets an error of the standard, and an unsettled event gets a `deny`.
+//! It fails closed. An unreadable, unsigned or stale request gets an error of the standard, and an event that cannot be
+//! settled gets a `deny`.
 
 mod envelope;
 mod sessions;
@@ -30,7 +31,7 @@ use std::time::{Duration, Instant};
 /// The version of the standard.
 const VERSION: &str = "0.1.0";
 
-/// Maximum difference between a request's time and this machine's, in either direction.
+/// Maximum difference between a request's time and the clock of this machine, in either direction.
 const SKEW: SignedDuration = SignedDuration::from_secs(300);
 
 /// Time that the agent waits for a decision, in milliseconds.
@@ -56,7 +57,8 @@ pub struct Acs {
 }
 
 impl Acs {
-    /// Creates a Guardian. With a secret, requests except pings must be signed, and responses to agents are; without one, none.
+    /// Creates a Guardian. With a secret, all requests except pings must be signed, and the responses to agents are
+    /// signed. Without a secret, no signature is needed or made.
     #[must_use]
     pub fn new(secret: Option<Secret>) -> Self {
         Self {
@@ -88,7 +90,8 @@ impl Acs {
         self.signed(response, session.as_deref()).to_string()
     }
 
-    /// Records that a request was not settled. Counts unauthenticated requests instead of recording each, so that they cannot fill the log.
+    /// Records that a request was not settled. Unauthenticated requests are counted instead of recorded one by one, so
+    /// that they cannot fill the log.
     fn note(&self, settler: &Settler, home: &Path, is_known: bool, why: &str) {
         if is_known {
             settler.note_unread("acs", home, why);
@@ -315,7 +318,7 @@ struct UnauthenticatedRequests {
     noted: Option<Instant>,
 }
 
-/// A refused request, as far as it is known.
+/// A refused request, as far as it could be read.
 struct RefusedRequest {
     refusal: Refusal,
     id: Value,

@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use uuid::Uuid;
 
-/// Maximum number of sessions. The session that was negotiated first makes room.
+/// Maximum number of sessions. Beyond it, the session that was negotiated first is forgotten.
 const MAX_SESSIONS: usize = 10_000;
 
 /// Maximum number of remembered requests. Beyond it, requests are refused until the oldest one is no longer fresh.
@@ -27,7 +27,7 @@ struct SessionState {
     sessions: HashMap<String, RequestChain>,
     /// The sessions' ids, in the order in which they were negotiated.
     begin_order: VecDeque<String>,
-    /// The time until which a request with this id would be fresh.
+    /// The remembered requests, each with the time until which it would count as fresh.
     seen: HashMap<(String, Uuid), Timestamp>,
     /// The keys of `seen`, in the order in which the requests arrived.
     order: VecDeque<(String, Uuid)>,
@@ -43,7 +43,7 @@ struct RequestChain {
 }
 
 impl NegotiatedSessions {
-    /// Notes a request, which is fresh until `fresh_until`. Refuses one that was seen before.
+    /// Remembers a request, which is fresh until `fresh_until`. Refuses a request that was seen before.
     pub(super) fn see(&self, session: &str, request: Uuid, fresh_until: Timestamp) -> Result<(), Refusal> {
         let mut state = self.state();
         let now = Timestamp::now();
@@ -65,7 +65,7 @@ impl NegotiatedSessions {
         }
         let of_this = state.seen_per_session.get(session).copied().unwrap_or_default();
         if state.seen.len() >= MAX_SEEN || of_this >= MAX_SEEN_PER_SESSION {
-            return Err(Refusal::session("more requests have come than can be distinguished from repeated ones"));
+            return Err(Refusal::session("too many requests have come: repeated ones could no longer be detected"));
         }
         state.seen_per_session.insert(session.to_owned(), of_this + 1);
         state.seen.insert(key.clone(), fresh_until);

@@ -1,5 +1,5 @@
-//! Signatures: HMAC-SHA256 over the canonical JSON (RFC 8785) of an envelope without its signature. The session's key is HKDF-SHA256
-//! of the secret, without a salt, with the session's id as its info.
+//! Signatures: HMAC-SHA256 over the canonical JSON (RFC 8785) of an envelope without its signature. The key of a
+//! session is HKDF-SHA256 of the secret, without a salt and with the session's id as the info.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -25,11 +25,11 @@ impl Secret {
     /// Creates a secret from these bytes, unchanged.
     ///
     /// # Errors
-    /// If there are fewer than [`MIN_SECRET`].
+    /// Returns an error if there are fewer than [`MIN_SECRET`] bytes.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Result<Self, String> {
         let bytes = bytes.into();
         if bytes.len() < MIN_SECRET {
-            return Err(format!("the secret has {} bytes, and has to have {MIN_SECRET}", bytes.len()));
+            return Err(format!("the secret has {} bytes, and needs at least {MIN_SECRET}", bytes.len()));
         }
         Ok(Self(bytes))
     }
@@ -67,7 +67,8 @@ impl Secret {
     }
 }
 
-/// Returns true if a value has an integer beyond ±(2^53 - 1), which looks like its neighbours as a double of the canonical form.
+/// Returns true if a value contains an integer beyond ±(2^53 - 1). The canonical form writes such an integer as a
+/// double, which may also stand for adjacent integers.
 pub(super) fn is_ambiguous(value: &Value) -> bool {
     const MAX_EXACT: u64 = (1 << 53) - 1;
     match value {

@@ -1,4 +1,5 @@
-//! Runs several interceptors in order. Requests are changed first and then checked; responses are checked first and then changed.
+//! Runs several interceptors in order. Requests are changed first and then checked; responses are checked first and
+//! then changed.
 
 use super::named::{InterceptorKind, Phase};
 use super::{InterceptedMessage, Interceptors, RpcError, TIMEOUT, TIMEOUT_CODE};
@@ -47,11 +48,12 @@ impl Interceptors {
         Ok(result)
     }
 
-    /// Returns the interceptors that a request names, each checked to be for this message; `None` if it names none and means all.
+    /// Returns the interceptors that a request names, after a check that each of them handles this message. Returns
+    /// `None` if the request names none, which means all.
     fn named(&self, params: &Map<String, Value>, message: &InterceptedMessage) -> Result<Option<Vec<usize>>, RpcError> {
         let names = match params.get("interceptors") {
             None | Some(Value::Null) => return Ok(None),
-            // A client that sends an empty list does not mean an empty chain.
+            // An empty list counts as a missing one, because no client wants an empty chain.
             Some(Value::Array(names)) if names.is_empty() => return Ok(None),
             Some(Value::Array(names)) => names,
             Some(_) => return Err(RpcError::new(-32602, "`interceptors` is not a list of names")),
@@ -64,7 +66,8 @@ impl Interceptors {
         names.iter().map(of).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Returns the interceptors of a kind for this message, sorted by name, since all of ours have the same priority.
+    /// Returns the interceptors of a kind for this message, sorted by name, because all interceptors here have the same
+    /// priority.
     fn in_order(&self, kind: InterceptorKind, event: &str, phase: Phase) -> Vec<usize> {
         let fits = |index: &usize| {
             let interceptor = &self.interceptors[*index];

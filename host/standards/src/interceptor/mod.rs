@@ -1,8 +1,10 @@
-//! A chain as an interceptor of MCP: `interceptors/list`, `interceptor/invoke` and `interceptor/executeChain`, as JSON-RPC. Source:
-//! modelcontextprotocol/experimental-ext-interceptors (SEP-1763, SEP-2624), a draft.
+//! Serves a chain of plugins as an interceptor of MCP: `interceptors/list`, `interceptor/invoke` and
+//! `interceptor/executeChain`, as JSON-RPC. Source: modelcontextprotocol/experimental-ext-interceptors (SEP-1763,
+//! SEP-2624), a draft.
 //!
-//! In the draft, an interceptor is a validator or a mutator; a chain is both. So each chain has two names: the mutator changes a
-//! payload, and the validator decides if it may pass. When both are asked about one payload, the plugins are asked only once.
+//! In the draft, an interceptor is either a validator or a mutator, but a chain is both. So each chain has two names:
+//! under one, as a mutator, it changes a payload; under the other, as a validator, it decides whether the payload may
+//! pass. If both are invoked for one payload, the plugins are asked only once.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -28,23 +30,25 @@ use std::time::{Duration, Instant};
 /// The name of the extension, with which both sides declare their support.
 const EXTENSION: &str = "io.modelcontextprotocol/interceptors";
 
-/// The session of a client that names none.
+/// The session id for a client that names no session.
 const NO_SESSION: &str = "mcp";
 
-/// The error code for an interceptor that took longer than the invoker waits, from the extension's repository. A later draft uses
-/// -32603 here, with the same reason.
+/// The error code for an interceptor that took longer than the invoker waits, from the extension's repository. A later
+/// draft uses -32603 here, with the same reason.
 const TIMEOUT_CODE: i32 = -32_000;
 
-/// The reason in that error.
+/// The reason in the error with [`TIMEOUT_CODE`].
 const TIMEOUT: &str = "timeout";
 
-/// Maximum number of kept session handles. A session outlives its handle.
+/// Maximum number of kept session handles. After its handle was dropped, a session is opened again with the same id.
 const MAX_SESSIONS: usize = 1000;
 
-/// Maximum number of payloads per session that were settled under one name and not yet asked under the other.
+/// Maximum number of payloads per session that were settled under one name and whose outcome the other name has not yet
+/// used.
 const MAX_CACHED: usize = 64;
 
-/// Maximum size of their outcomes, in bytes. A payload with a larger outcome is settled again for the other name.
+/// Maximum size of the outcomes of these payloads, in bytes. A payload with a larger outcome is settled again for the
+/// other name.
 const MAX_CACHED_BYTES: usize = 256 * 1024;
 
 /// The outcome of a payload.
@@ -84,7 +88,7 @@ pub struct Interceptors {
     sessions: Mutex<HashMap<(String, usize), Arc<InterceptorSession>>>,
 }
 
-/// A session, and payloads settled under one name for the other.
+/// A session, and the payloads that were settled under one name and are cached for the other.
 #[derive(Debug)]
 struct InterceptorSession {
     session: Session,
@@ -96,20 +100,21 @@ struct InterceptorSession {
 struct CachedPayload {
     /// Digest of the payload.
     key: [u8; 32],
-    /// The index of the name that was asked. Its next question is about another message.
+    /// The index of the name that was invoked. If this name is invoked again, it is for another message, so it cannot
+    /// use the outcome.
     by: usize,
     outcome: PayloadOutcome,
 }
 
 impl Interceptors {
-    /// Serves the chain of `host` under the names `hookhost/change` and `hookhost/check`. `server` is the name of the MCP server that
-    /// rules know.
+    /// Serves the chain of `host` under the names `hookhost/change` and `hookhost/check`. `server` is the name by which
+    /// rules know the MCP server.
     #[must_use]
     pub fn new(host: Host, workspace: impl Into<PathBuf>, server: impl Into<String>) -> Self {
         Self::of(host, workspace, server, vec![NamedInterceptor::change(), NamedInterceptor::check()])
     }
 
-    /// Serves these interceptors in place of the two.
+    /// Serves `interceptors` instead of the two default names.
     #[must_use]
     pub fn of(
         host: Host,
@@ -151,7 +156,7 @@ impl Interceptors {
         json!({
             "protocolVersion": version,
             "capabilities": {
-                // The current draft's name, and the one before.
+                // The name in the current draft, and the name in the draft before.
                 "extensions": { EXTENSION: { "supportedEvents": events } },
                 "interceptor": { "supportedEvents": events },
             },
@@ -221,12 +226,13 @@ impl Interceptors {
         Ok(result)
     }
 
-    /// Returns the error for plugins that took longer than the invoker waits. The event was dropped, so this function records it.
+    /// Returns the error for plugins that took longer than the invoker waits. The engine's event was dropped, so this
+    /// function records the failure.
     fn too_late(&self, index: usize, message: &InterceptedMessage, limit: TimeLimit) -> RpcError {
         let (name, phase) = (&self.interceptors[index].name, message.phase.name());
         if let Ok(session) = self.session(index, message) {
             let point = format!("{}/{phase}", message.event);
-            let why = format!("the {:?} that the invoker waits were over before {name} had an answer", limit.stated);
+            let why = format!("{name} gave no answer within the {:?} that the invoker waits", limit.stated);
             session.session.note_delivery(None, &point, DeliveryKind::Unanswered, &why);
         }
         let millis = u64::try_from(limit.stated.as_millis()).unwrap_or(u64::MAX);
@@ -247,7 +253,8 @@ impl Interceptors {
             return outcome;
         }
         let outcome = self.settle(&session.session, message).await;
-        // The other name will be asked about this payload: in a request about the changed payload, otherwise about the same one.
+        // The other name will be invoked for the next form of the payload: for the changed one in a request, for the
+        // same one otherwise.
         if self.interceptors.iter().filter(|interceptor| interceptor.shares(&self.interceptors[index])).count() > 1 {
             let (key, kept) = match (&outcome, message.phase) {
                 (PayloadOutcome::Changed(after), Phase::Request) => (key_of(after), PayloadOutcome::Unchanged),
@@ -306,8 +313,9 @@ impl InterceptorSession {
     }
 }
 
-/// Returns a validator's result. A validator changes nothing: an unmade change in a request counts as a rejection, since plugins do
-/// not allow the original payload. A response is changed afterwards, so it only gets a warning.
+/// Returns a validator's result. A validator cannot change a payload. So if plugins change a request, it counts as
+/// rejected, because they did not allow the original payload. A response only gets a warning, because the mutator
+/// changes it afterwards.
 fn validation(outcome: PayloadOutcome, phase: Phase) -> Result<Value, RpcError> {
     let says = |severity: &str, message: String| {
         json!({
@@ -335,7 +343,7 @@ fn mutation(outcome: PayloadOutcome, payload: &Value) -> Result<Value, RpcError>
     match outcome {
         PayloadOutcome::Unchanged => Ok(json!({ "modified": false, "payload": payload })),
         PayloadOutcome::Changed(after) => Ok(json!({ "modified": true, "payload": after })),
-        // The draft has no rejection by a mutator, so this is a failure.
+        // The draft has no rejection by a mutator, so the rejection is reported as a failure.
         PayloadOutcome::Denied { why, by, code } => {
             let mut error = RpcError::new(-32603, why);
             error.data = Some(json!({ "by": by, "code": code }));
@@ -362,7 +370,7 @@ struct InterceptedMessage {
 struct TimeLimit {
     /// The duration that the invoker sent.
     stated: Duration,
-    /// The end of that time.
+    /// The time at which the invoker stops waiting.
     until: Instant,
 }
 
@@ -382,7 +390,7 @@ impl InterceptedMessage {
                 let stated = Duration::from_millis(millis.ok_or_else(|| {
                     RpcError::new(-32602, "`timeoutMs` is a whole number of milliseconds, and more than 0")
                 })?);
-                // A time that the clock cannot represent is no limit.
+                // A limit that the clock cannot represent counts as no limit.
                 Instant::now().checked_add(stated).map(|until| TimeLimit { stated, until })
             }
         };
@@ -396,7 +404,7 @@ struct RpcError {
     code: i32,
     message: String,
     data: Option<Value>,
-    /// True if it is a plugin's rejection, which counts even if the interceptor fails open.
+    /// True if the error is a plugin's rejection, which stops the message even if the interceptor fails open.
     is_verdict: bool,
 }
 

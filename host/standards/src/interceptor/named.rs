@@ -3,7 +3,8 @@
 use hookhost::RuleSet;
 use serde_json::{Value, json};
 
-/// Stands for all events: those that have a counterpart, and all others, which plugins get as custom events.
+/// Stands for all events: those that have a counterpart in the contract, and all others, which plugins get as custom
+/// events.
 const ALL: &str = "*";
 
 /// The type of an interceptor.
@@ -29,7 +30,7 @@ impl InterceptorKind {
 /// The direction of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Before it is sent to the server.
+    /// Before the message is sent to the server.
     Request,
     /// After the server has answered.
     Response,
@@ -65,10 +66,11 @@ pub struct NamedInterceptor {
     pub phases: Vec<Phase>,
     /// True if its result has no effect on the message.
     pub audit: bool,
-    /// True if a message passes when the interceptor fails. In a chain that runs here, a plugin's rejection still counts. The draft's
-    /// default is false. Other invokers cannot tell a mutator's rejection from a failure: keep this `false` for their mutators.
+    /// True if a message passes when the interceptor fails. In a chain that runs here, a plugin's rejection still stops
+    /// the message. The draft's default is false. Invokers other than this program cannot distinguish a mutator's
+    /// rejection from a failure, so keep this `false` for mutators that they invoke.
     pub fail_open: bool,
-    /// The rules that are asked; `None` for the host's rules.
+    /// The rules that apply; `None` for the host's rules.
     pub rules: Option<RuleSet>,
 }
 

@@ -13,12 +13,12 @@ use serde_json::{Map, Value, json};
 
 /// The event of an intercepted payload.
 pub(super) enum InterceptedEvent {
-    /// A call before it is sent. `key` is the member of the parameters that has the arguments; all parameters are the arguments if it is
-    /// `None`.
+    /// A call before it is sent. `key` is the member of the parameters that has the arguments. If `key` is `None`, all
+    /// parameters are the arguments.
     ToolCall { name: String, arguments: Value, key: Option<&'static str> },
     /// The result of a call.
     ToolResult { name: String, result: ToolResult },
-    /// A payload without a counterpart.
+    /// A payload without a counterpart in the contract.
     Custom { name: String },
 }
 
@@ -26,7 +26,7 @@ impl InterceptedEvent {
     /// Reads the event of a payload.
     ///
     /// # Errors
-    /// If the payload is not one of this event.
+    /// Returns an error if the payload is not one of this event.
     pub(super) fn new(message: &InterceptedMessage, server: &str) -> Result<Self, String> {
         let parameters = parameters(message)?;
         Ok(match (message.event.as_str(), message.phase) {
@@ -45,7 +45,8 @@ impl InterceptedEvent {
         })
     }
 
-    /// Settles the event. A question counts as a rejection at once: the client cannot ask a person, and its other requests wait.
+    /// Settles the event. If a person would have to be asked, the event is rejected at once, because the client cannot
+    /// ask a person and its other requests would wait.
     pub(super) async fn settle(self, session: &Session, payload: &Value, server: &str) -> PayloadOutcome {
         let raw = Json::from(payload);
         let mut options = DispatchOptions::default();
@@ -98,7 +99,7 @@ impl InterceptedEvent {
 /// Returns the allowed value.
 ///
 /// # Errors
-/// The outcome if the value is not allowed.
+/// Returns the outcome as the error if the value is not allowed.
 async fn allowed<V: 'static, R: 'static>(open: OpenOutcome<V, R>) -> Result<V, PayloadOutcome> {
     let settled = match open.into_final() {
         Ok(settled) => settled,
@@ -107,7 +108,7 @@ async fn allowed<V: 'static, R: 'static>(open: OpenOutcome<V, R>) -> Result<V, P
     match settled.outcome {
         Decision::Allowed { value } => Ok(value),
         Decision::Responded { by, .. } => Err(PayloadOutcome::Denied {
-            why: "a plugin answers in the server's place, and an interceptor cannot".to_owned(),
+            why: "a plugin answers in the server's place, which an interceptor cannot do".to_owned(),
             by: vec![by],
             code: None,
         }),
@@ -147,10 +148,11 @@ fn arguments(parameters: &Value) -> Result<Value, String> {
     }
 }
 
-/// The keys of a request, and of its parameters.
+/// The keys that are read from a request and from its parameters.
 const KEYS: [&str; 5] = ["method", "params", "name", "arguments", "uri"];
 
-/// Checks that no key differs only in case from one that is read: a server could read the other one.
+/// Checks that no key differs only in case from a key that is read here, because a server could read that other key
+/// instead.
 fn check_keys(value: &Value) -> Result<(), String> {
     let keys = value.as_object().into_iter().flat_map(Map::keys);
     let mut others = keys.filter(|key| !KEYS.contains(&key.as_str()));
@@ -160,7 +162,8 @@ fn check_keys(value: &Value) -> Result<(), String> {
     }
 }
 
-/// Returns the parameters of a request: the payload, or its `params`. Refuses what a server could read in another way.
+/// Returns the parameters of a request: the payload itself, or its `params`. Refuses a payload that a server could read
+/// in another way.
 fn parameters(message: &InterceptedMessage) -> Result<&Value, String> {
     let payload = &message.payload;
     if message.phase == Phase::Response {
@@ -238,8 +241,8 @@ fn result(payload: &Value) -> Result<ToolResult, String> {
     })
 }
 
-/// Replaces a result in the payload: the new text takes the place of the first text, the other texts become empty, and the structured
-/// content is removed. A whole result from a plugin replaces the payload as it is.
+/// Replaces a result in the payload: the new text takes the place of the first text, the other texts become empty, and
+/// the structured content is removed. A whole result from a plugin replaces the payload as it is.
 fn replace(payload: &mut Value, result: &ToolResult) -> Result<(), String> {
     let raw: Option<Value> = result.raw.as_ref().and_then(|raw| raw.read().ok());
     if let Some(raw) = raw.filter(|raw| raw != payload && raw.is_object()) {
