@@ -1,12 +1,13 @@
-//! The proxy between an editor and an agent that speak the Agent Client Protocol, version 1. The rules decide about questions for
-//! permission, and about prompts, files and commands that the agent leaves to the editor. MCP servers are put behind the MCP proxy.
+//! The proxy between an editor and an agent that speak the Agent Client Protocol, version 1. The rules decide on requests for
+//! permission, on prompts, and on files and commands that the agent leaves to the editor. MCP servers are put behind the MCP proxy.
 //! Other messages are recorded, or pass byte for byte.
 //!
-//! The proxy is no boundary by itself: it cannot stop an agent that does not ask. So it counts how much the agent asked ([`coverage`]).
+//! The proxy alone does not confine an agent, because it cannot stop an agent that does not ask. So it counts how often the agent
+//! asked ([`coverage`]).
 //!
 //! Source of the protocol: agentclientprotocol/agent-client-protocol, `schema/v1`.
 //!
-//! Data flows down this list and never back up:
+//! Each module uses only modules above it in this table:
 //!
 //! | module | content |
 //! |---|---|
