@@ -3,7 +3,7 @@
 //! The crate does not depend on the engine that runs plugins. The program `hookhost-hook` has no async runtime, and starts in less
 //! time than a shell. Only [`async_client`], which serves the proxies, needs an async runtime.
 //!
-//! Each module uses only modules above it in this table:
+//! Data flows down this list and never back up:
 //!
 //! | module | content |
 //! |---|---|

@@ -7,7 +7,7 @@
 //!
 //! Source of the protocol: agentclientprotocol/agent-client-protocol, `schema/v1`.
 //!
-//! Each module uses only modules above it in this table:
+//! Data flows down this list and never back up:
 //!
 //! | module | content |
 //! |---|---|

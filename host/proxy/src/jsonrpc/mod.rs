@@ -1,7 +1,7 @@
 //! The relay of a proxy between two programs that speak JSON-RPC in lines. The relay reads each message strictly and keeps the
 //! order in both directions. Each proxy decides on messages by a [`handler::Handler`].
 //!
-//! Each module uses only modules above it in this table:
+//! Data flows down this list and never back up:
 //!
 //! | module | content |
 //! |---|---|
