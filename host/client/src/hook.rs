@@ -60,7 +60,7 @@ impl Hook<'_> {
         let message = match deadline.read_json(&mut input, MAX_BYTES + 1) {
             Ok(message) => message,
             Err(error) => {
-                return self.unanswered(&[], &directory, &format!("the agent's message did not come: {error}"));
+                return self.unanswered(&[], &directory, &format!("the agent's message did not arrive: {error}"));
             }
         };
         if let Some(contradiction) = self.fixed.contradiction(&|name| std::env::var_os(name)) {

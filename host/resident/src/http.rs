@@ -318,8 +318,8 @@ async fn respond(service: &HttpService, connection: &Connection, request: Reques
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
             Err(format!("its message is larger than {} MiB", most / 1024 / 1024))
         }
-        Ok(Err(error)) => Err(format!("its message did not come: {error}")),
-        Err(_) => Err(format!("its message did not come within {} s", BODY_TIMEOUT.as_secs())),
+        Ok(Err(error)) => Err(format!("its message did not arrive: {error}")),
+        Err(_) => Err(format!("its message did not arrive within {} s", BODY_TIMEOUT.as_secs())),
     };
     // From here on, the answer may take long, because a person may be asked.
     connection.is_kept_open.store(true, Ordering::Relaxed);

@@ -1,7 +1,7 @@
-//! The proxy in front of MCP servers. The resident host decides on the messages as events.
+//! The proxy in front of MCP servers. The resident host decides on their messages, which it gets as events.
 //!
-//! Messages that need no question to the rules pass byte for byte. The others are rebuilt from the value as plugins left it. The
-//! process is small: it loads no plugin.
+//! Messages about which no rule is asked pass byte for byte. The others are rebuilt from the value after plugins have changed it.
+//! The process is small, because it loads no plugin.
 //!
 //! Source of the protocol: the specification of 2025-06-18, of 2025-11-25 and of 2026-07-28.
 //!
