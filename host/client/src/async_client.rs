@@ -112,7 +112,7 @@ impl AsyncClient {
             Err(ConnectionError::NotThere(_) | ConnectionError::TooLate(_)) => {
                 let (paths, program) = (self.paths.clone(), self.program.clone());
                 let (send, connected) = oneshot::channel();
-                // This is no thread of the runtime, because the runtime would wait for it at its end.
+                // This is a separate thread, because the runtime would wait for its own threads when it ends.
                 std::thread::spawn(move || {
                     let deadline = Deadline::within(START_TIMEOUT, None);
                     let _ = send.send(start::connect(&program, &Directories::default(), &paths, None, deadline));

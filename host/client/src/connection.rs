@@ -1,4 +1,4 @@
-//! A connection to the resident host, and deadlines for it and for pipes.
+//! A connection to the resident host, and deadlines for connections and for pipes.
 
 use crate::frame::{FrameError, MAX_FRAME, Request, Response};
 use crate::json_end::JsonEnd;
@@ -47,7 +47,7 @@ pub enum ConnectionError {
     NotThere(PathBuf),
     /// The socket belongs to another user, or a process of another user listens on it.
     #[error(
-        "the socket {} belongs to another user: remove it, and look who can write to its directory", .0.display()
+        "the socket {} belongs to another user: remove it, and check who can write to its directory", .0.display()
     )]
     NotMine(PathBuf),
     /// The deadline has passed.
@@ -56,7 +56,7 @@ pub enum ConnectionError {
     /// A process accepts connections but sends nothing.
     #[error("the resident host has sent nothing for {} seconds: end its process", SILENCE_TIMEOUT.as_secs())]
     Silent {
-        /// The process that listens on the socket, if the system names it.
+        /// The process that listens on the socket, if the system reports it.
         process: Option<u32>,
     },
     /// No resident host could be started.
@@ -210,7 +210,7 @@ impl From<UnixStream> for Connection {
 }
 
 impl Connection {
-    /// Connects to the resident host. Its process must belong to the same user or to root.
+    /// Connects to the resident host. The host's process must belong to the same user or to root.
     ///
     /// # Errors
     /// [`ConnectionError::NotThere`] if no process listens on the socket, or another [`ConnectionError`].
@@ -342,7 +342,7 @@ fn connect_to(socket: &Path, deadline: Deadline<'_>) -> Result<UnixStream, Conne
     loop {
         match connect(stream.as_raw_fd(), &address) {
             Ok(()) => return Ok(stream.into()),
-            // The system reports no event when the queue has room again.
+            // The system does not report when the queue has room again, so a new attempt follows after a pause.
             Err(Errno::EAGAIN) => std::thread::sleep(deadline.left()?.min(QUEUE_INTERVAL)),
             Err(Errno::EINTR) => {}
             Err(error) => return Err(io::Error::from(error).into()),
@@ -362,8 +362,8 @@ pub fn short(directory: &std::fs::File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}/host.sock", directory.as_raw_fd()))
 }
 
-/// Returns true if processes of `user` may send us events or decide on our events. These users are our own user, and root, which
-/// can do everything anyway.
+/// Returns true if `user` is the user of this process, or root. Only processes of these users may send events to this process, or
+/// decide on its events.
 pub fn is_trusted(user: u32) -> bool {
     user == nix::unistd::geteuid().as_raw() || user == 0
 }

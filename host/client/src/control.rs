@@ -45,7 +45,7 @@ pub fn stop(paths: &HostPaths, within: Duration) -> Result<(), ConnectionError> 
     }
 }
 
-/// Sends the request to stop, and waits until the host closes the connection. The host closes it when it ends.
+/// Sends the request to stop, and waits until the host closes the connection. The host closes the connection when it ends.
 fn told_to_stop(paths: &HostPaths, deadline: Deadline<'_>) -> Result<(), ConnectionError> {
     let mut connection = Connection::open(paths, deadline)?;
     connection.send(&Request::Stop, deadline)?;

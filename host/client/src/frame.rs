@@ -264,7 +264,7 @@ fn put(to: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 fn put_count(to: &mut Vec<u8>, count: usize) {
-    // The other side refuses a frame with this maximum length, because it is longer than MAX_FRAME.
+    // If the length does not fit, the other side refuses the frame, because u32::MAX is more than MAX_FRAME.
     to.extend_from_slice(&u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
 }
 

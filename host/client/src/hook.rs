@@ -65,7 +65,8 @@ impl Hook<'_> {
         };
         if let Some(contradiction) = self.fixed.contradiction(&|name| std::env::var_os(name)) {
             let why = self.contradicted(&contradiction);
-            // Denies, because a program that can set the environment must not be able to get a call allowed.
+            // The hook denies the call even with `--on-failure=allow`. Otherwise, a program that can set variables could get a call
+            // allowed.
             return Self { on_failure: OnFailure::Deny, fixed: self.fixed.clone(), ..*self }
                 .unanswered(&message, &directory, &why);
         }
@@ -123,7 +124,7 @@ impl Hook<'_> {
         let agent = self.adapter.agent();
         let seconds = match self.point.and_then(|point| agent.point(point)) {
             Some(point) => point.timeout,
-            // The message names the point, but is not read yet.
+            // The point is not known before the message is read, so this is the longest time of all points.
             None => agent.points.iter().map(|point| point.timeout).max().unwrap_or_default(),
         };
         let timeout = Duration::from_secs(seconds.into());

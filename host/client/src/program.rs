@@ -1,4 +1,4 @@
-//! A hook program. It reads one message and prints one reply, and no agent reads its exit code as a failed hook.
+//! A hook program. It reads one message and prints one reply. Its exit code never means a failed hook to an agent.
 
 use crate::hook::{Hook, HookReply};
 use hookhost_agents::directories::Directories;
@@ -103,8 +103,8 @@ fn print(text: &str) -> io::Result<()> {
         return Ok(());
     }
     let mut stdout = io::stdout();
-    // This check also finds a closed standard output, because Rust opens `/dev/null` for a program that starts without one. It
-    // opens no file, because the process may have no descriptor left.
+    // This check also finds a closed standard output, because Rust opens `/dev/null` for a program that starts without one. The
+    // check opens no file, because the process may have no descriptor left.
     let output = fstat(stdout.as_fd())?;
     let is_device = output.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFCHR.bits();
     if is_device && output.st_rdev == stat("/dev/null")?.st_rdev {

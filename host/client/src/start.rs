@@ -1,4 +1,4 @@
-//! Starts the resident host and connects to it, and ends one that is stuck.
+//! Starts the resident host and connects to it. Ends a resident host that is stuck.
 
 use crate::connection::{self, CONNECT_TIMEOUT, ConnectionError, Deadline, SILENCE_TIMEOUT};
 use crate::paths::HostPaths;

@@ -42,7 +42,8 @@ impl UnansweredCall {
     /// Appends the call to the file, as one line.
     ///
     /// # Errors
-    /// If the file cannot be written. In this case, only the agent can get the error.
+    /// If the file cannot be written. In this case, the log will not contain the call, and the error can be reported only to the
+    /// agent.
     pub fn note(&self, paths: &HostPaths) -> io::Result<()> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(paths.directory())?;
         let mut file = open_for_appending(&paths.unanswered())?;

@@ -34,7 +34,8 @@ const MAX_PENDING: usize = 4096;
 /// Maximum total size of the pending messages of one connection, in bytes. A single message may be larger.
 const MAX_PENDING_BYTES: usize = 64 * 1024 * 1024;
 
-/// Maximum number of response bytes that the other side has not read yet. Above it, the next message of the other side is not read.
+/// Maximum number of response bytes that the other side has not read yet. If there are more, no further message of the other side
+/// is read.
 const MAX_UNREAD: usize = 1 << 20;
 
 /// Minimum free capacity of the buffer at each read, in bytes.

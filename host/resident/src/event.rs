@@ -166,7 +166,7 @@ impl SessionEvent<'_> {
     async fn session_start(&self, is_resumed: bool, on_wait: WaitCallback<'_>) -> Result<RecordedAnswer, String> {
         let mut begun = None;
         if !is_resumed {
-            // If several reports arrive, one of them begins the session, and the others wait for this.
+            // If several reports arrive, one of them begins the session, and the others wait until it has begun.
             self.handle.started.get_or_init(|| async { begun = self.begin_session().await }).await;
         }
         let Some((tasks, event)) = begun else {
@@ -255,7 +255,7 @@ impl SessionEvent<'_> {
                 }
                 Err(pending) => pending,
             };
-            // A second question about the same event only has the time that the first question left.
+            // A second question about the same event has only the time that the first question left.
             let left = time_until(self.deadline);
             let limit = pending.request().deadline.min(left);
             on_wait(whole_seconds((limit + self.plugin_time).min(left)));

@@ -1,8 +1,8 @@
-//! The HTTP server. It serves agents that can send hook messages over HTTP, gateways, the MCP endpoint, and endpoints of other
-//! crates ([`Endpoint`]). Every request except `GET /health` must contain the token, unless its endpoint authenticates requests
-//! itself.
+//! The HTTP server. It has endpoints for agents that send hook messages over HTTP, for gateways and for MCP. It also serves
+//! endpoints of other crates ([`Endpoint`]). Every request except `GET /health` must contain the token, unless its endpoint
+//! authenticates requests itself.
 //!
-//! | request | what it is |
+//! | request | meaning |
 //! |---|---|
 //! | `POST /hooks/AGENT`, `POST /hooks/AGENT/POINT` | an agent's message; the body of the answer is the hook's reply |
 //! | `POST /litellm/beta/litellm_basic_guardrail_api`, also without `/litellm` | LiteLLM's guardrail |
@@ -62,7 +62,7 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// each connection takes a file descriptor and the hooks' socket needs some too.
 const MAX_UNAUTHENTICATED: usize = 128;
 
-/// Minimum time before such a connection is closed. A client that knows the token sends its request at once.
+/// Minimum time before a connection without the token is closed. A client that knows the token sends its first request at once.
 const MIN_HEAD_TIME: Duration = Duration::from_millis(25);
 
 /// Maximum number of connections that have sent the token and are kept between requests.
@@ -434,7 +434,7 @@ async fn model_context(service: &HttpService, body: &[u8], timeout: ClientTimeou
     }
 }
 
-/// Makes an answer the last one of its connection, since clients without the token share connections.
+/// Makes an answer the last one of its connection, because the number of connections without the token is limited.
 fn last(mut answer: Answer) -> Answer {
     answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     answer

@@ -68,8 +68,8 @@ fn initialize(parameters: Option<&Map<String, Value>>) -> Value {
 fn tool() -> Value {
     json!({
         "name": TOOL,
-        "description": "Settles an event that an agent tells its hooks, and returns the hook's reply. It is for hooks, and not \
-                        for models.",
+        "description": "Decides on an event that an agent reports to its hooks, and returns the hook's reply. It is for \
+                        hooks, and not for models.",
         "inputSchema": {
             "type": "object",
             "properties": {

@@ -128,7 +128,8 @@ impl OutcomeCache {
         Some(KeptOutcome { call: entry.call, terms: entry.terms, event: event.clone(), settled, expires, outcome })
     }
 
-    /// Returns the outcome of a call. If there is none yet, gets it from `dispatch`; only then, the returned flag is true.
+    /// Returns the outcome of a call. If there is none yet, awaits `dispatch` for it. The returned flag is true if `dispatch` was
+    /// awaited by this report.
     pub(crate) async fn get_or_dispatch(
         &self,
         entry: &CacheEntry,

@@ -147,8 +147,8 @@ impl ResidentHost {
         Self { http: Some(HttpSettings { listener, token, endpoints, home }), ..self }
     }
 
-    /// Serves until there is an [`EndReason`]. `stop` asks the host to end, and so does `idle` time without use (`None`:
-    /// unlimited).
+    /// Serves until there is an [`EndReason`]. The host ends if `stop` is ready, or if nobody has used it for `idle` (`None`: no
+    /// limit).
     ///
     /// # Errors
     /// If the host cannot listen on the socket.
@@ -231,7 +231,8 @@ impl ResidentHost {
             serve(&shared, stream);
         }
         shared.ending.send_replace(true);
-        // Waits a short time for the connections that were just accepted. After it, events that wait for a person get a rejection.
+        // Waits a short time for the connections that were just accepted. After that time, events that wait for a person get a
+        // rejection.
         let settled_soon = async {
             while !is_idle() {
                 tokio::time::sleep(DRAIN_INTERVAL).await;

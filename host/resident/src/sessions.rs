@@ -54,8 +54,8 @@ type HandleKey = (String, PathBuf, PathBuf, u64);
 pub struct SessionHandle {
     /// The engine's handle.
     pub session: Session,
-    /// Set after the decision on `session-start`, in this process or an earlier one. No event that plugins can reject is dispatched
-    /// before. Shared by all handles of the session.
+    /// Set after the decision on `session-start`, in this process or an earlier one. Before that, no event that plugins can reject
+    /// is dispatched. Shared by all handles of the session.
     pub(crate) started: Arc<OnceCell<()>>,
     used: Mutex<Instant>,
     /// Shared by all handles of the session, because a session stays the same when its agent changes the directory.
@@ -338,7 +338,7 @@ impl SessionHandle {
         std::mem::take(&mut self.memory().deferred_notices)
     }
 
-    /// Counts that the agent is kept from stopping. Returns false if the agent must be allowed to stop.
+    /// Counts one more time that plugins keep the agent from stopping. Returns false if the agent must be allowed to stop.
     pub(crate) fn may_continue(&self) -> bool {
         let mut memory = self.memory();
         memory.continuations += 1;

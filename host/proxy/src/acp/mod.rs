@@ -12,9 +12,9 @@
 //! | module | content |
 //! |---|---|
 //! | [`ambiguous_keys`] | checks for keys that two readers could read differently |
-//! | [`coverage`] | counts the work about which the agent asked |
+//! | [`coverage`] | counts how often the agent asked |
 //! | [`prompt`] | converts a prompt to a text, and back |
-//! | [`permission`] | the answers to questions for permission |
+//! | [`permission`] | the answers to requests for permission |
 //! | [`operation`] | the files and commands that the agent leaves to the editor |
 //! | [`proxied_servers`] | the MCP servers of a session, behind the proxy |
 //! | [`memory_size`] | the memory that a value takes |

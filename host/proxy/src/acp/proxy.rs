@@ -36,7 +36,7 @@ const CLOSING_METHODS: &[&str] = &["session/close", "session/delete"];
 /// The method of the user's prompt.
 const PROMPT_METHOD: &str = "session/prompt";
 
-/// The method of the agent's question for permission.
+/// The method of the agent's request for permission.
 const PERMISSION_METHOD: &str = "session/request_permission";
 
 /// The error code of a cancelled request.
@@ -264,7 +264,7 @@ impl Proxy {
         RequestRoute::Ask(AcpRequest { id: id.clone(), message: message.clone(), params, subject, _pending: guard })
     }
 
-    /// Decides about a request that this proxy knows. Returns `None` for other requests.
+    /// Returns the route of a request that this proxy handles. Returns `None` for other requests.
     fn route_known_request(
         &self,
         from: Side,

@@ -43,7 +43,7 @@ impl ClientRequests {
     }
 
     /// Sends a request to the client and returns the result. Returns `null` if the client answers with an error, and `None` if the
-    /// client does not answer within [`PERSON_TIMEOUT`].
+    /// client does not answer within 300 seconds.
     pub async fn ask(&self, method: &str, params: &Value) -> Option<Value> {
         let (send, answer) = oneshot::channel();
         // The identifier is unique.

@@ -116,9 +116,9 @@ pub struct Message {
 pub struct UnreadableMessage {
     /// The JSON-RPC error code.
     pub code: i64,
-    /// The identifier, if it could be read. Its sender waits for an answer.
+    /// The identifier, if it could be read. The sender of the message waits for an answer.
     pub id: Option<Id>,
-    /// True if the message is an answer, or a batch of answers. In this case, its sender waits for no answer.
+    /// True if the message is an answer, or a batch of answers. In this case, the sender of the message waits for no answer.
     pub is_answer: bool,
     /// The requests that the answers in a batch are for.
     pub answers: Box<[Id]>,
@@ -226,7 +226,7 @@ impl Message {
         }
     }
 
-    /// Returns the members of the parameters. There are none if the message has no parameters.
+    /// Returns the members of the parameters. Returns no members if the message has no parameters.
     ///
     /// # Errors
     /// If the parameters are not an object.

@@ -1,5 +1,5 @@
-//! The ordered queue of messages to one side. While rules are asked about a message, it keeps its place, and the messages behind it
-//! wait. It gives up its place if a person must answer, or if a model takes long.
+//! The ordered queue of messages to one side. While rules are asked about a message, the message keeps its place, and later
+//! messages wait. The message gives up its place if a person must answer, or if a model takes long.
 
 use crate::jsonrpc::message::on_one_line;
 use bytes::Bytes;

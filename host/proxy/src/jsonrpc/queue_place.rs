@@ -1,5 +1,5 @@
-//! The place of a message while rules are asked about it. If a person must decide, the message gives up its place to later
-//! messages. If the answer may take long, it gives up its place when the answer does take long.
+//! The place of a message while rules are asked about it. If the proxy asks the client's user, the message gives up its place at
+//! once. If the resident host announces a long wait, the message keeps its place for one second and then gives it up.
 
 use crate::jsonrpc::queue::{MessageQueue, QueueRoom, ReservedPlace};
 use bytes::Bytes;

@@ -12,7 +12,7 @@ pub struct WorkCounter(watch::Sender<usize>);
 pub struct WorkGuard(watch::Sender<usize>);
 
 impl WorkCounter {
-    /// Counts the start of some work.
+    /// Starts work that counts as running until the returned guard is dropped.
     #[must_use]
     pub fn begin(&self) -> WorkGuard {
         self.0.send_modify(|count| *count += 1);

@@ -2,7 +2,7 @@
 //! front of a service (an MCP server that is reached over HTTP).
 //!
 //! Each session of a client has its own proxy, and its own session with the service. A request that names its protocol revision
-//! needs no session. It has its own proxy until it is answered.
+//! needs no session. Such a request has its own proxy until it is answered.
 
 mod response;
 mod session;

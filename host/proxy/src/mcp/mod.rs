@@ -11,13 +11,13 @@
 //! |---|---|
 //! | `revision` | the revisions of the protocol |
 //! | [`operation`] | the requests about which rules are asked |
-//! | [`answer`] | converts the answers to them for plugins |
+//! | [`answer`] | converts the answers to these requests for plugins |
 //! | [`policy`] | the section `[mcp-proxy]` |
 //! | [`lock`] | the approved definitions of tools, and those that are held back |
 //! | [`listing`] | a listing of tools as the client gets it |
 //! | [`question_state`] | questions to the client's user |
 //! | [`subscription`] | subscriptions and their notifications |
-//! | [`judge`] | decides about each message |
+//! | [`judge`] | decides on each message |
 //! | [`proxy`] | the proxy between two sides that speak lines |
 //! | [`request_headers`] | checks the origin and content type of HTTP requests |
 //! | [`sse`] | server-sent events |

@@ -32,7 +32,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout of a message that needs no answer.
 const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Time for which the next messages wait until the service has opened its stream.
+/// Maximum time for which the next messages wait until the service has opened its stream.
 const STREAM_OPEN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Timeout of the request that ends a session.

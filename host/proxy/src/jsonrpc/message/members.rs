@@ -50,7 +50,7 @@ impl Members {
         }
     }
 
-    /// Returns the members of the object `key`. There are none if it is missing.
+    /// Returns the members of the object `key`. Returns no members if `key` is missing.
     ///
     /// # Errors
     /// If the member is not an object.
@@ -110,7 +110,7 @@ impl Members {
     /// Reads the whole object.
     ///
     /// # Errors
-    /// If it cannot be read. The error is the end of a sentence.
+    /// If the object cannot be read. The error is the end of a sentence.
     pub fn to_value(&self) -> Result<Value, String> {
         json::value(&self.to_json()).map_err(|why| format!("cannot be read: {why}"))
     }
