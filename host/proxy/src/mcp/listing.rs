@@ -90,7 +90,7 @@ impl ListingFilter<'_> {
                 continue;
             };
             match places.get(&name).and_then(|place| named.get_mut(*place)) {
-                // An identical definition needs no notice.
+                // Identical definitions count as one.
                 Some(first) => first.has_others |= !is_same(&first.definition, &definition),
                 None => {
                     places.insert(name.clone(), named.len());

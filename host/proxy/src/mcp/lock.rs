@@ -169,7 +169,7 @@ pub struct HeldDefinition {
 }
 
 impl HeldDefinition {
-    /// Returns the action that makes the tool listed, as the end of a sentence.
+    /// Returns the end of a sentence that tells the user how to get the tool listed, or that this is impossible.
     pub fn remedy(&self, server: &ServerName) -> String {
         if self.is_final {
             "no approval changes that".to_owned()
