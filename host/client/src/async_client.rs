@@ -25,10 +25,10 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 /// Time between the end of a resident host and the next attempt.
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Called with the number of seconds that the reply can take from now on, if that is long.
+/// Called with the number of seconds that the reply can take from now on, if the wait can be long.
 pub type LongWaitCallback<'a> = &'a (dyn Fn(u32) + Send + Sync);
 
-/// The user's resident host.
+/// A client of the user's resident host.
 #[derive(Debug)]
 pub struct AsyncClient {
     paths: HostPaths,
@@ -43,10 +43,11 @@ impl AsyncClient {
         Self { paths, program, numbers: AtomicU64::new(0), connection: tokio::sync::Mutex::default() }
     }
 
-    /// Sends an event of the proxy `agent` in this directory, and returns the reply. `S` is the reply of the proxy's adapter.
+    /// Sends an event of the proxy `agent` to the resident host, and returns the reply. `directory` selects the rules. `S` is the
+    /// reply type of the proxy's adapter.
     ///
     /// # Errors
-    /// Returns a one-sentence message if there is no decision.
+    /// One sentence, if the host makes no decision.
     pub async fn ask<S: DeserializeOwned>(
         &self,
         agent: &str,
@@ -59,7 +60,7 @@ impl AsyncClient {
             agent: agent.to_owned(),
             point: String::new(),
             directory: directory.to_owned(),
-            // The host settles only events of its own directories.
+            // The host refuses events of a process that uses other directories than the host itself.
             variables: paths::directories().variables(),
             message,
         };
@@ -67,7 +68,7 @@ impl AsyncClient {
             Ok(Response::Reply(reply)) => serde_json::from_str(&reply.stdout)
                 .map_err(|error| format!("the resident host's reply cannot be read: {error}")),
             Ok(Response::Refused(why)) => Err(why),
-            Ok(_) => Err("the resident host answered another question".to_owned()),
+            Ok(_) => Err("the resident host sent a response of the wrong kind".to_owned()),
             Err(error) => Err(error.to_string()),
         }
     }
@@ -75,7 +76,7 @@ impl AsyncClient {
     async fn send(&self, request: HookRequest, on_wait: LongWaitCallback<'_>) -> Result<Response, ConnectionError> {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let frame = NumberedRequest::Hook { number, request }.to_frame();
-        // The host closes the connection when a frame is longer.
+        // The host would close the connection if it got a longer frame.
         if frame.len() > MAX_FRAME {
             return Ok(Response::Refused(format!("the event has more than {MAX_FRAME} bytes")));
         }
@@ -84,9 +85,10 @@ impl AsyncClient {
             let not_started = |_| ConnectionError::TooLate(START_TIMEOUT);
             let connection = timeout_at(started, self.connection()).await.map_err(not_started)??;
             match connection.converse(number, frame.clone(), Instant::now() + CALL_TIMEOUT, on_wait).await {
-                // A host that ended meanwhile may have recorded the event. It is settled again, so that no event stays unsettled.
+                // The host has ended, perhaps after it recorded the event. The event is sent again, because it must get a decision.
                 Err(ConnectionError::Closed) => sleep(RETRY_INTERVAL).await,
-                // Unlike a hook, it leaves a host of another version alone: a proxy runs for long, and may be the older one.
+                // Unlike a hook, a proxy does not end a host of another version. A proxy runs for a long time, so the proxy may be
+                // the older one.
                 Err(ConnectionError::Silent { process }) => start::end_stuck(process, &self.paths),
                 answered => return answered,
             }
@@ -105,13 +107,13 @@ impl AsyncClient {
         Ok(connection)
     }
 
-    /// Connects to the resident host. Starts it if none runs.
+    /// Connects to the resident host. Starts a host if none runs.
     async fn connect(&self) -> Result<UnixStream, ConnectionError> {
         let stream = match connection::open(&self.paths, Deadline::within(CONNECT_TIMEOUT, None)) {
             Err(ConnectionError::NotThere(_) | ConnectionError::TooLate(_)) => {
                 let (paths, program) = (self.paths.clone(), self.program.clone());
                 let (send, connected) = oneshot::channel();
-                // The end of the runtime would wait for a thread of its own.
+                // This is a separate thread, because the runtime would wait for its own threads when it ends.
                 std::thread::spawn(move || {
                     let deadline = Deadline::within(START_TIMEOUT, None);
                     let _ = send.send(start::connect(&program, &Directories::default(), &paths, None, deadline));
@@ -124,16 +126,16 @@ impl AsyncClient {
     }
 }
 
-/// A kept connection.
+/// A kept connection, which carries the events of all tasks.
 #[derive(Clone, Debug)]
 struct SharedConnection {
     frames: mpsc::UnboundedSender<Vec<u8>>,
-    /// The process of the resident host, if the system names it.
+    /// The process of the resident host, if the system reports it.
     process: Option<u32>,
     waiting: Arc<Mutex<PendingResponses>>,
 }
 
-/// The receivers of responses, by the numbers of their events.
+/// The tasks that wait for responses, by the numbers of their events.
 #[derive(Debug, Default)]
 struct PendingResponses {
     events: HashMap<u64, mpsc::UnboundedSender<Response>>,
@@ -187,10 +189,10 @@ impl SharedConnection {
             let silent = Instant::now() + SILENCE_TIMEOUT;
             let mut response = timeout_at(deadline.min(silent), responses.recv()).await;
             if response.is_err() && silent < deadline {
-                // If this process was stopped, the timeout can pass before the frames that arrived meanwhile are read.
+                // If this process was suspended, the timeout can pass before the process reads frames that have already arrived.
                 response = timeout(RESUME_TIMEOUT, responses.recv()).await;
                 if response.is_err() {
-                    // The next event opens another connection.
+                    // The next event opens a new connection.
                     lock(&self.waiting).end();
                     return Err(ConnectionError::Silent { process: self.process });
                 }
@@ -212,7 +214,8 @@ impl SharedConnection {
     }
 }
 
-/// A wait for the response to an event. If it is dropped before the response, the resident host learns that nobody waits.
+/// Waits for the response to an event. If this value is dropped before the response arrives, the resident host is told that no task
+/// waits.
 struct ResponseWait<'a> {
     connection: &'a SharedConnection,
     number: u64,
@@ -244,12 +247,12 @@ async fn write(mut output: OwnedWriteHalf, mut frames: mpsc::UnboundedReceiver<V
     }
 }
 
-/// Hands responses to the tasks that wait for them, until the stream ends.
+/// Hands each response to the task that waits for it, until the stream ends.
 async fn read(input: OwnedReadHalf, waiting: Arc<Mutex<PendingResponses>>) {
-    // Without a buffer each frame would take several system calls.
+    // Without a buffer, each frame would take several system calls.
     let mut input = BufReader::new(input);
     while let Ok((number, response)) = receive(&mut input).await {
-        // The task may no longer wait.
+        // If there is no entry, the task no longer waits.
         if let Some(event) = lock(&waiting).events.get(&number) {
             let _ = event.send(response);
         }
@@ -264,7 +267,7 @@ async fn receive(input: &mut BufReader<OwnedReadHalf>) -> Result<(u64, Response)
     if length > MAX_FRAME {
         return Err(FrameError::Garbage.into());
     }
-    // The buffer grows as bytes arrive: a false length reserves nothing.
+    // The buffer grows only as bytes arrive, so that a false length reserves no memory.
     let mut body = Vec::new();
     input.take(length as u64).read_to_end(&mut body).await?;
     if body.len() < length { Err(ConnectionError::Closed) } else { Ok(Response::from_numbered_body(&body)?) }

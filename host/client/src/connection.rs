@@ -1,4 +1,4 @@
-//! A connection to the resident host, and deadlines for it and for pipes.
+//! A connection to the resident host, and deadlines for connections and for pipes.
 
 use crate::frame::{FrameError, MAX_FRAME, Request, Response};
 use crate::json_end::JsonEnd;
@@ -15,21 +15,22 @@ use std::time::{Duration, Instant};
 /// Poll interval for a signal that asks the hook to end.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Retry interval for a connection while the host's accept queue is full.
+/// Interval of attempts to connect while the host's accept queue is full.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const QUEUE_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Time that an answer may take on its way after the host's own time is over.
+/// Time for the delivery of an answer, in addition to the time that the host has for it.
 pub const DELIVERY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Timeout of one attempt to connect while a host starts: before the host listens, a program that accepts no connections may hold the
-/// socket. A caller with an async runtime blocks its thread for this long.
+/// Timeout of one attempt to connect while a host starts. It is short, because a program that accepts no connections may hold the
+/// socket before the host listens. A caller with an async runtime blocks its thread for this time.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// Time without a frame after which the other side is treated as dead. A resident host that works on an event sends one each second.
+/// Time without a frame after which the other side is treated as dead. A resident host that works on an event sends a frame each
+/// second.
 pub const SILENCE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Further time for a frame after [`SILENCE_TIMEOUT`]: if both processes were stopped, the other side continues a moment later.
+/// Further time for a frame after [`SILENCE_TIMEOUT`]. If both processes were suspended, the other one may continue a moment later.
 pub const RESUME_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Bytes that a pipe accepts without blocking once `poll` reports it writable: `PIPE_BUF` of POSIX.
@@ -46,16 +47,16 @@ pub enum ConnectionError {
     NotThere(PathBuf),
     /// The socket belongs to another user, or a process of another user listens on it.
     #[error(
-        "the socket {} belongs to another user: remove it, and look who can write to its directory", .0.display()
+        "the socket {} belongs to another user: remove it, and check who can write to its directory", .0.display()
     )]
     NotMine(PathBuf),
     /// The deadline has passed.
     #[error("there was no answer within {} seconds", .0.as_secs_f32())]
     TooLate(Duration),
-    /// A process accepts connections and sends nothing.
+    /// A process accepts connections but sends nothing.
     #[error("the resident host has sent nothing for {} seconds: end its process", SILENCE_TIMEOUT.as_secs())]
     Silent {
-        /// The process that listens on the socket, if the system names it.
+        /// The process that listens on the socket, if the system reports it.
         process: Option<u32>,
     },
     /// No resident host could be started.
@@ -67,7 +68,7 @@ pub enum ConnectionError {
     /// The other side has closed the connection.
     #[error("the resident host ended before it answered")]
     Closed,
-    /// The other side speaks another protocol, or another version of it.
+    /// The other side uses another protocol, or another version of it.
     #[error(transparent)]
     Frame(#[from] FrameError),
     /// A system call failed.
@@ -84,24 +85,25 @@ pub struct Deadline<'a> {
 }
 
 impl<'a> Deadline<'a> {
-    /// Creates a deadline that passes after `within` from now, or once `interrupted` is set, which a signal handler may do.
+    /// Creates a deadline that passes after `within` from now, or when `interrupted` is set. A signal handler may set
+    /// `interrupted`.
     pub fn within(within: Duration, interrupted: Option<&'a AtomicBool>) -> Self {
         Self { began: Instant::now(), within, interrupted }
     }
 
-    /// Returns a deadline of another length, which begins now.
+    /// Returns a deadline that passes after `within` from now.
     #[must_use]
     pub fn restarted(self, within: Duration) -> Self {
         Self { began: Instant::now(), within, ..self }
     }
 
-    /// Returns the earlier of this deadline and one that passes after `within` from now.
+    /// Returns this deadline, or a deadline that passes after `within` from now, whichever is earlier.
     #[must_use]
     pub fn at_most(self, within: Duration) -> Self {
         self.restarted(within.min(self.within.saturating_sub(self.began.elapsed())))
     }
 
-    /// Returns a deadline for an answer that takes `seconds`, plus the time for its way. For 0 seconds, returns `self`.
+    /// Returns a deadline for an answer that takes `seconds`, plus [`DELIVERY_TIMEOUT`]. For 0 seconds, returns `self`.
     #[must_use]
     pub fn extended_by(self, seconds: u32) -> Self {
         if seconds == 0 {
@@ -110,10 +112,10 @@ impl<'a> Deadline<'a> {
         self.restarted(Duration::from_secs(u64::from(seconds)) + DELIVERY_TIMEOUT)
     }
 
-    /// Returns the time that is left.
+    /// Returns the remaining time.
     ///
     /// # Errors
-    /// [`ConnectionError::TooLate`] if no time is left, [`ConnectionError::Interrupted`] if the process was asked to end.
+    /// [`ConnectionError::TooLate`] if no time remains, [`ConnectionError::Interrupted`] if the process was asked to end.
     pub fn left(&self) -> Result<Duration, ConnectionError> {
         if self.interrupted.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
             return Err(ConnectionError::Interrupted);
@@ -122,10 +124,10 @@ impl<'a> Deadline<'a> {
         if left.is_zero() { Err(ConnectionError::TooLate(self.within)) } else { Ok(left) }
     }
 
-    /// Waits until `file` can be read or written, as `flags` say.
+    /// Waits until `file` can be read or written, as `flags` request.
     ///
     /// # Errors
-    /// The errors of [`Self::left`], and those of the system.
+    /// The errors of [`Self::left`], and errors of the system.
     pub fn wait(&self, file: &impl AsFd, flags: PollFlags) -> Result<(), ConnectionError> {
         loop {
             let slice = self.left()?.min(SIGNAL_INTERVAL);
@@ -138,12 +140,12 @@ impl<'a> Deadline<'a> {
         }
     }
 
-    /// Reads one JSON text and returns at most `most` bytes of it. The text ends with its outermost object or array, since some agents
-    /// keep their end of the pipe open. Bytes that have already arrived behind it belong to it and make it unreadable. Bytes beyond
-    /// `most` are read and discarded: a closed pipe could end the writer.
+    /// Reads one JSON text and returns at most its first `most` bytes. Stops at the end of the outermost object or array, because
+    /// some agents keep their end of the pipe open. Bytes that have already arrived after this end are returned too, and make the
+    /// text invalid. Bytes beyond `most` are read and discarded, because closing the pipe could end the writer.
     ///
     /// # Errors
-    /// The errors of [`Self::wait`], and those of the system.
+    /// The errors of [`Self::wait`], and errors of the system.
     pub fn read_json(&self, from: &mut (impl Read + AsFd), most: usize) -> Result<Vec<u8>, ConnectionError> {
         let mut all = Vec::new();
         let mut chunk = vec![0; CHUNK_SIZE];
@@ -171,11 +173,11 @@ impl<'a> Deadline<'a> {
     /// Writes all bytes.
     ///
     /// # Errors
-    /// The errors of [`Self::wait`], and those of the system.
+    /// The errors of [`Self::wait`], and errors of the system.
     pub fn write_all(&self, to: &mut (impl Write + AsFd), mut bytes: &[u8]) -> Result<(), ConnectionError> {
         while !bytes.is_empty() {
             self.wait(to, PollFlags::POLLOUT)?;
-            // A writable pipe has room for this many bytes. A larger write could block for ever.
+            // A writable pipe has room for this number of bytes. A larger write could block for ever.
             match to.write(bytes.get(..PIPE_BUF).unwrap_or(bytes)) {
                 Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
                 Err(error) if is_for_later(&error) => {}
@@ -208,10 +210,10 @@ impl From<UnixStream> for Connection {
 }
 
 impl Connection {
-    /// Connects to the resident host. Its process must belong to the same user or to root.
+    /// Connects to the resident host. The host's process must belong to the same user or to root.
     ///
     /// # Errors
-    /// [`ConnectionError::NotThere`] if no process listens on the socket, and others.
+    /// [`ConnectionError::NotThere`] if no process listens on the socket, or another [`ConnectionError`].
     pub fn open(paths: &HostPaths, deadline: Deadline<'_>) -> Result<Self, ConnectionError> {
         open(paths, deadline).map(Self::from)
     }
@@ -219,7 +221,7 @@ impl Connection {
     /// Sends a request.
     ///
     /// # Errors
-    /// If the host does not accept it in time.
+    /// If the host does not accept the request in time.
     pub fn send(&mut self, request: &Request, deadline: Deadline<'_>) -> Result<(), ConnectionError> {
         deadline.write_all(&mut self.stream, &request.to_frame()).map_err(closed)
     }
@@ -253,7 +255,7 @@ impl Connection {
         }
     }
 
-    /// Returns the process that listens on the socket, if the system names it.
+    /// Returns the process that listens on the socket, if the system reports it.
     pub fn process(&self) -> Option<u32> {
         peer_process(&self.stream)
     }
@@ -296,7 +298,7 @@ fn read_exactly(from: &mut UnixStream, count: usize, deadline: Deadline<'_>) -> 
     Ok(bytes)
 }
 
-/// Turns the error of a connection that broke during a read or write into [`ConnectionError::Closed`].
+/// Converts the error of a connection that broke during a read or write into [`ConnectionError::Closed`].
 fn closed(error: ConnectionError) -> ConnectionError {
     match error {
         ConnectionError::Io(error)
@@ -308,7 +310,7 @@ fn closed(error: ConnectionError) -> ConnectionError {
     }
 }
 
-/// Connects to the socket in the host's directory, or if there is none, to the one that a file there names.
+/// Connects to the socket in the host's directory. If there is none, connects to the socket that a file in the directory names.
 fn connect(paths: &HostPaths, deadline: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
     match connect_below(paths, deadline) {
         Err(ConnectionError::Io(error)) if error.kind() == io::ErrorKind::NotFound => match paths.other_socket() {
@@ -319,7 +321,7 @@ fn connect(paths: &HostPaths, deadline: Deadline<'_>) -> Result<UnixStream, Conn
     }
 }
 
-/// Connects to the socket in the host's directory, through the open directory if the path is too long for an address.
+/// Connects to the socket in the host's directory. If its path is too long for an address, uses a path through the open directory.
 fn connect_below(paths: &HostPaths, deadline: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
     let socket = paths.socket();
     if socket.as_os_str().len() <= MAX_SOCKET_PATH {
@@ -329,7 +331,7 @@ fn connect_below(paths: &HostPaths, deadline: Deadline<'_>) -> Result<UnixStream
     connect_to(&short(&directory), deadline)
 }
 
-/// Connects without blocking. A blocking connect to a hung host with a full queue would take for ever.
+/// Connects without blocking. If the queue of a hung host is full, a blocking connect would never return.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn connect_to(socket: &Path, deadline: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
     use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket as new_socket};
@@ -340,7 +342,7 @@ fn connect_to(socket: &Path, deadline: Deadline<'_>) -> Result<UnixStream, Conne
     loop {
         match connect(stream.as_raw_fd(), &address) {
             Ok(()) => return Ok(stream.into()),
-            // The system offers no event to wait for when the queue is full.
+            // The system does not report when the queue has room again, so a new attempt follows after a pause.
             Err(Errno::EAGAIN) => std::thread::sleep(deadline.left()?.min(QUEUE_INTERVAL)),
             Err(Errno::EINTR) => {}
             Err(error) => return Err(io::Error::from(error).into()),
@@ -348,34 +350,35 @@ fn connect_to(socket: &Path, deadline: Deadline<'_>) -> Result<UnixStream, Conne
     }
 }
 
-/// Other systems refuse at once if the queue is full.
+/// Connects. Other systems than Linux return an error at once if the queue is full.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn connect_to(socket: &Path, _: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
     Ok(UnixStream::connect(socket)?)
 }
 
-/// Returns a short path to the socket below an open directory.
+/// Returns a short path to the socket in an open directory.
 pub fn short(directory: &std::fs::File) -> PathBuf {
     use std::os::fd::AsRawFd as _;
     PathBuf::from(format!("/proc/self/fd/{}/host.sock", directory.as_raw_fd()))
 }
 
-/// Returns true if processes of `user` may decide on our events or send us events: our own user, and root, which can do anything.
+/// Returns true if `user` is the user of this process, or root. Only processes of these users may send events to this process, or
+/// decide on its events.
 pub fn is_trusted(user: u32) -> bool {
     user == nix::unistd::geteuid().as_raw() || user == 0
 }
 
-/// Returns the user whose process is on the other side.
+/// Returns the user whose process is at the other end.
 ///
 /// # Errors
-/// If the system does not say.
+/// If the system does not report the user.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub fn peer(stream: &impl AsFd) -> io::Result<u32> {
     let credentials = nix::sys::socket::getsockopt(stream, nix::sys::socket::sockopt::PeerCredentials)?;
     Ok(credentials.uid())
 }
 
-/// Returns the process on the other side. For a listening socket, this is the process that called `listen`.
+/// Returns the process at the other end. For a listening socket, this is the process that called `listen`.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn peer_process(stream: &impl AsFd) -> Option<u32> {
     let credentials = nix::sys::socket::getsockopt(stream, nix::sys::socket::sockopt::PeerCredentials).ok()?;
@@ -387,10 +390,10 @@ pub(crate) fn peer_process(_: &impl AsFd) -> Option<u32> {
     None
 }
 
-/// Returns the user whose process is on the other side.
+/// Returns the user whose process is at the other end.
 ///
 /// # Errors
-/// If the system does not say.
+/// If the system does not report the user.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub fn peer(stream: &impl AsFd) -> io::Result<u32> {
     let (user, _) = nix::unistd::getpeereid(stream)?;

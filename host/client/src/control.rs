@@ -24,7 +24,8 @@ pub fn status(paths: &HostPaths, directory: &Path, within: Duration) -> Result<S
     }
 }
 
-/// Tells the resident host to end when it has decided on all pending events. Waits until it has ended, even if it was already ending.
+/// Asks the resident host to end after it has decided on all pending events, and waits until it has ended. Also waits for a host
+/// that is already ending.
 ///
 /// # Errors
 /// If no resident host runs, or it does not end in time.
@@ -33,7 +34,7 @@ pub fn stop(paths: &HostPaths, within: Duration) -> Result<(), ConnectionError> 
     let mut was_there = false;
     loop {
         match told_to_stop(paths, deadline) {
-            // A host that ends has no socket any more, and its successor may start in the same process.
+            // A host that is ending has already removed its socket, but still holds its lock.
             Err(ConnectionError::NotThere(_)) if is_locked(paths) => was_there = true,
             Err(ConnectionError::NotThere(_)) if was_there => return Ok(()),
             Err(ConnectionError::Closed) if !is_locked(paths) => return Ok(()),
@@ -44,7 +45,7 @@ pub fn stop(paths: &HostPaths, within: Duration) -> Result<(), ConnectionError> 
     }
 }
 
-/// Sends the request to stop, and waits until the host closes the connection, which it does at its end.
+/// Sends the request to stop, and waits until the host closes the connection. The host closes the connection when it ends.
 fn told_to_stop(paths: &HostPaths, deadline: Deadline<'_>) -> Result<(), ConnectionError> {
     let mut connection = Connection::open(paths, deadline)?;
     connection.send(&Request::Stop, deadline)?;

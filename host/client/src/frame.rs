@@ -15,17 +15,17 @@ pub const MAX_FRAME: usize = 18 * 1024 * 1024;
 /// A request to the resident host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Settle an agent's message.
+    /// Decide on an agent's message.
     Hook(HookRequest),
     /// Report the host's status as JSON, with the rules that are active in this directory.
     Status {
         /// The directory.
         directory: PathBuf,
     },
-    /// End after the decisions on all pending events.
+    /// End after deciding on all pending events.
     Stop,
-    /// Keep the connection. From here on each frame to the resident host is a [`NumberedRequest`]. Each frame from it is a response, preceded
-    /// by the number of its message, eight bytes in little-endian order.
+    /// Keep the connection open. From here on, each frame to the resident host is a [`NumberedRequest`]. Each frame from the host
+    /// is a response, preceded by the number of the message that it answers: eight bytes in little-endian order.
     Keep,
 }
 
@@ -49,13 +49,13 @@ pub enum NumberedRequest {
 /// A message of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HookRequest {
-    /// The agent, as the command line names it.
+    /// The agent that the command line names.
     pub agent: String,
-    /// The hook point, if the command line names it; otherwise empty.
+    /// The hook point that the command line names; empty if it names none.
     pub point: String,
     /// The directory in which the hook was started.
     pub directory: PathBuf,
-    /// Environment variables of the hook that tell the project's directory.
+    /// Environment variables of the hook that name the project's directory and the directories of hookhost's files.
     pub variables: Vec<(String, String)>,
     /// The message.
     pub message: Vec<u8>,
@@ -64,27 +64,27 @@ pub struct HookRequest {
 /// A response of the resident host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Response {
-    /// The host works on the event. It sends this each second until the reply.
+    /// The host works on the event. The host sends this response each second until the reply.
     Waiting {
-        /// Maximum time until the reply, in seconds, while a person or a model is asked. 0 leaves the deadline unchanged.
+        /// Maximum time until the reply, in seconds, if a person or a model is being asked. 0 leaves the deadline unchanged.
         seconds: u32,
     },
     /// The hook's reply to the agent.
     Reply(Reply),
-    /// The host makes no decision, for this reason.
+    /// The host makes no decision, for the given reason.
     Refused(String),
     /// The host's status, a JSON object.
     Status(String),
 }
 
-/// The reason why bytes are no frame.
+/// The reason why bytes are not a frame.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// The other side speaks another protocol, or another version of this one.
+    /// The other side uses another protocol, or another version of this one.
     #[error("the other side speaks another version of the protocol")]
     OtherVersion,
     /// The bytes end too early, continue too long, or contain an invalid value.
-    #[error("the other side sent what is not a frame")]
+    #[error("the other side sent bytes that are not a valid frame")]
     Garbage,
 }
 
@@ -110,7 +110,7 @@ impl Request {
     /// Reads the body of a frame.
     ///
     /// # Errors
-    /// If it is of another version, or no request.
+    /// If the body has another version, or is not a request.
     pub fn from_body(body: &[u8]) -> Result<Self, FrameError> {
         let Some((magic, rest)) = body.split_first_chunk::<4>() else { return Err(FrameError::Garbage) };
         if *magic != MAGIC {
@@ -146,7 +146,7 @@ impl HookRequest {
         let (agent, point) = (reader.text()?, reader.text()?);
         let directory = reader.path()?;
         let count = reader.count()?;
-        // Each variable takes at least eight bytes, so a false count cannot reserve much memory.
+        // Each variable takes at least eight bytes. This limit prevents a false count from reserving much memory.
         let mut variables = Vec::with_capacity(count.min(reader.rest.len() / 8));
         for _ in 0..count {
             variables.push((reader.text()?, reader.text()?));
@@ -177,7 +177,7 @@ impl NumberedRequest {
     /// Reads the body of a frame.
     ///
     /// # Errors
-    /// If it is neither variant.
+    /// If the body is not a [`NumberedRequest`].
     pub fn from_body(body: &[u8]) -> Result<Self, FrameError> {
         let mut reader = Reader { rest: body };
         let numbered = match reader.byte()? {
@@ -204,10 +204,10 @@ impl Response {
         framed(&body)
     }
 
-    /// Reads the body of a frame on a kept connection: the number of a message, and the response to it.
+    /// Reads the body of a frame on a kept connection. Returns the number of a message, and the response to the message.
     ///
     /// # Errors
-    /// If it is no such response.
+    /// If the body does not consist of a number and a response.
     pub fn from_numbered_body(body: &[u8]) -> Result<(u64, Self), FrameError> {
         let (number, rest) = body.split_first_chunk::<8>().ok_or(FrameError::Garbage)?;
         Ok((u64::from_le_bytes(*number), Self::from_body(rest)?))
@@ -238,7 +238,7 @@ impl Response {
     /// Reads the body of a frame.
     ///
     /// # Errors
-    /// If it is no response.
+    /// If the body is not a response.
     pub fn from_body(body: &[u8]) -> Result<Self, FrameError> {
         let mut reader = Reader { rest: body };
         let response = match reader.byte()? {
@@ -264,7 +264,7 @@ fn put(to: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 fn put_count(to: &mut Vec<u8>, count: usize) {
-    // The other side refuses a frame longer than MAX_FRAME.
+    // If the length does not fit, the other side refuses the frame, because u32::MAX is more than MAX_FRAME.
     to.extend_from_slice(&u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
 }
 

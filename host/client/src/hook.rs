@@ -1,4 +1,4 @@
-//! The hook: takes one message of an agent and always returns a reply, even if the resident host fails meanwhile.
+//! The hook of an agent. It reads one message and always returns a reply, even if the resident host fails.
 
 use crate::connection::{Connection, ConnectionError, Deadline, SILENCE_TIMEOUT};
 use crate::frame::{FrameError, HookRequest, Request, Response};
@@ -16,15 +16,15 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// Time limit of a call, unless the agent waits for less time or the resident host says that this call takes long.
+/// Time limit of a call. It is shorter if the agent waits for less time, and longer if the resident host announces a long wait.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Returns the time before the end of an agent's wait that is reserved for the reply: a quarter of the wait, at most 15 seconds.
+/// Returns the part of an agent's waiting time that is reserved for the reply: a quarter of that time, at most 15 seconds.
 pub fn reply_reserve(wait: Duration) -> Duration {
     Duration::from_secs(15).min(wait / 4)
 }
 
-/// Maximum number of resident hosts that are started for one event, each after the one before has died.
+/// Maximum number of resident hosts that are started for one event. Another host is started only if the one before has died.
 pub(crate) const MAX_HOSTS: u32 = 3;
 
 /// A hook, configured by its command line.
@@ -36,13 +36,13 @@ pub struct Hook<'a> {
     pub point: Option<&'a str>,
     /// The reply if no resident host answers.
     pub on_failure: OnFailure,
-    /// The directories that the command line fixes.
+    /// The directories that the command line sets.
     pub fixed: Directories,
     /// Set when the process is asked to end.
     pub interrupted: &'a AtomicBool,
 }
 
-/// The reply of a hook, and the record to write once the agent has the reply.
+/// The reply of a hook, and the record that is written after the agent has the reply.
 #[derive(Debug)]
 pub struct HookReply {
     /// The reply.
@@ -56,16 +56,17 @@ impl Hook<'_> {
     pub fn run(&self, mut input: impl Read + AsFd) -> HookReply {
         let deadline = Deadline::within(self.call_timeout(), Some(self.interrupted));
         let directory = std::env::current_dir().unwrap_or_default();
-        // One byte above the limit, so that a message that is too long is recognised as such.
+        // Reads one byte more than the limit, so that a message that is too long is recognised as such.
         let message = match deadline.read_json(&mut input, MAX_BYTES + 1) {
             Ok(message) => message,
             Err(error) => {
-                return self.unanswered(&[], &directory, &format!("the agent's message did not come: {error}"));
+                return self.unanswered(&[], &directory, &format!("the agent's message did not arrive: {error}"));
             }
         };
         if let Some(contradiction) = self.fixed.contradiction(&|name| std::env::var_os(name)) {
             let why = self.contradicted(&contradiction);
-            // A program that can set the environment must not get the call allowed.
+            // The hook denies the call even with `--on-failure=allow`. Otherwise, a program that can set variables could get a call
+            // allowed.
             return Self { on_failure: OnFailure::Deny, fixed: self.fixed.clone(), ..*self }
                 .unanswered(&message, &directory, &why);
         }
@@ -80,13 +81,13 @@ impl Hook<'_> {
         let why = match self.ask(&request, deadline) {
             Ok(Response::Reply(reply)) => return HookReply { reply, unanswered: None },
             Ok(Response::Refused(why)) => why,
-            Ok(_) => "the resident host answered another question".to_owned(),
+            Ok(_) => "the resident host sent a response of the wrong kind".to_owned(),
             Err(error) => error.to_string(),
         };
         self.unanswered(&request.message, &directory, &why)
     }
 
-    /// Returns the directories of hookhost's files. Those of the command line take precedence over those of the environment.
+    /// Returns the directories of hookhost's files. The command line takes precedence over the environment.
     fn directories(&self) -> Directories {
         self.fixed.clone().or(paths::directories())
     }
@@ -98,7 +99,7 @@ impl Hook<'_> {
 
     fn contradicted(&self, Contradiction { variable, leads_to, fixed, .. }: &Contradiction) -> String {
         format!(
-            "the variable {variable} leads hookhost to {}, and this hook is installed for {}: unset it, or run `hookhost install {}` \
+            "the variable {variable} leads hookhost to {}, but this hook is installed for {}: unset it, or run `hookhost install {}` \
              where it is set",
             leads_to.display(),
             fixed.display(),
@@ -106,7 +107,7 @@ impl Hook<'_> {
         )
     }
 
-    /// Returns the time limit of a call about which no person is asked.
+    /// Returns the time limit of a call for which no person is asked.
     fn call_timeout(&self) -> Duration {
         CALL_TIMEOUT.min(self.agent_timeout())
     }
@@ -117,20 +118,21 @@ impl Hook<'_> {
         point.map_or(CALL_TIMEOUT, |point| Duration::from_secs(u64::from(point.timeout))).mul_f32(0.7)
     }
 
-    /// Returns the time after which the agent gets a denial although a person is still asked. It waits no longer than this for a reply.
+    /// Returns the time after which the agent gets a denial even if a person is still being asked. The agent waits no longer than
+    /// this for a reply.
     fn reply_timeout(&self) -> Duration {
         let agent = self.adapter.agent();
         let seconds = match self.point.and_then(|point| agent.point(point)) {
             Some(point) => point.timeout,
-            // The message names the point.
+            // The point is not known before the message is read, so this is the longest time of all points.
             None => agent.points.iter().map(|point| point.timeout).max().unwrap_or_default(),
         };
         let timeout = Duration::from_secs(seconds.into());
         timeout - reply_reserve(timeout) / 2
     }
 
-    /// Sends the message to the resident host, and starts a host if none runs. If the host dies meanwhile, the next one gets the
-    /// same message. The store has the outcomes of earlier calls.
+    /// Sends the message to the resident host, and starts a host if none runs. If the host dies before it answers, sends the same
+    /// message to the next host. The next host reads the outcomes of earlier calls from the store.
     fn ask(&self, request: &HookRequest, mut deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
         let began = Instant::now();
         let Some(paths) = self.paths() else {
@@ -154,7 +156,7 @@ impl Hook<'_> {
         Err(ConnectionError::Closed)
     }
 
-    /// Connects to a resident host that this hook or another one starts. Ignores the process that is `stuck`.
+    /// Connects to a resident host that this hook or another process starts. Ignores the process `stuck`, which does not respond.
     fn connect_to_new_host(&self, paths: &HostPaths, stuck: Option<u32>) -> Result<Connection, ConnectionError> {
         let deadline = Deadline::within(START_TIMEOUT.min(self.agent_timeout()), Some(self.interrupted));
         start::connect(&start::program()?, &self.fixed, paths, stuck, deadline).map(Connection::from)
@@ -183,12 +185,12 @@ impl Hook<'_> {
     }
 }
 
-/// The result of sending an event to one resident host.
+/// The result of sending a message to one resident host.
 enum Attempt {
     Answered(Result<Response, ConnectionError>),
-    /// No host runs, or it ended before its answer.
+    /// No host runs, or the host ended before its answer.
     Died,
-    /// The host accepts connections and sends nothing, or speaks another version of the protocol.
+    /// The host accepts connections but sends nothing, or it uses another version of the protocol.
     Stuck {
         process: Option<u32>,
     },
@@ -215,7 +217,8 @@ fn send_event(
     loop {
         match connection.receive_at_work(deadline) {
             Ok(Response::Waiting { seconds }) => match reply.left() {
-                // A host that took the place of another one gives a person the whole time again.
+                // A host that replaced another one allows a person the whole time again, so the deadline is limited to the
+                // remaining time.
                 Ok(left) => deadline = deadline.extended_by(seconds).at_most(left),
                 Err(error) => return Attempt::Answered(Err(error)),
             },
@@ -228,7 +231,7 @@ fn classify(received: Result<Response, ConnectionError>, deadline: Deadline<'_>,
     match received {
         Err(ConnectionError::NotThere(_) | ConnectionError::Closed) => Attempt::Died,
         Err(ConnectionError::Silent { .. } | ConnectionError::Frame(_)) => Attempt::Stuck { process },
-        // The event's deadline has not passed, only that of a single step, which a healthy host meets.
+        // Only the deadline of a single step has passed, not the event's deadline. A healthy host completes each step in time.
         Err(ConnectionError::TooLate(_)) if deadline.left().is_ok() => Attempt::Stuck { process },
         Ok(Response::Refused(why)) if why == FrameError::OtherVersion.to_string() => Attempt::Stuck { process },
         answered => Attempt::Answered(answered),

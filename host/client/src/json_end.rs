@@ -1,6 +1,6 @@
 //! Finds the end of a JSON text that arrives in chunks.
 
-/// A scanner that looks at each byte once. It knows only brackets and strings; it does not validate the text.
+/// A scanner that looks at each byte once. It recognises only brackets and strings, and does not validate the text.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct JsonEnd {
     depth: usize,
@@ -28,7 +28,7 @@ impl JsonEnd {
         }
     }
 
-    /// Returns true once the outermost object or array is closed.
+    /// Returns true if the outermost object or array is closed.
     pub(crate) fn is_found(self) -> bool {
         self.is_found
     }

@@ -1,7 +1,7 @@
-//! The client of the resident host: one message, one reply, over a socket that only the user can reach.
+//! The client of the resident host. It sends a message and gets a reply, over a socket that only the user can reach.
 //!
-//! The crate knows nothing of plugins. The program `hookhost-hook` has no runtime and starts in less time than a shell; only
-//! [`async_client`], for the proxies, runs on one.
+//! The crate does not depend on the engine that runs plugins. The program `hookhost-hook` has no async runtime, and starts in less
+//! time than a shell. Only [`async_client`], which serves the proxies, needs an async runtime.
 //!
 //! Data flows down this list and never back up:
 //!

@@ -1,5 +1,5 @@
-//! `hookhost-hook AGENT [POINT] [FLAGS]`: reads an agent's message and prints the reply. Flags are `--on-failure=deny|allow` and those
-//! of [`Directories`]. The program reads no configuration and loads no plugin: the resident host does.
+//! `hookhost-hook AGENT [POINT] [FLAGS]`: reads an agent's message and prints the reply. Flags are `--on-failure=deny|allow` and
+//! those of [`Directories`]. The program reads no configuration and loads no plugin, because the resident host does this.
 
 use hookhost_agents::directories::Directories;
 use hookhost_agents::plan::OnFailure;
@@ -43,7 +43,7 @@ impl<'a> Parsed<'a> {
                 flag if fixed.take_flag(flag) => {}
                 option if option.starts_with('-') => {
                     return Err(format!(
-                        "hookhost-hook knows no option {option:?}: `hookhost install` writes its command"
+                        "hookhost-hook knows no option {option:?}: `hookhost install` writes the right command"
                     ));
                 }
                 word => words.push(word),

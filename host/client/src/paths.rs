@@ -9,13 +9,13 @@ pub fn directories() -> Directories {
     Directories::of_environment(&|name| std::env::var_os(name))
 }
 
-/// Returns those of [`DIRECTORY_VARIABLES`] that this process has, with their values.
+/// Returns the variables of [`DIRECTORY_VARIABLES`] that this process has, with their values.
 pub fn variables() -> Vec<(String, String)> {
     let value = |name: &str| Some((name.to_owned(), std::env::var_os(name)?.to_string_lossy().into_owned()));
     DIRECTORY_VARIABLES.into_iter().filter_map(value).collect()
 }
 
-/// Maximum length of a socket's path, in bytes: `sockaddr_un` has 108 on Linux and 104 on macOS, one of them for the final NUL.
+/// Maximum length of a socket's path, in bytes. `sockaddr_un` has 108 bytes on Linux and 104 on macOS, and the last one is NUL.
 pub const MAX_SOCKET_PATH: usize = 103;
 
 /// Maximum length of a path, in bytes: `PATH_MAX` of Linux.
@@ -33,7 +33,7 @@ impl HostPaths {
         Self { directory: state.join("run") }
     }
 
-    /// The directory.
+    /// Returns the directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -43,7 +43,7 @@ impl HostPaths {
         self.directory.join("host.sock")
     }
 
-    /// Returns the path of the lock that the resident host holds as long as it runs.
+    /// Returns the path of the lock that the resident host holds while it runs.
     pub fn lock(&self) -> PathBuf {
         self.directory.join("host.lock")
     }
@@ -53,17 +53,18 @@ impl HostPaths {
         self.directory.join("starting.lock")
     }
 
-    /// Returns the path of the log, to which a resident host that a hook has started prints its errors.
+    /// Returns the path of the log. A resident host that a hook has started prints its errors to this file.
     pub fn log(&self) -> PathBuf {
         self.directory.join("host.log")
     }
 
-    /// Returns the path of the file that names a socket elsewhere, if the file system of the directory cannot hold one.
+    /// Returns the path of a file that names a socket in another directory. The file exists only if this directory's file system
+    /// cannot hold a socket.
     pub fn socket_name(&self) -> PathBuf {
         self.directory.join("host.path")
     }
 
-    /// Returns the socket that [`Self::socket_name`] names.
+    /// Returns the socket that the file [`Self::socket_name`] names.
     pub fn other_socket(&self) -> Option<PathBuf> {
         let mut name = String::new();
         let file = std::fs::File::open(self.socket_name()).ok()?;
@@ -71,7 +72,7 @@ impl HostPaths {
         Some(PathBuf::from(name)).filter(|path| path.is_absolute())
     }
 
-    /// Returns the path of the note that the user's own configuration file has been active.
+    /// Returns the path of the note which says that the user's own configuration file has been active.
     pub fn users_file(&self) -> PathBuf {
         self.directory.join("users-file")
     }

@@ -1,4 +1,4 @@
-//! A hook program: one message in, one reply out, and an exit code that no agent reads as a failed hook.
+//! A hook program. It reads one message and prints one reply. Its exit code never means a failed hook to an agent.
 
 use crate::hook::{Hook, HookReply};
 use hookhost_agents::directories::Directories;
@@ -16,7 +16,7 @@ use std::sync::{Arc, LazyLock};
 /// The exit code that most agents read as a denial.
 const DENIAL_EXIT_CODE: u8 = 2;
 
-/// The signals that end the process by default and ask it to end: those of users, timers and terminals.
+/// The signals of users, timers and terminals that ask a process to end. By default they end it at once.
 const TERMINATION_SIGNALS: [i32; 10] = [
     signal::SIGTERM,
     signal::SIGINT,
@@ -30,15 +30,15 @@ const TERMINATION_SIGNALS: [i32; 10] = [
     signal::SIGIO,
 ];
 
-/// Registers handlers for the signals that ask the process to end. The returned flag is set once one has arrived.
+/// Registers handlers for the signals that ask the process to end. The returned flag is set when such a signal arrives.
 pub fn watch_signals() -> &'static AtomicBool {
     static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| {
         let interrupted = Arc::new(AtomicBool::new(false));
         for signal in TERMINATION_SIGNALS {
-            // Without a handler the signal ends the process at once, which is its default anyway.
+            // If no handler can be registered, the signal ends the process at once, which is the default anyway.
             let _ = flag::register(signal, Arc::clone(&interrupted));
         }
-        // A failed allocation and a stack overflow abort the process.
+        // A failed allocation or a stack overflow aborts the process with this signal.
         let _ = flag::register_conditional_shutdown(
             signal::SIGABRT,
             DENIAL_EXIT_CODE.into(),
@@ -49,20 +49,21 @@ pub fn watch_signals() -> &'static AtomicBool {
     &INTERRUPTED
 }
 
-/// Makes a write beyond the file size limit fail with an error, and ignores the soft limit of processor time: by default both end the
-/// process. Uses handlers, since child processes would inherit an ignored signal.
+/// Lets the process continue if a write would exceed the file size limit, or if the soft limit of processor time is reached. The
+/// write then fails with an error. By default, both limits end the process. Registers handlers instead of ignoring the signals,
+/// because child processes would inherit an ignored signal.
 pub fn survive_limits() {
     for signal in [signal::SIGXFSZ, signal::SIGXCPU] {
-        // Without a handler the limit ends the process, which is the default anyway.
+        // If no handler can be registered, the limit ends the process, which is the default anyway.
         let _ = flag::register(signal, Arc::default());
     }
 }
 
-/// Answers the message on the standard input, and returns the exit code with which the process must end now. Signals that ask the
-/// process to end, and panics, lead to a denial. `fixed` are the directories that the command line names.
+/// Answers the message on the standard input, and returns the exit code with which the process must end now. A signal that asks the
+/// process to end, or a panic, leads to a denial. `fixed` are the directories that the command line names.
 #[must_use]
 pub fn run(adapter: &'static Adapter, point: Option<&str>, on_failure: OnFailure, fixed: Directories) -> u8 {
-    // The agent must read only the reply, and no panic message.
+    // The agent must read only the reply, so a panic prints no message.
     set_hook(Box::new(|_| {}));
     let hook = Hook { adapter, point, on_failure, fixed, interrupted: watch_signals() };
     let answered = catch_unwind(AssertUnwindSafe(|| hook.run(io::stdin().lock())));
@@ -72,7 +73,7 @@ pub fn run(adapter: &'static Adapter, point: Option<&str>, on_failure: OnFailure
         answered.unwrap_or_else(|_| HookReply { reply: Reply::exit_2(why), unanswered: None })
     });
     let code = say(&reply);
-    // Notes the call last: whatever ends this process meanwhile, the agent has its reply.
+    // Notes the call last. If something ends this process while it writes the note, the agent already has the reply.
     let noted = unanswered.map(|call| match hook.paths() {
         Some(paths) => call.note(&paths),
         None => Err(io::Error::other("no directory for it is known")),
@@ -102,8 +103,8 @@ fn print(text: &str) -> io::Result<()> {
         return Ok(());
     }
     let mut stdout = io::stdout();
-    // A closed standard output also leads here: Rust opens `/dev/null` for each program that starts without one. This opens no file: the
-    // process may have no descriptor left.
+    // This check also finds a closed standard output, because Rust opens `/dev/null` for a program that starts without one. The
+    // check opens no file, because the process may have no descriptor left.
     let output = fstat(stdout.as_fd())?;
     let is_device = output.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFCHR.bits();
     if is_device && output.st_rdev == stat("/dev/null")?.st_rdev {

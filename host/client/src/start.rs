@@ -1,4 +1,4 @@
-//! Starts the resident host and connects to it, and ends one that is stuck.
+//! Starts the resident host and connects to it. Ends a resident host that is stuck.
 
 use crate::connection::{self, CONNECT_TIMEOUT, ConnectionError, Deadline, SILENCE_TIMEOUT};
 use crate::paths::HostPaths;
@@ -18,18 +18,19 @@ use std::time::Duration;
 /// deadline.
 pub(crate) const START_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Poll intervals while a resident host starts: the first and the longest one. Each interval is twice the one before.
+/// Poll intervals while a resident host starts: the first and the longest. Each interval is twice the one before.
 const START_INTERVALS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(16)];
 
 /// Maximum size of the resident host's log at a start, in bytes. A larger log is emptied.
 const MAX_LOG: u64 = 1024 * 1024;
 
-/// Returns the path of the program `hookhost`, which lies beside this one.
+/// Returns the path of the program `hookhost`, which is in the same directory as this program.
 ///
 /// # Errors
 /// If it does not exist.
 pub fn program() -> io::Result<PathBuf> {
-    // Not by PATH or a variable: a program that can change those could have another program answer.
+    // Does not use PATH or another variable, because a program that can change variables could then choose the program that
+    // answers.
     let program = std::env::current_exe()?.with_file_name("hookhost");
     if program.is_file() {
         return Ok(program);
@@ -38,8 +39,8 @@ pub fn program() -> io::Result<PathBuf> {
     Err(io::Error::new(io::ErrorKind::NotFound, why))
 }
 
-/// Connects to a resident host that this process or another one starts, and returns the non-blocking socket. Ignores the process that is
-/// `stuck`. Blocks the thread.
+/// Connects to a resident host that this process or another one starts, and returns the non-blocking socket. Ignores the process
+/// `stuck`, which does not respond. Blocks the thread.
 ///
 /// # Errors
 /// If no host can be started, or none listens before the deadline.
@@ -73,7 +74,7 @@ pub(crate) fn connect(
     }
 }
 
-/// A resident host that this process is starting. As long as this value exists, no other process starts one.
+/// A resident host that this process is starting. While this value exists, no other process starts a host.
 #[derive(Debug)]
 struct StartingHost {
     process: Child,
@@ -85,10 +86,10 @@ struct StartingHost {
 
 impl StartingHost {
     /// Starts the resident host with the fixed directories. The host outlives this process. Returns `None` if another process is
-    /// starting one.
+    /// already starting a host.
     ///
     /// # Errors
-    /// If it cannot be started.
+    /// If the host cannot be started.
     fn spawn(program: &Path, fixed: &Directories, paths: &HostPaths) -> io::Result<Option<Self>> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(paths.directory())?;
         let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(paths.starting())?;
@@ -96,7 +97,7 @@ impl StartingHost {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) if error.raw_os_error() == Some(Errno::ENOLCK as i32) => {
-                let why = "lies on a file system without locks: name a directory on another one in HOOKHOST_STATE_DIR";
+                let why = "lies on a file system without locks: name a directory on another file system in HOOKHOST_STATE_DIR";
                 return Err(io::Error::other(format!("{} {why}", paths.directory().display())));
             }
             Err(TryLockError::Error(error)) => return Err(error),
@@ -115,10 +116,11 @@ impl StartingHost {
         Ok(Some(Self { process, log: paths.log(), log_length, _lock: lock }))
     }
 
-    /// Returns true if the process has ended because another one is the resident host.
+    /// Returns true if the started process has ended because another process is the resident host.
     ///
     /// # Errors
-    /// [`ConnectionError::NotStarted`] if it has ended for another reason: what it printed, or its exit status.
+    /// [`ConnectionError::NotStarted`] if the process has ended for another reason. The error contains what the process printed, or
+    /// its exit status.
     fn has_yielded(&mut self) -> Result<bool, ConnectionError> {
         match self.process.try_wait()? {
             None => Ok(false),
@@ -147,20 +149,20 @@ fn log(paths: &HostPaths) -> io::Result<File> {
     Ok(log)
 }
 
-/// Ends a resident host that is silent or of another version, so that the next one gets its lock. Leaves the process alone if it is no
-/// `hookhost serve` or belongs to another user.
+/// Ends a resident host that sends nothing or has another version, so that the next host gets its lock. Does nothing if the process
+/// is not `hookhost serve`, or belongs to another user.
 pub(crate) fn end_stuck(process: Option<u32>, paths: &HostPaths) {
     let Some(process) = process.filter(|process| is_resident_host(*process)) else { return };
     let Ok(number) = i32::try_from(process) else { return };
     if kill(Pid::from_raw(number), Signal::SIGKILL).is_ok() {
         let silence = SILENCE_TIMEOUT.as_secs();
-        let why = format!("it sent nothing for {silence} seconds, or another version of the protocol");
+        let why = format!("it sent nothing for {silence} seconds, or it uses another version of the protocol");
         let _ = log(paths).and_then(|mut log| writeln!(log, "a client has ended process {process}: {why}"));
     }
 }
 
-/// Returns true if the command line of a process is that of a resident host. Its program file cannot be checked: only root can read
-/// `/proc/PID/exe` of a process that is not dumpable.
+/// Returns true if the command line of a process is that of a resident host. The program file is not checked, because only root can
+/// read `/proc/PID/exe` of a process that is not dumpable.
 fn is_resident_host(process: u32) -> bool {
     let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
     let mut words = line.split(|byte| *byte == 0);
@@ -168,8 +170,8 @@ fn is_resident_host(process: u32) -> bool {
     program == Some(b"hookhost") && words.next() == Some(b"serve")
 }
 
-/// Keeps inherited files from the resident host: a process that waits for the end of one of them must not wait for a host that
-/// outlives this process.
+/// Prevents the resident host from inheriting open files. Another process may wait for the end of such a file, and must not wait
+/// for the host, which outlives this process.
 fn keep_inherited_files() {
     close_fds::set_fds_cloexec(3, &[]);
 }

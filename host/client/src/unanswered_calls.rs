@@ -1,4 +1,4 @@
-//! Calls that no resident host answered. The hook writes a line for each; the next resident host records them.
+//! Calls that no resident host answered. The hook writes a line for each such call, and the next resident host records them.
 
 use crate::paths::HostPaths;
 use nix::fcntl::OFlag;
@@ -9,10 +9,10 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Maximum size of the file, in bytes: 1 MiB. Later calls are not noted, and the hook prints that.
+/// Maximum size of the file, in bytes: 1 MiB. If the file is larger, the hook does not note the call, and prints an error.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// Number of attempts to open the file while a resident host takes it.
+/// Maximum number of attempts to open the file while a resident host takes it.
 const MAX_OPEN_ATTEMPTS: u32 = 10;
 
 /// A call that no resident host answered.
@@ -27,7 +27,7 @@ pub struct UnansweredCall {
     pub time: u64,
     /// The reason, one sentence.
     pub why: String,
-    /// True if the agent could continue, because the operator chose so.
+    /// True if the agent could continue, because the operator chose this.
     pub was_allowed: bool,
 }
 
@@ -42,12 +42,13 @@ impl UnansweredCall {
     /// Appends the call to the file, as one line.
     ///
     /// # Errors
-    /// If the file cannot be written. Then only the agent can get the error.
+    /// If the file cannot be written. In this case, the log will not contain the call, and the error can be reported only to the
+    /// agent.
     pub fn note(&self, paths: &HostPaths) -> io::Result<()> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(paths.directory())?;
         let mut file = open_for_appending(&paths.unanswered())?;
         if file.metadata()?.len() >= MAX_BYTES {
-            return Err(io::Error::other(format!("more than {MAX_BYTES} bytes are noted there already")));
+            return Err(io::Error::other(format!("the file has more than {MAX_BYTES} bytes already")));
         }
         file.write_all(&[&serde_json::to_vec(self)?, b"\n".as_slice()].concat())
     }
@@ -56,7 +57,7 @@ impl UnansweredCall {
 /// Opens the file for appending, with a shared lock. As long as it is open, no resident host reads it.
 fn open_for_appending(path: &Path) -> io::Result<File> {
     for _ in 0..MAX_OPEN_ATTEMPTS {
-        // The open must not wait for a reader if a pipe is in the file's place.
+        // If a pipe is in the file's place, opening it must not wait for a reader.
         let flags = OFlag::O_NONBLOCK.bits();
         let file = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path)?;
         match file.try_lock_shared() {
@@ -66,14 +67,14 @@ fn open_for_appending(path: &Path) -> io::Result<File> {
             Err(TryLockError::Error(error)) => return Err(error),
         }
     }
-    Err(io::Error::other("the file is taken again and again"))
+    Err(io::Error::other("a resident host took the file during each attempt to open it"))
 }
 
 fn is_same(there: &Metadata, file: &File) -> bool {
     file.metadata().is_ok_and(|file| (file.dev(), file.ino()) == (there.dev(), there.ino()))
 }
 
-/// The noted calls. Their file stays until they are recorded, so that a host that is killed meanwhile loses none.
+/// The noted calls. The file stays until these calls are recorded, so that no call is lost if the host is killed.
 #[derive(Debug)]
 pub struct UnansweredCalls {
     /// The calls, in the order of the file.
@@ -82,14 +83,14 @@ pub struct UnansweredCalls {
 }
 
 impl UnansweredCalls {
-    /// Takes all noted calls. Skips lines that cannot be read. Returns `None` if there are none, or a hook is writing one at this
-    /// moment. Only the resident host calls it.
+    /// Takes all noted calls. Skips lines that cannot be read. Returns `None` if no calls are noted, or if a hook is writing one at
+    /// this moment. Only the resident host calls this function.
     ///
     /// # Errors
     /// If the file exists and cannot be taken.
     pub fn take(paths: &HostPaths) -> io::Result<Option<Self>> {
         let file = paths.unanswered().with_extension("taken");
-        // A file with this name was taken by a host that did not record it.
+        // If a file with this name exists, another host took it and did not record its calls.
         if !file.exists() {
             match fs::rename(paths.unanswered(), &file) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -111,7 +112,7 @@ impl UnansweredCalls {
     /// Removes the file after the calls are recorded.
     ///
     /// # Errors
-    /// If the file cannot be removed. The calls would then be recorded again.
+    /// If the file cannot be removed. In this case, the next host records the calls again.
     pub fn recorded(self) -> io::Result<()> {
         fs::remove_file(self.file)
     }

@@ -1,5 +1,5 @@
-//! Proxies between two programs that speak JSON-RPC: one for the Model Context Protocol, one for the Agent Client Protocol. The
-//! resident host decides on their messages as events.
+//! Proxies between two programs that speak JSON-RPC. One proxy is for the Model Context Protocol, one for the Agent Client
+//! Protocol. The resident host decides on their messages, which it gets as events.
 //!
 //! `mcp` and `acp` do not use each other. Data flows down this list and never back up:
 //!

@@ -11,7 +11,7 @@ const MAX_NAME: usize = 32;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ServerName(String);
 
-/// An error: the text cannot be the name of a server.
+/// An error: the text cannot be the name of an MCP server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name:?} cannot be the name of an MCP server: {problem}")]
 pub struct ServerNameError {
@@ -23,21 +23,21 @@ impl ServerName {
     /// Checks and creates a name.
     ///
     /// # Errors
-    /// If the names of its tools could equal those of another server's tools.
+    /// If the server's tools could get the same names as the tools of another server.
     pub fn new(name: &str) -> Result<Self, ServerNameError> {
         let wrong = |problem| Err(ServerNameError { name: name.chars().take(40).collect(), problem });
         let is_of_a_name = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
         if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(is_of_a_name) {
             return wrong("use 1 to 32 letters, digits, `_` and `-`");
         }
-        // The server's name then ends at the next `__` in a tool's name.
+        // In a tool's name, the server's name ends at the first `__` after `mcp__`.
         if name.contains("__") || name.ends_with('_') {
             return wrong("it has `__` in it or `_` at its end");
         }
         Ok(Self(name.to_owned()))
     }
 
-    /// Makes a name of any words, such as those of a command. Drops the characters that a name cannot have.
+    /// Makes a name from any words, such as those of a command. Drops characters that a name cannot have.
     pub fn made_of(words: &str) -> Option<Self> {
         let plain: String =
             words.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();

@@ -1,7 +1,7 @@
-//! The key of an agent's call: two reports with the same key are one call, which has one decision and one outcome.
+//! The key of an agent's call. Two reports with the same key are about one call, so they get the same decision and outcome.
 //!
-//! A key is valid until the call has run ([`CallKey::of_call_that_ran`]), and only under the rules that it names: no outcome outlives
-//! either.
+//! A key is valid until the call has run ([`CallKey::of_call_that_ran`]), and only under the rules that are part of the key. An
+//! outcome is not used after its key has become invalid.
 
 use hookhost_agents::{HookCall, HookEvent, ToolUse};
 use serde_json::json;
@@ -11,7 +11,8 @@ use std::time::Duration;
 /// Time for which an outcome is kept for a second report of its call.
 pub(crate) const OUTCOME_LIFETIME: Duration = Duration::from_secs(60);
 
-/// Time for which an outcome is kept after a person's yes, which must count only once. Hook files report a call twice at once.
+/// Time for which an outcome is kept after a person's approval, which is valid for one call only. This time is long enough for two
+/// hook files that report the same call at once.
 pub(crate) const APPROVED_OUTCOME_LIFETIME: Duration = Duration::from_secs(10);
 
 /// Digest of a session and the number of a call in it, without the call's content.
@@ -21,26 +22,27 @@ pub(crate) type CallId = [u8; 32];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CallKey {
     pub(crate) call: CallId,
-    /// Digest of the content, the directory and the rules. If an agent gives two calls one number, each gets its own decision.
+    /// Digest of the content, the directory and the rules. If an agent gives the same number to two calls, this digest gives each
+    /// call its own decision.
     pub(crate) terms: [u8; 32],
 }
 
 impl CallKey {
-    /// Creates the key of a call in the session with this engine identifier, under rules of this digest. Returns `None` for a call
-    /// without a number: such calls are never the same.
+    /// Creates the key of a call. `session` is the session's identifier in the engine, and `rules` the digest of the rules. Returns
+    /// `None` for a call without a number, because two such calls are never treated as the same call.
     pub(crate) fn new(session: &str, call: &HookCall, rules: &str) -> Option<Self> {
         let id = Self::id(session, call)?;
         let directory = call.session.cwd.to_string_lossy();
         Some(Self { call: id, terms: digest(&[rules, &directory, &content(call)]) })
     }
 
-    /// Returns the part of the key that is known before the rules are.
+    /// Returns the part of the key that does not depend on the rules.
     pub(crate) fn id(session: &str, call: &HookCall) -> Option<CallId> {
         call.key().map(|(kind, id)| digest(&[session, kind, id]))
     }
 
-    /// Returns the keys that end when this call has run. A later report with its number is about another call, to which the agent gave
-    /// that number again.
+    /// Returns the identifiers that become invalid when this call has run. A later report with the same number is about another
+    /// call, to which the agent gave the number again.
     pub(crate) fn of_call_that_ran(session: &str, tool: &ToolUse) -> Vec<CallId> {
         let id = tool.id.as_deref();
         id.iter().flat_map(|id| ["before", "permission"].map(|kind| digest(&[session, kind, id]))).collect()

@@ -14,7 +14,8 @@ use std::time::Duration;
 /// The name under which the canary is rejected.
 const CANARY: &str = "hookhost-canary";
 
-/// Loads rules that reject each call. Only the canary is judged under them, since its words can be part of any call.
+/// Loads rules that reject every call. Only the canary is judged under these rules. A rule for the canary's words would not do,
+/// because any call can contain these words.
 pub(crate) async fn load(host: &Host) -> Result<DirectoryRules, String> {
     let rule = Rule::new().before_tool_call(|_, _: &ToolCall| {
         Some(Refusal::new("this is the call by which `hookhost doctor` proves the hook").code("canary"))
@@ -37,8 +38,8 @@ pub(crate) fn is_canary(call: &HookCall) -> bool {
     })
 }
 
-/// Returns a call with its session. The canary has its own session: a session has one set of rules, and an agent's
-/// session must not get the canary's.
+/// Returns the call. If it is the canary, moves it to a session of its own, because a session has only one set of rules and an
+/// agent's session must not get the rules for the canary.
 pub(crate) fn in_own_session(call: &HookCall) -> Cow<'_, HookCall> {
     if !is_canary(call) {
         return Cow::Borrowed(call);

@@ -25,28 +25,29 @@ use tokio::time::{Instant, Interval, MissedTickBehavior};
 /// Time that a request may take to arrive.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Interval of `waiting` frames while a message is pending. The hook ends a host that sends none.
+/// Interval of `waiting` frames while a message is pending. The hook ends a host that sends no frames.
 const WAITING_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Maximum number of pending messages of one connection.
 const MAX_PENDING: usize = 4096;
 
-/// Maximum number of bytes of these messages together, if there is more than one.
+/// Maximum total size of the pending messages of one connection, in bytes. A single message may be larger.
 const MAX_PENDING_BYTES: usize = 64 * 1024 * 1024;
 
-/// Maximum number of response bytes that the other side has not read yet. Beyond it, its next message is not read.
+/// Maximum number of response bytes that the other side has not read yet. If there are more, no further message of the other side
+/// is read.
 const MAX_UNREAD: usize = 1 << 20;
 
-/// Minimum free capacity at each read, in bytes.
+/// Minimum free capacity of the buffer at each read, in bytes.
 const CHUNK_SIZE: usize = 8 * 1024;
 
-/// Maximum capacity that a connection keeps between two messages, in bytes.
+/// Maximum capacity of the buffer that a connection keeps between two messages, in bytes.
 const MAX_KEPT_CAPACITY: usize = 64 * 1024;
 
 /// The state that all connections share.
 pub(crate) struct HostState {
     pub(crate) settler: Arc<Settler>,
-    /// The directories of hookhost's files by this process's own environment.
+    /// The variables that name the directories of hookhost's files in this process.
     pub(crate) directories: Vec<(String, String)>,
     pub(crate) is_on_demand: bool,
     pub(crate) socket: PathBuf,
@@ -58,9 +59,9 @@ pub(crate) struct HostState {
     pub(crate) active: AtomicUsize,
     /// Notified when `active` falls.
     pub(crate) message_done: Notify,
-    /// Set when the process ends: kept connections then take no further message.
+    /// Set when the process ends. Kept connections then accept no further messages.
     pub(crate) ending: watch::Sender<bool>,
-    /// Notified when the place is free for another resident host.
+    /// Notified when this host has released its lock, so that another resident host can start.
     pub(crate) place_freed: Notify,
 }
 
@@ -110,10 +111,11 @@ async fn converse(active: ActiveGuard, stream: UnixStream) -> io::Result<()> {
             let ended = shared.place_freed.notified();
             tokio::pin!(ended);
             ended.as_mut().enable();
-            // The end of the host waits for all active connections, and this connection waits for that end.
+            // Before the host ends, it waits for all active connections, so this connection must not count as active while it waits
+            // for that end.
             drop(active);
             shared.stop_requested.notify_one();
-            // The connection closes after this, which tells the sender that the host has ended.
+            // The connection closes after this wait. The sender then knows that the host has ended.
             ended.await;
             Ok(())
         }
@@ -136,7 +138,7 @@ async fn converse(active: ActiveGuard, stream: UnixStream) -> io::Result<()> {
     }
 }
 
-/// Settles the message of one hook.
+/// Processes the message of one hook, and sends the responses.
 async fn hook(
     shared: &HostState,
     mut input: Input,
@@ -146,7 +148,7 @@ async fn hook(
     let (sender, mut waits) = mpsc::unbounded_channel();
     let on_wait = |seconds| _ = sender.send(seconds);
     let gone = async {
-        // A hook sends nothing after its request. Any result means that it has gone or breaks the protocol.
+        // A hook sends nothing after its request. So any result of this read means that the hook has gone or violates the protocol.
         let _ = input.stream.read(&mut [0]).await;
     };
     let mut settled = pin!(respond(shared, request, &on_wait, gone));
@@ -154,7 +156,7 @@ async fn hook(
     loop {
         tokio::select! {
             biased;
-            // A failed write is ignored: the read above notices when the hook has gone.
+            // A failed write is ignored, because the read above notices when the hook has gone.
             Some(seconds) = waits.recv() => {
                 let _ = send(&mut output, &Response::Waiting { seconds }).await;
             }
@@ -176,22 +178,23 @@ fn waiting_interval() -> Interval {
     interval
 }
 
-/// A pending message: its response, unless the sender no longer waits, and the channel to the other side.
+/// The future of a pending message. It returns the response (`None` if the sender no longer waits), and the channel to the other
+/// side.
 type MessageFuture =
     Pin<Box<dyn Future<Output = (Option<OutgoingFrame>, mpsc::UnboundedSender<OutgoingFrame>)> + Send>>;
 
-/// Settles the messages of a kept connection concurrently, until the other side closes it or this process ends.
+/// Processes the messages of a kept connection concurrently, until the other side closes it or this process ends.
 async fn keep(shared: &Arc<HostState>, mut input: Input, output: OwnedWriteHalf) -> io::Result<()> {
     let (sender, mut outgoing) = mpsc::unbounded_channel();
-    // `Some` as long as messages are taken.
+    // `Some` as long as new messages are accepted.
     let mut sender = Some(sender);
     let mut output = Output { stream: output, bytes: Vec::new(), written: 0, active: Vec::new() };
     let pending = PendingMessages::default();
     // Cancels all messages when this function ends, whatever the cause.
     let _cancel = CancelOnDrop(&pending);
     let mut ending = shared.ending.subscribe();
-    // A message that arrives alone is settled on this task. Handing it to another task and its response back takes longer than most
-    // events.
+    // A message that arrives alone is processed on this task. Handing it to another task, and its response back, would take longer
+    // than most events.
     let mut inline: Option<MessageFuture> = None;
     let mut interval = waiting_interval();
     loop {
@@ -201,7 +204,7 @@ async fn keep(shared: &Arc<HostState>, mut input: Input, output: OwnedWriteHalf)
             biased;
             settled = poll_inline(&mut inline), if inline.is_some() => {
                 inline = None;
-                // Frames that announced a long wait must precede the response.
+                // Frames that announced a long wait must be sent before the response.
                 while let Ok(earlier) = outgoing.try_recv() {
                     output.add(earlier);
                 }
@@ -271,7 +274,7 @@ async fn keep(shared: &Arc<HostState>, mut input: Input, output: OwnedWriteHalf)
                 }
             }
             (Ok(NumberedRequest::Gone { number }), _) => pending.end(number),
-            // The other side has gone, or breaks the protocol.
+            // The other side has gone, or violates the protocol.
             (Err(()), _) | (Ok(NumberedRequest::Hook { .. }), None) => {
                 pending.clear();
                 sender = None;
@@ -280,8 +283,8 @@ async fn keep(shared: &Arc<HostState>, mut input: Input, output: OwnedWriteHalf)
     }
 }
 
-/// Returns the response of the message on which the connection's own task decides. If the task panics, there is no response, as on a
-/// separate task, and other messages continue.
+/// Returns the response of the message that the connection's own task processes. If this panics, there is no response, as if the
+/// message were processed on a separate task, and other messages continue.
 async fn poll_inline(message: &mut Option<MessageFuture>) -> Option<OutgoingFrame> {
     let Some(message) = message else { return std::future::pending().await };
     let polled = poll_fn(|context| {
@@ -313,7 +316,7 @@ struct PendingState {
 
 impl PendingMessages {
     /// Adds a message of this length. The returned future ends when the sender no longer waits. Returns `None` if too many messages
-    /// are pending, or the number is taken.
+    /// are pending, or if the number is already in use.
     fn begin(&self, number: u64, length: usize) -> Option<impl Future<Output = ()> + use<>> {
         let mut all = self.all();
         let has_room = all.by_number.is_empty() || all.bytes.saturating_add(length) <= MAX_PENDING_BYTES;
@@ -363,7 +366,7 @@ struct Output {
 }
 
 impl Output {
-    /// Returns the number of bytes that the other side has not taken.
+    /// Returns the number of bytes that are not written yet.
     fn unread(&self) -> usize {
         self.bytes.len() - self.written
     }
@@ -373,7 +376,7 @@ impl Output {
         self.active.extend(outgoing.active);
     }
 
-    /// Writes as many bytes as the other side takes. Cancel-safe.
+    /// Writes as many bytes as the other side accepts. Cancel-safe.
     async fn write(&mut self) -> io::Result<()> {
         let written = self.stream.write(&self.bytes[self.written..]).await?;
         if written == 0 {
@@ -414,7 +417,7 @@ impl Input {
                     body.drain(..4);
                     return Ok(body);
                 }
-                // The buffer at most doubles per read: a false length reserves nothing.
+                // The buffer at most doubles with each read, so that a false length reserves little memory.
                 missing = (length - rest.len()).min(self.bytes.len()).max(CHUNK_SIZE);
             }
             self.bytes.reserve(missing);
@@ -425,7 +428,7 @@ impl Input {
     }
 }
 
-/// Settles a message and returns the response. Returns `None` if `gone` ends first; the event is then dropped.
+/// Processes a message and returns the response. If `gone` ends first, drops the event and returns `None`.
 async fn respond(
     shared: &HostState,
     request: &HookRequest,
@@ -434,7 +437,7 @@ async fn respond(
 ) -> Option<Response> {
     let HookRequest { agent, point, directory, variables, message } = request;
     let Some(adapter) = proxy(agent).or_else(|| by_name(agent)) else {
-        let why = format!("the resident host knows no agent {agent:?}: it is of another version than the hook");
+        let why = format!("the resident host knows no agent {agent:?}: the host and the hook have different versions");
         return Some(Response::Refused(why));
     };
     if is_elsewhere(variables, &shared.directories) {
@@ -451,8 +454,8 @@ async fn respond(
     }
 }
 
-/// Returns true if a hook's environment leads to other directories than this process's own. This process would then use other
-/// settings.
+/// Returns true if a hook's environment names other directories than those of this process. In this case, this process would use
+/// other settings than the hook.
 fn is_elsewhere(variables: &[(String, String)], own: &[(String, String)]) -> bool {
     let as_paths = |(name, value): &(String, String)| (name.clone(), PathBuf::from(value));
     let theirs = variables.iter().filter(|(name, _)| DIRECTORY_VARIABLES.contains(&name.as_str()));

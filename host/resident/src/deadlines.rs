@@ -4,17 +4,17 @@ use hookhost_agents::Adapter;
 use hookhost_client::hook::reply_reserve;
 use std::time::{Duration, Instant};
 
-/// The time that the sender of a message waits, if it says so, or the reason why that cannot be read.
+/// The time that the sender of a message waits, if it is given, or the reason why the given time cannot be read.
 pub type ClientTimeout = Result<Option<Duration>, &'static str>;
 
-/// Called with the number of seconds that the reply can take from now on, if that is long.
+/// Called with the number of seconds that the reply can take from now on, if the wait can be long.
 pub type WaitCallback<'a> = &'a (dyn Fn(u32) + Send + Sync);
 
-/// The deadlines of a reply. An agent that has no reply in time continues without one.
+/// The deadlines of a reply. An agent that gets no reply in time continues without a decision.
 pub(crate) struct ReplyDeadlines {
     /// The deadline for people and plugins. The rest of the time is for the reply.
     pub(crate) decision: Instant,
-    /// The deadline for everything.
+    /// The deadline for sending the reply.
     pub(crate) reply: Instant,
 }
 

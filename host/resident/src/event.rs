@@ -21,7 +21,7 @@ use serde_json::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The status of a task or a sub-agent that has ended. Agents report no other one.
+/// The status of a task or a sub-agent that has ended. Agents report no other status.
 const SUCCESS: &str = "success";
 
 /// An agent's event, with its session.
@@ -35,7 +35,7 @@ pub(crate) struct SessionEvent<'a> {
     pub(crate) rules_digest: &'a str,
     /// The deadline for people and plugins.
     pub(crate) deadline: Instant,
-    /// Time that the plugins can take when they are asked again after a person has answered.
+    /// Time that the plugins can take when they are asked again after a person's answer.
     pub(crate) plugin_time: Duration,
     /// True if a person has approved the event.
     pub(crate) is_approved: AtomicBool,
@@ -45,7 +45,7 @@ pub(crate) struct SessionEvent<'a> {
 type RecordedAnswer = (Answer, Option<String>);
 
 impl SessionEvent<'_> {
-    /// Settles `session-start` before the first event of a session, if the agent has not reported its start.
+    /// Dispatches `session-start` before the first event of a session, if the agent has not reported the start.
     pub(crate) async fn start_session(&self) {
         let is_start = matches!(self.call.event, HookEvent::SessionStart { is_resumed: false });
         if self.handle.started.initialized() || is_start && self.handle.session.is_new() {
@@ -59,7 +59,8 @@ impl SessionEvent<'_> {
         self.handle.started.get_or_init(start).await;
     }
 
-    /// Settles `session-start`, and returns the tasks of plugins and the event's identifier. Returns `None` if that was done before.
+    /// Dispatches `session-start`, and returns the tasks of plugins and the event's identifier. Returns `None` if this was done
+    /// before.
     async fn begin_session(&self) -> Option<(Vec<Task>, String)> {
         let session = &self.handle.session;
         if !session.is_new() {
@@ -137,7 +138,7 @@ impl SessionEvent<'_> {
                 Ok(self.observe::<AfterInference>(response).await)
             }
             HookEvent::BeforeCompaction => {
-                // Agents do not report the sizes.
+                // Agents do not report these sizes.
                 let compaction = Compaction { messages: 0, input_tokens: 0, context_window: 0 };
                 let open = self.begin::<BeforeCompaction>(compaction).await;
                 self.gate(open, |_| None, Answer::Replaced, on_wait).await
@@ -165,7 +166,7 @@ impl SessionEvent<'_> {
     async fn session_start(&self, is_resumed: bool, on_wait: WaitCallback<'_>) -> Result<RecordedAnswer, String> {
         let mut begun = None;
         if !is_resumed {
-            // Of several reports, one begins the session, and the others wait for it.
+            // If several reports arrive, one of them begins the session, and the others wait until it has begun.
             self.handle.started.get_or_init(|| async { begun = self.begin_session().await }).await;
         }
         let Some((tasks, event)) = begun else {
@@ -175,7 +176,7 @@ impl SessionEvent<'_> {
         Ok((self.continue_with(tasks), Some(event)))
     }
 
-    /// Settles an event as far as that can be done without a person.
+    /// Dispatches an event, but does not wait for a person.
     async fn begin<E: EventType>(&self, payload: E::Payload) -> RecordedOutcome<E::Outcome> {
         let mut options = DispatchOptions::default();
         options.raw = Some(self.call.raw.clone());
@@ -200,7 +201,7 @@ impl SessionEvent<'_> {
         (answer, Some(settled.record.id))
     }
 
-    /// Settles the custom event of this hook point.
+    /// Dispatches the custom event of this hook point.
     async fn custom(&self, payload: Json, on_wait: WaitCallback<'_>) -> Result<RecordedAnswer, String> {
         let custom = Custom { name: format!("{}/{}", self.adapter.agent().name, self.call.point), payload };
         let settled = self.decided(self.begin::<CustomEvent>(custom).await, on_wait).await;
@@ -211,8 +212,8 @@ impl SessionEvent<'_> {
         Ok((answer, Some(settled.record.id)))
     }
 
-    /// Answers a gate of which agents apply no changed value, except a text that `replaced_text` returns. `responded` makes the answer of
-    /// a plugin's response.
+    /// Returns the answer to an event that plugins can reject or change. Agents apply no changed value of such an event, except a
+    /// text that `replaced_text` returns. `responded` converts the response of a plugin to the answer.
     async fn gate<V: Serialize + 'static, R: 'static>(
         &self,
         open: OpenOutcome<V, R>,
@@ -254,7 +255,7 @@ impl SessionEvent<'_> {
                 }
                 Err(pending) => pending,
             };
-            // A second question of the same event has the time that the first one left.
+            // A second question about the same event has only the time that the first question left.
             let left = time_until(self.deadline);
             let limit = pending.request().deadline.min(left);
             on_wait(whole_seconds((limit + self.plugin_time).min(left)));
@@ -320,7 +321,7 @@ impl SessionEvent<'_> {
         Ok((Answer::Ask { questions: request.questions, arguments: changed }, Some(request.id)))
     }
 
-    /// Passes a plugin's result of a call through `after-tool-call`, like a tool's.
+    /// Dispatches `after-tool-call` for a result that a plugin gave in place of the tool, as for the result of a tool.
     async fn response(&self, tool: &ToolUse, result: &ToolResult, by: String) -> Answer {
         let payload = self.tool_outcome(tool, result, ResultSource::Plugin);
         match self.begin::<AfterToolCall>(payload).await.outcome {
@@ -341,7 +342,7 @@ impl SessionEvent<'_> {
         }
     }
 
-    /// Records if a call has run with other arguments than were allowed, and keeps a notice for the user.
+    /// If a call has run with other arguments than were allowed, records this and keeps a notice for the user.
     fn compare_arguments(&self, event: Option<&str>) {
         let HookEvent::AfterToolCall { call, .. } = &self.call.event else { return };
         if !call.id.as_deref().is_some_and(|id| self.handle.has_other_arguments(id, &call.arguments)) {
@@ -356,7 +357,7 @@ impl SessionEvent<'_> {
         self.handle.defer_notice(note);
     }
 
-    /// Returns these tasks and the deferred ones. Defers them all if the agent takes none at this point.
+    /// Returns these tasks and the deferred tasks. If the agent accepts no tasks at this point, defers all of them.
     fn continue_with(&self, tasks: Vec<Task>) -> Answer {
         if !self.abilities.goes_on {
             self.handle.defer_tasks(tasks);
@@ -367,7 +368,7 @@ impl SessionEvent<'_> {
         if all.is_empty() { Answer::Neutral } else { Answer::GoOn(all) }
     }
 
-    /// Lets the agent stop if plugins have kept it going too often in a row.
+    /// Lets the agent stop if plugins have made it continue too many times in a row.
     fn limit_continuations(&self, answer: Answer) -> Answer {
         if matches!(answer, Answer::GoOn(_)) && !self.handle.may_continue() {
             let note = format!("plugins made the agent continue {MAX_CONTINUATIONS} times in a row: it may stop now");

@@ -1,7 +1,8 @@
-//! HTTP: hooks of agents that can post them, gateways, the MCP endpoint, and endpoints of other crates ([`Endpoint`]). Every request
-//! except `GET /health` must bring the token, unless its endpoint authenticates requests itself.
+//! The HTTP server. It has endpoints for agents that send hook messages over HTTP, for gateways and for MCP. It also serves
+//! endpoints of other crates ([`Endpoint`]). Every request except `GET /health` must contain the token, unless its endpoint
+//! authenticates requests itself.
 //!
-//! | request | what it is |
+//! | request | meaning |
 //! |---|---|
 //! | `POST /hooks/AGENT`, `POST /hooks/AGENT/POINT` | an agent's message; the body of the answer is the hook's reply |
 //! | `POST /litellm/beta/litellm_basic_guardrail_api`, also without `/litellm` | LiteLLM's guardrail |
@@ -10,12 +11,12 @@
 //! | `POST` to the path of an [`Endpoint`] | the endpoint's answer |
 //! | `GET /health` | answers if the host runs |
 //!
-//! The host waits for a person as long as the agent's hook waits, or for less if the header `Hookhost-Within` says so.
+//! The host waits for a person as long as the agent's hook waits, or for the shorter time in the header `Hookhost-Within`.
 //!
-//! Pages in a browser send the header `Origin`. Requests with two of them, or from a page of another machine, are refused. An
-//! [`Endpoint`] gets no request of a page, since its requests may need no token.
+//! A page in a browser sends the header `Origin`. A request with two such headers, or from a page of another machine, is refused.
+//! An [`Endpoint`] gets no request from any page, because its requests may need no token.
 //!
-//! Clients that do not know the token share connections of their own, so that they cannot block those that do.
+//! Clients without the token share a limited number of connections, so that they cannot block clients with the token.
 
 use crate::deadlines::ClientTimeout;
 use crate::mcp;
@@ -43,30 +44,31 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, Semaphore};
 
-/// The header in which a client says how many seconds it waits for the answer.
+/// The header that contains the number of seconds for which a client waits for the answer.
 const TIMEOUT_HEADER: &str = "hookhost-within";
 
-/// Time that a client may take to send the head of its first request: clients without the token share the connections. Later
-/// requests may come at any time: closing a connection in use would look like a failed hook.
+/// Time that a client may take to send the head of its first request. The time is short because all clients without the token share
+/// a limited number of connections. Later requests may come at any time, because closing a connection in use would look like a
+/// failed hook.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Maximum length of a request without the token, in bytes. The host must read it before its endpoint can authenticate it.
+/// Maximum length of a request without the token, in bytes. The host must read the request before the endpoint can authenticate it.
 const MAX_BYTES_WITHOUT_TOKEN: usize = 1024 * 1024;
 
 /// Time that a client may take to send the body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Maximum number of simultaneous connections that have not brought the token. Beyond it, the oldest one is closed: each takes a file
-/// descriptor, and the hooks' socket needs some too.
+/// Maximum number of simultaneous connections that have not sent the token. If there are more, the oldest one is closed, because
+/// each connection takes a file descriptor and the hooks' socket needs some too.
 const MAX_UNAUTHENTICATED: usize = 128;
 
-/// Minimum time before such a connection is closed. A client that knows the token sends its request at once.
+/// Minimum time before a connection without the token is closed. A client that knows the token sends its first request at once.
 const MIN_HEAD_TIME: Duration = Duration::from_millis(25);
 
-/// Maximum number of connections that brought the token and are kept between requests.
+/// Maximum number of connections that have sent the token and are kept between requests.
 const MAX_KEPT_ALIVE: usize = 128;
 
-/// The secret that each request brings.
+/// The secret that each request must contain.
 #[derive(Clone)]
 pub struct Token([u8; 32]);
 
@@ -76,7 +78,8 @@ impl Token {
         Self(Sha256::digest(secret).into())
     }
 
-    /// Returns true if `secret` is the token's. Compares digests, so that the time reveals nothing about the secret.
+    /// Returns true if `secret` is the secret of the token. Compares digests, so that the duration reveals nothing about the
+    /// secret.
     fn is(&self, secret: &str) -> bool {
         Self::new(secret).0 == self.0
     }
@@ -88,16 +91,16 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// An endpoint of another crate, such as that of a draft standard. It answers `POST` requests to its path with JSON.
+/// An endpoint of another crate, such as the endpoint of a draft standard. It answers `POST` requests to its path with JSON.
 pub trait Endpoint: Send + Sync {
     /// Returns the path, such as `acs`, without slashes.
     fn path(&self) -> &'static str;
 
-    /// Returns true if the endpoint authenticates requests itself. They then need no token, and may have up to 1 MiB.
+    /// Returns true if the endpoint authenticates requests itself. Such requests need no token, and may have up to 1 MiB.
     fn authenticates(&self) -> bool;
 
-    /// Answers a request. `home` is the directory of messages that name none, and `timeout` the time that the client waits. Anybody can
-    /// send a request to an endpoint that authenticates requests itself.
+    /// Answers a request. `home` is the directory for messages that name no directory, and `timeout` is the time that the client
+    /// waits. If the endpoint authenticates requests itself, the request may come from anybody.
     fn answer<'a>(
         &'a self,
         settler: &'a Settler,
@@ -106,7 +109,7 @@ pub trait Endpoint: Send + Sync {
         timeout: ClientTimeout,
     ) -> Pin<Box<dyn Future<Output = String> + Send + 'a>>;
 
-    /// Records that a request could not be read. `has_token` is true if the request has brought the token.
+    /// Records that a request could not be read. `has_token` is true if the request contained the token.
     fn note_unread(&self, settler: &Settler, home: &Path, has_token: bool, why: &str);
 }
 
@@ -118,9 +121,9 @@ struct HttpService {
     settler: Arc<Settler>,
     token: Token,
     endpoints: Endpoints,
-    /// The directory of messages that name none.
+    /// The directory for messages that name no directory.
     home: PathBuf,
-    /// Permits for connections that have brought the token.
+    /// Permits for connections that have sent the token.
     kept_alive: Arc<Semaphore>,
 }
 
@@ -129,9 +132,9 @@ struct HttpService {
 struct Connection {
     accepted: Instant,
     has_sent_request: AtomicBool,
-    /// True if the connection must not be closed to make room: it has brought the token, or its request is being answered.
+    /// True if the connection must not be closed to make room, because it has sent the token or its request is being answered.
     is_kept_open: AtomicBool,
-    /// Notified when the connection must make room.
+    /// Notified when the connection must close to make room.
     must_close: Notify,
 }
 
@@ -188,7 +191,7 @@ impl UnauthenticatedConnections {
 }
 
 impl Connection {
-    /// Waits until the connection must end: it has sent no request in time, or must make room for others.
+    /// Waits until the connection must end, because it has sent no request in time or must make room for others.
     async fn closed(&self) {
         let sends_nothing = async {
             tokio::time::sleep(HEAD_TIMEOUT).await;
@@ -209,8 +212,8 @@ impl Connection {
     }
 }
 
-/// Serves until `stop` is ready, and returns when all pending requests are answered. `home` is the directory of messages that name
-/// none.
+/// Serves until `stop` is ready, and returns when all pending requests are answered. `home` is the directory for messages that name
+/// no directory.
 pub async fn serve(
     listener: TcpListener,
     settler: Arc<Settler>,
@@ -240,7 +243,7 @@ pub async fn serve(
                 }
             },
         };
-        // Answers are small, and the agent waits for them.
+        // Answers are small and the client waits for them, so they are sent at once.
         let _ = stream.set_nodelay(true);
         let connection = unauthenticated.accept();
         let handler = service_fn({
@@ -263,7 +266,7 @@ pub async fn serve(
         let answered = open.watch(server.serve_connection(TokioIo::new(stream), handler));
         tokio::spawn(async move {
             tokio::select! {
-                // The request of a connection that must end may have arrived meanwhile.
+                // A connection that must end may have received a request meanwhile, so requests come first.
                 biased;
                 ended = answered => if let Err(error) = ended {
                     tracing::debug!(%error, "a connection ended early");
@@ -272,7 +275,7 @@ pub async fn serve(
             }
         });
     }
-    // The listener stays open until then: clients that connect meanwhile wait for the next process.
+    // The listener stays open until all requests are answered. Clients that connect meanwhile wait for the next process.
     open.shutdown().await;
 }
 
@@ -315,10 +318,10 @@ async fn respond(service: &HttpService, connection: &Connection, request: Reques
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
             Err(format!("its message is larger than {} MiB", most / 1024 / 1024))
         }
-        Ok(Err(error)) => Err(format!("its message did not come: {error}")),
-        Err(_) => Err(format!("its message did not come within {} s", BODY_TIMEOUT.as_secs())),
+        Ok(Err(error)) => Err(format!("its message did not arrive: {error}")),
+        Err(_) => Err(format!("its message did not arrive within {} s", BODY_TIMEOUT.as_secs())),
     };
-    // From here on, a person may take time to answer.
+    // From here on, the answer may take long, because a person may be asked.
     connection.is_kept_open.store(true, Ordering::Relaxed);
     match (route, body) {
         (Route::Hook { agent, point }, body) => hook(service, agent, point, body, timeout).await,
@@ -338,7 +341,7 @@ async fn respond(service: &HttpService, connection: &Connection, request: Reques
     }
 }
 
-/// Returns the time that the client waits, if its header says so.
+/// Returns the time that the client waits, if a header contains it.
 fn timeout(request: &Request<Incoming>) -> ClientTimeout {
     let mut values = request.headers().get_all(TIMEOUT_HEADER).into_iter();
     let Some(value) = values.next() else { return Ok(None) };
@@ -348,14 +351,14 @@ fn timeout(request: &Request<Incoming>) -> ClientTimeout {
     Ok(Some(Duration::from_secs(seconds.into())))
 }
 
-/// Returns true if the request has brought the token.
+/// Returns true if the request contains the token.
 fn has_token(service: &HttpService, request: &Request<Incoming>) -> bool {
     let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
     let bearer = header(AUTHORIZATION.as_str()).and_then(|value| value.strip_prefix("Bearer "));
     bearer.or_else(|| header("x-api-key")).is_some_and(|secret| service.token.is(secret.trim()))
 }
 
-/// Returns true if a page is of this machine, such as MCP's inspector.
+/// Returns true if a page comes from this machine, such as MCP's inspector.
 fn is_of_this_machine(origin: &HeaderValue) -> bool {
     let host = origin.to_str().ok().and_then(|origin| origin.parse::<Uri>().ok()).and_then(|origin| {
         let host = origin.host()?;
@@ -431,7 +434,7 @@ async fn model_context(service: &HttpService, body: &[u8], timeout: ClientTimeou
     }
 }
 
-/// Makes an answer the last one of its connection, since clients without the token share connections.
+/// Makes an answer the last one of its connection, because the number of connections without the token is limited.
 fn last(mut answer: Answer) -> Answer {
     answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     answer

@@ -1,6 +1,6 @@
-//! The resident host: decides on the events of people's own agents, for all of a user's sessions and projects at once.
+//! The resident host. It decides on the events of a user's own agents, for all sessions and projects of the user at once.
 //!
-//! Each module uses those above it in this table, and no other:
+//! Each module uses only modules above it in this table:
 //!
 //! | module | contents |
 //! |---|---|

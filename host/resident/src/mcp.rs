@@ -1,8 +1,9 @@
 //! The MCP endpoint. An agent that is connected to it sends events without starting a process: its one tool, `hook`, takes a hook
 //! message and the name of the agent.
 //!
-//! The endpoint speaks the methods that a client needs to call a tool (`initialize`, `ping`, `tools/list`, `tools/call`), without
-//! sessions and without streams: each request has its answer in the body. Source: the specification of 2025-06-18 and of 2025-11-25.
+//! The endpoint supports the methods that a client needs to call a tool (`initialize`, `ping`, `tools/list`, `tools/call`). It has
+//! no sessions and no streams, so the body of each response contains the answer. Source: the specification of 2025-06-18 and of
+//! 2025-11-25.
 
 use crate::deadlines::ClientTimeout;
 use crate::settler::Settler;
@@ -17,7 +18,7 @@ const VERSIONS: &[&str] = &["2025-11-25", "2025-06-18"];
 /// The name of the tool.
 const TOOL: &str = "hook";
 
-/// Fields that an agent's templates can only pass as JSON within a text.
+/// Fields that the templates of some agents can pass only as a text that contains JSON.
 const JSON_IN_TEXTS: &[&str] = &["tool_input", "tool_response"];
 
 /// Answers a request. Returns `None` for a notification.
@@ -67,8 +68,8 @@ fn initialize(parameters: Option<&Map<String, Value>>) -> Value {
 fn tool() -> Value {
     json!({
         "name": TOOL,
-        "description": "Settles an event that an agent tells its hooks, and returns the hook's reply. It is for hooks, and not \
-                        for models.",
+        "description": "Decides on an event that an agent reports to its hooks, and returns the hook's reply. It is for \
+                        hooks, and not for models.",
         "inputSchema": {
             "type": "object",
             "properties": {

@@ -1,5 +1,6 @@
-//! The outcomes of calls. Each call has one decision, even if two hook files or two programs of an agent report it, or a hook reports it
-//! again after a host was killed. All reports get the same outcome. Only a host that dies within 20 ms of its reply takes its outcome along.
+//! The outcomes of calls. Each call gets one decision, and all reports of the call get the same outcome. This is true even if two
+//! hook files or two programs of an agent report the call, or if a hook reports it again after a host was killed. An outcome is
+//! lost only if the host dies within 20 ms of its reply.
 
 use crate::call_key::{CallId, CallKey, OUTCOME_LIFETIME};
 use hookhost::contract::bytes::written_size;
@@ -13,16 +14,16 @@ use tokio::sync::{OnceCell, watch};
 /// Maximum number of cached outcomes.
 const MAX_OUTCOMES: usize = 4096;
 
-/// Maximum size of the cached outcomes together, in bytes.
+/// Maximum total size of the cached outcomes, in bytes.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// Size of each outcome in addition to its texts and values, in bytes.
+/// Size of an outcome in addition to its texts and values, in bytes.
 const BASE_SIZE: usize = 512;
 
 /// Maximum size of an outcome that the store keeps for later hosts, in bytes.
 const MAX_ROW_SIZE: usize = 256 * 1024;
 
-/// Number of entries at which expired ones are first removed; then each time the number has doubled.
+/// Number of entries at which expired entries are first removed. Later, they are removed each time the number has doubled.
 const MIN_SWEEP_SIZE: usize = 64;
 
 /// The outcome of a call, for repeated reports of it.
@@ -49,7 +50,7 @@ struct CacheState {
     next_sweep: usize,
     /// Size of the outcomes added since the last removal, in bytes.
     bytes: usize,
-    /// True once outcomes were dropped for want of room. The store still has them.
+    /// True if outcomes were dropped because there was no room. The store still has them.
     has_evicted: bool,
 }
 
@@ -65,7 +66,7 @@ impl CacheState {
         self.entries.retain(|_, entry| entry.is_valid());
         self.bytes = self.entries.values().map(|entry| entry.size()).sum();
         if self.entries.len() >= MAX_OUTCOMES || self.bytes > MAX_BYTES {
-            // Calls under way stay, so that they are still settled once.
+            // Pending calls stay, so that each of them still gets only one decision.
             self.entries.retain(|_, entry| entry.outcome.get().is_none());
             self.bytes = 0;
             self.has_evicted = true;
@@ -79,16 +80,16 @@ impl CacheState {
 pub(crate) struct CacheEntry {
     call: CallId,
     terms: [u8; 32],
-    /// The revision of the rules that apply to the call: rules of a program can change without a new digest. `None` for an
-    /// outcome of an earlier host.
+    /// The revision of the rules that apply to the call. It is kept because the rules of a program can change without a new digest.
+    /// `None` for an outcome of an earlier host.
     rules: Option<u64>,
     outcome: OnceCell<(CachedOutcome, Instant)>,
-    /// Seconds for which the host waits for a person; 0 before one is asked.
+    /// Number of seconds for which the host waits for a person; 0 before a person is asked.
     pub(crate) waiting: watch::Sender<u32>,
 }
 
 impl OutcomeCache {
-    /// Returns the entry of a call under the rules of this revision. Creates one if there is none that is still valid.
+    /// Returns the entry of a call under the rules of this revision. Creates one if no valid entry exists.
     pub(crate) fn entry(&self, key: &CallKey, rules: u64) -> Arc<CacheEntry> {
         let mut state = self.state();
         let known = state.entries.get(&key.call);
@@ -103,7 +104,7 @@ impl OutcomeCache {
         entry
     }
 
-    /// Loads the outcomes that earlier hosts have stored. Skips unreadable rows; their calls are decided again.
+    /// Loads the outcomes that earlier hosts have stored. Skips unreadable rows. The calls of such rows are decided again.
     pub(crate) fn load(&self, rows: Vec<KeptOutcome>) {
         let (now, time) = (Instant::now(), milliseconds());
         let mut state = self.state();
@@ -118,7 +119,7 @@ impl OutcomeCache {
         }
     }
 
-    /// Returns the row of an outcome for the store, or `None` if it is too large.
+    /// Returns an outcome as a row for the store, or `None` if it is too large.
     pub(crate) fn to_row(&self, entry: &CacheEntry) -> Option<KeptOutcome> {
         let (CachedOutcome { outcome, event, lifetime }, _) = entry.outcome.get()?;
         let settled = milliseconds();
@@ -127,7 +128,8 @@ impl OutcomeCache {
         Some(KeptOutcome { call: entry.call, terms: entry.terms, event: event.clone(), settled, expires, outcome })
     }
 
-    /// Returns the outcome of a call, and true if this report led to it. Awaits `dispatch` if there is no outcome yet.
+    /// Returns the outcome of a call. If there is none yet, awaits `dispatch` for it. The returned flag is true if `dispatch` was
+    /// awaited by this report.
     pub(crate) async fn get_or_dispatch(
         &self,
         entry: &CacheEntry,
@@ -168,7 +170,7 @@ impl CacheEntry {
     }
 
     fn is_valid(&self) -> bool {
-        // A call under way may take as long as a person takes.
+        // A pending call stays valid, because a person may take any time to answer.
         self.outcome.get().is_none_or(|(settled, since)| since.elapsed() < settled.lifetime)
     }
 

@@ -1,8 +1,8 @@
 //! The socket, and the life of the resident host's process.
 //!
-//! One resident host serves a user's state directory. It holds a lock of the kernel's, which is free once the process has ended, for whatever reason.
-//! The host ends if nobody has used it for a while, if it is asked to, if another version replaces its program, or if its socket is
-//! gone. Before it ends, it decides on pending events and on those that arrive meanwhile.
+//! One resident host serves a user's state directory. It holds a file lock, which the kernel releases when the process ends for any
+//! reason. The host ends if nobody has used it for a while, if it is asked to end, if another version replaces its program, or if
+//! its socket is gone. Before it ends, it decides on pending events and on events that arrive meanwhile.
 
 use crate::connection::{HostState, serve};
 use crate::http::{self, Endpoints, Token};
@@ -25,10 +25,10 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::Instant;
 
-/// Time for which the host, at its end, waits for pending events.
+/// Time for which a host that is ending waits for pending events.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(28);
 
-/// Time in which the events that are then still pending must get their rejection.
+/// Time after [`DRAIN_TIMEOUT`] in which events that are still pending must get a rejection.
 const REJECTION_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Poll interval for pending events while the host ends.
@@ -61,13 +61,13 @@ pub enum ResidentError {
 /// The reason why a resident host has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndReason {
-    /// Nobody has used it for a while.
+    /// Nobody has used the host for a while.
     Idle,
-    /// It was asked to end.
+    /// The host was asked to end.
     Stopped,
-    /// Another version has replaced its program, and is to take its place.
+    /// Another version has replaced the host's program, and must take over.
     Replaced,
-    /// Its socket was removed, or another one is in its place.
+    /// The host's socket was removed, or another socket is in its place.
     SocketGone,
 }
 
@@ -93,7 +93,7 @@ struct HttpSettings {
 }
 
 impl ResidentHost {
-    /// Claims the place: creates its directory, takes its lock and listens. Returns `None` if another resident host runs.
+    /// Creates the host's directory, takes its lock and listens on its socket. Returns `None` if another resident host runs.
     ///
     /// # Errors
     /// If other users can reach the directory, or no socket can be created.
@@ -135,19 +135,20 @@ impl ResidentHost {
         }))
     }
 
-    /// Marks the host as started by a hook: a host that the user starts replaces it.
+    /// Marks the host as started by a hook. A host that the user starts replaces it.
     #[must_use]
     pub fn on_demand(self) -> Self {
         Self { is_on_demand: true, ..self }
     }
 
-    /// Also serves HTTP, with these endpoints of other crates. `home` is the directory of messages that name none.
+    /// Also serves HTTP, with these endpoints of other crates. `home` is the directory for messages that name no directory.
     #[must_use]
     pub fn with_http(self, listener: TcpListener, token: Token, endpoints: Endpoints, home: PathBuf) -> Self {
         Self { http: Some(HttpSettings { listener, token, endpoints, home }), ..self }
     }
 
-    /// Serves until there is a reason to end: `stop`, or `idle` time without use (`None`: for ever), or others.
+    /// Serves until there is an [`EndReason`]. The host ends if `stop` is ready, or if nobody has used it for `idle` (`None`: no
+    /// limit).
     ///
     /// # Errors
     /// If the host cannot listen on the socket.
@@ -177,7 +178,7 @@ impl ResidentHost {
             let served = http::serve(listener, Arc::clone(&shared.settler), token, endpoints, home, stopped);
             (Some(stop), tokio::spawn(served))
         });
-        // Beside the loop: the log may be locked for longer than a hook waits for a host that says nothing.
+        // The record is written beside the loop. If the log is locked, writing may take longer than a hook waits for a silent host.
         let place = self.place.clone();
         let record = || {
             let (place, settler) = (place.clone(), Arc::clone(&shared.settler));
@@ -189,13 +190,13 @@ impl ResidentHost {
         let mut ended = None;
         let limit = tokio::time::sleep(DRAIN_TIMEOUT);
         tokio::pin!(stop, limit);
-        // Events that arrive while others are under way are settled too: the next host starts only when this one has ended.
+        // Decides also on events that arrive while others are pending, because the next host starts only when this one has ended.
         while ended.is_none() || !is_idle() {
             let reason = tokio::select! {
                 accepted = listener.accept() => {
                     match accepted {
                         Ok((stream, _)) => serve(&shared, stream),
-                        // Typically too many files are open; some will be closed.
+                        // Typically too many files are open. Some of them will soon be closed.
                         Err(error) => {
                             tracing::warn!(%error, "a connection could not be accepted");
                             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -230,14 +231,15 @@ impl ResidentHost {
             serve(&shared, stream);
         }
         shared.ending.send_replace(true);
-        // Settles the connections just accepted, if they finish at once. Those that wait for a person get a rejection.
+        // Waits a short time for the connections that were just accepted. After that time, events that wait for a person get a
+        // rejection.
         let settled_soon = async {
             while !is_idle() {
                 tokio::time::sleep(DRAIN_INTERVAL).await;
             }
         };
         let _ = tokio::time::timeout(REJECTION_TIMEOUT, settled_soon).await;
-        // Events still under way get a rejection.
+        // Events that are still pending get a rejection.
         shared.settler.shut_down();
         let last = async {
             if let Some((stop, served)) = http {
@@ -249,7 +251,7 @@ impl ResidentHost {
             }
         };
         let _ = tokio::time::timeout(REJECTION_TIMEOUT, async { (last.await, recording.await) }).await;
-        // Frees the place before any client is told so.
+        // Releases the lock before clients are told that the host has ended.
         drop(self);
         shared.place_freed.notify_waiters();
         Ok(ended)
@@ -274,8 +276,8 @@ impl std::fmt::Debug for ResidentHost {
     }
 }
 
-/// Listens on the place's socket. Removes an existing file, since the lock proves that no host uses it. If the file system cannot hold
-/// a socket (FAT), listens in the user's runtime directory and writes a file that names the socket.
+/// Listens on the socket in the host's directory. Removes an existing file, because the lock proves that no host uses it. If the
+/// file system cannot hold a socket (such as FAT), listens in the user's runtime directory and writes a file that names the socket.
 fn listen(place: &HostPaths) -> io::Result<(UnixListener, PathBuf)> {
     remove(&place.socket_name())?;
     let socket = place.socket();
@@ -288,13 +290,13 @@ fn listen(place: &HostPaths) -> io::Result<(UnixListener, PathBuf)> {
     };
     let digest = Sha256::digest(place.directory().as_os_str().as_encoded_bytes());
     let socket = runtime.join(format!("hookhost-{}.sock", HEXLOWER.encode(&digest[..8])));
-    // Reports the error of the place itself, which its user can fix.
+    // Reports the error for the host's own directory, because the user can fix that one.
     let Ok(listener) = bind(&socket, &runtime) else { return Err(error) };
     fs::write(place.socket_name(), socket.as_os_str().as_encoded_bytes())?;
     Ok((listener, socket))
 }
 
-/// Binds a socket. If its path is too long for an address, binds it through its open directory.
+/// Binds a socket. If its path is too long for an address, uses a path through the open directory.
 fn bind(socket: &Path, directory: &Path) -> io::Result<UnixListener> {
     remove(socket)?;
     if socket.as_os_str().len() <= MAX_SOCKET_PATH {

@@ -14,15 +14,15 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 /// Beginning of the note that changed rules cannot be loaded.
-pub const RELOAD_FAILED: &str = "changed rules are not taken up";
+pub const RELOAD_FAILED: &str = "changed rules cannot be loaded";
 
 /// Maximum number of directories whose rules are kept. The least recently used one is dropped.
 const MAX_DIRECTORIES: usize = 256;
 
 /// A source of the configuration of each directory.
 pub trait ConfigurationSource: Send + Sync {
-    /// Returns the active configuration of `directory`. `loaded` is the previous one: if one of its files is no longer active, that is
-    /// an error, since a program that the agent runs could have removed it.
+    /// Returns the active configuration of `directory`. `loaded` is the previous one. It is an error if one of its files is no
+    /// longer active, because a program that the agent runs could have removed the file.
     ///
     /// # Errors
     /// One sentence, with the next step.
@@ -42,7 +42,7 @@ pub trait ConfigurationSource: Send + Sync {
 pub struct FoundConfiguration {
     /// The active configuration.
     pub config: Config,
-    /// Notes for the user, a sentence each: about files that are not active, or that differ from their approved content.
+    /// Notes for the user, one sentence each, about files that are not active or that differ from their approved content.
     pub notes: Vec<String>,
 }
 
@@ -67,15 +67,15 @@ pub struct DirectoryRules {
     pub rules: RuleSet,
     /// Notes for the user about the rules.
     pub notes: Arc<[String]>,
-    /// Number of this rule set. It stays the same when the set's rules change.
+    /// Number of this rule set. It stays the same when rules of the set change.
     pub number: u64,
     /// Number of this load of the rules. It changes with each load.
     pub revision: u64,
-    /// Digest of all that decides about an event ([`Config::digest`]), in hexadecimal.
+    /// Digest of everything that affects a decision about an event ([`Config::digest`]), in hexadecimal.
     pub digest: Arc<str>,
-    /// Those of the rules' files that belong to the project.
+    /// The files of the rules that belong to the project.
     pub project_files: Arc<[PathBuf]>,
-    /// Time that an event takes if each plugin uses all of its time, without waiting for a person.
+    /// Time that an event takes if each plugin uses its maximum time and no person is asked.
     pub plugin_time: Duration,
 }
 
@@ -120,7 +120,7 @@ pub struct Directories {
     pub workspace: PathBuf,
 }
 
-/// A check of the files of a session's directory. Events that ask before it begins share it.
+/// A check of the files of a session's directory. All events that request the check before it begins share it.
 #[derive(Default)]
 struct FileCheck {
     /// The directory of the rules, and its last loaded rules if they are still current.
@@ -158,7 +158,7 @@ impl DirectoryEntry {
             return current.rules.clone();
         }
         let mut state = self.state.lock().await;
-        // Another event may have loaded them meanwhile.
+        // Another event may have loaded the rules meanwhile.
         if let Some(current) = self.up_to_date() {
             return current.rules.clone();
         }
@@ -168,7 +168,7 @@ impl DirectoryEntry {
     }
 }
 
-/// Rules are refreshed before a person's yes is judged, so that it is judged under the current ones.
+/// Rules are refreshed before an approval takes effect, so that the current rules decide about it.
 impl RuleSource for DirectoryEntry {
     fn refresh(&self) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
         Box::pin(async move { self.rules().await.map(drop) })
@@ -176,8 +176,9 @@ impl RuleSource for DirectoryEntry {
 }
 
 impl Directories {
-    /// Returns the directory whose rules are active: the one in which a call runs, if it lies in the project, otherwise the project.
-    /// The model may choose where a call runs, and must not take it out of the project's rules.
+    /// Returns the directory whose rules are active. This is the directory in which a call runs, if it lies in the project, and
+    /// otherwise the project's directory. The model can choose the directory of a call, and must not be able to leave the project's
+    /// rules by this choice.
     pub(crate) fn of_rules(&self) -> PathBuf {
         let cwd = real(&self.cwd);
         if self.cwd == self.workspace {
@@ -189,12 +190,13 @@ impl Directories {
     }
 }
 
-/// Resolves the links of a path. Not cached, since they may lead elsewhere at the next event.
+/// Resolves the links of a path. The result is not cached, because the links may lead elsewhere at the next event.
 pub(crate) fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// Device, inode, size and times of the last changes of a file, which tell if it has changed. `None` if it does not exist.
+/// Device, inode, size and times of the last changes of a file. If one of them changes, the file has changed. `None` if the file
+/// does not exist.
 type Stamp = Option<(u64, u64, u64, [i64; 4])>;
 
 impl RulesByDirectory {
@@ -204,8 +206,8 @@ impl RulesByDirectory {
         Self { loader, entries: Mutex::default(), checks: Mutex::default(), uses: AtomicU64::new(0) }
     }
 
-    /// Returns the current rules for a session that names these directories. If `has_others`, other events may ask at the same time.
-    /// They share one check of the files, which begins after all of them have asked.
+    /// Returns the current rules for a session that names these directories. If `has_others`, other events may request the rules at
+    /// the same time. These events share one check of the files, which begins after all of their requests.
     ///
     /// # Errors
     /// The errors of [`Self::of`].
@@ -214,10 +216,10 @@ impl RulesByDirectory {
             return self.of(&named.of_rules()).await;
         }
         let check = self.next_check(&named);
-        // Lets the tasks that are ready ask too.
+        // Lets other ready tasks join this check.
         tokio::task::yield_now().await;
         let (directory, current) = check.result.get_or_init(|| {
-            // An event that asks from here on needs another check.
+            // An event that requests the rules from here on needs another check.
             self.checks().remove(&named);
             let directory = named.of_rules();
             let current = self.entry(&directory).up_to_date();
@@ -229,7 +231,7 @@ impl RulesByDirectory {
         }
     }
 
-    /// Returns the next check of these directories' files, which has not begun.
+    /// Returns a check of these directories' files that has not begun yet.
     fn next_check(&self, named: &Directories) -> Arc<FileCheck> {
         let mut checks = self.checks();
         if let Some(check) = checks.get(named).and_then(Weak::upgrade) {
@@ -248,8 +250,8 @@ impl RulesByDirectory {
         self.checks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the current rules of `directory`. If changed rules cannot be loaded, the rules before stay, and the notes give the
-    /// reason.
+    /// Returns the current rules of `directory`. If changed rules cannot be loaded, the previous rules stay active, and the notes
+    /// give the reason.
     ///
     /// # Errors
     /// One sentence, if no rules of the directory could ever be loaded.
@@ -301,7 +303,7 @@ impl Loader {
         directory: &Path,
         state: &mut LoadState,
     ) -> (Vec<(PathBuf, Stamp)>, Result<DirectoryRules, String>) {
-        // Before the files are read: a change from here on is noticed at the next event.
+        // Takes the stamps before the files are read, so that a change from here on is noticed at the next event.
         let before = stamps(self.configurations.files(directory, state.config.as_ref()));
         let found = self.configurations.find(directory, state.config.as_ref());
         let loaded = match found {
@@ -315,10 +317,10 @@ impl Loader {
         stamped.extend(stamps(now.into_iter().filter(|path| !known.contains(path))));
         let mut problem = String::new();
         if let Err(why) = loaded {
-            tracing::warn!(directory = %directory.display(), why, "changed rules are not taken up");
+            tracing::warn!(directory = %directory.display(), why, "changed rules cannot be loaded");
             match &mut state.loaded {
                 Some(kept) => {
-                    kept.notes = [format!("{RELOAD_FAILED}, those that were loaded stay: {why}")].into();
+                    kept.notes = [format!("{RELOAD_FAILED}, so the previous rules stay active: {why}")].into();
                 }
                 None => problem = why,
             }
@@ -327,7 +329,7 @@ impl Loader {
     }
 
     async fn apply(&self, found: FoundConfiguration, state: &mut LoadState) -> Result<(), String> {
-        // Revision 0 is the canary's.
+        // Revision 0 belongs to the rules for the canary.
         let revision = self.revisions.fetch_add(1, Ordering::Relaxed) + 1;
         let loaded = match &state.loaded {
             Some(loaded) => {
@@ -374,7 +376,7 @@ fn stamps(files: impl IntoIterator<Item = PathBuf>) -> Vec<(PathBuf, Stamp)> {
 }
 
 fn stamp_of(path: &Path) -> Stamp {
-    // Includes the change time of the inode: programs can set the modification time.
+    // The stamp includes the change time of the inode, because programs can set the modification time.
     fs::metadata(path).ok().map(|file| {
         let times = [file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec()];
         (file.dev(), file.ino(), file.size(), times)

@@ -1,4 +1,4 @@
-//! The agents' sessions: all calls that name a session share it, whichever process reports them.
+//! The agents' sessions. All calls that name the same session share it, even if different processes report them.
 
 use crate::call_key::digest;
 use crate::rules::{Directories, DirectoryRules, real};
@@ -16,22 +16,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::OnceCell;
 
-/// Maximum number of kept handles. The least recently used one is dropped. A session outlives its handle.
+/// Maximum number of kept handles. The least recently used handle is dropped. A session continues without its handle.
 const MAX_HANDLES: usize = 1000;
 
 /// Time for which an unused handle is kept.
 const HANDLE_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// Number of latest calls of a session whose arguments are remembered until they have run; at most twice this number.
+/// Minimum number of recent calls of a session whose arguments are remembered until the calls have run. The maximum is twice this
+/// number.
 const MAX_CALLS: usize = 256;
 
-/// Maximum number of remembered texts per session that were already mentioned.
+/// Maximum number of texts per session that are remembered as already mentioned.
 const MAX_MENTIONS: usize = 1024;
 
-/// Maximum size of the tasks, and of the notices, that wait for the agent or its user, in bytes.
+/// Maximum size of the deferred tasks of a session, in bytes. The deferred notices have the same maximum.
 const MAX_DEFERRED: usize = 1024 * 1024;
 
-/// Maximum number of times in a row that plugins can keep an agent from stopping. A plugin that always has a task would never let it end.
+/// Maximum number of times in a row that plugins can keep an agent from stopping. Without it, a plugin that always has a task would
+/// never let the agent stop.
 pub const MAX_CONTINUATIONS: u32 = 8;
 
 /// Maximum length of an identifier of the engine's sessions, in bytes.
@@ -52,24 +54,25 @@ type HandleKey = (String, PathBuf, PathBuf, u64);
 pub struct SessionHandle {
     /// The engine's handle.
     pub session: Session,
-    /// Set after the decision on `session-start`, in this process or an earlier one. Shared by all handles of the session: no gate is asked
-    /// before.
+    /// Set after the decision on `session-start`, in this process or an earlier one. Before that, no event that plugins can reject
+    /// is dispatched. Shared by all handles of the session.
     pub(crate) started: Arc<OnceCell<()>>,
     used: Mutex<Instant>,
-    /// Shared by all handles of the session, since a session stays the same when its agent changes the directory.
+    /// Shared by all handles of the session, because a session stays the same when its agent changes the directory.
     memory: Arc<Mutex<SessionMemory>>,
     /// The identifier of the session at the root of its tree.
     root: String,
-    /// The project files that have been active, each with the root of its project; shared by all handles of the tree. The engine's
-    /// handle learns those of other handles at its next event.
+    /// The project files that have been active, each with the root of its project. Shared by all handles of the tree. The engine's
+    /// handle gets the files of other handles at its next event.
     project_files: Arc<Mutex<BTreeMap<PathBuf, PathBuf>>>,
 }
 
-/// The resident host's memory of a session between two calls. It is bounded in bytes: of an agent's texts and arguments it keeps only
-/// digests.
+/// The data of a session that the resident host remembers between two calls. Its size is bounded. Of an agent's texts and arguments
+/// it contains only digests.
 #[derive(Debug, Default)]
 struct SessionMemory {
-    /// The allowed arguments of calls that have not run yet, by the number of the call: the latest calls, and the calls before them.
+    /// The allowed arguments of calls that have not run yet, by the call's number. The first map has the latest calls, the second
+    /// one the calls before them.
     allowed: [HashMap<[u8; 32], [u8; 32]>; 2],
     /// Tasks of plugins that the agent could not take yet.
     deferred_tasks: Vec<Task>,
@@ -144,17 +147,18 @@ fn drop_unused(handles: &mut HashMap<HandleKey, Arc<SessionHandle>>) {
     }
 }
 
-/// Returns the identifiers of an agent's session and of the session to which its events belong: the same, or the sub-agent's.
+/// Returns the identifier of an agent's session, and the identifier of the session to which its events belong: the same session, or
+/// the sub-agent's.
 pub(crate) fn identifiers(agent: &str, named: &AgentSession) -> (String, String) {
-    // An agent that does not name its sessions has one per project.
+    // An agent that does not name its sessions has one session per project.
     let unnamed = || format!("unnamed in {}", workspace(named).display());
     let top = identifier(agent, &named.id.clone().unwrap_or_else(unnamed));
     let id = named.subagent.as_ref().map_or_else(|| top.clone(), |subagent| identifier(&top, subagent));
     (top, id)
 }
 
-/// Returns `AGENT:ID`, which no other agent's session has; for a sub-agent `AGENT:ID:SUBAGENT`. An id that the engine does not accept,
-/// or that is ambiguous, is replaced by its digest.
+/// Returns `AGENT:ID`, or `AGENT:ID:SUBAGENT` for a sub-agent. No session of another agent has this identifier. An id that is
+/// ambiguous, or that the engine does not accept, is replaced by its digest.
 fn identifier(agent: &str, id: &str) -> String {
     let plain = format!("{agent}:{id}");
     if plain.len() <= MAX_ID && !id.contains(|character: char| character == ':' || character.is_control()) {
@@ -219,7 +223,8 @@ impl SessionHandle {
         latest.insert(call, arguments_digest(arguments));
     }
 
-    /// Returns true if a call has run with other arguments than were allowed; false if those are not known any more.
+    /// Returns true if a call has run with other arguments than were allowed. Returns false if the allowed arguments are no longer
+    /// known.
     pub(crate) fn has_other_arguments(&self, call: &str, arguments: &Value) -> bool {
         let call = digest(&[call]);
         let allowed = self.memory().allowed.iter_mut().find_map(|calls| calls.remove(&call));
@@ -237,7 +242,7 @@ impl SessionHandle {
         counting: &[PathBuf],
         is_revoked: impl Fn(&Path) -> bool,
     ) -> Result<(), String> {
-        // Unnamed sessions of an agent are not one session.
+        // An agent's sessions without a name are different sessions with the same identifier.
         if named.id.is_none() {
             return Ok(());
         }
@@ -259,7 +264,7 @@ impl SessionHandle {
             }
             let file = file.display();
             return Err(format!(
-                "the approved rules of {file} counted in this session and do not count in {} any more: put the project back, \
+                "the approved rules of {file} were active in this session, but are not active in {}: put the project back, \
                  begin a new session, or revoke the approval with `hookhost trust --revoke {file}`",
                 directory.display()
             ));
@@ -281,7 +286,7 @@ impl SessionHandle {
     pub(crate) fn is_first_mention(&self, text: &str) -> bool {
         let mut memory = self.memory();
         if memory.mentioned.len() >= MAX_MENTIONS {
-            // Some agents report no prompts, so the texts must not be kept for ever.
+            // Some agents report no prompts, so the texts must not be kept without limit.
             memory.mentioned.clear();
         }
         memory.mentioned.insert(digest(&[text]))
@@ -294,7 +299,7 @@ impl SessionHandle {
         memory.continuations = 0;
     }
 
-    /// Defers tasks until the agent can take some. The user gets a notice of tasks for which there is no room.
+    /// Defers tasks until the agent can take some. If there is no room for some tasks, the user gets a notice.
     pub(crate) fn defer_tasks(&self, tasks: Vec<Task>) {
         let length = |task: &Task| task.prompt.len() + task.title.as_ref().map_or(0, String::len);
         let mut left_out = 0;
@@ -333,7 +338,7 @@ impl SessionHandle {
         std::mem::take(&mut self.memory().deferred_notices)
     }
 
-    /// Counts that the agent is kept from stopping. Returns false if it must be let go.
+    /// Counts one more time that plugins keep the agent from stopping. Returns false if the agent must be allowed to stop.
     pub(crate) fn may_continue(&self) -> bool {
         let mut memory = self.memory();
         memory.continuations += 1;

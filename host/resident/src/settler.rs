@@ -1,4 +1,4 @@
-//! Settles agents' messages: decodes each, asks the rules of its directory about its events, and encodes the reply.
+//! Processes agents' messages. It decodes each message, asks the rules of its directory about its events, and encodes the reply.
 
 use crate::call_key::{CallId, CallKey};
 use crate::canary_rules::{self, in_own_session, is_canary, is_proof};
@@ -25,7 +25,7 @@ use tokio::sync::{OnceCell, watch};
 /// Maximum length of a directory's path, in bytes: `PATH_MAX` of Linux.
 const MAX_PATH: usize = 4096;
 
-/// Settles agents' messages.
+/// Processes agents' messages.
 pub struct Settler {
     host: Host,
     rules: RulesByDirectory,
@@ -47,7 +47,7 @@ struct MessageContext<'a> {
     on_wait: WaitCallback<'a>,
 }
 
-/// Counters of the settler's use.
+/// Counters from which the settler's idle time is computed.
 #[derive(Debug)]
 struct SettlerUsage {
     /// Number of pending messages.
@@ -56,7 +56,8 @@ struct SettlerUsage {
     last: Instant,
 }
 
-/// Counts a message as active until it is dropped. If that is before the reply, its hook has gone, and the log records that.
+/// Counts a message as active until this value is dropped. If it is dropped before the reply, the hook has gone, and the log
+/// records this.
 struct ActiveMessage<'a> {
     settler: &'a Settler,
     adapter: &'static Adapter,
@@ -136,14 +137,14 @@ impl Settler {
         self.shutdown.send_replace(true);
     }
 
-    /// Settles a message and returns the reply. The agent is `named`, or a related one that the message shows. `on_wait` is called
-    /// before a long wait, such as for a person or a plugin's model. If the future is dropped early, the hook has gone: the event is
-    /// dropped, and the log records that.
+    /// Processes a message and returns the reply. The agent is `named`, or a related agent that the message indicates. `on_wait` is
+    /// called before a long wait, such as for a person or for a model that a plugin asks. If the returned future is dropped early,
+    /// the hook has gone. The event is then dropped, and the log records this.
     pub async fn reply(&self, named: &'static Adapter, message: &Message<'_>, on_wait: WaitCallback<'_>) -> Reply {
         self.usage().active += 1;
         let adapter = detect(named, message);
         let mut active = ActiveMessage { settler: self, adapter, message, is_answered: false };
-        // Boxed, since the tasks that await this future copy it when they are created and when they end.
+        // The future is boxed, because the tasks that await it would copy it when they are created and when they end.
         let reply = Box::pin(self.decode_and_dispatch(adapter, message, on_wait)).await;
         active.is_answered = true;
         reply
@@ -166,7 +167,7 @@ impl Settler {
         if let Some(why) = check_lengths(&call.session).or_else(|| call.session.is_elsewhere()) {
             return self.unsettled(adapter, &call, Path::new("/"), &why);
         }
-        // The rules would judge one of several results, and the agent would use another one.
+        // If a result can be read in several ways, the rules might judge another reading than the agent uses.
         if let Some(why) = call.unclear.as_ref().filter(|_| adapter.abilities(&call).replaces) {
             let why = format!("the result is withheld, since it can be read in more than one way: {why}");
             return self.unsettled(adapter, &call, &call.session.cwd, &why);
@@ -192,7 +193,7 @@ impl Settler {
         }
     }
 
-    /// Returns the reply to a message that was not read: a denial, as far as the agent understands one.
+    /// Returns the reply to a message that was not read. The reply is a denial, if the agent understands one.
     pub fn reply_to_unread(&self, adapter: &Adapter, point: Option<&str>, directory: &Path, why: &str) -> Reply {
         self.note_unsettled(adapter, point.unwrap_or_default(), directory, why);
         adapter.fail(point, &unsettled_reason(adapter, why))
@@ -208,8 +209,8 @@ impl Settler {
         self.note(adapter.agent().name, point, directory, why);
     }
 
-    /// Records that an event could not be settled, as far as that is possible. `agent` may be the name of a transport, for a
-    /// message of an unknown agent.
+    /// Tries to record that there was no decision on an event. `agent` may be the name of a transport, for a message of an unknown
+    /// agent.
     fn note(&self, agent: &str, point: &str, directory: &Path, why: &str) {
         tracing::warn!(agent, point, why, "an event could not be settled");
         let directory = if directory.is_absolute() { directory } else { Path::new("/") };
@@ -218,7 +219,7 @@ impl Settler {
         }
     }
 
-    /// Opens the session in which an agent's unsettled events are recorded.
+    /// Opens the session that records an agent's events without a decision.
     pub(crate) fn unsettled_session(&self, agent: &str, directory: &Path) -> Result<Session, SessionError> {
         self.host.open_session(SessionSpec::new(agent, directory).id(format!("{agent}:unsettled")))
     }
@@ -248,7 +249,7 @@ impl Settler {
         })
     }
 
-    /// Settles each event of a message, in order; `rules` are those of the first.
+    /// Decides on each event of a message, in order. `rules` are the rules for the first event.
     async fn outcomes(&self, context: MessageContext<'_>, rules: &DirectoryRules) -> Result<Vec<Outcome>, String> {
         if context.call.further.is_empty() {
             return Ok(vec![self.outcome(context, rules).await?]);
@@ -261,7 +262,7 @@ impl Settler {
         Ok(outcomes)
     }
 
-    /// Settles an event. An outcome for which the agent has no form becomes a stricter one.
+    /// Decides on an event. If the agent has no form for the outcome, returns a stricter one.
     async fn outcome(&self, context: MessageContext<'_>, rules: &DirectoryRules) -> Result<Outcome, String> {
         let MessageContext { adapter, call, .. } = context;
         let (cached, handle) = self.dispatch_once(context, rules).await?;
@@ -324,7 +325,7 @@ impl Settler {
                     tokio::select! {
                         biased;
                         settled = &mut settled => break settled?,
-                        // While the first report waits for a person, each repeated report waits as long.
+                        // While the first report waits for a person, each repeated report waits for the same time.
                         Ok(()) = waiting.changed() => on_wait(*waiting.borrow_and_update()),
                     }
                 };
@@ -333,7 +334,7 @@ impl Settler {
                 } else if proxy(adapter.agent().name).is_none()
                     && let Some(row) = self.outcomes.to_row(&entry)
                 {
-                    // A proxy reports each call only once.
+                    // The store keeps no outcomes of proxies, because a proxy reports each call only once.
                     let _ = self.host.keep_outcome(row);
                 }
                 cached
@@ -370,7 +371,8 @@ pub(crate) fn proxy(name: &str) -> Option<&'static Adapter> {
     [mcp_proxy::ADAPTER, acp_proxy::ADAPTER].into_iter().find(|proxy| proxy.agent().name == name)
 }
 
-/// Returns the reason if a directory of the session is too long: the search for rules visits each directory above it.
+/// Returns the reason if the path of a session's directory is too long. Its length is limited because the search for rules visits
+/// each directory above it.
 fn check_lengths(session: &AgentSession) -> Option<String> {
     let is_long = |path: &Path| path.as_os_str().len() > MAX_PATH;
     let why = || format!("its directory is longer than {MAX_PATH} bytes");

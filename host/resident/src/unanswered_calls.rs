@@ -6,7 +6,8 @@ use hookhost_client::paths::HostPaths;
 use hookhost_client::unanswered_calls::{UnansweredCall, UnansweredCalls};
 use std::path::Path;
 
-/// Records the noted calls. A note is removed only after its record is written, so a failure records a call twice rather than never.
+/// Records the noted calls. Removes a note only after its record is written. So after a failure, a call may be recorded twice, but
+/// none is lost.
 pub(crate) async fn record(place: &HostPaths, settler: &Settler) {
     let noted = match UnansweredCalls::take(place) {
         Ok(Some(noted)) => noted,
@@ -19,13 +20,14 @@ pub(crate) async fn record(place: &HostPaths, settler: &Settler) {
         Err(error) => Err(error.to_string()),
     };
     if let Err(why) = recorded {
-        tracing::warn!(why, "the calls without an answer are recorded once more");
+        tracing::warn!(why, "the calls without an answer will be recorded again");
     }
 }
 
 fn record_call(settler: &Settler, UnansweredCall { agent, point, time, why, was_allowed }: &UnansweredCall) {
-    let consequence = if *was_allowed { "it could continue, since the operator chose so" } else { "it was told no" };
-    let note = format!("at {time} ms since the Unix epoch the agent got no outcome ({why}): {consequence}");
+    let consequence =
+        if *was_allowed { "the agent could continue, because the operator chose so" } else { "the agent got a denial" };
+    let note = format!("at {time} ms since the Unix epoch there was no decision ({why}): {consequence}");
     match settler.unsettled_session(agent, Path::new("/")) {
         Ok(session) => session.note_delivery(None, point, DeliveryKind::Unanswered, &note),
         Err(error) => tracing::error!(%error, agent, note, "a call that nobody answered cannot be recorded"),

@@ -1,5 +1,5 @@
-//! A note in the state directory that the user's own file has been active. If the file is missing later, the host knows that: a
-//! program that the agent runs, or a variable, may have taken it away.
+//! A note in the state directory which says that the user's own file has been active. With this note, the host notices if the file
+//! is missing later: a program that the agent runs may have removed it, or a variable may name another directory.
 
 use hookhost::Config;
 use hookhost_client::paths::HostPaths;
@@ -9,10 +9,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// Checks that the user's own file is active if it was active before, and notes that it is.
+/// Checks that the user's own file is active if it was active before. If the file is active, writes the note.
 ///
 /// # Errors
-/// One sentence, if the file is no longer active, or the note cannot be written.
+/// One sentence, if the file is no longer active, or if the note cannot be written.
 pub fn check(place: &HostPaths, file: &Path, config: &Config) -> Result<(), String> {
     let note = place.users_file();
     let noted = match fs::read(&note) {
@@ -27,7 +27,8 @@ pub fn check(place: &HostPaths, file: &Path, config: &Config) -> Result<(), Stri
         Some(noted) if !counts => {
             let noted = String::from_utf8_lossy(&noted);
             Err(format!(
-                "{noted} is no longer there, and its rules held here: put it back, empty if you want no rules of your own"
+                "{noted} is no longer there, but its rules were active here: put it back, or create an \
+                 empty file if you want no rules of your own"
             ))
         }
         None if !counts => Ok(()),

@@ -15,7 +15,7 @@ fn an_agent_that_ends_leaves_no_request_without_an_answer() {
     assert!(answer["error"]["message"].as_str().unwrap().contains("the agent tester has ended"), "{answer}");
     let (code, said) = editor.end();
     assert!(code == Some(1) && said.contains("the agent tester has ended (exit status: 7)"), "{code:?} {said}");
-    assert!(said.contains("how far the agent tester asked"), "{said}");
+    assert!(said.contains("what the agent tester asked about"), "{said}");
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn a_call_that_ran_although_nobody_was_asked_is_recorded_and_counted() {
     assert_eq!(seen.iter().map(Value::to_string).collect::<Vec<_>>(), lines, "updates pass as they are");
     let (_, said) = editor.end();
     assert!(said.contains("tool calls that it reported: 1, 1 of them without asking"), "{said}");
-    assert!(said.contains("this is no boundary by itself"), "{said}");
+    assert!(said.contains("an agent that does not ask is not restricted"), "{said}");
     let records = user.records_once(|records| {
         let has_summary = records.iter().any(|record| record["original"]["name"] == "acp-proxy/summary");
         has_summary && records.iter().any(|record| record["event"] == "after-tool-call")

@@ -83,7 +83,7 @@ fn a_broken_allowlist_stops_every_call_until_it_is_repaired_and_one_that_breaks_
     reply.passes();
     let said: serde_json::Value = serde_json::from_str(&reply.stdout).unwrap();
     let told = said["systemMessage"].as_str().unwrap();
-    assert!(told.contains("changed rules are not taken up") && told.contains("unknown key `nmae`"), "{told}");
+    assert!(told.contains("changed rules cannot be loaded") && told.contains("unknown key `nmae`"), "{told}");
     home.asked("s", "6", "touch denied.txt").is_denied_by_policy();
     home.user.configure(&whole.replace("name = \"policy\"", "name = \"renamed\""));
     let reason = home.asked("s", "7", "touch denied.txt").denial();

@@ -50,7 +50,7 @@ fn a_signal_to_a_hook_that_waits_is_a_no_at_once() {
         u64::from_str_radix(caught.trim(), 16).is_ok_and(|caught| caught & (1 << 14) != 0)
     });
     kill_process(Pid::from_child(&hook), Signal::TERM).unwrap();
-    Reply::of(hook).could_not_be_settled("the agent's message did not come: the hook was asked to end");
+    Reply::of(hook).could_not_be_settled("the agent's message did not arrive: the hook was asked to end");
     drop(stdin);
     kill_process(resident, Signal::CONT).unwrap();
     home.deliveries(7);

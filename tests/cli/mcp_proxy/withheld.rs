@@ -157,5 +157,5 @@ fn whatever_the_state_of_a_task_says_is_judged_and_an_unknown_task_has_none() {
     assert_eq!(proxied.ask("tasks/get", &json!({ "taskId": "t-1" }))["result"].to_string(), state);
     // Otherwise nobody would know whose result that of the task is.
     rewrite(&proxied, "tools/call", r#"{"resultType":"task","taskId":"t-1","status":"working"}"#);
-    assert!(text(&proxied.call("say", &json!({ "other": 1 }))).contains("the task of another request"));
+    assert!(text(&proxied.call("say", &json!({ "other": 1 }))).contains("a task that belongs to another request"));
 }

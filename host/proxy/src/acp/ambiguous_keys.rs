@@ -1,13 +1,14 @@
-//! Checks objects for keys that two readers could read differently, since some readers ignore case.
+//! Checks objects for keys that two readers could read differently, because some readers ignore case.
 
 use crate::server_name::folded;
 use serde_json::Value;
 use std::collections::HashSet;
 
-/// Members with an agent's own data within the protocol's objects: only the agent reads their keys.
+/// Members of the protocol's objects that contain an agent's own data. Only the agent reads the keys in this data.
 const OPAQUE_KEYS: &[&str] = &["_meta", "rawInput", "rawOutput"];
 
-/// Checks that no two keys within an object differ only in case, and that no key at its top differs only in case from a `known` one.
+/// Checks that no two keys of one object, at any depth, differ only in case. Also checks that no outermost key differs only in case
+/// from a key in `known`.
 ///
 /// # Errors
 /// The reason, as the end of a sentence.

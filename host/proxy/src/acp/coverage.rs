@@ -1,13 +1,13 @@
-//! Counts the work about which the agent asked, by each way of asking, and how many calls ran without a question.
+//! Counts how often the agent asked for permission, for each kind of question, and how many tool calls ran without a question.
 
 use serde_json::{Value, json};
 
 /// The counts of one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CoverageSummary {
-    /// Questions for permission.
+    /// Requests for permission to run a tool call.
     pub permissions: QuestionCounts,
-    /// Those that were put to the editor's user.
+    /// Requests for permission that the proxy passed on to the editor's user.
     pub to_the_user: usize,
     /// Prompts.
     pub prompts: QuestionCounts,
@@ -21,9 +21,9 @@ pub struct CoverageSummary {
     pub commands: QuestionCounts,
     /// Tool calls that the agent reported as run.
     pub calls: usize,
-    /// Those that ran without a question.
+    /// Tool calls that ran although the agent had not asked.
     pub ungated: usize,
-    /// Those that are recorded only in part, since the agent reported more of its calls than is kept.
+    /// Tool calls that are recorded only in part, because the agent reported more about its calls than the proxy stores.
     pub cut: usize,
     /// Events that could not be recorded.
     pub unrecorded: usize,
@@ -34,9 +34,9 @@ pub struct CoverageSummary {
 pub struct QuestionCounts {
     /// Number of questions.
     pub all: usize,
-    /// Number of rejected ones.
+    /// Number of rejected questions.
     pub rejected: usize,
-    /// Number of changed ones.
+    /// Number of changed questions.
     pub changed: usize,
 }
 
@@ -62,10 +62,11 @@ impl CoverageSummary {
         *self == Self::default()
     }
 
-    /// Returns a text for people: a sentence, and a line for each way of asking.
+    /// Returns a text for people: one sentence, and a line for each kind of question.
     pub fn to_text(&self, agent: &str) -> String {
         let Self { servers, servers_left_out, calls, ungated, cut, unrecorded, .. } = self;
-        let mut lines = vec![format!("how far the agent {agent} asked; this is no boundary by itself")];
+        let mut lines =
+            vec![format!("what the agent {agent} asked about (an agent that does not ask is not restricted)")];
         let permissions = self.permissions.to_text("questions for permission", "it never asked");
         lines.push(format!("{permissions}, {} put to you", self.to_the_user));
         lines.push(self.prompts.to_text("prompts", "none"));
@@ -106,7 +107,7 @@ mod tests {
         (summary.calls, summary.ungated, summary.to_the_user) = (5, 4, 1);
         let text = summary.to_text("gemini");
         for line in [
-            "how far the agent gemini asked; this is no boundary by itself",
+            "what the agent gemini asked about (an agent that does not ask is not restricted)",
             "questions for permission: 3, 1 rejected, 1 put to you",
             "prompts: 2, 0 rejected, 1 changed",
             "files through the editor: it never asked",

@@ -1,4 +1,4 @@
-//! Records events in the background: sends them to the resident host in order, while messages are forwarded.
+//! Records events in the background. The recorder sends them to the resident host in order, while messages are forwarded.
 
 use crate::acp::memory_size::memory_size;
 use crate::resident_host::{self, UserNotifier};
@@ -17,12 +17,12 @@ const MAX_QUEUED: usize = 256;
 /// Maximum size of waiting events, in bytes: 32 MiB.
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 
-/// Time that the last events have at the end.
+/// Time that the last events of a connection have to be recorded.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A task of the recorder.
 enum RecorderTask {
-    /// Record this event of this size.
+    /// Record this event. The number is its size in bytes.
     Record(Box<Event>, usize),
     Flush(oneshot::Sender<()>),
 }
@@ -35,7 +35,7 @@ pub struct EventRecorder {
     losses: Arc<LossCounter>,
 }
 
-/// Counts lost events, and tells the user about the first one.
+/// Counts lost events, and tells the user about the first of them.
 #[derive(Debug)]
 struct LossCounter {
     count: AtomicUsize,
@@ -51,7 +51,8 @@ impl LossCounter {
 }
 
 impl EventRecorder {
-    /// Starts a recorder to this resident host. `notifier` gets the notices of rules. Must be called within the runtime.
+    /// Starts a recorder that sends events to this resident host. `notifier` shows the notices of rules. Must be called within the
+    /// runtime.
     pub(crate) fn new(host: Arc<AsyncClient>, notifier: UserNotifier) -> Self {
         let (send, work) = mpsc::channel(MAX_QUEUED);
         let records = Self::over(send, notifier.clone());
@@ -65,14 +66,14 @@ impl EventRecorder {
         Self { work, waiting: Arc::default(), losses: Arc::new(losses) }
     }
 
-    /// Queues an event. If too many or too large events wait, the event is lost and counted.
+    /// Queues an event. If the queue has too many or too large events, the event is lost and counted.
     pub fn add(&self, event: Event) {
         let bytes = memory_size_of(&event);
         let before = self.waiting.fetch_add(bytes, Ordering::Relaxed);
         let has_room = before == 0 || before + bytes <= MAX_BYTES;
         if !has_room || self.work.try_send(RecorderTask::Record(Box::new(event), bytes)).is_err() {
             self.waiting.fetch_sub(bytes, Ordering::Relaxed);
-            self.losses.add("too many wait");
+            self.losses.add("too many other events wait");
         }
     }
 
@@ -95,7 +96,7 @@ impl EventRecorder {
     }
 }
 
-/// Has events recorded one after the other, until the sending end is dropped.
+/// Sends events to the resident host one after the other, until the sending end is dropped.
 async fn record(
     mut work: mpsc::Receiver<RecorderTask>,
     host: Arc<AsyncClient>,
@@ -157,6 +158,6 @@ mod tests {
             waiting += 1;
         }
         assert_eq!((waiting, records.lost()), (4, 4));
-        assert_eq!(*said.lock().unwrap(), ["an event could not be recorded: too many wait"]);
+        assert_eq!(*said.lock().unwrap(), ["an event could not be recorded: too many other events wait"]);
     }
 }

@@ -1,5 +1,5 @@
-//! Estimates the memory of a value. It bounds the state of a connection, instead of the length of messages, since many small values
-//! take far more memory than their text.
+//! Estimates the memory of a value. The state of a connection is limited by this memory, not by the length of messages, because
+//! many small values take much more memory than their text.
 
 use serde_json::Value;
 

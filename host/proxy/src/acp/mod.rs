@@ -1,8 +1,9 @@
-//! The proxy between an editor and an agent that speak the Agent Client Protocol, version 1. The rules decide about questions for
-//! permission, and about prompts, files and commands that the agent leaves to the editor. MCP servers are put behind the MCP proxy.
+//! The proxy between an editor and an agent that speak the Agent Client Protocol, version 1. The rules decide on requests for
+//! permission, on prompts, and on files and commands that the agent leaves to the editor. MCP servers are put behind the MCP proxy.
 //! Other messages are recorded, or pass byte for byte.
 //!
-//! The proxy is no boundary by itself: it cannot stop an agent that does not ask. So it counts how much the agent asked ([`coverage`]).
+//! The proxy alone does not confine an agent, because it cannot stop an agent that does not ask. So it counts how often the agent
+//! asked ([`coverage`]).
 //!
 //! Source of the protocol: agentclientprotocol/agent-client-protocol, `schema/v1`.
 //!
@@ -11,9 +12,9 @@
 //! | module | content |
 //! |---|---|
 //! | [`ambiguous_keys`] | checks for keys that two readers could read differently |
-//! | [`coverage`] | counts the work about which the agent asked |
+//! | [`coverage`] | counts how often the agent asked |
 //! | [`prompt`] | converts a prompt to a text, and back |
-//! | [`permission`] | the answers to questions for permission |
+//! | [`permission`] | the answers to requests for permission |
 //! | [`operation`] | the files and commands that the agent leaves to the editor |
 //! | [`proxied_servers`] | the MCP servers of a session, behind the proxy |
 //! | [`memory_size`] | the memory that a value takes |

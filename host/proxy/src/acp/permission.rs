@@ -1,4 +1,5 @@
-//! Answers to questions for permission. Only options that apply once are chosen, since a rule decides about each call separately.
+//! Answers to requests for permission. The proxy chooses only options that apply once, because a rule decides on each call
+//! separately.
 
 use crate::jsonrpc::message::{self, Id};
 use bytes::Bytes;
@@ -16,20 +17,20 @@ impl PermissionOptions {
         Self(options.filter_map(|option| Some((text(option, "optionId")?, text(option, "kind")?))).collect())
     }
 
-    /// Returns the option of this kind; `None` if its id also stands for another kind.
+    /// Returns the option of this kind. Returns `None` if its id also belongs to an option of another kind.
     fn of_kind(&self, kind: &str) -> Option<&str> {
         let (id, _) = self.0.iter().find(|(_, known)| known == kind)?;
         let is_clear = self.0.iter().filter(|(known, _)| known == id).all(|(_, known)| known == kind);
         is_clear.then_some(id)
     }
 
-    /// Returns the answer that allows this call; `None` if the agent offers no option that applies once.
+    /// Returns the answer that allows this call. Returns `None` if the agent offers no option that applies once.
     pub fn yes(&self, id: &Id) -> Option<Bytes> {
         let option = self.of_kind("allow_once")?;
         Some(message::result(id, &json!({ "outcome": { "outcome": "selected", "optionId": option } })))
     }
 
-    /// Returns the answer that rejects this call, with the reason for an agent that reads it.
+    /// Returns the answer that rejects this call. It contains the reason, for an agent that reads it.
     pub fn no(&self, id: &Id, why: &str) -> Bytes {
         let outcome = match self.of_kind("reject_once") {
             Some(option) => json!({ "outcome": "selected", "optionId": option }),
@@ -52,7 +53,7 @@ impl PermissionOptions {
     }
 }
 
-/// Returns the answer to a question of a cancelled prompt.
+/// Returns the answer to a request for permission whose prompt was cancelled.
 pub fn cancelled(id: &Id) -> Bytes {
     message::result(id, &json!({ "outcome": { "outcome": "cancelled" } }))
 }

@@ -1,7 +1,7 @@
 //! Converts a prompt to a text that rules read, and back. A prompt is a list of blocks: texts, resources, links, images.
 //!
-//! Rules read the whole prompt as one text. If they change the text, one block takes the place of all the blocks that were read, so
-//! that the agent gets only what was judged. Images, audio and binary resources have no text, and stay.
+//! Rules read the whole prompt as one text. If they change the text, a single block replaces all blocks that they have read, so
+//! that the agent gets only text that rules have judged. Images, audio and binary resources have no text, and stay.
 
 use serde_json::{Value, json};
 
@@ -34,9 +34,9 @@ fn is_known(block: &Value) -> bool {
     has_only(block, members) && block.get("resource").is_none_or(|resource| has_only(resource, RESOURCE_KEYS))
 }
 
-/// Returns a block's text as rules read it; `None` if it has none.
+/// Returns a block's text as rules read it. Returns `None` if the block has no text.
 fn text_of(block: &Value) -> Option<String> {
-    // An agent may show its model unknown members, so rules read the block as raw JSON.
+    // An agent may show unknown members to its model, so rules read the block as raw JSON.
     if !is_known(block) {
         return Some(block.to_string());
     }
@@ -61,7 +61,7 @@ fn text_of(block: &Value) -> Option<String> {
 /// Returns the text of a prompt.
 ///
 /// # Errors
-/// If it is no list of blocks. The error is the end of a sentence.
+/// If the prompt is not a list of blocks. The error is the end of a sentence.
 pub fn text(prompt: &Value) -> Result<String, String> {
     let blocks = prompt.as_array().ok_or("is no list")?;
     if let Some(odd) = blocks.iter().find(|block| !is_block(block)) {
@@ -70,7 +70,8 @@ pub fn text(prompt: &Value) -> Result<String, String> {
     Ok(blocks.iter().filter_map(text_of).collect::<Vec<_>>().join("\n"))
 }
 
-/// Returns true if each member that rules read has the expected type. An agent may read other members in another way.
+/// Returns true if each member that rules read has the expected type. With another type, an agent may read something else than the
+/// rules.
 fn is_block(block: &Value) -> bool {
     let is_text = |value: Option<&Value>| value.is_some_and(Value::is_string);
     let can_be_text = |value: Option<&Value>| value.is_none_or(|value| value.is_string() || value.is_null());
@@ -90,7 +91,7 @@ fn is_block(block: &Value) -> bool {
     }
 }
 
-/// Returns the prompt with this text in place of the original one.
+/// Returns the prompt with this text in place of its own text.
 pub fn with_text(prompt: &Value, text: &str) -> Value {
     let mut blocks = Vec::new();
     let mut is_there = false;

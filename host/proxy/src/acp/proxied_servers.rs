@@ -1,5 +1,5 @@
-//! Puts each MCP server of a session behind the MCP proxy, as `hookhost install --mcp` does in an agent's own file. A server for which
-//! that fails is left out, so that the agent cannot reach it past the rules.
+//! Puts each MCP server of a session behind the MCP proxy, as `hookhost install --mcp` does in an agent's own file. If this fails
+//! for a server, the server is left out, so that the agent cannot use it without the rules.
 
 use crate::server_name::ServerName;
 use hookhost_agents::directories::DIRECTORY_VARIABLES;
@@ -23,9 +23,9 @@ pub struct ProxiedServers {
     pub entries: Vec<Value>,
     /// The number of servers behind the proxy.
     pub proxied: usize,
-    /// The servers that the agent does not get, a sentence each.
+    /// The servers that the agent does not get, one sentence for each.
     pub left_out: Vec<String>,
-    /// Notes for the user about other servers, a sentence each.
+    /// Notes for the user about other servers, one sentence for each.
     pub notes: Vec<String>,
 }
 
@@ -43,7 +43,7 @@ impl ProxiedServers {
                 Err(why) => servers.left_out.push(format!("the MCP server {shown:?} was left out: {why}")),
             }
             if entry.get("type").and_then(Value::as_str) == Some("sse") {
-                let note = "it is of the transport that MCP has withdrawn, and works only where it speaks streamable HTTP as well";
+                let note = "its transport was withdrawn from MCP, so it works only if it also supports streamable HTTP";
                 servers.notes.push(format!("the MCP server {shown:?}: {note}"));
             }
         }
@@ -55,20 +55,21 @@ fn name_of(entry: &Value) -> Option<&str> {
     entry.get("name").and_then(Value::as_str)
 }
 
-/// Returns the program of an entry and its arguments.
+/// Returns the program of an entry, followed by its arguments.
 fn words_of(entry: &Value) -> Result<Vec<String>, String> {
     let command = entry.get("command").and_then(Value::as_str).ok_or("it has no command")?;
     let arguments = texts(entry.get("args")).ok_or("its arguments are no texts")?;
     Ok([&[command.to_owned()], arguments.as_slice()].concat())
 }
 
-/// Returns true if these words start this very proxy. Other programs can have its name.
+/// Returns true if these words start this proxy itself. Comparing the name is not enough, because other programs can have the same
+/// name.
 fn is_behind(words: &[String], program: &ProxyProgram) -> bool {
     starts_proxy(words, program.path.as_ref())
 }
 
-/// Returns a name for rules for each server, unique in the session. A server with exactly this name has precedence over one whose name
-/// is converted to it.
+/// Returns for each server a name for rules, unique in the session. If a server has exactly this name, it has precedence over a
+/// server whose name must first be converted.
 fn names_for_rules(list: &[Value], program: &ProxyProgram) -> Vec<Result<ServerName, String>> {
     let is_second = |index: usize| list[..index].iter().any(|entry| name_of(entry) == name_of(&list[index]));
     let own_words = |entry: &Value| words_of(entry).ok().filter(|words| is_behind(words, program));
@@ -78,11 +79,11 @@ fn names_for_rules(list: &[Value], program: &ProxyProgram) -> Vec<Result<ServerN
         if name_of(entry).is_none() {
             all[index] = Some(Err("it has no name".to_owned()));
         } else if is_second(index) {
-            all[index] = Some(Err("another server has its name".to_owned()));
+            all[index] = Some(Err("another server has the same name".to_owned()));
         } else if let Some(words) = own_words(entry) {
             let name = ServerName::new(&words[3]).map_err(|why| why.to_string());
             let mut is_free = |name: &ServerName| names.insert(name.clone());
-            let taken = || "another server has its name for rules".to_owned();
+            let taken = || "another server has the same name for rules".to_owned();
             all[index] = Some(name.and_then(|name| is_free(&name).then_some(name).ok_or_else(taken)));
         }
     }
@@ -97,7 +98,8 @@ fn names_for_rules(list: &[Value], program: &ProxyProgram) -> Vec<Result<ServerN
     all.into_iter().map(|name| name.unwrap_or_else(|| Err("it has no name".to_owned()))).collect()
 }
 
-/// Returns a server's entry that starts the proxy. It contains only known members, since an agent may read others in another way.
+/// Returns an entry that starts the proxy for a server. The entry contains only known members, because an agent may read unknown
+/// members in another way.
 fn behind(entry: &Value, name: &ServerName, program: &ProxyProgram) -> Result<Value, String> {
     let fields = entry.as_object().ok_or("its entry is no object")?;
     let kind = match fields.get("type") {
@@ -142,7 +144,7 @@ fn service(fields: &Map<String, Value>, name: &ServerName) -> Result<(Vec<String
     let mut words = vec!["mcp".to_owned(), "--name".to_owned(), name.to_string(), "--http".to_owned(), url.to_owned()];
     let mut variables = Vec::new();
     for (index, (header, value)) in headers(fields)?.into_iter().enumerate() {
-        // The value is not put into an argument: every user of the machine can read those.
+        // The value is passed in a variable, because every user of the machine can read arguments.
         let variable = format!("HOOKHOST_ACP_HEADER_{index}");
         words.extend(["--header-variable".to_owned(), format!("{header}={variable}")]);
         variables.push(json!({ "name": variable, "value": value }));
@@ -150,7 +152,7 @@ fn service(fields: &Map<String, Value>, name: &ServerName) -> Result<(Vec<String
     Ok((words, Value::Array(variables)))
 }
 
-/// Returns true if an address has a query or a user, which can contain keys.
+/// Returns true if an address has a query or a user. Both can contain keys.
 fn has_secret_part(url: &str) -> bool {
     let after_scheme = url.split_once(':').map_or(url, |(_, rest)| rest).trim_start_matches(['/', '\\']);
     let authority = after_scheme.split(['/', '\\', '?', '#']).next().unwrap_or_default();
@@ -160,15 +162,15 @@ fn has_secret_part(url: &str) -> bool {
 /// Returns a name for rules that no other server of the session has.
 fn rule_name(name: &str, names: &mut BTreeSet<ServerName>) -> Result<ServerName, String> {
     let made = ServerName::new(name).ok().or_else(|| ServerName::made_of(name));
-    let made = made.ok_or("its name cannot be one for rules")?;
+    let made = made.ok_or("its name cannot be converted to a name for rules")?;
     let numbered = (2..100).filter_map(|number| ServerName::new(&format!("{made}-{number}")).ok());
     let mut free = std::iter::once(made.clone()).chain(numbered).filter(|name| !names.contains(name));
-    let name = free.next().ok_or("too many servers have its name")?;
+    let name = free.next().ok_or("too many servers have the same name")?;
     names.insert(name.clone());
     Ok(name)
 }
 
-/// Returns the headers of an entry as names and values, without those that have no value.
+/// Returns the headers of an entry as names and values. Skips headers without a value.
 fn headers(fields: &Map<String, Value>) -> Result<Vec<(String, String)>, String> {
     let list = match fields.get("headers") {
         None | Some(Value::Null) => return Ok(Vec::new()),
@@ -176,14 +178,14 @@ fn headers(fields: &Map<String, Value>) -> Result<Vec<(String, String)>, String>
     };
     let header = |header| Some((text_of(header, "name")?, text_of(header, "value")?));
     let all: Option<Vec<_>> = list.iter().map(header).collect();
-    let all = all.ok_or("a header of it has no name or no value")?;
+    let all = all.ok_or("one of its headers has no name or no value")?;
     if all.iter().any(|(name, _)| name.contains('=')) {
-        return Err("a header of it has a name that no header can have".to_owned());
+        return Err("one of its headers has an invalid name".to_owned());
     }
     Ok(all.into_iter().filter(|(_, value)| !value.trim().is_empty()).collect())
 }
 
-/// Returns a list of variables with the proxy's own added, except those that the editor has set.
+/// Returns a list of variables, with the variables of the proxy added. A variable that the editor has set is not added.
 fn with_variables(list: Value, program: &ProxyProgram) -> Result<Value, String> {
     let mut list = match list {
         Value::Array(list) => list,
@@ -192,11 +194,11 @@ fn with_variables(list: Value, program: &ProxyProgram) -> Result<Value, String> 
     };
     let variable = |variable: &Value| Some((text_of(variable, "name")?, text_of(variable, "value")?));
     let set: Option<Vec<_>> = list.iter().map(variable).collect();
-    for (name, value) in set.ok_or("a variable of it has no name or no value")? {
-        // With another directory, the proxy would ask another resident host, with other rules.
+    for (name, value) in set.ok_or("one of its variables has no name or no value")? {
+        // With another directory, the proxy would use another resident host, which has other rules.
         let is_own = program.variables.iter().any(|(own, known)| *own == name && *known == value);
         if DIRECTORY_VARIABLES.contains(&name.as_str()) && !is_own {
-            return Err(format!("its variable {name} says where hookhost's own files are"));
+            return Err(format!("its variable {name} sets another directory for hookhost's own files"));
         }
     }
     for (name, value) in &program.variables {

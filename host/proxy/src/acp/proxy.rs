@@ -36,7 +36,7 @@ const CLOSING_METHODS: &[&str] = &["session/close", "session/delete"];
 /// The method of the user's prompt.
 const PROMPT_METHOD: &str = "session/prompt";
 
-/// The method of the agent's question for permission.
+/// The method of the agent's request for permission.
 const PERMISSION_METHOD: &str = "session/request_permission";
 
 /// The error code of a cancelled request.
@@ -61,7 +61,7 @@ struct ConnectionState {
     sessions: Sessions,
     calls: ToolCalls,
     summary: CoverageSummary,
-    /// The requests about which rules are being asked, each with its session.
+    /// The requests on which rules are deciding, each with its session.
     pending: HashMap<(Side, Id), (String, PendingKind)>,
 }
 
@@ -78,14 +78,14 @@ enum PendingKind {
 pub enum ExpectedAnswer {
     /// Any answer. It is forwarded unchanged.
     Anything,
-    /// The answer that a session begins or continues.
+    /// The answer to a request that begins or continues a session.
     Opened {
         /// The session, if the request names it.
         session: Option<String>,
-        /// Its directory.
+        /// The directory of the session.
         cwd: PathBuf,
     },
-    /// The answer that this session has ended.
+    /// The answer to a request that ends this session.
     Closed(String),
     /// The user's decision about a call.
     Permission {
@@ -96,13 +96,13 @@ pub enum ExpectedAnswer {
         /// The options that the agent offers.
         options: PermissionOptions,
     },
-    /// The result of an operation of the editor.
+    /// The result of an operation that the editor carries out.
     OperationResult(Operation),
-    /// The output of a terminal. The operation is the command that it runs.
+    /// The output of a terminal. The operation is the command that runs in the terminal.
     TerminalOutput(Operation),
 }
 
-/// A request to ask rules about.
+/// A request on which rules decide.
 #[derive(Debug)]
 pub struct AcpRequest {
     id: Id,
@@ -128,7 +128,7 @@ enum RequestSubject {
     Operation(Operation),
 }
 
-/// Removes a request from the pending ones when it is dropped.
+/// Removes a request from the pending requests when it is dropped.
 #[derive(Debug)]
 struct PendingRequestGuard {
     state: Arc<Mutex<ConnectionState>>,
@@ -146,7 +146,7 @@ fn lock(state: &Mutex<ConnectionState>) -> MutexGuard<'_, ConnectionState> {
 }
 
 impl Proxy {
-    /// Creates a proxy for an agent of this name, started in this directory. Must be called within the runtime.
+    /// Creates a proxy for an agent of this name. The agent was started in this directory. Must be called within the runtime.
     pub fn new(
         agent: String,
         cwd: PathBuf,
@@ -264,7 +264,7 @@ impl Proxy {
         RequestRoute::Ask(AcpRequest { id: id.clone(), message: message.clone(), params, subject, _pending: guard })
     }
 
-    /// Decides about a request that this proxy knows. Returns `None` for other requests.
+    /// Returns the route of a request that this proxy handles. Returns `None` for other requests.
     fn route_known_request(
         &self,
         from: Side,
@@ -337,7 +337,8 @@ impl Proxy {
         }
     }
 
-    /// Rejects a question about a call that is not known whole: rules would read less of it than the agent has reported.
+    /// Rejects a request for permission if the proxy does not have the whole call. Rules would read less of the call than the agent
+    /// has reported.
     fn refuse_incomplete_call(
         &self,
         id: &Id,
@@ -354,7 +355,7 @@ impl Proxy {
         RequestRoute::answer(options.no(id, why))
     }
 
-    /// Returns the pending requests of a session, with the answers that they get when its prompt is cancelled.
+    /// Returns the pending requests of a session, with the answers that they get when the prompt of the session is cancelled.
     fn cancelled(&self, session: &str) -> Vec<UnsentRequest> {
         let state = self.state();
         let of_session = state.pending.iter().filter(|(_, (of, _))| of == session);
@@ -370,14 +371,14 @@ impl Proxy {
     }
 }
 
-/// Returns true if this proxy asks rules about a method or changes its requests.
+/// Returns true if this proxy changes requests of this method, or asks rules about them.
 fn is_handled(method: &str) -> bool {
     OPENING_METHODS.contains(&method)
         || [PROMPT_METHOD, PERMISSION_METHOD].contains(&method)
         || Method::of(method).is_some()
 }
 
-/// Returns the text for the reader of an answer without a decision of the resident host.
+/// Returns the text of an answer for which the resident host made no decision.
 fn unsettled(why: &str) -> String {
     failed(why) + " `hookhost serve --status` says more."
 }
@@ -415,7 +416,7 @@ impl Handler for Proxy {
             }
             Ok(Some(route)) => route,
             Ok(None) if is_handled(method) => {
-                refused(INVALID_REQUEST, &format!("{method} is not asked in this direction"))
+                refused(INVALID_REQUEST, &format!("{method} cannot be requested in this direction"))
             }
             Ok(None) => {
                 self.observe(message);

@@ -25,7 +25,7 @@ pub const MAX_PATH: usize = 4096;
 pub struct Sessions {
     /// The identifier of this connection.
     connection: String,
-    /// The directory of events outside known sessions.
+    /// The directory for events that belong to no known session.
     cwd: PathBuf,
     known: HashMap<String, OpenSession>,
     /// The directories of new sessions whose names the agent has not sent yet.
@@ -41,12 +41,12 @@ struct OpenSession {
     loading: Option<SessionLoad>,
 }
 
-/// A session that the agent was asked to continue, without an answer yet.
+/// A session that the agent was asked to continue, and for which it has not answered yet.
 #[derive(Debug)]
 struct SessionLoad {
     /// True if the agent replays the session's earlier messages.
     replays: bool,
-    /// The session's directory before, if it was already open.
+    /// The previous directory of the session, if the session was already open.
     before: Option<PathBuf>,
 }
 
@@ -57,18 +57,19 @@ impl Sessions {
         Self { connection, cwd, known, beginning: Vec::new(), terminals, bytes: 0 }
     }
 
-    /// Adds a session that has begun or continues in this directory.
+    /// Adds a session that begins or continues in this directory.
     ///
     /// # Errors
-    /// Returns a one-sentence message if there is no room for it. Nothing of it is then allowed.
+    /// One sentence, if there is no room for the session. All its requests are then rejected.
     pub fn open(&mut self, id: &str, cwd: &Path) -> Result<(), String> {
         self.insert(id, OpenSession { cwd: cwd.to_owned(), loading: None })
     }
 
-    /// Adds a session that the editor continues in this directory. `replays` is true if the agent replays it.
+    /// Adds a session that the editor continues in this directory. `replays` is true if the agent replays the session's earlier
+    /// messages.
     ///
     /// # Errors
-    /// Returns a one-sentence message if there is no room for it, or it is already being continued.
+    /// One sentence, if there is no room for the session, or if the session is already being continued.
     pub fn load(&mut self, id: &str, cwd: &Path, replays: bool) -> Result<(), String> {
         let before = self.known.get(id);
         if before.is_some_and(|session| session.loading.is_some()) {
@@ -92,7 +93,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// Notes that the agent has not continued a session. Returns false if this removes the session.
+    /// Processes the agent's answer that it has not continued a session. Returns false if this removes the session.
     pub fn not_loaded(&mut self, id: &str) -> bool {
         let Some(session) = self.known.get_mut(id) else { return false };
         match session.loading.take() {
@@ -108,7 +109,7 @@ impl Sessions {
         }
     }
 
-    /// Notes that a session begins in this directory. The agent has not sent its name yet.
+    /// Adds a new session that begins in this directory, and whose name the agent has not sent yet.
     ///
     /// # Errors
     /// Returns a one-sentence message if the path of the directory is too long.
@@ -120,14 +121,15 @@ impl Sessions {
         Ok(())
     }
 
-    /// Notes that the agent has answered the request for a new session in this directory.
+    /// Processes the agent's answer to the request for a new session in this directory.
     pub fn begun(&mut self, cwd: &Path) {
         if let Some(at) = self.beginning.iter().position(|beginning| beginning == cwd) {
             self.beginning.swap_remove(at);
         }
     }
 
-    /// Returns true if the directory of a session is known: the session is open, or can only be one that begins now.
+    /// Returns true if the directory of a session is known. This is so if the session is open, or if all sessions that are
+    /// beginning have the same directory.
     pub fn can_be(&self, id: &str) -> bool {
         let mut beginning = self.beginning.iter();
         let begins = beginning.next().is_some_and(|first| beginning.all(|cwd| cwd == first));
@@ -147,7 +149,7 @@ impl Sessions {
         loading.is_some_and(|loading| loading.replays)
     }
 
-    /// Returns a session's directory, and its name for rules and the log, which is unique across connections.
+    /// Returns a session's name for rules and the log, which is unique across connections, and its directory.
     pub fn of(&self, id: &str) -> (String, PathBuf) {
         let open = self.known.get(id).map(|session| &session.cwd);
         let cwd = open.or(self.beginning.first()).unwrap_or(&self.cwd);
@@ -169,7 +171,8 @@ impl Sessions {
         self.terminals.len() < MAX_TERMINALS && self.bytes + memory_size(params) <= MAX_COMMANDS
     }
 
-    /// Adds a terminal that runs the command of these parameters. Returns false if there is no room; its output is then withheld.
+    /// Adds a terminal that runs the command of these parameters. Returns false if there is no room. The output of the terminal is
+    /// then withheld.
     pub fn add_terminal(&mut self, session: &str, terminal: &str, params: Value) -> bool {
         if terminal.len() > MAX_NAME || !self.has_room(&params) {
             return false;

@@ -1,7 +1,9 @@
-//! The calls that the agent has reported. The agent reports only changes of a call, so its fields are kept until it has run.
+//! The calls that the agent has reported. The agent reports only the changes of a call, so the proxy keeps the call's fields until
+//! it has run.
 //!
-//! The memory is bounded. Of a call that exceeds it, only its existence is kept, and whether the agent has asked about it. Later
-//! questions about it are refused, since rules would read less than the agent has reported.
+//! The memory is limited. If a call exceeds the limit, the proxy only remembers that the call exists and whether the agent has
+//! asked about it. Later requests for permission about such a call are rejected, because rules would read less than the agent has
+//! reported.
 
 use crate::acp::memory_size::memory_size;
 use hookhost_agents::acp_proxy::reading::{Reading, Readings};
@@ -10,31 +12,31 @@ use std::collections::hash_map::{Entry, RandomState};
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher as _;
 
-/// Maximum number of calls. A call that has run makes room for another one.
+/// Maximum number of calls. A call that has run can be dropped to make room for another one.
 pub const MAX_CALLS: usize = 10_000;
 
 /// Maximum memory of one call, in bytes: 16 MiB, as for a message.
 pub const MAX_CALL_BYTES: usize = 16 * 1024 * 1024;
 
-/// Maximum memory of all calls, in bytes: 32 MiB. The oldest call is cut first.
+/// Maximum memory of all calls, in bytes: 32 MiB. If it is exceeded, the fields of the oldest calls are dropped first.
 pub const MAX_BYTES: usize = 32 * 1024 * 1024;
 
 /// Maximum number of earlier versions of one call.
 const MAX_EARLIER: usize = 8;
 
-/// A hash of an agent's identifier, which can have any length.
+/// A hash of the identifier that an agent gives. The identifier can have any length.
 type CallKey = u64;
 
 /// The calls of a connection.
 #[derive(Debug, Default)]
 pub struct ToolCalls {
     calls: HashMap<CallKey, CallRecord>,
-    /// The calls with fields, the oldest first.
+    /// The calls whose fields are kept, the oldest first.
     order: VecDeque<CallKey>,
     /// The calls that have run, the oldest first.
     ended: VecDeque<CallKey>,
     bytes: usize,
-    /// Randomly keyed, so that no agent can make two calls collide.
+    /// The hash is randomly keyed, so that no agent can make the hashes of two calls equal.
     hasher: RandomState,
 }
 
@@ -42,14 +44,14 @@ pub struct ToolCalls {
 struct CallRecord {
     session: CallKey,
     fields: Map<String, Value>,
-    /// Earlier versions of the call that the agent has reported without asking.
+    /// Earlier versions of the call, which the agent reported but did not ask about.
     earlier: Vec<Value>,
     /// True if the agent has asked about the current version.
     is_answered: bool,
     bytes: usize,
     is_asked: bool,
     has_run: bool,
-    /// True if the agent reported more than was kept.
+    /// True if the agent reported more than the proxy kept.
     is_cut: bool,
 }
 
@@ -62,11 +64,11 @@ pub struct FinishedCall {
     pub is_asked: bool,
     /// True if the call failed.
     pub is_failed: bool,
-    /// True if the agent reported more than is known.
+    /// True if the agent reported more than the proxy kept.
     pub is_cut: bool,
 }
 
-/// A call about which the agent asks.
+/// A call for which the agent asks permission.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallQuestion {
     /// The whole call.
@@ -75,17 +77,17 @@ pub struct CallQuestion {
     pub earlier: Vec<Value>,
 }
 
-/// An error: the agent has reported more of a call, or of all calls, than is kept.
+/// An error: the agent has reported more about a call, or about all calls, than the proxy stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallTooLarge;
 
 impl ToolCalls {
-    /// Merges a report about a call. Returns the call if this is the first report that it has run.
+    /// Merges a report into the known call. Returns the call if this is the first report which says that the call has run.
     pub fn update(&mut self, session: &str, update: &Value) -> Option<FinishedCall> {
         let status = update.get("status").and_then(Value::as_str).map(str::to_owned);
         let key = match self.merge(session, update)? {
             Ok(key) => key,
-            // Only this report of the call is known.
+            // Only the content of this report is known.
             Err(CallTooLarge) => {
                 let is_failed = is_end(status.as_deref())?;
                 return Some(FinishedCall { call: update.clone(), is_asked: false, is_failed, is_cut: true });
@@ -106,10 +108,10 @@ impl ToolCalls {
         Some(FinishedCall { call, is_asked, is_failed, is_cut })
     }
 
-    /// Returns the call about which the agent asks.
+    /// Returns the call for which the agent asks permission.
     ///
     /// # Errors
-    /// If the call is not known whole.
+    /// If the proxy does not have the whole call.
     pub fn ask(&mut self, session: &str, call: &Value) -> Result<CallQuestion, CallTooLarge> {
         let Some(key) = self.merge(session, call) else {
             return Ok(CallQuestion { call: call.clone(), earlier: Vec::new() });
@@ -125,7 +127,7 @@ impl ToolCalls {
         Ok(CallQuestion { call, earlier })
     }
 
-    /// Forgets the calls of a session that has ended.
+    /// Removes the calls of a session that has ended.
     pub fn close(&mut self, session: &str) {
         let session = self.hasher.hash_one(session);
         self.calls.retain(|_, known| known.session != session);
@@ -135,7 +137,7 @@ impl ToolCalls {
         self.ended.retain(|key| calls.contains_key(key));
     }
 
-    /// Merges a report into the known call. Returns `None` if it names no call.
+    /// Merges a report into the known call. Returns `None` if the report names no call.
     fn merge(&mut self, session: &str, said: &Value) -> Option<Result<CallKey, CallTooLarge>> {
         let id = said.get("toolCallId")?.as_str()?;
         let key = self.hasher.hash_one((session, id));
@@ -189,7 +191,7 @@ impl ToolCalls {
         true
     }
 
-    /// Cuts the oldest calls, except this one, until all calls fit into the memory.
+    /// Drops the fields of the oldest calls until all calls fit into the memory. Keeps the fields of the call `key`.
     fn shrink(&mut self, key: CallKey) {
         let mut kept = false;
         while self.bytes > MAX_BYTES {
@@ -205,7 +207,7 @@ impl ToolCalls {
         }
     }
 
-    /// Forgets the fields of a call, but not the call.
+    /// Drops the fields of a call, but keeps the call.
     fn cut(&mut self, key: CallKey) {
         let Some(known) = self.calls.get_mut(&key).filter(|known| !known.fields.is_empty()) else { return };
         (known.fields, known.earlier) = (Map::new(), Vec::new());
@@ -220,12 +222,12 @@ impl CallRecord {
         Self { session, fields, earlier, is_answered: false, bytes: 0, is_asked: false, has_run: false, is_cut: false }
     }
 
-    /// Returns the members by which rules know the call.
+    /// Returns the members of the call that rules judge.
     fn judged(&self) -> Value {
         let member = |key: &&str| Some(((*key).to_owned(), self.fields.get(*key)?.clone()));
         let mut judged: Map<String, Value> =
             ["title", "kind", "rawInput", "locations"].iter().filter_map(member).collect();
-        // The other content can be large and grows.
+        // Other content is left out, because it can be large and grow.
         let parts = self.fields.get("content").and_then(Value::as_array).into_iter().flatten();
         let diffs = parts.filter(|part| part.get("type").and_then(Value::as_str) == Some("diff"));
         let diffs: Vec<Value> = diffs.map(|diff| json!({ "type": "diff", "path": diff.get("path") })).collect();
@@ -233,7 +235,7 @@ impl CallRecord {
         Value::Object(judged)
     }
 
-    /// Notes that the call was reported as `earlier` before. Returns true if the versions are too large to be compared.
+    /// Records that the call was previously reported as `earlier`. Returns true if the versions are too large to be compared.
     fn change_from(&mut self, earlier: Value) -> bool {
         let now = self.judged();
         if earlier == now {
@@ -244,7 +246,7 @@ impl CallRecord {
         }
         let was_answered = std::mem::take(&mut self.is_answered);
         if was_answered && Readings::of_tool_call(&earlier).is_stated && !is_within(&now, &earlier) {
-            // The agent has asked about another call than this one.
+            // The agent has asked about another version of the call than this one.
             self.is_asked = false;
         }
         if !was_answered && !is_within(&earlier, &now) {
@@ -255,25 +257,27 @@ impl CallRecord {
     }
 }
 
-/// Returns true if the members of a call take too much memory to be read: each place gets a copy of them.
+/// Returns true if reading the call takes too much memory, because each location and each content block gets a copy of the members.
 fn is_costly(judged: &Value) -> bool {
     let places = ["locations", "content"].iter().filter_map(|key| judged.get(*key)?.as_array()).map(Vec::len);
     memory_size(judged).saturating_mul(1 + places.sum::<usize>()) > MAX_BYTES
 }
 
-/// The members of a call by which rules know its effect.
+/// The members of a call from which rules learn its effect.
 const JUDGED_KEYS: &[&str] = &["kind", "rawInput", "locations", "content"];
 
-/// The arguments of a call that rules judge.
+/// The arguments of a call on which rules decide.
 const DECISIVE_KEYS: &[&str] = &["command", "cwd", "path", "url"];
 
-/// Returns true if the call as it is now does all that an earlier report states. A report that states nothing is always included.
+/// Returns true if the current call includes everything that an earlier report states. A report that states nothing is always
+/// included.
 fn is_within(earlier: &Value, call: &Value) -> bool {
     let (earlier, now) = (Readings::of_tool_call(earlier), Readings::of_tool_call(call));
     !earlier.is_stated || earlier.all.iter().all(|one| now.all.iter().any(|other| is_part_of(one, other)))
 }
 
-/// Returns true if two readings are the same, or the first one is a part of the second, reported while a model was writing it.
+/// Returns true if two readings are equal, or if the first one is the beginning of the second. An agent reports such a beginning
+/// while a model is writing the call.
 fn is_part_of(one: &Reading, other: &Reading) -> bool {
     let begins = |key: &str| match (one.arguments.get(key), other.arguments.get(key)) {
         (None, _) => true,
@@ -285,7 +289,7 @@ fn is_part_of(one: &Reading, other: &Reading) -> bool {
     one.name == other.name && DECISIVE_KEYS.iter().all(|key| begins(key)) && is_same
 }
 
-/// Returns true if a call with this status has failed, false if it has succeeded, and `None` if it has not run.
+/// Returns true if this status means that a call has failed, false if it has succeeded, and `None` if it has not run.
 fn is_end(status: Option<&str>) -> Option<bool> {
     match status {
         Some("completed") => Some(false),

@@ -1,4 +1,4 @@
-//! The proxy's own requests to the client, beside the forwarded ones.
+//! The requests that the proxy itself sends to the client, in addition to the forwarded ones.
 
 use crate::jsonrpc::message::Id;
 use crate::jsonrpc::queue::MessageQueue;
@@ -20,7 +20,7 @@ pub struct ClientRequests {
     waiting: Mutex<HashMap<Id, oneshot::Sender<Value>>>,
 }
 
-/// The wait for the answer to one of the proxy's own requests. Dropping it ends the wait.
+/// Waits for the answer to one of the proxy's own requests. Dropping it ends the wait.
 struct PendingAnswer<'a> {
     requests: &'a ClientRequests,
     id: Id,
@@ -33,7 +33,7 @@ impl Drop for PendingAnswer<'_> {
 }
 
 impl ClientRequests {
-    /// Creates a table of requests that go to the client through this queue.
+    /// Creates an empty table. The requests go to the client through `to_client`.
     pub fn new(to_client: MessageQueue) -> Self {
         Self { to_client, waiting: Mutex::default() }
     }
@@ -42,8 +42,8 @@ impl ClientRequests {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the client and returns the result. Returns `null` if the client answers with an error, and `None` if it does not answer in
-    /// the time that a person has.
+    /// Sends a request to the client and returns the result. Returns `null` if the client answers with an error, and `None` if the
+    /// client does not answer within 300 seconds.
     pub async fn ask(&self, method: &str, params: &Value) -> Option<Value> {
         let (send, answer) = oneshot::channel();
         // The identifier is unique.
@@ -55,12 +55,12 @@ impl ClientRequests {
         timeout(PERSON_TIMEOUT, answer).await.ok()?.ok()
     }
 
-    /// Returns true if an identifier is that of one of these requests.
+    /// Returns true if one of these requests has this identifier.
     pub fn has(&self, id: &Id) -> bool {
         self.waiting().contains_key(id)
     }
 
-    /// Hands an answer of the client to the task that waits for it. Returns false if it answers none of these requests.
+    /// Hands an answer of the client to the task that waits for it. Returns false if the answer is for none of these requests.
     pub fn deliver_answer(&self, id: &Id, result: impl FnOnce() -> Value) -> bool {
         let Some(pending) = self.waiting().remove(id) else { return false };
         let _ = pending.send(result());

@@ -29,11 +29,11 @@ impl Side {
     }
 }
 
-/// Work to complete before an answer is sent.
+/// Work that must be complete before an answer is sent.
 pub type WorkBeforeAnswer = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The route of a new request. `E` describes the answer that a forwarded request will get. `J` describes a request about
-/// which rules are asked.
+/// The route of a new request. `E` describes the expected answer to a forwarded request. `J` describes a request on which rules
+/// decide.
 pub enum RequestRoute<E, J> {
     /// Forward the request.
     Forward {
@@ -48,7 +48,7 @@ pub enum RequestRoute<E, J> {
     Answer {
         /// The answer.
         answer: Bytes,
-        /// Work to complete before the answer is sent. The answer keeps its place in the order.
+        /// Work that must be complete before the answer is sent. The answer keeps its place in the order.
         before: Option<WorkBeforeAnswer>,
     },
 }
@@ -91,20 +91,21 @@ pub enum NotificationRoute {
     Forward,
     /// Drop the notification, and tell the user this reason.
     Refuse(String),
-    /// Cancel this request of the sender. It gets no answer. Forward the notification if the other side has the request.
+    /// Cancel this request of the sender. The request gets no answer. If the other side already has the request, forward the
+    /// notification.
     Cancel(Id),
-    /// Cancel the sender's pending request with this id. If there is none, end the other side's request with this id
-    /// ([`Handler::after_end`]). The request gets no answer. Forward the notification if the other side has the request and
-    /// has not cancelled it.
+    /// Cancel the sender's pending request with this id. If the sender has no such request, end the other side's request with this
+    /// id ([`Handler::after_end`]). The request gets no answer. Forward the notification if the other side has the request and has
+    /// not cancelled it.
     End(Id),
-    /// Answer the requests of this list that the other side has not received yet.
+    /// Answer those requests of this list that the other side has not received yet.
     Answer {
         /// The requests.
         requests: Vec<UnsentRequest>,
-        /// True to forward the notification even if the proxy has answered all these requests.
+        /// True if the notification is forwarded even if the proxy has answered all these requests.
         passes: bool,
     },
-    /// Judge the notification ([`Handler::judge_notification`]), and forward it as judged.
+    /// Judge the notification ([`Handler::judge_notification`]), and forward the returned form.
     Judge,
 }
 
@@ -119,10 +120,10 @@ pub struct UnsentRequest {
     pub answer: Bytes,
 }
 
-/// Context for a handler that waits for the answer to a question. With it, the handler can let later messages go first.
+/// The context in which a handler waits for the answer to a question. With it, the handler can let later messages go first.
 #[derive(Clone, Copy, Debug)]
 pub struct QuestionContext<'a> {
-    /// The place in the order that the message keeps meanwhile.
+    /// The place that the message has in the order while the handler waits.
     place: &'a QueuePlace,
     client_requests: &'a ClientRequests,
 }
@@ -133,12 +134,12 @@ impl<'a> QuestionContext<'a> {
         Self { place, client_requests }
     }
 
-    /// Returns a callback for a question that takes long. After the call, the message soon loses its place in the order.
+    /// Returns a callback for a question that takes long. Soon after it is called, the message loses its place in the order.
     pub fn on_long_wait(self) -> impl Fn(u32) + Send + Sync + 'a {
         move |_| self.place.takes_long()
     }
 
-    /// Sends the proxy's own request to the client. First gives up the place, because a person has to answer.
+    /// Sends a request of the proxy itself to the client. Gives up the place first, because a person has to answer.
     pub async fn ask_client(self, method: &str, params: &Value) -> Option<Value> {
         self.place.give_up();
         self.client_requests.ask(method, params).await
@@ -150,30 +151,30 @@ pub trait Handler: Send + Sync + 'static {
     /// The expected answer to a forwarded request.
     type ExpectedAnswer: Send + Sync + 'static;
 
-    /// A request to ask rules about.
+    /// A request on which rules decide.
     type JudgedRequest: Send + Sync + 'static;
 
-    /// Returns the name of a side for sentences.
+    /// Returns the name of a side, for use in sentences.
     fn side_name(&self, side: Side) -> &str;
 
     /// Shows a text to the user.
     fn tell(&self, text: &str);
 
-    /// Returns the reason why a request has no answer after the server has ended, as a sentence without a full stop.
+    /// Returns the reason for requests that have no answer when the server has ended, as a sentence without a full stop.
     fn no_answer_reason(&self) -> String;
 
-    /// Runs beside the relay, from its start.
+    /// Runs beside the relay. Called when the relay starts.
     fn start(&self) -> impl Future<Output = ()> + Send {
         async {}
     }
 
-    /// Returns a message to send in place of an unreadable message of the server. `None` if no client waits for that message. `head`
-    /// and `tail` are the beginning and the end of the unreadable message; `why` is a sentence without a full stop.
+    /// Returns a message that is sent in place of an unreadable message of the server, or `None` if no client waits for that
+    /// message. `head` and `tail` are the beginning and the end of the unreadable message. `why` is a sentence without a full stop.
     fn replacement(&self, _head: &[u8], _tail: &[u8], _why: &str) -> Option<Bytes> {
         None
     }
 
-    /// Runs as long as messages are relayed. Messages that it puts into the queue go to the client.
+    /// Runs while messages are relayed. Messages that it puts into the queue go to the client.
     fn watch(&self, _to_client: &MessageQueue) -> impl Future<Output = ()> + Send {
         std::future::pending()
     }
@@ -186,7 +187,7 @@ pub trait Handler: Send + Sync + 'static {
         message: &Message,
     ) -> RequestRoute<Self::ExpectedAnswer, Self::JudgedRequest>;
 
-    /// Asks rules about a request and decides.
+    /// Asks rules about a request and returns the decision.
     fn ask(
         &self,
         from: Side,
@@ -203,10 +204,10 @@ pub trait Handler: Send + Sync + 'static {
     /// Called after the other side's notification has ended a request ([`NotificationRoute::End`]).
     fn after_end(&self, _id: &Id) {}
 
-    /// Returns the notification in the form in which it is forwarded.
+    /// Judges a notification, and returns the form in which it is forwarded.
     ///
     /// # Errors
-    /// The reason why it may not, as the end of a sentence.
+    /// The reason why the notification is not forwarded, as the end of a sentence.
     fn judge_notification(
         &self,
         message: &Message,
@@ -219,7 +220,7 @@ pub trait Handler: Send + Sync + 'static {
     /// ([`judge_answer`](Self::judge_answer)), or `None` to forward it unchanged.
     fn route_answer(&self, expected: Self::ExpectedAnswer, message: &Message) -> Option<Self::ExpectedAnswer>;
 
-    /// Judges an answer and returns it as it may be forwarded.
+    /// Judges an answer, and returns the form in which it is forwarded.
     fn judge_answer(
         &self,
         id: &Id,

@@ -5,7 +5,7 @@ use bytes::{Bytes, BytesMut};
 use std::io;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _};
 
-/// Bytes that are kept of each end of a line that is too long.
+/// Number of bytes that are kept at each end of a line that is too long.
 pub const KEPT_END_SIZE: usize = 1024;
 
 /// The next item of a stream.
@@ -13,7 +13,7 @@ pub const KEPT_END_SIZE: usize = 1024;
 pub enum Line {
     /// A line, without its line break.
     Whole(Bytes),
-    /// A line that is longer than a message may be. It was skipped, except for its ends.
+    /// A line that is longer than a message may be. Only its two ends were kept.
     TooLong {
         /// The first [`KEPT_END_SIZE`] bytes.
         head: Bytes,
@@ -27,12 +27,12 @@ pub enum Line {
 /// The byte order mark of UTF-8, which some programs write at the beginning.
 pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Returns a line without a byte order mark, which the first line of a stream can have.
+/// Returns a line without its byte order mark. The first line of a stream can have one.
 pub fn without_mark(line: Bytes) -> Bytes {
     if line.starts_with(BYTE_ORDER_MARK) { line.slice(BYTE_ORDER_MARK.len()..) } else { line }
 }
 
-/// Reads the next non-empty line. Text after the last line break is a line, too.
+/// Reads the next line that is not empty. Text after the last line break is also a line.
 ///
 /// # Errors
 /// If the stream cannot be read.

@@ -1,7 +1,6 @@
-//! A JSON-RPC message, read so strictly that every later reader reads the same.
+//! A JSON-RPC message. It is read so strictly that every later reader reads the same content.
 //!
-//! A message keeps its bytes. Only a changed message is written again, and then only the changed member: all other members keep their
-//! bytes.
+//! A message keeps its bytes. If a member changes, only this member is written again, and all other members keep their bytes.
 
 mod batch;
 mod id;
@@ -18,12 +17,13 @@ pub use members::{MAX_VALUES, Members, is_json, raw};
 /// Maximum length of a message, in bytes: 16 MiB.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// The facts that can be guessed from an unreadable message. They only serve to answer the side that waits.
+/// Facts that are guessed from an unreadable message. They are used only to answer the side that waits.
 #[derive(Default)]
 struct EnvelopeGuess {
     id: Option<Id>,
     is_answer: bool,
-    /// True if it has a `result` or an `error`. A log entry of a server can also have an `id`.
+    /// True if the message has a `result` or an `error`. The identifier alone proves nothing, because a log entry of a server can
+    /// also have an `id`.
     has_outcome: bool,
 }
 
@@ -31,7 +31,7 @@ impl EnvelopeGuess {
     fn of(text: &str) -> Self {
         match Members::of(text) {
             Ok(members) => Self::by(members.get("id").and_then(Id::of_raw), |key| members.get(key).is_some()),
-            // With two ids, either one could be meant.
+            // If there are two ids, either of them could be meant.
             Err(why) if why.contains(DUPLICATE_ID) => Self::default(),
             Err(_) => match serde_json::from_str(text) {
                 Ok(Value::Object(fields)) => {
@@ -51,8 +51,8 @@ impl EnvelopeGuess {
 /// The members that determine the kind of a message.
 const ENVELOPE_KEYS: &[&str] = &["jsonrpc", "id", "method", "params", "result", "error"];
 
-/// Returns the error for an over-long message, of which only both ends are kept. If one end contains the identifier, the side that
-/// waits gets an answer.
+/// Returns the error for a message that is too long. `head` and `tail` are its two ends. If one end contains the identifier, the
+/// side that waits gets an answer.
 pub fn too_long(head: &[u8], tail: &[u8]) -> UnreadableMessage {
     let before = head.iter().skip(1).position(|byte| matches!(byte, b'{' | b'[')).map_or(head, |at| &head[..=at]);
     let after = tail.iter().rposition(|byte| matches!(byte, b'{' | b'[')).map_or(tail, |at| &tail[at..]);
@@ -66,7 +66,7 @@ pub fn too_long(head: &[u8], tail: &[u8]) -> UnreadableMessage {
     }
 }
 
-/// Returns the value of the last `"id"` in a piece of a message.
+/// Returns the value of the last `"id"` in a part of a message.
 fn id_in(text: &[u8]) -> Option<Id> {
     let key = b"\"id\"";
     let at = text.windows(key.len()).rposition(|part| part == key)?;
@@ -116,9 +116,9 @@ pub struct Message {
 pub struct UnreadableMessage {
     /// The JSON-RPC error code.
     pub code: i64,
-    /// The identifier, if one could be read: its sender waits for an answer.
+    /// The identifier, if it could be read. The sender of the message waits for an answer.
     pub id: Option<Id>,
-    /// True if the message is an answer, or a batch of answers: then its sender waits for none.
+    /// True if the message is an answer, or a batch of answers. In this case, the sender of the message waits for no answer.
     pub is_answer: bool,
     /// The requests that the answers in a batch are for.
     pub answers: Box<[Id]>,
@@ -132,29 +132,30 @@ impl UnreadableMessage {
         self.id.iter().filter(|_| self.is_answer).chain(&self.answers)
     }
 
-    /// Returns the answers of a batch as a batch of their own, which is refused too and needs no answer.
+    /// Returns the answers of a batch as a new batch. That batch is refused too, but needs no answer.
     pub fn answers_as_batch(&self) -> Bytes {
         let answer = |id: &Id| format!(r#"{{"id":{},"result":0}}"#, id.to_json());
         Bytes::from(format!("[{}]", self.answers.iter().map(answer).collect::<Vec<_>>().join(",")))
     }
 }
 
-/// The error code for text that is no JSON.
+/// The error code for text that is not JSON.
 pub const PARSE_ERROR: i64 = -32_700;
-/// The error code for a message that is no request.
+/// The error code for a message that is not a request.
 pub const INVALID_REQUEST: i64 = -32_600;
 /// The error code for a request with wrong parameters.
 pub const INVALID_PARAMS: i64 = -32_602;
 /// The error code for a request that failed internally.
 pub const INTERNAL_ERROR: i64 = -32_603;
-/// The error code for a request that the rules reject. It lies outside the range that JSON-RPC reserves.
+/// The error code for a request that the rules reject. It is outside of the range that JSON-RPC reserves.
 pub const REJECTED: i64 = -31_000;
 
 impl Message {
     /// Reads a message.
     ///
     /// # Errors
-    /// If it is not one JSON object in UTF-8 of version 2.0, has a duplicate key anywhere, or is too large.
+    /// If the bytes are not one JSON object in UTF-8 of version 2.0, if the object has a duplicate key at any depth, or if it is
+    /// too large.
     pub fn of(bytes: Bytes) -> Result<Self, UnreadableMessage> {
         let unreadable = |code, EnvelopeGuess { id, is_answer, .. }, why: String| {
             let answers = Box::default();
@@ -184,10 +185,10 @@ impl Message {
             let guess = EnvelopeGuess { id: known.clone(), is_answer, has_outcome: false };
             unreadable(INVALID_REQUEST, guess, why.to_owned())
         };
-        // Checked only here: the message can now be told from others, so its sender learns which one was refused.
+        // This check comes here because the identifier is known now, so that its sender learns which message was refused.
         check(text).map_err(|why| refused(&format!("a message {why}")))?;
         if let Some(why) = members.ambiguity(ENVELOPE_KEYS) {
-            // No rule has judged an answer yet, so none of its text is repeated.
+            // No rule has judged an answer yet, so the error contains none of its text.
             let why = if is_answer { "has keys that differ in case alone" } else { &why };
             return Err(refused(&format!("a message {why}")));
         }
@@ -225,10 +226,10 @@ impl Message {
         }
     }
 
-    /// Returns the members of the parameters; none if there are no parameters.
+    /// Returns the members of the parameters. Returns no members if the message has no parameters.
     ///
     /// # Errors
-    /// If the parameters are no object.
+    /// If the parameters are not an object.
     pub fn params(&self) -> Result<Members, String> {
         match self.members.get("params") {
             Some(null) if null.get() == "null" => Ok(Members::default()),
@@ -236,7 +237,7 @@ impl Message {
         }
     }
 
-    /// Returns the answer with this identifier, spelled as in its request.
+    /// Returns the answer with this identifier, in the spelling of the request.
     #[must_use]
     pub fn with_id(self, id: &Id) -> Self {
         let is_as_asked = match (&self.kind, id) {
@@ -256,13 +257,13 @@ impl Message {
         self.members.with("params", params.to_raw()).to_bytes()
     }
 
-    /// Returns the message with this result, or its original bytes if the result is unchanged.
+    /// Returns the message with this result. If the result is unchanged, returns the original bytes.
     pub fn with_result_or_as_it_came(&self, result: &Members) -> Bytes {
         let is_own = self.members.within("result").is_ok_and(|own| own.to_json() == result.to_json());
         if is_own { self.bytes.clone() } else { self.with_result(result.to_raw()) }
     }
 
-    /// Returns the message with this error, or its original bytes for `None`.
+    /// Returns the message with this error. If `error` is `None`, returns the original bytes.
     pub fn with_error(&self, error: Option<Value>) -> Bytes {
         error.map_or_else(|| self.bytes.clone(), |error| self.members.with("error", raw(&error)).to_bytes())
     }
@@ -290,15 +291,15 @@ pub fn on_one_line(bytes: Bytes) -> Bytes {
     if !bytes.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
         return bytes;
     }
-    // A JSON text contains these bytes only between its tokens.
+    // A JSON text can contain these bytes only between its tokens.
     bytes.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect()
 }
 
-/// Returns the members corrected to JSON-RPC 2.0, if they deviate in an unambiguous way: the version is missing, or an answer has
-/// a `null` beside its result or error. Returns `None` if nothing is to be corrected.
+/// Returns the members corrected to JSON-RPC 2.0. Corrects only clear deviations: the version is missing, or an answer has a `null`
+/// beside its result or error. Returns `None` if there is nothing to correct.
 fn corrected(members: &Members) -> Option<Members> {
     let is_null = |key| members.get(key).is_some_and(|value| value.get() == "null");
-    // Log entries of a server also have other members.
+    // If other members exist, the object may be a log entry of a server.
     if members.get("jsonrpc").is_none() && members.keys().all(|key| ENVELOPE_KEYS.contains(&key)) {
         let versioned = members.with("jsonrpc", raw(&Value::from("2.0")));
         return Some(corrected(&versioned).unwrap_or(versioned));

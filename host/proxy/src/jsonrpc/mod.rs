@@ -1,5 +1,5 @@
-//! The relay of a proxy between two programs that speak JSON-RPC in lines. It reads each message strictly and keeps the order of both
-//! directions. The proxy itself decides about messages ([`handler::Handler`]).
+//! The relay of a proxy between two programs that speak JSON-RPC in lines. The relay reads each message strictly and keeps the
+//! order in both directions. Each proxy decides on messages by a [`handler::Handler`].
 //!
 //! Data flows down this list and never back up:
 //!

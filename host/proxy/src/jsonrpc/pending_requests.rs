@@ -1,4 +1,5 @@
-//! The pending requests, one table for each side that sends them. An identifier belongs to one request at a time.
+//! The pending requests, in one table for each side that sends requests. Two pending requests of a side never have the same
+//! identifier.
 
 use crate::jsonrpc::message::Id;
 use std::collections::{HashMap, VecDeque};
@@ -7,24 +8,24 @@ use tokio::task::AbortHandle;
 /// Maximum number of pending requests of one side.
 pub const MAX_REQUESTS: usize = 1000;
 
-/// Maximum size of these requests, in bytes: 128 MiB.
+/// Maximum total size of the pending requests of one side, in bytes: 128 MiB.
 pub const MAX_BYTES: usize = 128 * 1024 * 1024;
 
 /// Maximum number of cancelled requests whose late answers are still recognised.
 pub const MAX_CANCELLED: usize = 100;
 
-/// Maximum size of these requests, in bytes: 32 MiB.
+/// Maximum total size of the cancelled requests, in bytes: 32 MiB.
 const MAX_CANCELLED_BYTES: usize = 32 * 1024 * 1024;
 
-/// Number of answered requests whose second answers are still recognised.
+/// Number of answered requests for which a second answer is still recognised.
 const MAX_ANSWERED: usize = 100;
 
 /// The stage of a request.
 #[derive(Debug)]
 pub enum RequestStage<E> {
-    /// Rules are asked about it in this task. The other side has not seen it.
+    /// Rules are asked about the request in this task. The other side has not received the request.
     Asking(AbortHandle),
-    /// The other side has it, and this answer is expected.
+    /// The other side has received the request, and this answer is expected.
     Sent(E),
 }
 
@@ -33,7 +34,7 @@ pub enum RequestStage<E> {
 struct PendingRequest<E> {
     stage: RequestStage<E>,
     bytes: usize,
-    /// The number of requests before it.
+    /// The number of requests before this one.
     number: u64,
 }
 
@@ -43,14 +44,14 @@ pub struct PendingRequests<E> {
     requests: HashMap<Id, PendingRequest<E>>,
     /// The number of requests so far.
     count: u64,
-    /// True if any identifier so far was a number. The next field is true if any was a text that spells a number.
+    /// True if any identifier so far was a number. The next field is true if any identifier so far was a text that spells a number.
     has_numbers: bool,
     has_texts_of_numbers: bool,
     bytes: usize,
-    /// Requests that were cancelled after the other side had them. It need not answer them.
+    /// Requests that were cancelled after the other side had received them. The other side need not answer them.
     cancelled: VecDeque<(Id, E, usize)>,
     cancelled_bytes: usize,
-    /// The latest answered requests, so that a second answer is not taken for another request's.
+    /// The latest answered requests. They are kept so that a second answer is not taken for the answer to another request.
     answered: VecDeque<Id>,
 }
 
@@ -70,7 +71,7 @@ impl<E> Default for PendingRequests<E> {
 }
 
 impl<E> PendingRequests<E> {
-    /// Returns the reason why a request with this identifier and size cannot be accepted, or `None` if it can.
+    /// Returns the reason why a request with this identifier and size cannot be accepted. Returns `None` if it can be accepted.
     pub fn objection(&self, id: &Id, bytes: usize) -> Option<String> {
         if self.has(id) {
             return Some(format!("a pending request has the same id {id}: the request was not passed on"));
@@ -103,20 +104,20 @@ impl<E> PendingRequests<E> {
         self.count
     }
 
-    /// Returns the request that was sent to the other side first, among the first `count` of all requests.
+    /// Returns the request that was sent to the other side first. Looks only at the first `count` requests.
     pub fn oldest_sent(&self, count: u64) -> Option<Id> {
         let sent = self.requests.iter().filter(|(_, request)| matches!(request.stage, RequestStage::Sent(_)));
         let oldest = sent.filter(|(_, request)| request.number < count).min_by_key(|(_, request)| request.number);
         oldest.map(|(id, _)| id.clone())
     }
 
-    /// Returns the number of requests that the other side has.
+    /// Returns the number of requests that the other side has received and not answered.
     pub fn sent(&self) -> usize {
         self.requests.values().filter(|request| matches!(request.stage, RequestStage::Sent(_))).count()
     }
 
-    /// Returns the identifier, as spelled in its request, that an answer names: one of the same value, or one of the other type if no
-    /// request ever used the answer's type.
+    /// Returns the identifier that an answer names, as spelled in its request. This is an identifier of the same value. If no
+    /// request ever used the type of the answer's identifier, it can also be the identifier of the other type.
     pub fn named(&self, id: &Id) -> Option<Id> {
         let known = |id: &Id| {
             let cancelled = || self.cancelled.iter().map(|(known, ..)| known).find(|known| *known == id);
@@ -129,13 +130,13 @@ impl<E> PendingRequests<E> {
         known(id).or_else(|| id.of_other_type().filter(|_| !is_unclear).as_ref().and_then(known))
     }
 
-    /// Notes that a request was sent. Returns false if it is no longer pending.
+    /// Records that a request was sent. Returns false if the request is no longer pending.
     pub fn mark_sent(&mut self, id: &Id, expected: E) -> bool {
         let found = self.requests.get_mut(id);
         found.map(|request| request.stage = RequestStage::Sent(expected)).is_some()
     }
 
-    /// Removes a request. Returns false if it was removed before.
+    /// Removes a request. Returns false if the request was removed before.
     pub fn remove(&mut self, id: &Id) -> bool {
         self.removed(id).is_some()
     }
@@ -146,7 +147,8 @@ impl<E> PendingRequests<E> {
         Some((stage, bytes))
     }
 
-    /// Cancels a request that the other side has not seen. Returns false if it has, or there is no such request.
+    /// Cancels a request that the other side has not received. Returns false if the other side has received it, or if there is no
+    /// such request.
     pub fn cancel_unsent(&mut self, id: &Id) -> bool {
         if !matches!(self.requests.get(id), Some(PendingRequest { stage: RequestStage::Asking(_), .. })) {
             return false;
@@ -157,7 +159,8 @@ impl<E> PendingRequests<E> {
         true
     }
 
-    /// Removes the request that an answer is for. Returns `None` if it was not sent, is already answered, or was cancelled.
+    /// Removes the request that an answer is for. Returns `None` if the request was not sent, was already answered or was
+    /// cancelled.
     pub fn take_answered(&mut self, id: &Id) -> Option<E> {
         if !matches!(self.requests.get(id), Some(PendingRequest { stage: RequestStage::Sent(_), .. })) {
             return None;
@@ -174,12 +177,12 @@ impl<E> PendingRequests<E> {
         }
     }
 
-    /// Returns true if the request was answered a short while ago.
+    /// Returns true if the request is one of the latest answered requests.
     pub fn was_answered(&self, id: &Id) -> bool {
         self.answered.contains(id)
     }
 
-    /// Removes the cancelled request that an answer, or another end, is for. Its identifier is then free.
+    /// Removes a cancelled request when it is answered or ended. Its identifier is then free.
     pub fn take_cancelled(&mut self, id: &Id) -> Option<E> {
         let at = self.cancelled.iter().position(|(known, ..)| known == id)?;
         let (_, expected, bytes) = self.cancelled.remove(at)?;
@@ -187,7 +190,8 @@ impl<E> PendingRequests<E> {
         Some(expected)
     }
 
-    /// Cancels a request. Returns false if the other side has it and must get the cancellation; a late answer is then still recognised.
+    /// Cancels a request. Returns false if the other side has received the request and must get the cancellation. A late answer is
+    /// then still recognised.
     pub fn cancel(&mut self, id: &Id) -> bool {
         match self.removed(id) {
             Some((RequestStage::Asking(task), _)) => {
@@ -212,7 +216,7 @@ impl<E> PendingRequests<E> {
         self.requests.is_empty()
     }
 
-    /// Removes all requests that are left and cancels their questions.
+    /// Removes all remaining requests, and cancels the questions to rules about them.
     pub fn take_all(&mut self) -> Vec<Id> {
         self.bytes = 0;
         let left = std::mem::take(&mut self.requests);

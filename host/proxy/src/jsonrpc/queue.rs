@@ -1,5 +1,5 @@
-//! The ordered queue of messages to one side. A message about which rules are asked keeps its place, and those behind it wait. It
-//! gives up its place if a person must answer, or a model takes long.
+//! The ordered queue of messages to one side. While rules are asked about a message, the message keeps its place, and later
+//! messages wait. The message gives up its place if a person must answer, or if a model takes long.
 
 use crate::jsonrpc::message::on_one_line;
 use bytes::Bytes;
@@ -21,7 +21,7 @@ struct QueuedMessage {
     _room: Option<QueueRoom>,
 }
 
-/// Reserved room for a message. It is released when this is dropped.
+/// Reserved room for a message. The room is released when this value is dropped.
 #[derive(Debug)]
 pub struct QueueRoom {
     _permit: OwnedSemaphorePermit,
@@ -47,7 +47,7 @@ pub struct QueueWriter {
     receiver: mpsc::Receiver<QueueSlot>,
 }
 
-/// A reserved place in the order. Dropping it gives the place up.
+/// A reserved place in the order. Dropping this value gives up the place.
 #[derive(Debug)]
 pub struct ReservedPlace {
     sender: oneshot::Sender<QueuedMessage>,
@@ -84,7 +84,7 @@ impl MessageQueue {
         ReservedPlace { sender }
     }
 
-    /// Ends the queue: messages behind this point are not written.
+    /// Ends the queue. Messages after this point are not written.
     pub async fn end(&self) {
         let _ = self.sender.send(QueueSlot::End).await;
     }
@@ -115,7 +115,7 @@ impl QueueWriter {
                 QueueSlot::End => break,
             };
             line.clear();
-            // Some readers end a line at a carriage return and would read the rest as another message.
+            // Some readers end a line at a carriage return, and would read the rest as another message.
             line.extend_from_slice(&on_one_line(bytes));
             line.push(b'\n');
             to.write_all(&line).await?;

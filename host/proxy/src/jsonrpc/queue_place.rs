@@ -1,5 +1,5 @@
-//! The place of a message about which rules are asked. A message that must wait for a person gives its place up to others. One that
-//! may take long keeps it until it does.
+//! The place of a message while rules are asked about it. If the proxy asks the client's user, the message gives up its place at
+//! once. If the resident host announces a long wait, the message keeps its place for one second and then gives it up.
 
 use crate::jsonrpc::queue::{MessageQueue, QueueRoom, ReservedPlace};
 use bytes::Bytes;
@@ -8,14 +8,14 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-/// Time for which other messages wait behind one about which a person or a model is asked.
+/// Time for which later messages wait if a person or a model is asked about a message.
 const MAX_BLOCKING: Duration = Duration::from_secs(1);
 
 /// A place that can be given up.
 #[derive(Debug)]
 pub struct QueuePlace {
     place: Mutex<Option<(ReservedPlace, Option<QueueRoom>)>>,
-    /// Room that is kept when the place is given up.
+    /// Room that stays reserved when the place is given up.
     kept: Option<QueueRoom>,
     takes_long: Notify,
 }
@@ -26,12 +26,13 @@ impl QueuePlace {
         Self { place: Mutex::new(Some((place, room))), kept: None, takes_long: Notify::new() }
     }
 
-    /// Creates the place of an answer, which keeps its room until it is written: nothing else bounds the answers being judged.
+    /// Creates the place of an answer. The answer keeps its room until it is written, because the room is the only limit on answers
+    /// that are being judged.
     pub fn of_answer(place: ReservedPlace, room: Option<QueueRoom>) -> Self {
         Self { place: Mutex::new(Some((place, None))), kept: room, takes_long: Notify::new() }
     }
 
-    /// Creates the place of a message that is not forwarded. It takes room but has no place for which others wait.
+    /// Creates the place of a message that is not forwarded. The message takes room, but no other message waits for it.
     pub fn none(room: Option<QueueRoom>) -> Self {
         Self { place: Mutex::default(), kept: room, takes_long: Notify::new() }
     }
@@ -46,7 +47,8 @@ impl QueuePlace {
         self.takes_long.notify_one();
     }
 
-    /// Waits for `asked`. Gives the place up if the question was announced to take long and does.
+    /// Waits for `asked`. Gives up the place if [`takes_long`](Self::takes_long) was called and the answer does not arrive soon
+    /// after that.
     pub async fn during<T>(&self, asked: impl Future<Output = T>) -> T {
         let late = async {
             self.takes_long.notified().await;

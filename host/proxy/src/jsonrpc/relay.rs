@@ -16,16 +16,16 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 use tokio::time::{sleep, timeout};
 
-/// Time that a client has to take the last answers.
+/// Time that a client has to read the last answers.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Time that a request stays open after the server sent an unreadable line that may be its answer.
 const LOST_ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Time that a server has to end if its client has closed its output and waits for no answer.
+/// Time after which a server is ended if its client has closed its output and waits for no answer.
 const IDLE_SERVER_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Poll interval for conditions without a notification.
+/// Poll interval for conditions that send no notification.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Size of a stream's read buffer, in bytes.
@@ -67,7 +67,8 @@ struct RelayState<E> {
     of_client: PendingRequests<E>,
     of_server: PendingRequests<E>,
     unreadable: UnreadableLineCounter,
-    /// The reasons why answers of the server may be lost, for requests that still have time; the oldest first.
+    /// The reasons why answers of the server may be lost. Each belongs to a request that still has time to be answered. The oldest
+    /// is first.
     lost_answers: VecDeque<String>,
 }
 
@@ -80,8 +81,8 @@ pub struct ServerStreams<R, W> {
     pub input: W,
 }
 
-/// Relays until one of both sides ends. After the client has closed its output, the server has `patience` to answer, and ends soon
-/// after the last answer. Its messages are forwarded until then.
+/// Relays messages until one side ends. After the client has closed its output, the server has `patience` to answer, and is ended
+/// soon after the last answer. The messages of the server are forwarded until then.
 pub async fn run<H, R, W>(
     handler: Arc<H>,
     (client_input, client_output): (impl AsyncRead + Unpin + Send, impl AsyncWrite + Unpin + Send),
@@ -121,15 +122,15 @@ where
         () = &mut read_server => RelayEnd::Server,
         // The client has gone.
         _ = &mut write_client => RelayEnd::Vanished,
-        // A server that takes no more input is ending.
+        // A server that reads no more input is ending.
         _ = &mut write_server => RelayEnd::Server,
         () = &mut read_client => RelayEnd::Client,
         () = &mut watch => RelayEnd::Server,
     };
     if ended == RelayEnd::Client {
-        // Waits for pending questions and for the server's last messages.
+        // Waits for pending questions to rules, and for the server's last messages.
         let rest = async {
-            // All at once: a server may wait until its answers are read before it reads more.
+            // Waits for all questions at once, because a server may not read more until its answers are read.
             let all_sent = async {
                 relay.0.asks.idle().await;
                 relay.0.to_server.end().await;
@@ -149,7 +150,7 @@ where
         }
     }
     if ended != RelayEnd::Vanished {
-        // The last answers of a server that has ended may still be judged.
+        // After a server has ended, its last answers may still be judged.
         let judged = async {
             tokio::select! {
                 () = relay.0.answers.idle() => {}
@@ -179,7 +180,7 @@ impl<H: Handler> Relay<H> {
         }
     }
 
-    /// Tells the user something about the messages of a side.
+    /// Shows a text about the messages of a side to the user.
     fn tell_of(&self, side: Side, what: &str) {
         self.0.handler.tell(&format!("the {}{what}", self.0.handler.side_name(side)));
     }
@@ -234,11 +235,12 @@ impl<H: Handler> Relay<H> {
                         }
                         return;
                     }
-                    // Removed before the other side reads the notification, after which the identifier is free.
+                    // The request is removed before the other side reads the notification, because the identifier is free after
+                    // that.
                     if self.table(from.other(), |table| table.take_answered(&id)).is_some() {
                         self.0.handler.after_end(&id);
                     } else if self.table(from.other(), |table| table.take_cancelled(&id)).is_some() {
-                        // Its sender has cancelled it before, and may use the identifier again by now.
+                        // The sender of the request has already cancelled it, and may be using the identifier again.
                         return self.0.handler.after_end(&id);
                     }
                     self.queue(from.other()).put(message.bytes, room).await;
@@ -263,7 +265,8 @@ impl<H: Handler> Relay<H> {
         }
     }
 
-    /// Reports to the user and to the side that waits why a message is not forwarded. `head` and `tail` are its two ends.
+    /// Reports why a message is not forwarded, to the user and to the side that waits. `head` and `tail` are the two ends of the
+    /// message.
     async fn refuse(&self, from: Side, refused: &UnreadableMessage, head: &[u8], tail: &[u8]) {
         let UnreadableMessage { code, id, is_answer, why, .. } = refused;
         let told = match from {
@@ -290,7 +293,7 @@ impl<H: Handler> Relay<H> {
                 self.route(from, message, None).await;
             }
         }
-        // A server that logs on its output would log this answer too.
+        // A server that logs on its output would also log this answer.
         if *is_answer || from == Side::Server && id.is_none() {
             return;
         }
@@ -298,8 +301,8 @@ impl<H: Handler> Relay<H> {
         self.queue(from).put(message::error(id, *code, why), None).await;
     }
 
-    /// Notes that the server has perhaps sent an unreadable answer. If no answer arrives soon, the request that has waited longest
-    /// fails, since it would otherwise wait for ever.
+    /// Records that a line of the server may be an unreadable answer. If no answer arrives soon, the oldest request fails, because
+    /// it might otherwise wait for ever.
     fn lose_answer(&self, why: String) {
         let count = {
             let mut state = self.state();
@@ -322,7 +325,7 @@ impl<H: Handler> Relay<H> {
         });
     }
 
-    /// Waits until the client has waited for no answer for some time.
+    /// Waits until the client has had no pending request for some time.
     async fn idle(&self) {
         let mut since = Instant::now();
         while since.elapsed() < IDLE_SERVER_TIMEOUT {
@@ -333,7 +336,7 @@ impl<H: Handler> Relay<H> {
         }
     }
 
-    /// Reports why an answer is not forwarded, to the side that waits for it. Returns false if no side waits.
+    /// Reports to the side that waits for an answer why the answer is not forwarded. Returns false if no side waits.
     async fn refuse_answer(&self, from: Side, id: &Id, why: &str) -> bool {
         if from == Side::Client && self.0.client_requests.deliver_answer(id, Value::default) {
             return true;
@@ -347,7 +350,7 @@ impl<H: Handler> Relay<H> {
         let name = self.0.handler.side_name(from);
         let why = format!("the answer of the {name} cannot be passed on: {why}");
         let error = message::error(Some(id), INTERNAL_ERROR, &why);
-        // The request has perhaps run, so the error in place of its result is recorded like a result.
+        // The request may have run, so the error that replaces its result is recorded like a result.
         let judged = Message::of(error.clone()).ok().and_then(|answer| {
             let expected = self.0.handler.route_answer(expected, &answer)?;
             Some((expected, answer))
@@ -361,18 +364,20 @@ impl<H: Handler> Relay<H> {
         true
     }
 
-    /// Returns true if an identifier of the server's is that of the proxy's own question: the client could confuse them.
+    /// Returns true if an identifier of the server is also that of a request of the proxy itself. The client could confuse the two
+    /// requests.
     fn is_own(&self, from: Side, id: &Id) -> bool {
         from == Side::Server && self.0.client_requests.has(id)
     }
 
-    /// Returns the identifier, unless it belongs to a pending request: an error with it would be taken for that request's answer.
+    /// Returns the identifier, or `None` if it belongs to a pending request. An error with it would be taken for the answer to that
+    /// request.
     fn unless_under_way<'a>(&self, from: Side, id: Option<&'a Id>) -> Option<&'a Id> {
         id.filter(|id| !self.table(from, |table| table.has(id)) && !self.is_own(from, id))
     }
 
     async fn route_request(&self, from: Side, id: &Id, message: Message, room: Option<QueueRoom>) {
-        let taken = || self.is_own(from, id).then(|| format!("the id {id} is taken"));
+        let taken = || self.is_own(from, id).then(|| format!("the id {id} is in use"));
         let bytes = message.bytes.len();
         if let Some(why) = self.table(from, |table| table.objection(id, bytes)).or_else(taken) {
             self.tell_of(from, &format!(": {why}"));
@@ -395,7 +400,7 @@ impl<H: Handler> Relay<H> {
             RequestRoute::Ask(request) => {
                 let place = QueuePlace::new(self.queue(from.other()).place().await, room);
                 let (relay, own) = (self.clone(), id.clone());
-                // The table stays locked until the request is in it.
+                // The table stays locked until it contains the request.
                 self.table(from, |table| {
                     let task = self.0.asks.spawn(async move { relay.ask(from, &own, request, place).await });
                     table.insert(id.clone(), RequestStage::Asking(task), bytes);
@@ -419,9 +424,9 @@ impl<H: Handler> Relay<H> {
                 }
             }
             RequestDecision::Answer(answer) => {
-                // A request that was cancelled meanwhile already has its answer.
+                // If the request was cancelled meanwhile, it already has its answer.
                 if self.table(from, |table| table.remove(id)) {
-                    // A plugin's answer can be large.
+                    // The answer of a plugin can be large, so it needs room.
                     let room = self.queue(from).room(answer.len()).await;
                     self.queue(from).put(answer, room).await;
                 }
@@ -429,7 +434,7 @@ impl<H: Handler> Relay<H> {
         }
     }
 
-    /// Forwards a notification in its judged form.
+    /// Judges a notification and forwards the judged form.
     async fn judge_notification(&self, from: Side, message: Message, room: Option<QueueRoom>) {
         let place = QueuePlace::of_answer(self.queue(from.other()).place().await, room);
         let relay = self.clone();
@@ -459,7 +464,7 @@ impl<H: Handler> Relay<H> {
         self.forward_judged(from, id, expected, message, room).await;
     }
 
-    /// Forwards an answer in its judged form.
+    /// Judges an answer and forwards the judged form.
     async fn forward_judged(
         &self,
         from: Side,
@@ -477,8 +482,8 @@ impl<H: Handler> Relay<H> {
         });
     }
 
-    /// Judges an answer to a cancelled request, so that it is recorded. It is not forwarded: the sender may have used the identifier
-    /// for another request by now.
+    /// Judges an answer to a cancelled request, so that the answer is recorded. The answer is not forwarded, because the sender may
+    /// have used the identifier for another request meanwhile.
     fn route_late_answer(&self, from: Side, id: &Id, message: Message, room: Option<QueueRoom>) {
         let Some(expected) = self.table(from.other(), |table| table.take_cancelled(id)) else {
             self.tell_of(from, &format!(" answered {id}, which is no pending request: the answer was not passed on"));
@@ -492,7 +497,7 @@ impl<H: Handler> Relay<H> {
         self.judge_late_answer(id, expected, message, room);
     }
 
-    /// Has an answer judged for which no side waits.
+    /// Judges an answer for which no side waits.
     fn judge_late_answer(&self, id: &Id, expected: H::ExpectedAnswer, message: Message, room: Option<QueueRoom>) {
         let (relay, id) = (self.clone(), id.clone());
         self.0.answers.spawn(async move {
@@ -502,7 +507,7 @@ impl<H: Handler> Relay<H> {
         });
     }
 
-    /// Answers the requests that the server will no longer answer.
+    /// Answers the requests that the server will not answer any more.
     async fn answer_open_requests(&self) {
         let left = self.table(Side::Client, PendingRequests::take_all);
         let lost = self.state().lost_answers.pop_front().map(|why| format!(": {why}")).unwrap_or_default();

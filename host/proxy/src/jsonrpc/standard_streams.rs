@@ -1,5 +1,5 @@
-//! The standard input and output of this process. The runtime waits for a pipe or a socket without a thread, which would cost more
-//! than all other work on a message.
+//! The standard input and output of this process. For a pipe or a socket, the runtime waits without a thread. A thread would cost
+//! more than all other work on a message.
 
 use std::fmt;
 use std::fs::File;
@@ -21,7 +21,7 @@ pub type Output = Box<dyn AsyncWrite + Send + Unpin>;
 /// Opens the standard input. Must be called within the runtime.
 ///
 /// # Errors
-/// If it is closed.
+/// If the standard input is closed.
 pub fn input() -> io::Result<Input> {
     Ok(match StreamKind::of(io::stdin().as_fd().try_clone_to_owned()?)? {
         StreamKind::Pipe(pipe) => Box::new(pipe::Receiver::from_owned_fd(pipe)?),
@@ -33,7 +33,7 @@ pub fn input() -> io::Result<Input> {
 /// Opens the standard output. Must be called within the runtime.
 ///
 /// # Errors
-/// If it is closed.
+/// If the standard output is closed.
 pub fn output() -> io::Result<Output> {
     Ok(match StreamKind::of(io::stdout().as_fd().try_clone_to_owned()?)? {
         StreamKind::Pipe(pipe) => Box::new(pipe::Sender::from_owned_fd(pipe)?),
@@ -42,7 +42,7 @@ pub fn output() -> io::Result<Output> {
     })
 }
 
-/// A reader that ends once a future is ready.
+/// A reader that ends when a future is ready.
 pub struct StoppableInput<S> {
     input: Input,
     stop: Pin<Box<S>>,
@@ -50,7 +50,7 @@ pub struct StoppableInput<S> {
 }
 
 impl<S: Future<Output = ()>> StoppableInput<S> {
-    /// Creates a reader of `input` that ends once `stop` is ready.
+    /// Creates a reader of `input` that ends when `stop` is ready.
     pub fn new(input: Input, stop: S) -> Self {
         Self { input, stop: Box::pin(stop), has_stopped: false }
     }

@@ -1,32 +1,32 @@
-//! Unreadable lines of a program: limits how many are reported to the user, since a program that logs on its output writes many, and
-//! recognises those that may be the answer to a request.
+//! Handles unreadable lines of a program. Limits how many are reported to the user, because a program that logs on its output
+//! writes many. Recognises lines that may be the answer to a request.
 
 use crate::jsonrpc::message::Members;
 use std::time::{Duration, Instant};
 
-/// Number of unreadable lines that are reported at once, and the interval after which one more is reported.
+/// Number of unreadable lines that are reported at once, and the interval after which one more line is reported.
 const REPORT_LIMIT: (u32, Duration) = (20, Duration::from_secs(10));
 
-/// Maximum length of the shown part of a line, in characters.
+/// Maximum number of characters of a line that are shown.
 const MAX_SHOWN: usize = 80;
 
-/// Returns the beginning of a line, quoted for people.
+/// Returns the beginning of a line, in quotes for people.
 pub fn beginning(line: &[u8]) -> String {
     let text: String = text_of(line).trim().chars().take(MAX_SHOWN).collect();
     format!("{text:?}")
 }
 
-/// Returns the readable text of a line. For UTF-16 this is its ASCII letters.
+/// Returns the readable text of a line. For a line in UTF-16, this is the line's ASCII letters.
 fn text_of(line: &[u8]) -> String {
     String::from_utf8_lossy(line).replace(['\0', '\u{feff}', '\u{fffd}'], "")
 }
 
-/// Returns the reason why this line may leave a request without an answer, as the end of a sentence. Returns `None` if the line cannot
-/// have been meant as an answer.
+/// Returns the reason why this line may leave a request without an answer, as the end of a sentence. Returns `None` if the line
+/// cannot be meant as an answer.
 pub fn lost_answer(line: &[u8]) -> Option<String> {
     let text = text_of(line);
     let shown = beginning(line);
-    // The header of the next message can follow a message on the same line.
+    // The header of the next message can be on the same line as a message.
     let end = text.rsplit('}').next().unwrap_or_default().trim_start().to_ascii_lowercase();
     if end.starts_with("content-length:") {
         let framing = "what it wrote is in the framing of a language server, and not one JSON message a line";
@@ -38,7 +38,7 @@ pub fn lost_answer(line: &[u8]) -> Option<String> {
     (is_of_an_answer && !is_asking).then(|| format!("what it wrote is not one JSON message a line; it began {shown}"))
 }
 
-/// Counts unreadable lines and those that were reported.
+/// Counts the unreadable lines, and those of them that were reported.
 #[derive(Debug, Default)]
 pub struct UnreadableLineCounter {
     told: u32,
@@ -47,7 +47,7 @@ pub struct UnreadableLineCounter {
 }
 
 impl UnreadableLineCounter {
-    /// Returns the number of unreported lines since the last report, or `None` if this line is not to be reported.
+    /// Returns the number of lines that were not reported since the last report. Returns `None` if this line must not be reported.
     pub fn next(&mut self, now: Instant) -> Option<u64> {
         let (max, interval) = REPORT_LIMIT;
         if self.told >= max && self.last.is_some_and(|last| now < last + interval) {

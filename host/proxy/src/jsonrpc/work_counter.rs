@@ -7,19 +7,19 @@ use tokio::task::AbortHandle;
 #[derive(Clone, Debug, Default)]
 pub struct WorkCounter(watch::Sender<usize>);
 
-/// One unit of work, counted until it is dropped.
+/// Work that counts as running until this value is dropped.
 #[derive(Debug)]
 pub struct WorkGuard(watch::Sender<usize>);
 
 impl WorkCounter {
-    /// Counts one more unit of work.
+    /// Starts work that counts as running until the returned guard is dropped.
     #[must_use]
     pub fn begin(&self) -> WorkGuard {
         self.0.send_modify(|count| *count += 1);
         WorkGuard(self.0.clone())
     }
 
-    /// Starts a task, which is work until it ends. Must be called within the runtime.
+    /// Starts a task, which counts as work until it ends. Must be called within the runtime.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
         let work = self.begin();
         let task = tokio::spawn(async move {
@@ -36,7 +36,7 @@ impl WorkCounter {
 
     /// Waits until no work is running.
     pub async fn idle(&self) {
-        // `wait_for` fails only without a sender, and `self` is one.
+        // `wait_for` fails only if there is no sender, and `self` is a sender.
         let _ = self.0.subscribe().wait_for(|count| *count == 0).await;
     }
 }

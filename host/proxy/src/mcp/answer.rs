@@ -7,16 +7,16 @@ use hookhost_contract::{Json, ToolResult};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// The error code by which a client tells a server that its user rejects a request for a model's answer.
+/// The error code with which a client tells a server that its user rejects a request for a model's answer.
 const SAMPLING_REJECTED: i64 = -1;
 
-/// The members of a call's result that is only text.
+/// The members that the result of a call has if it contains only text.
 const TEXT_RESULT_KEYS: &[&str] = &["content", "isError", "resultType"];
 
 /// Converts a result for plugins. `raw` is the whole result if it contains more than text.
 ///
 /// # Errors
-/// Returns a one-sentence message if it cannot be read.
+/// One sentence, if the result cannot be read.
 pub fn read(method: Method, result: &Members) -> Result<ToolResult, String> {
     let value = result.to_value().map_err(|why| format!("the result of {} {why}", method.name()))?;
     let empty = Vec::new();
@@ -29,7 +29,7 @@ pub fn read(method: Method, result: &Members) -> Result<ToolResult, String> {
                 Some(block) => put(&mut text, block),
                 None => {}
             }
-            // A member of the wrong type is read as text too.
+            // A member of the wrong type is also read as text.
             let is_odd = |key: &str, is_as_it_should: fn(&Value) -> bool| {
                 value.get(key).filter(|value| !is_as_it_should(value)).into_iter()
             };
@@ -53,7 +53,7 @@ pub fn read(method: Method, result: &Members) -> Result<ToolResult, String> {
     {
         text = structured.to_string();
     }
-    // A member of the wrong type may contain more than the text that was read.
+    // A member of the wrong type may contain more than the text that plugins read.
     let is_plain = method == Method::CallTool
         && result.keys().all(|key| TEXT_RESULT_KEYS.contains(&key))
         && value.get("content").and_then(Value::as_array).is_some_and(|blocks| blocks.iter().all(is_plain_text))
@@ -81,7 +81,7 @@ pub fn said(error: &Value) -> String {
     text
 }
 
-/// Returns true if a block is text and nothing else.
+/// Returns true if a block contains only text.
 fn is_plain_text(block: &Value) -> bool {
     let Some(fields) = block.as_object() else { return false };
     fields.len() == 2 && fields.get("type") == Some(&json!("text")) && fields.get("text").is_some_and(Value::is_string)
@@ -121,11 +121,11 @@ fn begin(text: &mut String) {
     }
 }
 
-/// Returns the result after plugins have changed it. If they changed the whole result, returns their result. Otherwise returns a new
-/// result with their text and nothing of the original.
+/// Returns the result after plugins changed it. If they changed the whole result, returns the changed result. Otherwise returns a
+/// new result that contains only their text, and nothing of the original.
 ///
 /// # Errors
-/// Returns a one-sentence message if this kind of result cannot contain the change.
+/// One sentence, if the change is not possible in a result of this kind.
 pub fn write_back(
     operation: &Operation,
     before: &ToolResult,
@@ -133,7 +133,7 @@ pub fn write_back(
     members: &Members,
 ) -> Result<Value, String> {
     let method = operation.method;
-    let cannot = || format!("a plugin changed the result of {} to what it cannot be", method.name());
+    let cannot = || format!("a plugin changed the result of {} to a value that this result cannot have", method.name());
     if let Some(raw) = after.raw.as_ref().filter(|raw| before.raw.as_ref() != Some(*raw)) {
         let whole: Value = raw.read().map_err(|_| cannot())?;
         return if whole.is_object() { Ok(whole) } else { Err(cannot()) };
@@ -142,7 +142,7 @@ pub fn write_back(
     let mut result = match method {
         Method::CallTool | Method::TaskResult => tool_result(text, after.is_error),
         Method::ReadResource => {
-            // The requested address; the one in the server's result could carry the removed text.
+            // Uses the requested address, because the address in the server's result could contain the text that plugins removed.
             let asked = operation.arguments.get("uri").and_then(Value::as_str).unwrap_or_default();
             json!({ "contents": [{ "uri": asked, "text": text }] })
         }
@@ -156,7 +156,7 @@ pub fn write_back(
         }
         Method::Elicit | Method::UpdateTask => return Err(cannot()),
     };
-    // Members that can only say how to treat the answer are kept.
+    // Members that only say how to treat the answer are kept.
     if let Some(time) = members.value("ttlMs").filter(Value::is_number) {
         result["ttlMs"] = time;
     }
@@ -175,8 +175,8 @@ pub fn tool_result(text: &str, is_error: bool) -> Value {
     json!({ "content": [{ "type": "text", "text": text }], "isError": is_error })
 }
 
-/// Returns the answer to a rejected request. For a call, it is a result, so that the model reads the reason. `is_stateless` is true
-/// for the revision in which each result names its type.
+/// Returns the answer to a rejected request. For a call, the answer is a result, so that the model reads the reason. `is_stateless`
+/// is true for the revision in which each result names its type.
 pub fn rejected(method: Method, id: &Id, why: &str, is_stateless: bool) -> Bytes {
     match method {
         Method::CallTool => message::result(id, &typed(tool_result(why, true), is_stateless)),
@@ -191,13 +191,13 @@ pub fn rejected(method: Method, id: &Id, why: &str, is_stateless: bool) -> Bytes
 /// Returns the answer to a call for which a plugin gave the result.
 ///
 /// # Errors
-/// Returns a one-sentence message if this kind of result cannot contain the plugin's result.
+/// One sentence, if a result of this kind cannot contain `result`.
 pub fn responded(operation: &Operation, id: &Id, result: &ToolResult, is_stateless: bool) -> Result<Bytes, String> {
     let value = write_back(operation, &ToolResult::text(""), result, &Members::default())?;
     Ok(message::result(id, &typed(value, is_stateless)))
 }
 
-/// Returns the answer to a call of a tool that the client does not have, forbidden or unknown.
+/// Returns the answer to a call of a tool that the client does not have, because it is forbidden or unknown.
 pub fn no_such_tool(id: &Id, tool: &str) -> Bytes {
     message::error(Some(id), INVALID_PARAMS, &format!("Unknown tool: {tool}"))
 }

@@ -1,7 +1,8 @@
-//! HTTP front end: serves each streamable-HTTP client on loopback as a line-based client, in front of a service.
+//! The HTTP front end of the proxy. It listens on loopback and serves each streamable-HTTP client as a client that speaks lines, in
+//! front of a service (an MCP server that is reached over HTTP).
 //!
-//! Each session of a client has its own proxy and its own session with the service. A request that names its protocol revision needs
-//! no session: it has its own proxy until its answer.
+//! Each session of a client has its own proxy, and its own session with the service. A request that names its protocol revision
+//! needs no session. Such a request has its own proxy until it is answered.
 
 mod response;
 mod session;
@@ -42,13 +43,13 @@ pub const PATH: &str = "/mcp";
 /// Time that a client may take to send the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Time that the body of a request may take.
+/// Time that a client may take to send the body of a request.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Maximum number of simultaneous connections.
 const MAX_CONNECTIONS: usize = 256;
 
-/// Maximum number of headers of a request: those of a tool's arguments, and others.
+/// Maximum number of headers of a request: headers of a tool's arguments, and others.
 const MAX_REQUEST_HEADERS: usize = MAX_HEADERS + 100;
 
 /// Maximum number of simultaneous sessions.
@@ -63,7 +64,7 @@ const HEADER_MISMATCH_CODE: i64 = -32_020;
 /// Creates the judge of a session.
 pub type NewJudge = Box<dyn Fn() -> Result<Judge, String> + Send + Sync>;
 
-/// The key that a client must bring as `Authorization: Bearer …`. Only its digest is kept.
+/// The key that a client must send as `Authorization: Bearer …`. Only its digest is kept.
 #[derive(Clone, Copy)]
 pub struct ClientKey([u8; 32]);
 
@@ -75,7 +76,7 @@ impl ClientKey {
 
     fn is_brought(self, headers: &HeaderMap) -> bool {
         let said = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
-        // Digests are compared, so that the time reveals nothing about the key.
+        // Digests are compared, so that the duration reveals nothing about the key.
         said.is_some_and(|said| Self::new(said.trim()).0 == self.0)
     }
 }
@@ -97,7 +98,7 @@ struct ServerShared {
     sessions: Mutex<HashMap<String, Arc<ClientSession>>>,
 }
 
-/// Serves clients until `stop` is ready, and then ends their sessions. If there is a key, each request must bring it.
+/// Serves clients until `stop` is ready, and then ends their sessions. If there is a key, each request must contain it.
 pub async fn serve(
     listener: TcpListener,
     service: Service,
@@ -124,11 +125,11 @@ async fn accept(listener: &TcpListener, shared: &Arc<ServerShared>) -> Infallibl
     loop {
         let Ok(connection) = Arc::clone(&connections).acquire_owned().await else { continue };
         let Ok((stream, _)) = listener.accept().await else {
-            // Typically too many files are open; some will be closed.
+            // Typically too many files are open. Some of them will soon be closed.
             sleep(Duration::from_millis(10)).await;
             continue;
         };
-        // Answers are small, and the client waits for them.
+        // Answers are small and the client waits for them, so they are sent at once.
         let _ = stream.set_nodelay(true);
         let shared = Arc::clone(shared);
         tokio::spawn(async move {
@@ -149,15 +150,15 @@ async fn respond(shared: &Arc<ServerShared>, request: Request<Incoming>) -> Answ
     if let Some(name) = request_headers::repeated(request.headers()) {
         return text(StatusCode::BAD_REQUEST, &format!("the header {name} occurs twice, so its value is unclear\n"));
     }
-    // A page in a browser could reach this port under a host name of its own.
+    // A page in a browser could reach this port under its own host name.
     if !request_headers::is_local(request.uri(), request.headers()) {
         return text(
             StatusCode::FORBIDDEN,
-            "only programs of this machine are answered: `Host` or `Origin` is another one\n",
+            "only programs of this machine are answered: `Host` or `Origin` names another machine\n",
         );
     }
     if shared.key.is_some_and(|key| !key.is_brought(request.headers())) {
-        let mut answer = text(StatusCode::UNAUTHORIZED, "bring the key that the proxy was started with\n");
+        let mut answer = text(StatusCode::UNAUTHORIZED, "send the key with which the proxy was started\n");
         answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         return answer;
     }
@@ -184,7 +185,7 @@ async fn respond(shared: &Arc<ServerShared>, request: Request<Incoming>) -> Answ
 
 async fn post(shared: &Arc<ServerShared>, request: Request<Incoming>) -> Answer {
     let (head, body) = request.into_parts();
-    // A page in a browser can send other content types to foreign servers.
+    // A page in a browser can send only other content types to foreign servers.
     if head.headers.get(CONTENT_TYPE).is_some_and(|kind| !request_headers::is_json(kind)) {
         return text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "a message is application/json\n");
     }
@@ -202,13 +203,16 @@ async fn post(shared: &Arc<ServerShared>, request: Request<Incoming>) -> Answer 
         Ok((Err(error), _)) if error.is::<LengthLimitError>() => {
             return too_large();
         }
-        Ok((Err(error), _)) => return text(StatusCode::BAD_REQUEST, &format!("the message did not come: {error}\n")),
-        Err(_) => return text(StatusCode::REQUEST_TIMEOUT, "the message did not come in time\n"),
+        Ok((Err(error), _)) => {
+            return text(StatusCode::BAD_REQUEST, &format!("the message could not be read: {error}\n"));
+        }
+        Err(_) => return text(StatusCode::REQUEST_TIMEOUT, "the message did not arrive in time\n"),
     };
     let message = match Message::of(body.clone()) {
         Ok(message) => message,
         Err(bad) => {
-            // The service waits for these answers; the proxy refuses and reports them. Other parts of a batch are refused below.
+            // The service waits for these answers. The proxy refuses them and reports this. The other parts of a batch are refused
+            // below.
             if bad.answered_requests().next().is_some()
                 && let Ok(session) = shared.session(&head.headers)
             {
@@ -236,7 +240,8 @@ async fn post(shared: &Arc<ServerShared>, request: Request<Incoming>) -> Answer 
         }
         None => None,
     };
-    // A tool that the client does not have requires no headers: naming them would reveal that the tool exists.
+    // If the client does not have the tool, no headers are required, because an error that names them would reveal that the tool
+    // exists.
     if let Some(HeaderMismatch { why, is_of_tool }) = differs
         && !(is_of_tool && shared.stateless().await.is_ok_and(|judge| judge.lacks_tool(&message)))
     {
@@ -261,7 +266,7 @@ async fn post(shared: &Arc<ServerShared>, request: Request<Incoming>) -> Answer 
         None => {
             let is_said = session.say(&message.bytes).await;
             if revision.is_some() {
-                // The session was made for this message, which is on its way.
+                // The session was created for this message, which the proxy has already received.
                 tokio::spawn(session.end_whole());
             }
             if is_said { text(StatusCode::ACCEPTED, "") } else { no_session() }
@@ -290,7 +295,7 @@ impl ServerShared {
         {
             let mut sessions = self.sessions();
             if sessions.len() >= MAX_SESSIONS {
-                // Ends the least recently used session: its client may have gone without notice.
+                // Ends the least recently used session, because its client may have gone without notice.
                 let unread = sessions.iter().filter(|(_, session)| !lock(&session.streams).is_read());
                 let oldest = unread.min_by_key(|(_, session)| session.used_at()).map(|(id, _)| id.clone());
                 let Some(oldest) = oldest.and_then(|id| sessions.remove(&id)) else {
@@ -299,13 +304,13 @@ impl ServerShared {
                 tokio::spawn(oldest.end_whole());
             }
         }
-        // A client proves by this identifier that the session is its own.
+        // The identifier is secret. With it, a client proves that the session is its own.
         let id = BASE64.encode(random()?);
         let judge = Arc::new((self.judge)()?);
         let (shared, ended) = (Arc::downgrade(self), id.clone());
         let session = ClientSession::begin(Some(id.clone()), &self.service, Arc::clone(&judge), async move {
             judge.end_session().await;
-            // Removing the session can drop it, which aborts this task.
+            // Removing the session can drop it. This aborts this task.
             if let Some(shared) = shared.upgrade() {
                 shared.sessions().remove(&ended);
             }
@@ -314,12 +319,12 @@ impl ServerShared {
         Ok(session)
     }
 
-    /// Returns the judge of the requests that belong to no session.
+    /// Returns the judge for requests that belong to no session.
     async fn stateless(&self) -> Result<&Arc<Judge>, String> {
         self.stateless.get_or_try_init(async || (self.judge)().map(Arc::new)).await
     }
 
-    /// Begins a proxy for one request without a session.
+    /// Creates a proxy for one request without a session.
     async fn for_one_request(&self) -> Result<Arc<ClientSession>, String> {
         let judge = Arc::clone(self.stateless().await?);
         Ok(ClientSession::begin(None, &self.service, judge, async {}))

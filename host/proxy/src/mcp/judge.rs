@@ -1,4 +1,5 @@
-//! Decides about messages, without knowledge of the transport: to forward, change or answer them, or to ask rules.
+//! Decides on messages without knowledge of the transport. A message is forwarded, changed or answered, or rules are asked about
+//! it.
 
 mod listings;
 mod results;
@@ -42,22 +43,22 @@ const SESSION_END_TIMEOUT: Duration = Duration::from_secs(2);
 /// The member of `_meta` that lists the client's capabilities.
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// The user's configuration, read at each request.
+/// The user's configuration. It is read at each request.
 pub trait PolicySource: Send + Sync {
     /// Returns the current policy for the server.
     ///
     /// # Errors
-    /// One sentence. Then nothing is forwarded.
+    /// One sentence. In this case, nothing is forwarded.
     fn policy(&self, server: &ServerName) -> Result<Policy, String>;
 
     /// Returns the path of the lock file.
     fn lock_file(&self) -> PathBuf;
 }
 
-/// Returns true if arguments, the second value, fit a schema, the first.
+/// Returns true if the arguments (the second value) are valid under the schema (the first value).
 pub type Fits = fn(&Value, &Value) -> bool;
 
-/// Checks of texts and values that the caller supplies.
+/// Checks of texts and values. The caller of the crate supplies them.
 #[derive(Clone, Copy, Debug)]
 pub struct Checks {
     /// Returns true if a person does not see a character.
@@ -66,7 +67,7 @@ pub struct Checks {
     pub fits: Fits,
 }
 
-/// Decides about the messages of one server.
+/// Decides on the messages of one server.
 pub struct Judge {
     /// The server.
     pub server: ServerName,
@@ -89,15 +90,15 @@ struct ServerState {
     lock: Arc<LockFile>,
     stamp: Option<(PathBuf, Option<(SystemTime, u64)>)>,
     held: HeldDefinitions,
-    /// Approved tools whose definitions have changed, and for which there is no room among those that are held back.
+    /// Approved tools whose definitions have changed, and for which there is no room among the tools that are held back.
     left_out: HashSet<String>,
-    /// The approved definitions and the policy at the last listing.
+    /// The approved definitions and the policy at the last listing or poll.
     seen: Option<(Option<Definitions>, Policy)>,
     /// Number of changes of `seen`.
     changes: u64,
-    /// The cursors of the server's first listing, as long as it has more pages.
+    /// The cursors of further pages of the server's first listing.
     first_pages: HashSet<String>,
-    /// The requests that tasks belong to.
+    /// The requests that have started tasks.
     tasks: StartedTasks,
 }
 
@@ -106,7 +107,8 @@ struct ServerState {
 pub struct ClientCapabilities {
     /// True if the client can ask its user by a form.
     pub elicits: bool,
-    /// True if the request itself lists the capabilities. The proxy then asks in its answer instead of by a request.
+    /// True if the request itself lists the capabilities. In this case, the proxy puts a question into its answer instead of
+    /// sending a request.
     pub is_stateless: bool,
 }
 
@@ -137,9 +139,10 @@ pub enum ExpectedAnswer {
     Anything,
     /// The server's capabilities. They are forwarded unchanged.
     Capabilities,
-    /// The end of a subscription. It is forwarded unchanged, as are the subscription's notifications before it.
+    /// The answer that ends a subscription. It is forwarded unchanged, and so are the notifications of the subscription before it.
     Subscription,
-    /// No valid answer: the answer asks the client's user or model something where questions are not judged.
+    /// An answer that must be withheld, because it asks the client's user or model something although rules judge no questions in
+    /// such an answer.
     Question,
     /// A listing of tools.
     Listing {
@@ -168,7 +171,7 @@ pub enum ExpectedAnswer {
     },
 }
 
-/// A request to ask rules about.
+/// A request on which rules decide.
 #[derive(Debug)]
 pub struct McpRequest {
     id: Id,
@@ -181,10 +184,10 @@ pub struct McpRequest {
 }
 
 impl Judge {
-    /// Creates a judge for a server, with its own session. `tell` shows a text to the user.
+    /// Creates a judge for a server. The judge has its own session. `tell` shows a text to the user.
     ///
     /// # Errors
-    /// If the system gives no random number, or the held-back definitions cannot be read.
+    /// If the system provides no random number, or if the held-back definitions cannot be read.
     pub fn new(
         server: ServerName,
         cwd: PathBuf,
@@ -216,10 +219,10 @@ impl Judge {
         self.notifier.tell(text);
     }
 
-    /// Tells the resident host once that the session begins. Each event waits for that.
+    /// Tells the resident host once that the session begins. Each event waits until this is done.
     ///
     /// # Errors
-    /// Returns a one-sentence message if that failed. The next event tries again.
+    /// One sentence, if this failed. The next event tries again.
     pub async fn begin_session(&self) -> Result<(), String> {
         let begin = async || match self.ask_host_now(&self.event(Point::SessionStart, None), &|_| {}).await {
             ProxyReply::Failed { why } => Err(why),
@@ -228,7 +231,7 @@ impl Judge {
         self.session_begun.get_or_try_init(begin).await.copied()
     }
 
-    /// Tells the resident host that the session ends, if it has begun, and waits a moment for its reply.
+    /// Tells the resident host that the session ends, if it has begun, and waits a short time for the reply.
     pub async fn end_session(&self) {
         if self.session_begun.initialized() {
             let _ = timeout(SESSION_END_TIMEOUT, self.ask_host(&self.event(Point::SessionEnd, None), &|_| {})).await;
@@ -238,7 +241,7 @@ impl Judge {
     async fn ask_host(&self, event: &Event, on_wait: LongWaitCallback<'_>) -> ProxyReply {
         match self.begin_session().await {
             Ok(()) => self.ask_host_now(event, on_wait).await,
-            // No rule is asked in a session that has not begun.
+            // No rule can be asked in a session that has not begun.
             Err(why) => ProxyReply::Failed { why },
         }
     }
@@ -295,7 +298,7 @@ impl Judge {
                     Ok(cursor) => forward(ExpectedAnswer::Listing { cursor }),
                     Err(why) => refused(why),
                 },
-                // The answer has the states of all tasks. It is judged as one result.
+                // The answer contains the states of all tasks, and is judged as one result.
                 "tasks/list" => {
                     let operation = Operation {
                         method: Method::TaskResult,
@@ -308,11 +311,11 @@ impl Judge {
                 "tasks/result" | "tasks/get" | "tasks/cancel" => {
                     self.expect_task(name, &params, client.is_stateless, is_of_client).map_or_else(refused, forward)
                 }
-                // The request belongs to the other direction.
+                // The request is allowed only in the other direction.
                 _ if Method::of(name).is_some() => RequestRoute::answer(message::error(
                     Some(id),
                     message::INVALID_REQUEST,
-                    &format!("{name} is not asked in this direction"),
+                    &format!("{name} cannot be requested in this direction"),
                 )),
                 _ => forward(ExpectedAnswer::Anything),
             };
@@ -343,7 +346,7 @@ impl Judge {
         RequestRoute::Answer { answer, before: Some(Box::pin(record)) }
     }
 
-    /// Asks rules about a request.
+    /// Asks rules about a request and returns the decision.
     pub async fn ask(&self, request: &McpRequest, context: QuestionContext<'_>) -> RequestDecision<ExpectedAnswer> {
         let on_wait = &context.on_long_wait();
         let McpRequest { id, operation, client, is_of_client, .. } = request;
@@ -445,7 +448,7 @@ impl Judge {
             && let Some(schema) = self.pinned_schema(&operation.tool)
             && !(self.checks.fits)(&schema, arguments)
         {
-            let why = failed("a plugin changed the arguments to what does not fit the tool's schema");
+            let why = failed("a plugin changed the arguments to values that are not valid under the tool's schema");
             let why = self.record_substitute(context, why).await;
             return RequestDecision::Answer(answer::rejected(operation.method, id, &why, is_stateless));
         }
@@ -460,9 +463,9 @@ impl Judge {
         };
         let is_as_it_came = arguments.is_none() && params.to_json() == request.params.to_json();
         let bytes = if is_as_it_came { message.bytes.clone() } else { message.with_params(&params) };
-        // The client would wait for ever for an answer to an invalid request.
+        // The server would not answer an invalid request, so the client would wait for ever.
         if !is_as_it_came && let Err(cannot) = Message::of(bytes.clone()) {
-            let why = failed(&format!("a plugin changed the request to what cannot be sent: {cannot}"));
+            let why = failed(&format!("a plugin changed the request to a message that cannot be sent: {cannot}"));
             return RequestDecision::Answer(answer::rejected(operation.method, id, &why, is_stateless));
         }
         if let Some(arguments) = arguments {
@@ -478,7 +481,7 @@ const NOT_AGREED: &str = "A person has to agree, and has not: do not try to do t
 /// The text for the model if no person can be asked.
 const NOT_ASKED: &str = "A person would have to agree, and cannot be asked: do not try to do the same in another way.";
 
-/// Returns the text for the reader of an answer without a decision of the resident host.
+/// Returns the text of an answer for which the resident host made no decision.
 fn unsettled(why: &str) -> String {
     failed(why) + " Tell the user: `hookhost serve --status` says more."
 }

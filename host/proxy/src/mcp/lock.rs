@@ -1,7 +1,7 @@
-//! The lock file `hookhost-mcp.lock`. It contains the approved definitions of tools, in full up to a size, so that changes
-//! can be shown.
+//! The lock file `hookhost-mcp.lock`. It contains the approved definitions of tools. Definitions up to a maximum size are stored in
+//! full, so that changes can be shown.
 //!
-//! The definitions that are held back are in the state directory, for `hookhost mcp approve`.
+//! The definitions that are held back are stored in the state directory, where `hookhost mcp approve` finds them.
 
 use crate::jsonrpc::message::is_json;
 use crate::server_name::ServerName;
@@ -29,13 +29,13 @@ const MAX_FILE: u64 = 16 * 1024 * 1024;
 /// Maximum size of a definition that is stored in full, in bytes: 64 KiB.
 const MAX_DEFINITION: usize = 64 * 1024;
 
-/// Maximum size of such a definition as indented JSON, in bytes: 256 KiB. Deep nesting makes indented JSON much longer.
+/// Maximum size of a fully stored definition as indented JSON, in bytes: 256 KiB. Deep nesting makes indented JSON much longer.
 const MAX_INDENTED: usize = 256 * 1024;
 
-/// Maximum size of a member, as indented JSON, that a larger definition keeps in full, in bytes: 8 KiB.
+/// Maximum size of a member that a larger definition keeps in full, as indented JSON, in bytes: 8 KiB.
 const MAX_MEMBER: usize = 8 * 1024;
 
-/// Length of the kept beginning of a larger member, in characters.
+/// Number of characters that are kept from the beginning of a larger member.
 const MAX_BEGINNING: usize = 1024;
 
 /// Definitions by the names of their tools.
@@ -75,7 +75,7 @@ impl LockFile {
     /// Reads the file. If it does not exist, nothing is approved.
     ///
     /// # Errors
-    /// If it cannot be read, or is of another format. It is then unknown what was approved.
+    /// If the file cannot be read, or has another format. In this case, nobody knows which definitions were approved.
     pub fn read(path: &Path) -> Result<Self, LockError> {
         let Some(text) = read(path)? else { return Ok(Self::default()) };
         let lock: Self = serde_json::from_str(&text).map_err(|error| LockError::new(path, "read", &error))?;
@@ -95,14 +95,14 @@ impl LockFile {
     /// Writes the whole file.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), LockError> {
         let mut sorted = serde_json::to_value(self).map_err(|error| LockError::new(path, "written", &error))?;
-        // With sorted keys, a change makes a small diff.
+        // Sorted keys keep the difference small when a definition changes.
         sorted.sort_all_objects();
         let text = serde_json::to_string_pretty(&sorted).map_err(|error| LockError::new(path, "written", &error))?;
         if text.len() as u64 >= MAX_FILE {
-            // A larger file could not be read for any server.
+            // If the file were larger, no server's definitions could be read.
             return Err(LockError::new(path, "written", &"it would have more than 16 MiB"));
         }
         write(path, &(text + "\n"))
@@ -119,8 +119,8 @@ impl LockFile {
     }
 }
 
-/// Returns a definition in the form in which it is shown, approved and compared. In a large definition, digests replace the
-/// large members. If it is still too large, one digest replaces the schema; then no arguments match.
+/// Returns a definition in the form in which it is shown, approved and compared. In a large definition, digests replace the large
+/// members. If it is still too large, one digest replaces the whole schema. No arguments are valid under such a schema.
 pub fn pinned(tool: &str, definition: &Value) -> Value {
     let indented = |value: &Value| serde_json::to_string_pretty(value).map_or(usize::MAX, |text| text.len());
     let is_small = |value: &Value| value.to_string().len() <= MAX_DEFINITION && indented(value) <= MAX_INDENTED;
@@ -135,7 +135,7 @@ pub fn pinned(tool: &str, definition: &Value) -> Value {
     if is_small(&pinned) { pinned } else { json!({ "name": tool, "inputSchema": digest(definition) }) }
 }
 
-/// Returns the digest of a value, independent of its formatting, with the value's beginning.
+/// Returns a text with the digest of a value, which does not depend on the value's formatting, and with the beginning of the value.
 fn digest(value: &Value) -> Value {
     let mut sorted = value.clone();
     sorted.sort_all_objects();
@@ -145,12 +145,12 @@ fn digest(value: &Value) -> Value {
     Value::from(format!("sha256:{digest} of {} bytes, which begin with {beginning}", text.len()))
 }
 
-/// Returns true if two definitions are the same, independent of their formatting.
+/// Returns true if two definitions are equal except for their formatting.
 pub fn is_same(a: &Value, b: &Value) -> bool {
     a == b || matches!((canonical(&a.to_string()), canonical(&b.to_string())), (Ok(a), Ok(b)) if a == b)
 }
 
-/// The directory of the definitions that are held back.
+/// The directory that contains the definitions that are held back.
 #[derive(Clone, Debug)]
 pub struct HeldBackStore {
     directory: PathBuf,
@@ -162,14 +162,14 @@ pub struct HeldBackStore {
 pub struct HeldDefinition {
     /// The reason, as the end of a sentence.
     pub why: String,
-    /// True if it cannot be approved.
+    /// True if the definition cannot be approved.
     pub is_final: bool,
     /// The definition.
     pub definition: Value,
 }
 
 impl HeldDefinition {
-    /// Returns what the user can do so that the tool is listed, as the end of a sentence.
+    /// Returns the end of a sentence that tells the user how to get the tool listed, or that this is impossible.
     pub fn remedy(&self, server: &ServerName) -> String {
         if self.is_final {
             "no approval changes that".to_owned()
@@ -182,13 +182,14 @@ impl HeldDefinition {
 /// Definitions that are held back, by the names of their tools.
 pub type HeldDefinitions = BTreeMap<String, HeldDefinition>;
 
-/// Maximum size of a server's definitions that are held back, in bytes: 8 MiB.
+/// Maximum total size of the held-back definitions of a server, in bytes: 8 MiB.
 const MAX_HELD: usize = 8 * 1024 * 1024;
 
 /// Bytes that each definition takes in the file in addition to its texts.
 const ENTRY_OVERHEAD: usize = 64;
 
-/// Removes the definitions that exceed the maximum size, and returns their number. Clients see no removed definition.
+/// Removes the definitions that exceed the maximum size, and returns their number. Clients do not see the tools of these
+/// definitions.
 pub fn bound(held: &mut HeldDefinitions) -> usize {
     let (before, mut bytes) = (held.len(), 0);
     held.retain(|tool, held| {
@@ -202,7 +203,7 @@ pub fn bound(held: &mut HeldDefinitions) -> usize {
 }
 
 impl HeldBackStore {
-    /// Returns the store for a lock file, below a state directory. Each lock file has its own store, because servers of two
+    /// Returns the store for a lock file, in a state directory. Each lock file has its own store, because servers of two
     /// projects can have the same name.
     pub fn below(state: &Path, lock_file: &Path) -> Self {
         let digest = Sha256::digest(lock_file.as_os_str().as_encoded_bytes());
@@ -217,7 +218,7 @@ impl HeldBackStore {
     /// Reads the held-back definitions of a server.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// If the definitions cannot be read.
     pub fn read(&self, server: &str) -> Result<HeldDefinitions, LockError> {
         let path = self.file(server);
         let Some(text) = read(&path)? else { return Ok(HeldDefinitions::new()) };
@@ -227,7 +228,7 @@ impl HeldBackStore {
     /// Replaces the held-back definitions of a server.
     ///
     /// # Errors
-    /// If they cannot be written.
+    /// If the definitions cannot be written.
     pub fn write(&self, server: &str, held: &HeldDefinitions) -> Result<(), LockError> {
         let path = self.file(server);
         if held.is_empty() {
@@ -236,12 +237,12 @@ impl HeldBackStore {
                 _ => Ok(()),
             };
         }
-        // On one line: the indentation of deep nesting could be far larger than the text.
+        // The file is one line, because the indentation of deep nesting could be far larger than the text.
         let text = serde_json::to_string(held).map_err(|error| LockError::new(&path, "written", &error))?;
         write(&path, &(text + "\n"))
     }
 
-    /// Returns the servers that have definitions held back.
+    /// Returns the servers for which definitions are held back.
     pub fn servers(&self) -> Vec<String> {
         let files = fs::read_dir(&self.directory).into_iter().flatten().flatten().map(|entry| entry.path());
         let named = files.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
@@ -250,7 +251,7 @@ impl HeldBackStore {
         servers
     }
 
-    /// Takes the lock that lets one process at a time change approvals. Dropping the file releases it.
+    /// Takes the lock under which only one process at a time changes approvals. Dropping the file releases the lock.
     ///
     /// # Errors
     /// If the lock cannot be taken.
@@ -265,7 +266,7 @@ impl HeldBackStore {
     }
 }
 
-/// Reads a file that only the user can have written. Returns `None` if it does not exist.
+/// Reads a file that only the user can have written. Returns `None` if the file does not exist.
 fn read(path: &Path) -> Result<Option<String>, LockError> {
     let bytes = match hookhost_files::read(path, Guard::OnlyMineToWrite, Links::Refused, MAX_FILE) {
         Err(error) if error.is_missing() => return Ok(None),
@@ -273,7 +274,7 @@ fn read(path: &Path) -> Result<Option<String>, LockError> {
     };
     match String::from_utf8(bytes) {
         Ok(text) if is_json(&text) => Ok(Some(text)),
-        _ => Err(LockError::new(path, "read", &"it is no JSON")),
+        _ => Err(LockError::new(path, "read", &"it is not JSON")),
     }
 }
 

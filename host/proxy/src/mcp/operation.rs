@@ -1,4 +1,4 @@
-//! The requests about which plugins are asked, as calls of a tool.
+//! The requests about which plugins are asked. A plugin reads each of them as a call of a tool.
 //!
 //! | request | tool | arguments |
 //! |---|---|---|
@@ -31,7 +31,7 @@ pub enum Method {
     Elicit,
     /// `tasks/update`: replies of a client's user and model to an earlier call.
     UpdateTask,
-    /// `tasks/result` and `tasks/get`: the result of an earlier call. Plugins are asked about the answer only.
+    /// `tasks/result` and `tasks/get`: the result of an earlier call. Plugins are asked only about the answer.
     TaskResult,
 }
 
@@ -55,16 +55,16 @@ impl Method {
         }
     }
 
-    /// Returns the kind of this name, except [`Self::TaskResult`].
+    /// Returns the kind with this name. [`Self::TaskResult`] is never returned.
     pub fn of(name: &str) -> Option<Self> {
         Self::FROM_CLIENT.iter().chain(Self::FROM_SERVER).copied().find(|method| method.name() == name)
     }
 }
 
-/// Members of parameters that say what is requested.
+/// Members of parameters that determine what is requested.
 const PARAMS_KEYS: &[&str] = &["name", "arguments", "uri", "_meta", "task", "taskId", "requestState", "inputResponses"];
 
-/// Returns true if a server's tool cannot have this name, because rules see another kind of request under this name.
+/// Returns true if a server's tool cannot have this name, because the name has another meaning.
 pub fn is_reserved(tool: &str) -> bool {
     Method::of(tool).is_some_and(|method| method != Method::CallTool)
         || tool == Method::TaskResult.name()
@@ -86,7 +86,7 @@ impl Operation {
     /// Reads a request of this method from its parameters.
     ///
     /// # Errors
-    /// Returns a one-sentence message if the parameters do not fit the method.
+    /// One sentence, if the parameters do not fit the method.
     pub fn of(method: Method, params: &Members) -> Result<Self, String> {
         if let Some(why) = params.ambiguity(PARAMS_KEYS) {
             return Err(format!("`params` of {} {why}", method.name()));
@@ -116,15 +116,15 @@ impl Operation {
         Ok(Self { method, tool, arguments })
     }
 
-    /// Returns `params` with its arguments replaced by `arguments`.
+    /// Returns `params` with the arguments replaced by `arguments`.
     ///
     /// # Errors
-    /// Returns a one-sentence message if this kind of request cannot contain `arguments`.
+    /// One sentence, if a request of this kind cannot contain these arguments.
     pub fn write_back(&self, params: &Members, arguments: &Value) -> Result<Members, String> {
-        let cannot = || format!("a plugin changed {} to values that such a request cannot contain", self.method.name());
+        let cannot = || format!("a plugin changed {} to values that this request cannot contain", self.method.name());
         let fields = arguments.as_object().ok_or_else(cannot)?;
         let only = |keys: &[&str]| fields.keys().all(|key| keys.contains(&key.as_str()));
-        // Unchanged members keep their bytes: a number may have more digits than were read.
+        // Unchanged members keep their bytes, because a number may have more digits than were read.
         let kept = |own: &Members| {
             fields.iter().try_fold(Members::default(), |all, (key, value)| {
                 let raw = match own.get(key) {
@@ -162,7 +162,7 @@ impl Operation {
     }
 }
 
-/// Returns an object from the parameters, or `{}` if it is missing or `null`.
+/// Returns an object from the parameters. Returns `{}` if the object is missing or `null`.
 fn object(params: &Members, key: &str, method: Method) -> Result<Value, String> {
     match params.get(key) {
         None => Ok(Value::Object(Map::new())),

@@ -1,4 +1,4 @@
-//! The headers that repeat parts of a request. They are derived from the body that is sent, not from an earlier version of it.
+//! HTTP headers that repeat parts of a request. Their values come from the body that is sent, not from an earlier version of it.
 
 use crate::jsonrpc::message::{Message, MessageKind};
 use base64::Engine as _;
@@ -6,67 +6,68 @@ use base64::prelude::BASE64_STANDARD as BASE64;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
-/// Largest integer that every JSON reader represents exactly.
+/// Largest integer that every JSON reader can represent exactly.
 const MAX_SAFE: i64 = (1 << 53) - 1;
 
-/// Maximum size of the notes about a listing, in bytes: 8 MiB. The service decides how many pages it has.
+/// Maximum size of the stored headers of a listing, in bytes: 8 MiB. It is limited because the service decides how many pages its
+/// listing has.
 const MAX_NOTES: usize = 8 * 1024 * 1024;
 
-/// Bytes that a note takes in addition to its texts.
+/// Bytes that an entry takes in addition to its texts.
 const ENTRY_OVERHEAD: usize = 64;
 
-/// Maximum number of a tool's arguments that have a header: a table of headers has room for 32 768.
+/// Maximum number of a tool's arguments that have a header. A table of HTTP headers has room for 32 768.
 pub(crate) const MAX_HEADERS: usize = 256;
 
-/// The reason why a call cannot be made if its tool has no notes.
+/// The reason for rejecting a call if the headers of its tool are not stored.
 const UNKNOWN_HEADERS: &str = "the service's listing has more arguments with headers of their own than the proxy keeps (8 MiB), so the headers of a call of \
      this tool are not known";
 
-/// The reason why a call cannot be made if its tool has too many headers.
+/// The reason for rejecting a call if its tool has too many headers.
 pub(crate) const TOO_MANY_HEADERS: &str =
     "the tool has more than 256 arguments with headers of their own, which is more than the proxy sends";
 
-/// The reason why a call cannot be made if one header would have two values.
+/// The reason for rejecting a call if two values belong in one header.
 const DUPLICATE_HEADER: &str =
-    "the tool has two arguments with the same header, so what the header of a call should say is not known";
+    "the tool has two arguments with the same header, so the proxy does not know which value the header must have";
 
 /// The locations of the arguments that have a header, for each tool.
 #[derive(Clone, Debug, Default)]
 pub struct ParameterHeaders {
     tools: HashMap<String, ToolHeaders>,
-    /// Size of all notes, in bytes.
+    /// Size of all entries, in bytes.
     bytes: usize,
-    /// True if some tools' notes were left out or dropped because the table was full.
+    /// True if some tools were left out or dropped because the table was full.
     is_bounded: bool,
     /// The number of the listing that is being read.
     listing: u64,
-    /// The cursor of its next page; `None` once all its pages were read.
+    /// The cursor of the next page of this listing; `None` if all pages were read.
     next: Option<String>,
-    /// True if a tool of this listing is left out.
+    /// True if a tool of this listing was left out.
     leaves_out: bool,
 }
 
-/// The notes about one tool.
+/// The headers of one tool.
 #[derive(Clone, Debug)]
 struct ToolHeaders {
-    /// The names of headers, each with the keys that lead to the argument, or the reason why calls cannot be made.
+    /// The name of each header, with the keys that lead to its argument; or the reason why calls of the tool are rejected.
     headers: Result<Vec<(String, Vec<String>)>, &'static str>,
-    /// Size of these notes, in bytes.
+    /// Size of this entry, in bytes.
     bytes: usize,
-    /// The number of the last listing that had the tool.
+    /// The number of the last listing that contained the tool.
     listing: u64,
 }
 
 /// The reason to stop reading a tool's schema.
 enum SchemaError {
-    /// The notes would take more than the room left.
+    /// The entry would need more room than is left.
     Room,
     /// The tool cannot be called.
     Unfit(&'static str),
 }
 
 impl ToolHeaders {
-    /// Creates the notes about a tool. Returns `None` if they would take more bytes than are left.
+    /// Creates the entry of a tool. Returns `None` if it needs more than `left` bytes.
     fn of(name: &str, schema: Option<&Value>, listing: u64, left: usize) -> Option<Self> {
         let own = name.len() + ENTRY_OVERHEAD;
         let mut notes = ToolHeadersBuilder { headers: Vec::new(), names: HashSet::new(), bytes: own, left };
@@ -80,7 +81,7 @@ impl ToolHeaders {
     }
 }
 
-/// The notes about a tool so far.
+/// The entry of a tool while its schema is being read.
 struct ToolHeadersBuilder {
     headers: Vec<(String, Vec<String>)>,
     /// The headers' names, in lower case.
@@ -90,7 +91,7 @@ struct ToolHeadersBuilder {
 }
 
 impl ToolHeadersBuilder {
-    /// Adds the annotated properties that are reached by `properties` alone.
+    /// Adds the annotated properties that are nested only under `properties`.
     fn add_schema(&mut self, schema: &Value, path: &mut Vec<String>) -> Result<(), SchemaError> {
         for (key, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
             path.push(key.clone());
@@ -101,7 +102,7 @@ impl ToolHeadersBuilder {
                 if !self.names.insert(name.to_ascii_lowercase()) {
                     return Err(SchemaError::Unfit(DUPLICATE_HEADER));
                 }
-                // Checked before the path is kept: a long key can lead to many arguments.
+                // The size is checked before the path is stored, because a long key can be part of many paths.
                 self.bytes +=
                     name.len() + ENTRY_OVERHEAD + path.iter().map(|key| key.len() + ENTRY_OVERHEAD).sum::<usize>();
                 if self.bytes > self.left {
@@ -117,9 +118,9 @@ impl ToolHeadersBuilder {
 }
 
 impl ParameterHeaders {
-    /// Reads a page of a listing of tools: the one at this cursor, or the first one. The headers of other tools from earlier listings stay
-    /// valid until all pages were read, since a client can request only the first one. Returns true if a tool of the listing is left
-    /// out and none was before.
+    /// Reads a page of a listing of tools: the page at this cursor, or the first page. The headers of tools from earlier listings
+    /// stay valid until all pages were read, because a client may request only the first page. Returns true if this page is the
+    /// first of the listing from which a tool is left out.
     #[must_use]
     pub fn add_page(&mut self, page: &Value, cursor: Option<&str>) -> bool {
         let is_next = cursor.is_some() && cursor == self.next.as_deref();
@@ -144,13 +145,13 @@ impl ParameterHeaders {
         self.leaves_out && !left_out
     }
 
-    /// Keeps the headers of a tool. Returns false if there is no room for it.
+    /// Stores the headers of a tool. Returns false if there is no room for them.
     fn keep(&mut self, name: &str, schema: Option<&Value>) -> bool {
         if let Some(earlier) = self.tools.remove(name) {
             self.bytes -= earlier.bytes;
         }
         let notes = ToolHeaders::of(name, schema, self.listing, MAX_NOTES - self.bytes).or_else(|| {
-            // The service may no longer list the tools of earlier listings.
+            // Tools from earlier listings may be dropped, because the service may no longer list them.
             self.is_bounded |= self.drop_earlier();
             ToolHeaders::of(name, schema, self.listing, MAX_NOTES - self.bytes)
         });
@@ -160,7 +161,7 @@ impl ParameterHeaders {
         true
     }
 
-    /// Drops notes that only earlier listings support. Returns true if there were some.
+    /// Drops the tools that are only in earlier listings. Returns true if there were any.
     fn drop_earlier(&mut self) -> bool {
         let before = self.tools.len();
         self.tools.retain(|_, notes| notes.listing == self.listing);
@@ -171,12 +172,12 @@ impl ParameterHeaders {
     /// Returns the headers of a request, encoded for sending.
     ///
     /// # Errors
-    /// A sentence, if they are not known: the listing was too large, or the tool has too many of them.
+    /// One sentence, if the headers are not known because the listing was too large, or if the tool has too many headers.
     pub fn headers(&self, message: &Message) -> Result<Vec<(String, String)>, String> {
         Ok(self.values(message)?.into_iter().map(|(name, value)| (name, encoded(&value))).collect())
     }
 
-    /// Returns the headers of a request with their plain values.
+    /// Returns the headers of a request with values that are not encoded.
     fn values(&self, message: &Message) -> Result<Vec<(String, String)>, String> {
         let mut headers = standard(message);
         headers.extend(self.of_arguments(message)?);
@@ -185,13 +186,14 @@ impl ParameterHeaders {
 
     /// Returns the headers that a call's tool requires.
     fn of_arguments(&self, message: &Message) -> Result<Vec<(String, String)>, String> {
-        // A notification runs no tool, and naming its headers would reveal that the tool exists.
+        // A notification runs no tool, and an error about its headers would reveal that the tool exists.
         if !matches!(&message.kind, MessageKind::Request { method, .. } if method == "tools/call") {
             return Ok(Vec::new());
         }
         let params = message.params().unwrap_or_default();
         let Some(notes) = self.tools.get(&params.text("name").unwrap_or_default()) else {
-            // The service could read arguments from headers that are missing here.
+            // The headers may be missing from a full table. Without them, the call must not be sent, because the service could read
+            // arguments from headers.
             return if self.is_bounded { Err(UNKNOWN_HEADERS.to_owned()) } else { Ok(Vec::new()) };
         };
         let headers = notes.headers.as_ref().map_err(|why| (*why).to_owned())?;
@@ -213,14 +215,14 @@ impl ParameterHeaders {
     }
 }
 
-/// Returns the headers that every request has, with their plain values.
+/// Returns the headers that every request has, with values that are not encoded.
 fn standard(message: &Message) -> Vec<(String, String)> {
     let Some(method) = message.method() else { return Vec::new() };
     let params = message.params().unwrap_or_default();
     let named = match method {
         "tools/call" | "prompts/get" => params.text("name"),
         "resources/read" => params.text("uri"),
-        // By the extension for tasks: https://modelcontextprotocol.io/seps/2663
+        // Defined by the extension for tasks: https://modelcontextprotocol.io/seps/2663
         "tasks/get" | "tasks/update" | "tasks/cancel" => params.text("taskId"),
         _ => None,
     };
@@ -233,11 +235,12 @@ fn standard(message: &Message) -> Vec<(String, String)> {
 pub struct HeaderMismatch {
     /// The contradiction, as a sentence.
     pub why: String,
-    /// True if only the called tool requires the header. To report it would reveal that the tool exists.
+    /// True if only the called tool requires the header. An error about it would reveal that the tool exists.
     pub is_of_tool: bool,
 }
 
-/// Returns a contradiction between a request and its headers, if there is one. `header` finds a header by its name in lower case.
+/// Returns a contradiction between a request and its headers, if there is one. `header` returns the header with a given name in
+/// lower case.
 pub fn header_mismatch<'a>(
     parameter_headers: &ParameterHeaders,
     request: &Message,
@@ -248,7 +251,7 @@ pub fn header_mismatch<'a>(
         let Some(said) = header(name) else { return Some(format!("the header {name} is missing")) };
         let decoded = std::str::from_utf8(said).ok().and_then(decoded);
         let is_same = decoded.as_deref() == Some(value);
-        (!is_same).then(|| format!("the header {name} says something else than the request does"))
+        (!is_same).then(|| format!("the header {name} does not match the request"))
     };
     let of_any = differs("mcp-protocol-version", version)
         .or_else(|| standard(request).into_iter().find_map(|(name, value)| differs(&name, &value)));

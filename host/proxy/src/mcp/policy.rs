@@ -6,10 +6,11 @@ use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
-/// Default of the maximum size of a result, in bytes: 4 MiB.
+/// Default maximum size of a result, in bytes: 4 MiB.
 pub const MAX_RESULT: usize = 4 * 1024 * 1024;
 
-/// The section `[mcp-proxy]`: keys for all servers, and below `servers` a table for each that needs others.
+/// The section `[mcp-proxy]`. Its keys apply to all servers. The table `servers` contains a table for each server that needs other
+/// values.
 ///
 /// ```
 /// use hookhost_proxy::mcp::policy::{Pinning, Section};
@@ -58,29 +59,29 @@ pub enum Mode {
     Audit,
 }
 
-/// The way in which a tool's definition is approved.
+/// The way to approve a tool's definition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pinning {
     /// A person approves each definition.
     #[default]
     Approve,
-    /// A server's first listing is approved automatically; a person approves later changes.
+    /// A server's first listing is approved automatically. A person approves later changes.
     FirstUse,
 }
 
-/// The treatment of a definition with characters that a person does not see.
+/// The treatment of definitions that contain characters that a person does not see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnseenCharacters {
-    /// It is held back until a person, who sees these characters escaped, has approved it.
+    /// The definition is held back until a person has approved it. The person sees these characters escaped.
     #[default]
     Show,
-    /// It is never listed.
+    /// The definition is never listed.
     Refuse,
 }
 
-/// A tool's name, in which `*` stands for any characters. Case is ignored.
+/// A pattern for names of tools, in which `*` stands for any characters. Ignores upper and lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ToolPattern(Pattern);
 
@@ -91,7 +92,7 @@ impl<'de> Deserialize<'de> for ToolPattern {
     }
 }
 
-/// A pattern of tools in a server's table.
+/// A pattern for names of tools in a server's table.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerPattern<'a> {
     /// The name of the server.
@@ -110,16 +111,16 @@ impl ServerPattern<'_> {
     }
 }
 
-/// Comparison ignores case: a server may list a tool in another case than the rule that forbids it.
+/// Ignores upper and lower case, because a server may list a tool in another case than the rule that forbids it.
 const MATCH_OPTIONS: MatchOptions =
     MatchOptions { case_sensitive: false, require_literal_separator: false, require_literal_leading_dot: false };
 
-/// The policy of one server.
+/// The policy for one server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// The effect of a rejection.
     pub mode: Mode,
-    /// The way in which definitions are approved.
+    /// The way to approve definitions.
     pub definitions: Pinning,
     /// The treatment of characters that a person does not see.
     pub unseen: UnseenCharacters,
@@ -139,12 +140,12 @@ impl Section {
         names.try_for_each(|name| name.map(drop)).map_err(|error| format!("[mcp-proxy.servers]: {error}"))
     }
 
-    /// Returns the servers that have a table of their own.
+    /// Returns the servers that have their own table.
     pub fn servers(&self) -> impl Iterator<Item = &str> {
         self.servers.keys().map(String::as_str)
     }
 
-    /// Returns the patterns of these tables.
+    /// Returns the patterns in the servers' tables.
     pub fn patterns(&self) -> impl Iterator<Item = ServerPattern<'_>> {
         self.servers.iter().flat_map(|(server, own)| {
             let tools = own.tools.iter().flatten().map(|pattern| ("tools", pattern));
@@ -158,7 +159,7 @@ impl Section {
         })
     }
 
-    /// Returns the policy of a server.
+    /// Returns the policy for a server.
     pub fn policy(&self, server: &ServerName) -> Policy {
         let own = self.servers.get(server.as_str()).cloned().unwrap_or_default();
         let max_result = own.max_result_bytes.or(self.max_result_bytes).map_or(MAX_RESULT, NonZeroUsize::get);

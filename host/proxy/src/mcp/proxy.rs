@@ -19,10 +19,10 @@ use tokio::time::interval;
 /// Poll interval for new approvals and changes of the configuration.
 const CHANGE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The notifications that carry the state of a task, which may contain its result.
+/// The notifications that contain the state of a task. The state may contain the result of the task.
 const TASK_NOTIFICATIONS: &[&str] = &["notifications/tasks", "notifications/tasks/status"];
 
-/// Runs the proxy until one of both sides ends. The judge's session can last longer.
+/// Runs the proxy until one side ends. The judge's session can last longer.
 pub async fn run<R, W>(
     judge: Arc<Judge>,
     client: (impl AsyncRead + Unpin + Send, impl AsyncWrite + Unpin + Send),
@@ -49,9 +49,9 @@ struct Proxy {
     judge: Arc<Judge>,
     /// The capabilities that the client sent in `initialize`.
     client: Mutex<ClientCapabilities>,
-    /// True if the server reports changes of its listing.
+    /// True if the server sends a notification when its listing changes.
     tells_changes: AtomicBool,
-    /// The number of listing changes when the client last got the listing or a notification of a change.
+    /// The value of [`Judge::listing_changes`] when the client last got the listing or a notification of a change.
     listing_changes: AtomicU64,
     /// The client's subscriptions.
     subscriptions: Mutex<Subscriptions>,
@@ -66,7 +66,8 @@ impl Proxy {
         self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the user if a side names no protocol revision that this proxy knows, since its messages can differ.
+    /// Tells the user if a side does not name a protocol revision that this proxy knows, because the messages of that side can be
+    /// different.
     fn note_revision(&self, of: Side, said: Option<&Value>) {
         let revision = said.and_then(Value::as_str);
         if revision.is_some_and(|revision| KNOWN_REVISIONS.contains(&revision)) {
@@ -82,7 +83,8 @@ impl Proxy {
         ));
     }
 
-    /// Returns the notifications that make the client request the listing again, one for each way in which it listens.
+    /// Returns the notifications that make the client request the listing again, one for each way in which the client gets
+    /// notifications.
     fn list_changed(&self) -> Vec<Bytes> {
         let all = self.tells_changes.load(Ordering::Relaxed);
         let told = all.then(|| Bytes::from_static(subscription::TOOLS_CHANGED.as_bytes()));
@@ -110,13 +112,13 @@ impl Handler for Proxy {
         format!("the MCP server {} has ended before it answered", self.judge.server)
     }
 
-    /// Begins the session early, so that the first request finds the resident host running.
+    /// Begins the session early, so that the resident host is already running at the first request.
     async fn start(&self) {
         // If this fails, each event tries again and reports the reason.
         let _ = self.judge.begin_session().await;
     }
 
-    /// Tells the client when a listing could differ from the last one.
+    /// Notifies the client when a new listing could differ from the last one.
     async fn watch(&self, to_client: &MessageQueue) {
         let mut look = interval(CHANGE_POLL_INTERVAL);
         loop {
@@ -134,7 +136,7 @@ impl Handler for Proxy {
     fn route_request(&self, from: Side, id: &Id, message: &Message) -> RequestRoute<ExpectedAnswer, McpRequest> {
         let is_of_client = from == Side::Client;
         if is_of_client {
-            // The identifier is free. It may be that of a subscription that the client cancelled long ago.
+            // A new request uses this identifier, so a subscription that the client cancelled with the same identifier is over.
             self.subscriptions().end(id);
         }
         if is_of_client && message.method() == Some("initialize") {
@@ -179,7 +181,8 @@ impl Handler for Proxy {
         }
     }
 
-    /// Marks a subscription as agreed only after the client got the agreement, which must come before all that follows.
+    /// Records that the server has agreed to a subscription. This happens after the client got the agreement, because the agreement
+    /// must be the first message of the subscription.
     fn after_forwarding(&self, from: Side, message: &Message) {
         if from == Side::Server
             && let Some(id) = subscription::agreed(message)

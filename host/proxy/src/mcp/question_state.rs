@@ -1,8 +1,9 @@
-//! Questions to the client's user within an answer, and the state that the client returns with the reply.
+//! Questions to the client's user in an answer, and the state that the client returns with the user's reply.
 //!
-//! The state passes through the client, which may change it or send it again. So it names the question, the request and an expiry
-//! time, is valid once, and is authenticated with a key that only this process has. A yes is valid only for exactly that question: the
-//! rules are asked again before anything happens, and a different question is put again.
+//! The state passes through the client, which may change it or send it twice. So the state names the question, the request and an
+//! expiry time. It is valid only once, and it is authenticated with a key that only this process has. A yes is valid only for
+//! exactly this question. The rules are asked again before the request is forwarded, and if their question is different, the user
+//! is asked again.
 
 use crate::mcp::listing::IsUnseen;
 use crate::mcp::operation::Operation;
@@ -20,19 +21,19 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Beginning of this proxy's states. Other states are the server's.
+/// Beginning of the states that this proxy creates. Other states belong to the server.
 const STATE_PREFIX: &str = "hookhost.1.";
 
-/// The name of this proxy's question among those to the client's user.
+/// The key of this proxy's question among the questions to the client's user.
 pub const QUESTION_KEY: &str = "hookhost";
 
 /// Time for which a reply is valid.
 const STATE_LIFETIME: Duration = Duration::from_secs(600);
 
-/// Maximum size of the arguments that a person is shown, in bytes. A person cannot agree to arguments that are not shown whole.
+/// Maximum size of the arguments that a person is shown, in bytes. A person cannot agree to arguments that are not fully shown.
 pub const MAX_SHOWN: usize = 8 * 1024;
 
-/// Maximum number of rounds of questions about one request, as in the engine: a third round is rejected.
+/// Maximum number of rounds of questions about one request. It is the same as in the engine: a third round is rejected.
 pub const MAX_ROUNDS: u32 = 2;
 
 /// A digest of a question.
@@ -40,21 +41,22 @@ pub const MAX_ROUNDS: u32 = 2;
 pub struct QuestionDigest(String);
 
 impl QuestionDigest {
-    /// Creates the digest of these questions about a request that would have these arguments, under rules of this digest.
+    /// Creates the digest of these questions about a request. `arguments` are the arguments that the request would have, and
+    /// `rules` is the digest of the rules.
     pub fn of(operation: &Operation, questions: &[Question], arguments: &Value, rules: &str) -> Self {
         let asked = json!([operation.method.name(), operation.tool, questions, arguments, rules]);
         Self(digest(&asked))
     }
 }
 
-/// The content of the state.
+/// The content of a state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QuestionState {
     /// The question.
     pub asked: QuestionDigest,
     /// The number of rounds of questions about the request so far.
     pub round: u32,
-    /// Members that the client had brought for the server and that the question replaces.
+    /// Members that the client sent for the server, and that this proxy's question replaces.
     pub inner: Map<String, Value>,
     /// Digest of the server and of the request as the client sent it.
     about: String,
@@ -63,29 +65,29 @@ pub struct QuestionState {
     once: String,
 }
 
-/// The reason why a state is not valid.
+/// The reason why a state is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StateError {
-    /// This proxy did not write it in this form.
+    /// This proxy did not write the state, or the state was changed.
     #[error("`requestState` was not written by this proxy, or was changed")]
     Forged,
-    /// It is too old.
+    /// The state is too old.
     #[error("`requestState` is older than {} seconds", STATE_LIFETIME.as_secs())]
     Expired,
-    /// It was used before.
+    /// The state was used before.
     #[error("`requestState` was used before")]
     Replayed,
-    /// It is about another request.
+    /// The state is about another request.
     #[error("`requestState` is about another request")]
     OtherRequest,
 }
 
-/// Creates and verifies states. Holds the key, and the states that have come back.
+/// Creates and verifies states. Contains the key, and the states that were already used.
 #[derive(Debug)]
 pub struct StateSealer {
     key: [u8; 32],
     used: Mutex<HashMap<String, Instant>>,
-    /// States expire by the time since this instant, independent of the system clock.
+    /// States expire by the time since this instant, so that changes of the system clock have no effect.
     began: Instant,
 }
 
@@ -93,12 +95,12 @@ impl StateSealer {
     /// Creates a new random key.
     ///
     /// # Errors
-    /// If the system gives no random number.
+    /// If the system provides no random number.
     pub fn new() -> Result<Self, String> {
         Ok(Self { key: random()?, used: Mutex::default(), began: Instant::now() })
     }
 
-    /// Returns true if a state begins like one of this proxy's.
+    /// Returns true if a state begins like the states of this proxy.
     pub fn is_ours(state: &str) -> bool {
         state.starts_with(STATE_PREFIX)
     }
@@ -106,7 +108,7 @@ impl StateSealer {
     /// Creates the state of a question about a request.
     ///
     /// # Errors
-    /// If the system gives no random number.
+    /// If the system provides no random number.
     pub fn seal(
         &self,
         server: &ServerName,
@@ -123,10 +125,10 @@ impl StateSealer {
         Ok(format!("{STATE_PREFIX}{body}.{}", BASE64.encode(self.code(&body).finalize().into_bytes())))
     }
 
-    /// Verifies a state that came back with this request, and returns its content. A state is valid once.
+    /// Verifies the state that came back with this request, and returns its content. A state is valid only once.
     ///
     /// # Errors
-    /// If the state is not valid.
+    /// If the state is invalid.
     pub fn open(&self, state: &str, server: &ServerName, operation: &Operation) -> Result<QuestionState, StateError> {
         let (body, code) =
             state.strip_prefix(STATE_PREFIX).and_then(|rest| rest.split_once('.')).ok_or(StateError::Forged)?;
@@ -156,7 +158,8 @@ impl StateSealer {
     }
 }
 
-/// Returns the parameters of `elicitation/create`, to which `accept` is the yes. Characters that a person does not see are escaped.
+/// Returns the parameters of `elicitation/create`. The action `accept` is the yes. Characters that a person does not see are
+/// escaped.
 pub fn elicitation(
     server: &ServerName,
     operation: &Operation,
@@ -173,7 +176,7 @@ pub fn elicitation(
             method => method.name().to_owned(),
         }
     );
-    // A person must see all that they agree to.
+    // A person must see everything to which they agree.
     let seen = |c: char| if c != '\n' && is_unseen(c) { c.escape_unicode().collect() } else { String::from(c) };
     let message: String = message.chars().map(seen).collect();
     json!({ "message": message, "requestedSchema": { "type": "object", "properties": {} } })
@@ -196,7 +199,7 @@ fn digest(value: &Value) -> String {
 
 pub(crate) fn random() -> Result<[u8; 32], String> {
     let mut bytes = [0; 32];
-    SysRng.try_fill_bytes(&mut bytes).map_err(|error| format!("the system gives no random number: {error}"))?;
+    SysRng.try_fill_bytes(&mut bytes).map_err(|error| format!("the system provides no random number: {error}"))?;
     Ok(bytes)
 }
 

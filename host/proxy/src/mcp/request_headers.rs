@@ -1,9 +1,10 @@
-//! Checks the headers of a request for its origin and its content type.
+//! Checks the headers of an HTTP request that determine its origin and its content type.
 
 use hyper::header::{ACCEPT, HOST, HeaderName, HeaderValue, ORIGIN};
 use hyper::{HeaderMap, Uri};
 
-/// Returns true if the client addresses this machine. For a page in a browser, the page must also be of this machine.
+/// Returns true if the request is addressed to this machine. If a page in a browser sends it, the page must also come from this
+/// machine.
 pub fn is_local(address: &Uri, headers: &HeaderMap) -> bool {
     let is_named = address.authority().is_none_or(|authority| is_loopback(authority.as_str()));
     let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or_default());
@@ -12,7 +13,8 @@ pub fn is_local(address: &Uri, headers: &HeaderMap) -> bool {
     is_named && host && origin
 }
 
-/// Returns a header that affects the decision about a request and occurs more than once: readers could pick different values.
+/// Returns a header that affects the decision about a request and occurs more than once. Two readers could use different values of
+/// it.
 pub fn repeated(headers: &HeaderMap) -> Option<&HeaderName> {
     let is_judged = |name: &HeaderName| {
         ["host", "origin", "authorization", "content-type"].contains(&name.as_str())
@@ -27,7 +29,7 @@ pub fn is_json(kind: &HeaderValue) -> bool {
     is_media_type(kind, "application/json")
 }
 
-/// Returns true if a content type is this media type, with any parameters. Case is ignored.
+/// Returns true if a content type is this media type, with any parameters. Ignores upper and lower case.
 pub(crate) fn is_media_type(kind: &HeaderValue, media_type: &str) -> bool {
     let kind = kind.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
     kind.trim().eq_ignore_ascii_case(media_type)

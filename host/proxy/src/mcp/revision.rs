@@ -5,7 +5,7 @@ use crate::jsonrpc::message::Message;
 /// The revisions that the proxy knows.
 pub(crate) const KNOWN_REVISIONS: &[&str] = &["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
-/// The first revision whose requests name their revision.
+/// The first revision in which each request names its revision.
 pub(crate) const FIRST_STATELESS_REVISION: &str = "2026-07-28";
 
 /// The member of `_meta` that names the revision of a request.

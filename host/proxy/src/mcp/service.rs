@@ -1,4 +1,5 @@
-//! A streamable-HTTP service as a server that speaks lines: each message becomes an HTTP request, and the answers become lines.
+//! A service, which is an MCP server that is reached over streamable HTTP. The proxy uses it like a server that speaks lines: each
+//! message becomes an HTTP request, and the answers become lines.
 
 mod renewal;
 mod streams;
@@ -25,22 +26,22 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
-/// Time limit of connecting.
+/// Timeout of a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Time limit of a message that needs no answer.
+/// Timeout of a message that needs no answer.
 const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Time that the service may take to open its stream before the next messages are sent.
+/// Maximum time for which the next messages wait until the service has opened its stream.
 const STREAM_OPEN_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Time limit of ending a session.
+/// Timeout of the request that ends a session.
 const SESSION_END_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Maximum number of queued lines to the proxy.
+/// Maximum number of queued lines that go to the proxy.
 const MAX_QUEUED_LINES: usize = 16;
 
-/// Size above which an answer is large, in bytes: 256 KiB.
+/// Size above which an answer counts as large, in bytes: 256 KiB.
 const LARGE_ANSWER_SIZE: usize = 256 * 1024;
 
 /// Maximum number of large answers that are read at the same time.
@@ -55,23 +56,23 @@ pub(crate) const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-proto
 /// An error: the service cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
-    /// The address is no web address.
-    #[error("{0:?} is no http or https address")]
+    /// The address is not a web address.
+    #[error("{0:?} is not an http or https address")]
     Address(String),
-    /// The address contains a user's name or password.
+    /// The address contains the name or the password of a user.
     #[error("the address has a name or password before the `@`: name the variable of a key instead")]
     UserInAddress,
-    /// The key would travel unencrypted.
-    #[error("a key for {0} could be read on the way: use https")]
+    /// The key would be sent without encryption.
+    #[error("a key for {0} would be sent without encryption: use https")]
     InTheClear(String),
     /// The value of a header is invalid.
-    #[error("the value of a header has characters that it cannot have")]
+    #[error("the value of a header contains invalid characters")]
     Header,
     /// The name of a header is invalid.
     #[error("{0:?} cannot be the name of a header")]
     HeaderName(String),
     /// The HTTP client cannot be created.
-    #[error("there is no HTTP client: {0}")]
+    #[error("the HTTP client cannot be created: {0}")]
     Client(#[from] reqwest::Error),
 }
 
@@ -87,7 +88,7 @@ struct ServiceInner {
     shared: ServiceShared,
     state: Mutex<SessionState>,
     output: Mutex<Option<mpsc::Sender<Bytes>>>,
-    /// Held while another session is begun.
+    /// Held while a new session is begun.
     renewing: tokio::sync::Mutex<()>,
     /// Notified when the service knows that the client has begun.
     begun: Notify,
@@ -98,7 +99,7 @@ struct ServiceInner {
 /// The state that all sessions share.
 #[derive(Clone, Debug)]
 struct ServiceShared {
-    /// The headers that its listings ask for, from all sessions.
+    /// The headers that the service's listings require, from all sessions.
     parameter_headers: Arc<Mutex<ParameterHeaders>>,
     notifier: UserNotifier,
     /// Room for large answers.
@@ -112,9 +113,9 @@ struct SessionState {
     /// The `initialize` request with which the session began.
     hello: Option<Message>,
     stateless: HashMap<Id, AbortHandle>,
-    /// The last HTTP status that says more about an error than its code, and the request that it is about.
+    /// The last request to which the service answered with an HTTP status that says more than the error code, and this status.
     refusal: Option<(Id, StatusCode)>,
-    /// Requests that last until one side ends them. Some of them are in `stateless` too.
+    /// Requests that last until one side ends them. Some of them are also in `stateless`.
     subscriptions: HashMap<Id, AbortHandle>,
     listening: Option<AbortHandle>,
     serving: Option<AbortHandle>,
@@ -123,16 +124,16 @@ struct SessionState {
 /// A response to a message.
 struct PostedMessage {
     response: Response,
-    /// The session in which the message was posted, unless it has just begun.
+    /// The session in which the message was posted. `None` if the session has just begun, or if there is none.
     session: Option<HeaderValue>,
 }
 
 /// An answer to a request.
 struct ServiceAnswer {
     message: Message,
-    /// The session that it begins.
+    /// The session that the answer begins.
     session: Option<HeaderValue>,
-    /// Its room if it is large.
+    /// The room of the answer, if it is large.
     room: Option<OwnedSemaphorePermit>,
 }
 
@@ -141,11 +142,11 @@ const TRANSPORT_HEADERS: &[&str] =
     &["accept", "connection", "content-length", "content-type", "host", "last-event-id", "transfer-encoding"];
 
 impl Service {
-    /// Creates a client for the service at this address. It sends the key as `Authorization: Bearer …`, and these headers except those
-    /// that control the transfer. `tell` shows a text to the user.
+    /// Creates a client for the service at this address. The client sends the key as `Authorization: Bearer …`. It also sends
+    /// `headers`, except headers that control the transfer. `tell` shows a text to the user.
     ///
     /// # Errors
-    /// If the address or a header is invalid, or the key or a header would travel unencrypted.
+    /// If the address or a header is invalid, or if the key or a header would be sent without encryption.
     pub fn new(
         address: &str,
         key: Option<&str>,
@@ -176,12 +177,12 @@ impl Service {
             headers.insert(reqwest::header::AUTHORIZATION, value);
         }
         if rustls::crypto::CryptoProvider::get_default().is_none() {
-            // If another thread was faster, a provider is installed.
+            // An error means that another thread has already installed a provider.
             let _ = rustls::crypto::ring::default_provider().install_default();
         }
-        // A redirect would forward the key.
+        // Following a redirect would send the key to another address.
         let client = Client::builder().redirect(redirect::Policy::none()).connect_timeout(CONNECT_TIMEOUT);
-        // An HTTP proxy would be another machine.
+        // An HTTP proxy would send the request to another machine.
         let client = if is_loopback(&url) { client.no_proxy() } else { client };
         let shared = ServiceShared {
             parameter_headers: Arc::default(),
@@ -203,7 +204,7 @@ impl Service {
         Self(Arc::new(ServiceInner { url, client, headers, shared, state, output, renewing, begun, listens }))
     }
 
-    /// Takes the HTTP status with which the service refused a stateless request, if that was the last refused one.
+    /// If the last stateless request that the service refused is this one, takes the HTTP status of the refusal.
     pub(crate) fn refusal(&self, id: &Id) -> Option<StatusCode> {
         self.state().refusal.take().filter(|(of, _)| of == id).map(|(_, status)| status)
     }
@@ -213,21 +214,22 @@ impl Service {
         self.0.shared.parameter_headers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the stream of the service's lines, and the stream for lines to it. Must be called within the runtime.
+    /// Returns the stream from which the lines of the service are read, and the stream to which lines for the service are written.
+    /// Must be called within the runtime.
     pub fn connect(&self) -> (DuplexStream, DuplexStream) {
         let (output, theirs) = duplex(PIPE_SIZE);
         let (input, input_lines) = duplex(PIPE_SIZE);
         let service = self.clone();
         let (send, lines) = mpsc::channel(MAX_QUEUED_LINES);
         *self.output() = Some(send);
-        // A single task writes: a request that is cancelled during a write would leave half a line.
+        // Only one task writes, because a request that is cancelled during a write would leave half a line.
         tokio::spawn(write(lines, theirs));
         let serving = tokio::spawn(async move { service.serve(input_lines).await });
         self.state().serving = Some(serving.abort_handle());
         (output, input)
     }
 
-    /// Cancels all requests. The end of their connections tells the service.
+    /// Cancels all requests. The service notices that their connections end.
     pub fn abandon(&self) {
         let mut state = self.state();
         let tasks = [state.serving.take(), state.listening.take()];
@@ -256,13 +258,13 @@ impl Service {
             while requests.try_join_next().is_some() {}
             let message = match read {
                 Ok(message) => message,
-                // A plugin has made the request invalid.
+                // The message is invalid because a plugin has changed it.
                 Err(refused) => {
                     if let Some(id) = refused.id.as_ref().filter(|_| !refused.is_answer) {
                         let why = format!("the request cannot be passed on: {refused}");
                         self.send_line(message::error(Some(id), INTERNAL_ERROR, &why)).await;
                     }
-                    // The service waits for the answer.
+                    // The service waits for these answers.
                     for id in refused.answered_requests() {
                         let why = format!("the answer cannot be passed on: {refused}");
                         if let Ok(error) = Message::of(message::error(Some(id), INTERNAL_ERROR, &why)) {
@@ -281,7 +283,7 @@ impl Service {
                     let (id, is_stateless) = (id.clone(), is_stateless(&message));
                     let is_subscription = message.method() == Some(LISTEN);
                     let own = id.clone();
-                    // The table stays locked until the request is in it.
+                    // The table stays locked until it contains the request.
                     let mut state = self.state();
                     let task = requests.spawn(async move { service.request(&own, message).await });
                     if is_subscription {
@@ -291,24 +293,24 @@ impl Service {
                         state.stateless.insert(id, task);
                     }
                 }
-                // Sent one after the other, since a later message may depend on this one.
+                // These messages are sent one after the other, because a later message may depend on an earlier one.
                 _ => {
                     let _ = timeout(NOTIFICATION_TIMEOUT, service.post(&message)).await;
                     if message.method() == Some("notifications/initialized") {
                         service.0.begun.notify_one();
-                        // Requests that the service sends from here on find its stream open.
+                        // After this wait, the stream for requests of the service is open.
                         let _ = timeout(STREAM_OPEN_TIMEOUT, service.0.listens.notified()).await;
                     }
                 }
             }
         }
-        // A subscription would last as long as the service.
+        // Subscriptions are cancelled, because otherwise they would last as long as the service.
         self.state().subscriptions.drain().for_each(|(_, subscription)| subscription.abort());
         while requests.join_next().await.is_some() {}
         self.end().await;
     }
 
-    /// Cancels a request whose answer is a stream, if this message cancels one. The end of the stream tells the service.
+    /// If this message cancels a request whose answer is a stream, cancels the request. The service notices that the stream ends.
     async fn cancel_stream(&self, message: &Message) -> bool {
         let Some(id) = cancelled(message) else { return false };
         let (task, is_subscription) = {
@@ -320,7 +322,7 @@ impl Service {
         let has_ended = task.is_finished();
         task.abort();
         if is_subscription && !has_ended {
-            // No answer will come, so the client can use the identifier again.
+            // No answer will come, so the client may use the identifier again.
             self.send_line(subscription::ended(&id)).await;
         }
         true
@@ -361,13 +363,13 @@ impl Service {
         Ok(())
     }
 
-    /// Learns from an answer and forwards it.
+    /// Processes an answer and forwards it.
     async fn forward_answer(&self, request: &Message, answer: Message, session: Option<HeaderValue>) {
         self.learn(request, &answer, session);
         self.send_line(answer.bytes).await;
     }
 
-    /// Reads the answer to a request from a response. Returns `None` if the response ended the request in another way.
+    /// Reads the answer to a request from a response. Returns `None` if the response ended the request without an answer.
     async fn read_answer(
         &self,
         id: &Id,
@@ -381,7 +383,7 @@ impl Service {
         let session = response.headers().get(SESSION_HEADER).cloned();
         let (body, room) = self.body(response).await?;
         let shown = beginning(&body);
-        // An HTTP error can also be an answer of the protocol.
+        // A response with an HTTP error can also contain an answer of the protocol.
         match Message::of(lines::without_mark(body)) {
             Ok(answer) if is_answer_to(id, &answer) => {
                 if is_stateless(message) && matches!(status, StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND) {
@@ -390,19 +392,19 @@ impl Service {
                 Ok(Some(ServiceAnswer { message: answer.with_id(id), session, room }))
             }
             _ if !status.is_success() => Err(format!("the service answered {status}: {shown}")),
-            Ok(_) => Err("the service answered another request".to_owned()),
+            Ok(_) => Err("the service's response contains no answer to this request".to_owned()),
             Err(why) => Err(format!("the service's answer cannot be passed on: {why}: {shown}")),
         }
     }
 
-    /// Posts a message. If the service refuses it because it has forgotten the session, begins another one with the client's
-    /// `initialize` and posts the message again.
+    /// Posts a message. If the service refuses the message because it has forgotten the session, begins a new session with the
+    /// client's `initialize` and posts the message again.
     async fn post(&self, message: &Message) -> Result<PostedMessage, String> {
         if is_stateless(message) {
             return Ok(PostedMessage { response: self.post_in(None, message).await?, session: None });
         }
         let session = {
-            // If another session is being begun, the message belongs to that one.
+            // If a new session is being begun, the message belongs to the new session.
             let _renewing = self.0.renewing.lock().await;
             self.state().session.clone()
         };
@@ -410,7 +412,7 @@ impl Service {
         let Some(lost) = session else { return Ok(PostedMessage { response, session: None }) };
         let (is_forgotten, response) = match response.status() {
             StatusCode::NOT_FOUND => (true, response),
-            // Many services answer with this status, although the protocol wants the other one.
+            // Many services send this status although the protocol requires the status 404.
             StatusCode::BAD_REQUEST => self.check_refusal(message, response).await?,
             _ => (false, response),
         };
@@ -443,7 +445,7 @@ impl Service {
         sent.map_err(|error| format!("the service cannot be reached: {}", cause(&error)))
     }
 
-    /// Learns from an answer what later requests need.
+    /// Stores the parts of an answer that later requests need.
     fn learn(&self, request: &Message, answer: &Message, session: Option<HeaderValue>) {
         let is_beginning = request.method() == Some("initialize");
         if !is_beginning && request.method() != Some("tools/list") {
@@ -476,7 +478,7 @@ impl Service {
         }
     }
 
-    /// Tells the service that the session is over, if one has begun, and waits a moment for its reply.
+    /// If a session has begun, tells the service that it is over, and waits a short time for the reply.
     pub async fn end(&self) {
         let (session, version) = {
             let mut state = self.state();
@@ -496,7 +498,7 @@ impl Service {
         *self.output() = None;
     }
 
-    /// Reads the body of an answer, up to the maximum length of a message. A large one comes with its room.
+    /// Reads the body of an answer, up to the maximum length of a message. Also returns the room of a large answer.
     async fn body(&self, mut response: Response) -> Result<(Bytes, Option<OwnedSemaphorePermit>), String> {
         let (mut body, mut room) = (BytesMut::new(), None);
         loop {
@@ -514,13 +516,14 @@ impl Service {
     }
 }
 
-/// Returns true if a message answers the request of this identifier, of either type. Its response has no other answer.
+/// Returns true if a message answers the request with this identifier. The identifier may be a number or a text, because the
+/// response contains no other answer.
 fn is_answer_to(id: &Id, message: &Message) -> bool {
     let MessageKind::Response { id: of } = &message.kind else { return false };
     of == id || of.of_other_type().as_ref() == Some(id)
 }
 
-/// Writes whole lines until the sender or the reader has gone.
+/// Writes whole lines until the sender or the reader is gone.
 async fn write(mut lines: mpsc::Receiver<Bytes>, mut output: DuplexStream) {
     while let Some(bytes) = lines.recv().await {
         let mut line = message::on_one_line(bytes).to_vec();
@@ -538,7 +541,7 @@ fn mirrored(parameter_headers: &ParameterHeaders, message: &Message) -> Result<H
         let cannot = |_| "an argument that has a header has a name or a value that no header can have".to_owned();
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| cannot(()))?;
         let value = HeaderValue::from_str(&value).map_err(|_| cannot(()))?;
-        // `append` panics when the table is full.
+        // `append` would panic if the table were full.
         headers.try_append(name, value).map_err(|_| TOO_MANY_HEADERS)?;
     }
     Ok(headers)
@@ -556,7 +559,7 @@ fn is_loopback(url: &Url) -> bool {
     url.host_str().is_some_and(|host| is_loopback_host(host.trim_start_matches('[').trim_end_matches(']')))
 }
 
-/// Returns the text of the innermost cause, which says the most.
+/// Returns the text of the innermost cause, which is the most specific.
 fn cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {

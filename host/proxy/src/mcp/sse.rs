@@ -14,30 +14,30 @@ pub struct EventParser {
     after_return: bool,
     /// True if the event is of another type than `message`.
     is_other: bool,
-    /// True once the first line was read: a byte order mark can precede it.
+    /// True if the first line was read. A byte order mark can precede the first line.
     has_begun: bool,
-    /// The identifier of the last event, from which a stream can be resumed.
+    /// The identifier of the last event. A stream can be resumed after this event.
     last_id: Option<String>,
     /// Time to wait before the stream is requested again.
     retry: Option<Duration>,
 }
 
-/// An error: an event is larger than a message may be.
+/// An error: an event is longer than the maximum length of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an event has more than {MAX_BYTES} bytes")]
 pub struct EventTooLarge;
 
 impl EventParser {
-    /// Parses a chunk, and returns the data of each event that ends in it.
+    /// Parses a chunk, and returns the data of each message event that ends in it.
     ///
     /// # Errors
-    /// If an event is too large. The stream cannot be used any more.
+    /// If an event is too large. After this error, the stream cannot be used any more.
     pub fn take(&mut self, bytes: &[u8]) -> Result<Vec<Bytes>, EventTooLarge> {
         let mut events = Vec::new();
         for &byte in bytes {
             let follows_return = std::mem::replace(&mut self.after_return, byte == b'\r');
             match byte {
-                // The second half of one line break.
+                // This byte is the second half of a line break.
                 b'\n' if follows_return => {}
                 b'\n' | b'\r' => events.extend(self.end_line()),
                 _ => self.line.push(byte),
@@ -54,7 +54,7 @@ impl EventParser {
         self.last_id.as_deref()
     }
 
-    /// Returns the time that the other side wants the client to wait before it reconnects.
+    /// Returns the time for which the other side asks the client to wait before it reconnects.
     pub fn retry(&self) -> Option<Duration> {
         self.retry
     }
@@ -72,7 +72,7 @@ impl EventParser {
             self.is_other = !matches!(kind, "" | "message");
         }
         if let Some(id) = field(line, b"id:") {
-            // An identifier that no header can carry cannot be requested.
+            // An identifier that a header cannot contain is ignored, because it could not be sent back.
             let can_be_sent = id.len() <= MAX_ID && id.bytes().all(|byte| matches!(byte, b' '..=b'~'));
             self.last_id = (!id.is_empty() && can_be_sent).then(|| id.to_owned());
         }
@@ -90,7 +90,7 @@ impl EventParser {
     }
 }
 
-/// Returns the value of a line with this field.
+/// Returns the value of a line, if the line has this field.
 fn field<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a str> {
     let value = std::str::from_utf8(line.strip_prefix(name)?).ok()?;
     Some(value.strip_prefix(' ').unwrap_or(value))
@@ -98,7 +98,7 @@ fn field<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a str> {
 
 /// Returns a message as an event.
 pub fn event(message: &[u8]) -> Bytes {
-    // A message is one line.
+    // A message is always one line.
     Bytes::from([b"event: message\ndata: ".as_slice(), message, b"\n\n"].concat())
 }
 

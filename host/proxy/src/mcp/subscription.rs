@@ -1,4 +1,5 @@
-//! Subscriptions of revision 2026-07-28: a request `subscriptions/listen`, whose answer ends it. Its notifications name it.
+//! Subscriptions of revision 2026-07-28. A client begins one with the request `subscriptions/listen`, and the answer to this
+//! request ends it. Each notification names its subscription.
 
 use crate::jsonrpc::message::{Id, Message, MessageKind};
 use crate::jsonrpc::pending_requests::MAX_CANCELLED;
@@ -6,10 +7,10 @@ use bytes::Bytes;
 use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
 
-/// The member of `_meta` in which a notification names the request that began its subscription.
+/// The member of `_meta` with which a notification names the request that began its subscription.
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// The notification that a client's listing of tools has changed, in revisions before subscriptions.
+/// The notification that the tools have changed, in revisions without subscriptions.
 pub const TOOLS_CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
 
 /// The method that begins a subscription.
@@ -18,10 +19,10 @@ pub const LISTEN: &str = "subscriptions/listen";
 /// The subscriptions of a client.
 #[derive(Debug, Default)]
 pub struct Subscriptions {
-    /// The open subscriptions, each with true if the server has agreed to report changes of its tools.
+    /// The open subscriptions. The value is true if the server has agreed to report changes of its tools.
     open: HashMap<Id, bool>,
-    /// The subscriptions that the client has cancelled, the oldest first. They get no notifications, but the server may end one.
-    /// At most as many are kept as cancelled requests.
+    /// The subscriptions that the client has cancelled, the oldest first. They get no notifications, but the server may still end
+    /// them. Their maximum number is that of the cancelled requests.
     cancelled: VecDeque<Id>,
 }
 
@@ -31,14 +32,14 @@ impl Subscriptions {
         self.open.insert(id, false);
     }
 
-    /// Notes that the server has agreed to report changes of its tools on a subscription.
+    /// Records that the server has agreed to report changes of its tools on a subscription.
     pub fn agree(&mut self, id: &Id) {
         if let Some(has_agreed) = self.open.get_mut(id) {
             *has_agreed = true;
         }
     }
 
-    /// Notes that the client has cancelled a subscription.
+    /// Records that the client has cancelled a subscription.
     pub fn cancel(&mut self, id: &Id) {
         if self.open.remove(id).is_none() {
             return;
@@ -49,7 +50,7 @@ impl Subscriptions {
         }
     }
 
-    /// Removes a subscription that is over.
+    /// Removes a subscription that has ended.
     pub fn end(&mut self, id: &Id) {
         self.open.remove(id);
         self.cancelled.retain(|cancelled| cancelled != id);
@@ -66,7 +67,7 @@ impl Subscriptions {
     }
 }
 
-/// Returns the request that a notification cancels, or the subscription that a server ends by it. Returns `None` for other messages.
+/// Returns the request that this notification cancels, or the subscription that it ends. Returns `None` for other messages.
 pub fn cancelled(message: &Message) -> Option<Id> {
     let is_it = matches!(&message.kind, MessageKind::Notification { method } if method == "notifications/cancelled");
     if !is_it {
@@ -75,8 +76,8 @@ pub fn cancelled(message: &Message) -> Option<Id> {
     message.params().ok()?.value("requestId").as_ref().and_then(Id::of)
 }
 
-/// Returns the subscription on which a server agrees by this message to report changes of its tools. Returns `None` for other
-/// messages.
+/// Returns the subscription to which a server agrees with this message, if it agrees to report changes of its tools. Returns `None`
+/// for other messages.
 pub fn agreed(message: &Message) -> Option<Id> {
     if message.method() != Some("notifications/subscriptions/acknowledged") {
         return None;
@@ -87,13 +88,13 @@ pub fn agreed(message: &Message) -> Option<Id> {
     id.filter(|_| tells_changes)
 }
 
-/// Returns the notification by which a server ends a subscription.
+/// Returns the notification with which a server ends a subscription.
 pub fn ended(id: &Id) -> Bytes {
     let id = id.to_json();
     Bytes::from(format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#))
 }
 
-/// Returns the notification on a subscription that the client's listing of tools has changed.
+/// Returns the notification on a subscription that the tools have changed.
 pub fn tools_changed(id: &Id) -> Bytes {
     let params = format!(r#"{{"_meta":{{"{SUBSCRIPTION}":{}}}}}"#, id.to_json());
     Bytes::from(format!(r#"{{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{params}}}"#))

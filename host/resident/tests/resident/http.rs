@@ -228,7 +228,7 @@ async fn a_body_that_breaks_off_is_recorded() {
     drop(stream);
     loop {
         if let Some(delivery) = lab.deliveries().await.pop() {
-            assert!(delivery.note.contains("its message did not come"), "{delivery:?}");
+            assert!(delivery.note.contains("its message did not arrive"), "{delivery:?}");
             break;
         }
         tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! Asks rules about requests, and judges answers.
+//! Decides on requests and answers by asking the rules.
 
 use super::{AcpRequest, ExpectedAnswer, Proxy, RequestSubject, failed, unsettled};
 use crate::acp::coverage::{CoverageSummary, QuestionCounts};
@@ -90,7 +90,7 @@ impl Proxy {
             RequestDecision::Answer(options.no(&request.id, why))
         };
         let mut asks = None;
-        // The agent may run any of the calls that it has reported under this identifier.
+        // The agent may run any call that it has reported under this identifier, so rules decide on all of them.
         for (one, is_earlier) in earlier.iter().map(|one| (one, true)).chain([(call, false)]) {
             let event = self.event(Point::Permission, session, super::PERMISSION_METHOD, one.clone());
             match self.ask_host(&event, on_wait).await {
@@ -107,8 +107,8 @@ impl Proxy {
         match (asks, options.yes(&request.id)) {
             (Some(why), _) => to_the_user(&why),
             (None, Some(answer)) => RequestDecision::Answer(answer),
-            // Only the user can allow more than this call.
-            (None, None) => to_the_user("the agent offers no answer for one call only: you are asked"),
+            // Only the user may choose an option that allows more than this call.
+            (None, None) => to_the_user("the agent offers no answer that allows only this call, so you are asked"),
         }
     }
 
@@ -135,7 +135,7 @@ impl Proxy {
             }
             ProxyReply::Changed { arguments } => {
                 let written = operation.write_back(&request.params, &arguments);
-                // The request is read again, as the editor will read it.
+                // The changed request is read again, because the editor will read it.
                 let written = written.and_then(|params| Ok((Operation::of(method, &params)?, params)));
                 match written {
                     Ok((changed, params)) => {
@@ -151,7 +151,7 @@ impl Proxy {
         }
     }
 
-    /// Returns the content of a file or a terminal as the agent may have it.
+    /// Returns the answer with the content of a file or a terminal, as the rules let the agent have it.
     pub(super) async fn decide_answer(
         &self,
         id: &Id,

@@ -1,4 +1,4 @@
-//! Records messages that are forwarded: the agent's reports, the editor's answers, and all other messages without rules.
+//! Records forwarded messages: the agent's reports, the editor's answers, and all other messages on which no rules decide.
 
 use super::{ExpectedAnswer, Proxy};
 use crate::acp::operation::Method;
@@ -9,17 +9,17 @@ use hookhost_contract::{Json, ToolResult};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Messages that are not recorded: the beginning of a connection, keys for the agent's service, and frequent messages.
+/// Messages that are not recorded: those that begin a connection, those with keys for the agent's service, and frequent ones.
 const UNRECORDED_METHODS: &[&str] =
     &["initialize", "authenticate", "session/list", "terminal/wait_for_exit", "terminal/kill"];
 
-/// The session updates that are recorded, in addition to those of calls.
+/// Kinds of session updates that are recorded, in addition to updates of calls.
 const RECORDED_UPDATES: &[&str] = &["plan", "current_mode_update", "config_option_update"];
 
 /// Maximum size of a recorded message, in bytes.
 const MAX_RECORDED: usize = 64 * 1024;
 
-/// Maximum size of a call's result for observers, in bytes.
+/// Maximum size of a call's result in an event, in bytes.
 const MAX_RESULT: usize = 256 * 1024;
 
 impl Proxy {
@@ -45,7 +45,7 @@ impl Proxy {
         }
         let run = {
             let mut state = self.state();
-            // A replayed call ran in an earlier connection.
+            // A replayed call ran in an earlier connection, so it is not recorded again.
             if state.sessions.is_loading(&session) {
                 return;
             }
@@ -65,15 +65,15 @@ impl Proxy {
         self.records.add(event);
     }
 
-    /// Returns an update for the editor in place of one that cannot be forwarded. `head` and `tail` are the ends of that one. If it
-    /// reported a call, the call still ends in the editor.
+    /// Returns an update for the editor in place of one that cannot be forwarded. `head` and `tail` are the beginning and the end
+    /// of the original update. If the original reported a call, the new update ends the call in the editor.
     pub(super) fn update_in_place_of(head: &[u8], tail: &[u8], why: &str) -> Option<Bytes> {
         let ends = [String::from_utf8_lossy(head), String::from_utf8_lossy(tail)];
         if !ends.iter().any(|end| end.contains("\"session/update\"")) {
             return None;
         }
         let said = |key: &str| ends.iter().find_map(|end| text_in(end, key));
-        let text = format!("hookhost did not pass on what the agent said here: {why}.");
+        let text = format!("hookhost did not pass on a message of the agent: {why}.");
         let content = json!({ "type": "text", "text": text });
         let update = match said("toolCallId") {
             Some(call) => {
@@ -90,7 +90,7 @@ impl Proxy {
         Some(json!({ "jsonrpc": "2.0", "method": "session/update", "params": params }).to_string().into())
     }
 
-    /// Notes the answer to a request that begins or continues a session. `asked` is the session that the editor named.
+    /// Processes the answer to a request that begins or continues a session. `asked` is the session that the editor named.
     fn opened(&self, asked: Option<&str>, opened: Option<&str>, cwd: &Path) {
         let unknown = {
             let mut state = self.state();
@@ -107,13 +107,13 @@ impl Proxy {
             known.and_then(Result::err)
         };
         match (opened, unknown) {
-            (_, Some(why)) => self.notifier.tell(&format!("nothing of a session is allowed: {why}")),
+            (_, Some(why)) => self.notifier.tell(&format!("every request of a session is rejected: {why}")),
             (Some(session), None) => self.records.add(self.event(Point::SessionStart, session, "", Value::Null)),
             (None, None) => {}
         }
     }
 
-    /// Processes an answer. Returns the expectation if the answer must be judged.
+    /// Processes an answer. If rules must decide on the answer, returns `expected`.
     pub(super) fn learn(&self, expected: ExpectedAnswer, message: &Message) -> Option<ExpectedAnswer> {
         let result = message.members.value("result");
         match expected {
@@ -156,7 +156,8 @@ impl Proxy {
                 if let Some(terminal) = terminal.filter(|_| operation.method == Method::RunCommand)
                     && !self.state().sessions.add_terminal(session, terminal, operation.params.clone())
                 {
-                    self.notifier.tell("a terminal cannot be known: the agent does not get what it shows");
+                    self.notifier
+                        .tell("the proxy cannot store the command of a terminal, so the agent does not get the output");
                 }
                 let is_error = message.members.get("error").is_some();
                 let said = if is_error { message.members.value("error") } else { result };
@@ -171,7 +172,7 @@ impl Proxy {
     }
 }
 
-/// Returns the first text with this key in a piece of a message.
+/// Returns the first text with this key in a part of a message.
 fn text_in(piece: &str, key: &str) -> Option<String> {
     let (_, rest) = piece.split_once(&format!("\"{key}\""))?;
     let value = rest.trim_start().strip_prefix(':')?;
@@ -190,7 +191,7 @@ fn result_of(call: &Value, is_failed: bool) -> ToolResult {
     result
 }
 
-/// Cuts a text for the log if it is too long, and appends its length.
+/// If a text is too long for the log, cuts it and appends its length.
 fn excerpt(mut text: String) -> String {
     let bytes = text.len();
     if bytes > MAX_RESULT {

@@ -1,29 +1,30 @@
-//! Batches: lists of messages. All are refused; their answers are read so that the requests they belong to can be answered.
+//! Batches, which are lists of messages. All batches are refused. The answers in a batch are read, so that the requests to which
+//! they belong can be answered.
 
 use super::{EnvelopeGuess, INVALID_REQUEST, Id, MAX_VALUES, UnreadableMessage};
 use serde::de::{Deserializer as _, Error as _, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::fmt;
 
-/// Returns the refusal of a batch, with the requests that its answers are for.
+/// Returns the error for a batch, with the requests to which its answers belong.
 pub(super) fn refused(text: &str) -> UnreadableMessage {
     let mut batch = Batch::default();
     let mut reader = serde_json::Deserializer::from_str(text);
-    // Nothing can be said of a text that is no list or has too many messages.
+    // Nothing is known about a text that is not a list, or that has too many messages.
     if reader.deserialize_seq(&mut batch).and_then(|()| reader.end()).is_err() {
         batch = Batch::default();
     }
     let is_answer = !batch.answers.is_empty() && !batch.has_others;
-    let why = "a batch of messages is not taken: send each on its own".into();
+    let why = "a batch of messages is not taken: send each message separately".into();
     UnreadableMessage { code: INVALID_REQUEST, id: None, is_answer, answers: batch.answers.into(), why }
 }
 
 /// The content of a batch.
 #[derive(Default)]
 struct Batch {
-    /// The requests that its answers are for.
+    /// The requests to which the answers belong.
     answers: Vec<Id>,
-    /// True if it contains something other than answers.
+    /// True if the batch contains something other than answers.
     has_others: bool,
 }
 
@@ -34,7 +35,7 @@ impl<'de> Visitor<'de> for &mut Batch {
         f.write_str("a list")
     }
 
-    /// Reads one message after the other and keeps none.
+    /// Reads one message after the other, and keeps none of them.
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
         let mut count = 0;
         while let Some(message) = seq.next_element::<&RawValue>()? {

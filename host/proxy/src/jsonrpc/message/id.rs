@@ -1,4 +1,4 @@
-//! The identifier of a request, compared by its value and written in its own spelling.
+//! The identifier of a request. It is compared by its value, and written in its original spelling.
 
 use hookhost_agents::json;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-/// Maximum length of a text identifier, in bytes, since many are remembered.
+/// Maximum length of a text identifier, in bytes. It is limited because the proxy remembers many identifiers.
 pub const MAX_ID: usize = 1024;
 
 /// The identifier of a request. Two numbers of the same value are the same identifier, whatever their spelling.
@@ -19,7 +19,7 @@ pub enum Id {
     Text(String),
 }
 
-/// A number as an identifier: it is compared by value and keeps its spelling.
+/// A number as an identifier. It is compared by value and keeps its spelling.
 #[derive(Clone, Debug)]
 pub struct Number {
     value: NumberValue,
@@ -70,7 +70,7 @@ impl Number {
     fn of(spelling: &str) -> Option<Self> {
         let value = if spelling.contains(['.', 'e', 'E']) {
             let number: f64 = spelling.parse().ok().filter(|number: &f64| number.is_finite())?;
-            // Beyond this bound, several integers share one `f64`.
+            // Above this limit, several integers have the same `f64`.
             let is_exact = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
             if is_exact { NumberValue::Integer(number as i128) } else { NumberValue::Other(number.to_bits()) }
         } else {
@@ -82,7 +82,7 @@ impl Number {
 }
 
 impl Id {
-    /// Returns the identifier as JSON, in its own spelling.
+    /// Returns the identifier as JSON, in its original spelling.
     pub fn to_json(&self) -> String {
         match self {
             Self::Number(number) => number.spelling.clone(),
@@ -108,7 +108,8 @@ impl Id {
         json::value(text).ok().as_ref().and_then(Self::of)
     }
 
-    /// Returns the identifier of the other type that some programs write for this one, such as `"2"` for `2`, if there is one.
+    /// Returns the identifier of the other type that some programs write instead of this one, such as `"2"` for `2`. Returns `None`
+    /// if there is none.
     pub fn of_other_type(&self) -> Option<Self> {
         match self {
             Self::Number(Number { value: NumberValue::Integer(integer), .. }) => Some(Self::Text(integer.to_string())),

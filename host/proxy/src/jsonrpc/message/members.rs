@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use std::collections::HashSet;
 use std::fmt;
 
-/// Maximum number of values in a message: many small ones cost far more memory than their bytes.
+/// Maximum number of values in a message. It is limited because many small values take much more memory than their bytes.
 pub const MAX_VALUES: usize = 100_000;
 
 /// The members of an object, in order, each with its original bytes.
@@ -20,9 +20,9 @@ impl Members {
     /// Reads an object.
     ///
     /// # Errors
-    /// If it is another value, or has a duplicate key. The error is the end of a sentence.
+    /// If the text is another value than an object, or if the object has a duplicate key. The error is the end of a sentence.
     pub fn of(text: &str) -> Result<Self, String> {
-        // The library's error would repeat a text that no rule has judged.
+        // The library's error would contain text that no rule has judged.
         if !text.trim_start().starts_with('{') {
             return Err("is not a JSON object".to_owned());
         }
@@ -36,12 +36,13 @@ impl Members {
         self.0.iter().find(|(known, _)| known == key).map(|(_, value)| &**value)
     }
 
-    /// Returns the value of a member, or `None` if it is missing or cannot be read (a number out of range, a lone surrogate).
+    /// Returns the value of a member. Returns `None` if the member is missing or cannot be read (a number out of range, a lone
+    /// surrogate).
     pub fn value(&self, key: &str) -> Option<Value> {
         self.get(key).and_then(|raw| json::value(raw.get()).ok())
     }
 
-    /// Returns the value of a member that is a text.
+    /// Returns the value of a member, if it is a text.
     pub fn text(&self, key: &str) -> Option<String> {
         match self.value(key) {
             Some(Value::String(text)) => Some(text),
@@ -49,10 +50,10 @@ impl Members {
         }
     }
 
-    /// Returns the members of a member that is an object; none if it is missing.
+    /// Returns the members of the object `key`. Returns no members if `key` is missing.
     ///
     /// # Errors
-    /// If the member is no object.
+    /// If the member is not an object.
     pub fn within(&self, key: &str) -> Result<Self, String> {
         match self.get(key) {
             None => Ok(Self::default()),
@@ -65,8 +66,8 @@ impl Members {
         self.0.iter().map(|(key, _)| key.as_str())
     }
 
-    /// Returns the reason why two readers could read different members, as the end of a sentence: two keys differ only in case, or a
-    /// key differs only in case from one that is `known`. Returns `None` if the members are clear.
+    /// Returns the reason why two readers could read different members, as the end of a sentence. The reason is that two keys
+    /// differ only in case, or that a key differs only in case from a `known` key. Returns `None` if the members are clear.
     pub fn ambiguity(&self, known: &[&str]) -> Option<String> {
         let mut others = self.keys().filter(|key| !known.contains(key)).peekable();
         others.peek()?;
@@ -75,7 +76,7 @@ impl Members {
         unclear.next().map(|key| format!("has the key {:?}, which differs from another one in case alone", start(key)))
     }
 
-    /// Returns the members with this one added, or replaced in its place.
+    /// Returns the members with this member added, or with its value replaced.
     pub fn with(&self, key: &str, value: Box<RawValue>) -> Self {
         let mut all = self.0.clone();
         match all.iter_mut().find(|(known, _)| known == key) {
@@ -85,12 +86,12 @@ impl Members {
         Self(all)
     }
 
-    /// Returns the members without this one.
+    /// Returns the members without this member.
     pub fn without(&self, key: &str) -> Self {
         Self(self.0.iter().filter(|(known, _)| known != key).cloned().collect())
     }
 
-    /// Returns the object as JSON. It is on one line if its members are.
+    /// Returns the object as JSON. It is one line if each member is one line.
     pub fn to_json(&self) -> String {
         let member = |(key, value): &(String, Box<RawValue>)| format!("{}:{}", Value::from(key.as_str()), value.get());
         format!("{{{}}}", self.0.iter().map(member).collect::<Vec<_>>().join(","))
@@ -109,7 +110,7 @@ impl Members {
     /// Reads the whole object.
     ///
     /// # Errors
-    /// If it cannot be read. The error is the end of a sentence.
+    /// If the object cannot be read. The error is the end of a sentence.
     pub fn to_value(&self) -> Result<Value, String> {
         json::value(&self.to_json()).map_err(|why| format!("cannot be read: {why}"))
     }
@@ -120,12 +121,12 @@ pub fn raw(value: &Value) -> Box<RawValue> {
     raw_text(value.to_string())
 }
 
-/// Returns raw JSON from a text that this module has written, which therefore is one value.
+/// Returns a text as raw JSON. The text was written by this module, so it is one JSON value.
 pub(super) fn raw_text(text: String) -> Box<RawValue> {
     RawValue::from_string(text).unwrap_or_default()
 }
 
-/// Number of keys up to which the keys of an object are compared with each other.
+/// Maximum number of keys of an object that are compared with each other.
 const MAX_COMPARED_KEYS: usize = 16;
 
 struct MembersVisitor;
@@ -144,7 +145,7 @@ impl<'de> Visitor<'de> for MembersVisitor {
             if members.0.len() >= MAX_VALUES {
                 return Err(A::Error::custom(format!("an object has more than {MAX_VALUES} keys")));
             }
-            // Few keys are compared with each other, which is fastest. For many keys this would take quadratic time.
+            // A few keys are compared with each other, which is fastest. For many keys, this would take quadratic time.
             let is_twice = if members.0.len() < MAX_COMPARED_KEYS {
                 members.get(&key).is_some()
             } else {
@@ -162,13 +163,14 @@ impl<'de> Visitor<'de> for MembersVisitor {
     }
 }
 
-/// The error for a duplicate key. It leaves out the key, which the model may read and no rule has judged. Line and column follow.
+/// The error for a duplicate key. It does not contain the key, because the model may read the error and no rule has judged the key.
+/// The line and the column are appended.
 const DUPLICATE_KEY: &str = "a key occurs twice in one object";
 
 /// The error for a duplicate `id`.
 pub(super) const DUPLICATE_ID: &str = "the key \"id\" occurs twice in one object";
 
-/// Returns the beginning of a key, enough for a person to find it.
+/// Returns the beginning of a key, which is enough for a person to find the key.
 fn start(key: &str) -> String {
     key.chars().take(40).collect()
 }
@@ -183,7 +185,7 @@ pub(super) fn check(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads a value and keeps only the keys of the objects that are open.
+/// Reads a value, and keeps only the keys of the objects that are not closed yet.
 struct ValueCheck<'a>(&'a mut usize);
 
 impl<'de> DeserializeSeed<'de> for ValueCheck<'_> {
@@ -236,7 +238,7 @@ impl<'de> Visitor<'de> for ValueCheck<'_> {
         let mut keys = HashSet::new();
         while let Some(key) = map.next_key::<String>()? {
             if json::is_reserved(&key) {
-                return Err(A::Error::custom("a key is one that the JSON library reserves for itself"));
+                return Err(A::Error::custom("an object has a key that the JSON library reserves for itself"));
             }
             map.next_value_seed(ValueCheck(&mut *self.0))?;
             if !keys.insert(key) {

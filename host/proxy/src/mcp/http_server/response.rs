@@ -17,11 +17,11 @@ use tokio::sync::mpsc;
 /// A response.
 pub(super) type Answer = Response<ResponseBody>;
 
-/// The body of a response: one text, or events as they arrive.
+/// The body of a response: one text, or a stream of events.
 pub(super) struct ResponseBody {
     pub(super) first: Option<Bytes>,
     pub(super) messages: Option<mpsc::Receiver<Delivery>>,
-    /// The session that ends with the body.
+    /// The session that ends when the body ends.
     pub(super) keeps: Option<Arc<dyn Any + Send + Sync>>,
 }
 

@@ -20,13 +20,13 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
-/// Time that a service has to end after its client has closed.
+/// Time that a service has to end after its client has closed the session.
 const SERVICE_END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Poll interval for the end of a session.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A proxy for a session of a client, or for one request. Dropping it ends the proxy.
+/// The proxy for a session of a client, or for one request. Dropping it ends the proxy.
 pub(super) struct ClientSession {
     id: Option<String>,
     input: tokio::sync::Mutex<Option<DuplexStream>>,
@@ -71,7 +71,7 @@ impl ClientSession {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the session, and waits a moment until the service knows.
+    /// Ends the session, and waits a short time until the service knows this.
     pub(super) async fn end_whole(self: Arc<Self>) {
         let ended = async {
             self.end().await;
@@ -97,7 +97,8 @@ impl ClientSession {
         self.input.lock().await.take();
     }
 
-    /// Answers a request: with its answer alone, or with events if another message comes first or the client accepts events.
+    /// Answers a request. The response contains only the answer, or a stream of events if another message comes first or if the
+    /// client accepts events.
     pub(super) async fn request(self: Arc<Self>, id: &Id, message: Message, accepts_events: bool) -> Answer {
         let (send, mut messages) = mpsc::channel(MAX_MESSAGES);
         let token = message.params().ok().and_then(|params| Id::of(params.value("_meta")?.get("progressToken")?));
@@ -110,7 +111,7 @@ impl ClientSession {
             return no_session();
         }
         let is_beginning = message.method() == Some("initialize");
-        // Frees the message's memory while its answer takes time.
+        // Frees the message's memory while the client waits for the answer.
         drop(message);
         let Some(first) = messages.recv().await else { return no_session() };
         let is_error = matches!(first.kind, DeliveryKind::Error(_));
@@ -126,7 +127,7 @@ impl ClientSession {
             answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             answer
         } else {
-            // A request without a session ends with its stream.
+            // Without a session, the proxy of a request ends with the request's stream.
             let keeps = self.id.is_none().then(|| Arc::clone(&self) as Arc<dyn Any + Send + Sync>);
             let messages = (!first.kind.is_last()).then_some(messages);
             stream(ResponseBody { first: Some(event(&first.bytes)), messages, keeps })

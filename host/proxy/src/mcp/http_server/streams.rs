@@ -1,4 +1,4 @@
-//! The streams on which an HTTP client reads, and the messages that wait for one.
+//! The streams on which an HTTP client reads, and the messages that wait for a stream.
 
 use crate::jsonrpc::lines::{self, Line};
 use crate::jsonrpc::message::{self, INTERNAL_ERROR, Id, MAX_BYTES, Message, MessageKind, UnreadableMessage};
@@ -15,7 +15,7 @@ pub(super) const MAX_MESSAGES: usize = 1024;
 /// Maximum size of the queued messages for the streams of one client, in KiB: 32 MiB.
 const MAX_QUEUED_KIB: u32 = 32 * 1024;
 
-/// Maximum size of the messages kept for one client while it reads no stream, in bytes: 16 MiB.
+/// Maximum size of the messages that are kept for a client while it reads no stream, in bytes: 16 MiB.
 const MAX_KEPT_BYTES: usize = MAX_BYTES;
 
 /// A message to a client.
@@ -23,18 +23,18 @@ const MAX_KEPT_BYTES: usize = MAX_BYTES;
 pub(super) struct Delivery {
     pub(super) bytes: Bytes,
     pub(super) kind: DeliveryKind,
-    /// Its share of the room, until it is read.
+    /// The room that the message takes until it is read.
     _room: OwnedSemaphorePermit,
 }
 
 /// The role of a message in its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DeliveryKind {
-    /// A message before the last one.
+    /// A message that is not the last one.
     Event,
     /// The last message: an answer with a result, or the end of a subscription.
     Last,
-    /// The last message: an answer with an error, which may have this code.
+    /// The last message: an answer with an error, and the code of the error if it has one.
     Error(Option<i64>),
 }
 
@@ -57,9 +57,10 @@ impl DeliveryKind {
 #[derive(Debug)]
 pub(super) struct OpenRequest {
     pub(super) id: Id,
-    /// The token under which its progress is reported.
+    /// The token with which the progress of the request is reported.
     pub(super) token: Option<Id>,
-    /// True if the service may end the request by a notification. Otherwise such an identifier is one of the service's own requests.
+    /// True if the service may end the request by a notification. For other requests, the identifier in such a notification belongs
+    /// to a request of the service.
     pub(super) is_subscription: bool,
     pub(super) messages: mpsc::Sender<Delivery>,
 }
@@ -90,7 +91,7 @@ impl ClientStreams {
         }
     }
 
-    /// Drops the streams of the requests that are still open, since no more answers come.
+    /// Drops the streams of all open requests, because no more answers will arrive.
     pub(super) fn end(&mut self) {
         *self = Self { has_ended: true, ..Self::new() };
     }
@@ -102,12 +103,12 @@ impl ClientStreams {
         room.is_ok_and(|room| to.try_send(Delivery { bytes, kind, _room: room }).is_ok())
     }
 
-    /// Adds a request. Returns false if its identifier is taken.
+    /// Adds a request. Returns false if its identifier is already in use.
     pub(super) fn open(&mut self, request: OpenRequest) -> bool {
         if self.open_requests.iter().any(|known| known.id == request.id) {
             return false;
         }
-        // After the end the request's sender is dropped, which ends its stream.
+        // If the session has ended, the request is dropped, which ends its stream.
         if !self.has_ended {
             self.open_requests.push(request);
         }
@@ -134,7 +135,7 @@ impl ClientStreams {
         if let MessageKind::Response { id } = &message.kind {
             let at = self.open_requests.iter().position(|request| request.id == *id);
             if let Some(request) = at.map(|at| self.open_requests.remove(at)) {
-                // If the client does not read, its stream ends.
+                // If the client does not read the answer, the stream of the request ends.
                 let kind = DeliveryKind::of_last(&message);
                 self.send(&request.messages, message.bytes, kind);
             }
@@ -164,7 +165,7 @@ impl ClientStreams {
         }
     }
 
-    /// Returns the request whose stream takes a message that is no answer.
+    /// Returns the request on whose stream the client gets a message that is not an answer.
     fn request_of(&self, message: &Message) -> Option<usize> {
         let params = message.params().unwrap_or_default();
         let token = params.value("progressToken").as_ref().and_then(Id::of);
@@ -181,7 +182,7 @@ impl ClientStreams {
     }
 }
 
-/// Hands a proxy's messages on to its client, until the proxy ends.
+/// Sends the messages of a proxy to its client, until the proxy ends.
 pub(super) async fn deliver(output: DuplexStream, streams: &Mutex<ClientStreams>) {
     let mut reader = BufReader::new(output);
     loop {
@@ -196,7 +197,7 @@ pub(super) async fn deliver(output: DuplexStream, streams: &Mutex<ClientStreams>
     }
 }
 
-/// Answers requests with an error if a plugin has made their answers invalid: their client waits for them.
+/// If a plugin has made answers invalid, answers their requests with an error, because the client waits for them.
 fn undeliverable(refused: &UnreadableMessage, streams: &Mutex<ClientStreams>) {
     for id in refused.answered_requests() {
         let error = message::error(Some(id), INTERNAL_ERROR, &format!("the answer cannot be passed on: {refused}"));

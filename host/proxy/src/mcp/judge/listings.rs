@@ -1,4 +1,4 @@
-//! Filters listings of tools: decides which definitions the client gets, and thus which tools it can call.
+//! Filters listings of tools. This decides which definitions the client gets, and so which tools it can call.
 
 use super::results::{UNEXPECTED_QUESTION, asks};
 use super::{Judge, ServerState, failed};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// Returns the cursor of the requested page of a listing; `None` for the first page.
 ///
 /// # Errors
-/// Returns a one-sentence message if a server could read another page from the parameters.
+/// One sentence, if the server could read another cursor from the parameters.
 pub(super) fn cursor(params: &Members) -> Result<Option<String>, String> {
     if let Some(why) = params.ambiguity(&["cursor", "_meta"]) {
         return Err(format!("`params` of tools/list {why}"));
@@ -36,12 +36,12 @@ pub(super) fn cursor(params: &Members) -> Result<Option<String>, String> {
 pub(super) struct MissingTool {
     /// The answer.
     pub(super) answer: Bytes,
-    /// The reason to record; `None` if the configuration or the approvals cannot be read.
+    /// The reason, for the record. `None` if the configuration or the approvals cannot be read.
     pub(super) reason: Option<&'static str>,
 }
 
 impl Judge {
-    /// Returns the answer to a call of a tool that this client does not have, or `None` if it has the tool.
+    /// Returns the answer to a call of a tool that this client does not have. Returns `None` if the client has the tool.
     pub(super) fn missing_tool(&self, id: &Id, tool: &str, is_stateless: bool) -> Option<MissingTool> {
         let rejected = |why: &str| answer::rejected(Method::CallTool, id, why, is_stateless);
         let refused = |answer: Bytes, reason: &'static str| Some(MissingTool { answer, reason: Some(reason) });
@@ -68,13 +68,14 @@ impl Judge {
         let own = state.lock.servers.get(self.server.as_str());
         let is_there = match own {
             Some(tools) => tools.contains_key(tool) && !state.left_out.contains(tool),
-            // No listing was read yet.
+            // The server's listing was not read yet.
             None => policy.definitions == Pinning::FirstUse,
         };
         if is_there { None } else { refused(answer::no_such_tool(id, tool), "it was called, but is not approved") }
     }
 
-    /// Returns true if a message calls a tool that its client does not have. The proxy answers it, whatever else is wrong with it.
+    /// Returns true if a message calls a tool that its client does not have. The proxy answers such a call even if the call has
+    /// other mistakes.
     pub fn lacks_tool(&self, message: &Message) -> bool {
         let MessageKind::Request { id, method } = &message.kind else { return false };
         if method != Method::CallTool.name() {
@@ -84,14 +85,14 @@ impl Judge {
         tool.is_some_and(|tool| self.missing_tool(id, &tool, true).is_some())
     }
 
-    /// Records that tools are held back. Each comes with its reason.
+    /// Records that tools are held back. `tools` contains the name of each tool, with the reason.
     pub async fn note_held_back(&self, tools: &[(String, String)], on_wait: LongWaitCallback<'_>) {
         let mut event = self.event(Point::HeldBack, None);
         event.arguments = tools.iter().map(|(tool, why)| (tool.clone(), Value::from(why.as_str()))).collect();
         self.ask_host(&event, on_wait).await;
     }
 
-    /// Reads the lock file again if it has changed, and releases the tools that were approved meanwhile.
+    /// If the lock file has changed, reads it again and releases the tools that were approved meanwhile.
     fn refresh(&self, state: &mut ServerState) -> Result<(), String> {
         let path = self.rules.lock_file();
         let stamp = std::fs::metadata(&path).ok().and_then(|found| Some((found.modified().ok()?, found.len())));
@@ -109,12 +110,12 @@ impl Judge {
         Ok(())
     }
 
-    /// Returns a number that changes as soon as a listing could differ from the last one, through approvals or the configuration.
-    /// Several sessions can share this judge, and each compares the number with the last one that it saw.
+    /// Returns a number that changes when approvals or the configuration change, because the next listing could then differ from
+    /// the last one. Several sessions can share this judge, so each of them compares the number with the last number that it got.
     pub fn listing_changes(&self) -> u64 {
         let policy = self.rules.policy(&self.server);
         let mut state = self.state();
-        // An unreadable file is read again at the next request, which is then refused.
+        // If a file cannot be read, the next request reads it again and is refused.
         if let Ok(policy) = policy
             && self.refresh(&mut state).is_ok()
             && state.seen.is_some()
@@ -124,7 +125,7 @@ impl Judge {
         state.changes
     }
 
-    /// Notes the approved definitions and the policy, on which listings depend.
+    /// Stores the approved definitions and the policy, on which listings depend.
     fn note_seen(&self, state: &mut ServerState, policy: Policy) {
         let now = Some((state.lock.servers.get(self.server.as_str()).cloned(), policy));
         if state.seen.is_some() && state.seen != now {
@@ -133,7 +134,7 @@ impl Judge {
         state.seen = now;
     }
 
-    /// Returns a listing of tools as the client gets it. Tells the user once about each tool that is held back.
+    /// Returns a listing of tools in the form that the client gets. Tells the user once about each tool that is held back.
     pub(super) async fn listing(
         &self,
         cursor: Option<&str>,
@@ -164,7 +165,7 @@ impl Judge {
         })
     }
 
-    /// Returns the filtered result, and the tools that were not held back before.
+    /// Returns the filtered result, and the tools that are held back now but were not before.
     fn filtered(
         &self,
         cursor: Option<&str>,
@@ -219,7 +220,7 @@ impl Judge {
             .filter(|(tool, held)| before.get(*tool) != Some(*held))
             .map(|(tool, held)| (tool.clone(), held.clone()))
             .collect();
-        // Another proxy of this server may hold back other tools. Those that this proxy did not know stay.
+        // Another proxy of this server may hold back other tools. The file keeps the tools that this proxy did not know.
         let kept = self.held_back.read(self.server.as_str()).map_err(failed)?;
         let mut held = kept.clone();
         held.retain(|tool, _| !before.contains_key(tool) && !is_listed.contains(tool));

@@ -1,4 +1,4 @@
-//! Judges each answer before it is forwarded, and records an answer that replaces another one.
+//! Judges each answer before it is forwarded, and records a text that replaces an answer.
 
 use super::{ExpectedAnswer, Judge, NOT_ASKED, failed, unsettled};
 use crate::jsonrpc::message::{self, INTERNAL_ERROR, Id, Members, Message, REJECTED, raw};
@@ -16,10 +16,10 @@ use hookhost_contract::ToolResult;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// The members of a result that only asks the client's user or model something.
+/// The members that a result can have if it only asks the client's user or model something.
 const QUESTION_KEYS: &[&str] = &["resultType", "inputRequests", "requestState"];
 
-/// The members by which a result is judged, or by which a client recognises it.
+/// The members by which a result is judged, or by which a client recognises its kind.
 const RESULT_KEYS: &[&str] = &[
     "action",
     "content",
@@ -46,11 +46,11 @@ const INPUT_REQUEST_KEYS: &[&str] = &["method", "params"];
 /// The members of an answer that contains only the client's roots. Such an answer is not judged.
 const ROOTS_KEYS: &[&str] = &["roots", "_meta"];
 
-/// The reason for withholding an answer that asks something although its request allows no questions.
+/// The reason for withholding an answer that asks a question although its request allows none.
 pub(super) const UNEXPECTED_QUESTION: &str =
-    "the answer asks a user or a model something, and the request is none whose answer may";
+    "the answer asks a user or a model something, but answers to this kind of request may not do this";
 
-/// Maximum number of questions in one result, since each is an event.
+/// Maximum number of questions in one result. It is limited because each question is an event.
 const MAX_INPUT_REQUESTS: usize = 64;
 
 /// The context in which an answer is judged.
@@ -101,10 +101,10 @@ impl Judge {
         }
     }
 
-    /// Returns the answer with the changes of the rules.
+    /// Returns the answer after the rules have changed it.
     ///
     /// # Errors
-    /// The text for the reader in its place.
+    /// The text that replaces the answer.
     async fn judge_result(
         &self,
         operation: &Operation,
@@ -128,21 +128,21 @@ impl Judge {
                 Err(why) => return Err(self.record_substitute(context, why).await),
             };
         }
-        // A question is not a result, unless it contains more than the question.
+        // A result that only contains questions is not judged as a result.
         let is_question = result.text("resultType").as_deref() == Some("input_required")
             && result.keys().all(|key| QUESTION_KEYS.contains(&key));
         if !is_question && let Some(changed) = self.judge_members(context, &result).await? {
             return Ok(message.with_result(raw(&changed)));
         }
-        // Most results ask nothing and keep their bytes.
+        // Most results contain no questions, and keep their bytes.
         let asks = result.get("inputRequests").is_some();
         Ok(if asks { message.with_result_or_as_it_came(&result) } else { message.bytes.clone() })
     }
 
-    /// Returns the members of a result if every reader reads them alike.
+    /// Returns the members of a result, if all readers read the same members.
     ///
     /// # Errors
-    /// The text for the reader in its place.
+    /// The text that replaces the answer.
     pub(super) async fn unambiguous(
         &self,
         context: AnswerContext<'_>,
@@ -155,7 +155,7 @@ impl Judge {
         }
     }
 
-    /// Checks the size of a result or an error against the policy. The error is the text for the reader in its place.
+    /// Checks the size of a result or an error against the policy. The returned error is the text that replaces the answer.
     pub(super) async fn check_size(&self, context: AnswerContext<'_>, bytes: usize) -> Result<(), String> {
         let max = context.policy.max_result;
         if bytes <= max {
@@ -169,7 +169,7 @@ impl Judge {
         Err(self.record_substitute(context, why).await)
     }
 
-    /// Records that a result cannot be judged, and returns the text for the reader in its place.
+    /// Records that a result cannot be judged, and returns the text that replaces the result.
     pub(super) async fn withhold(&self, context: AnswerContext<'_>, why: &str) -> String {
         let tool = &context.operation.tool;
         let why = why.trim_end_matches('.');
@@ -188,7 +188,7 @@ impl Judge {
         why
     }
 
-    /// Returns an error with the changes of the rules, or `None` if it is unchanged.
+    /// Returns an error after the rules have changed it, or `None` if it is unchanged.
     pub(super) async fn judge_error(
         &self,
         context: AnswerContext<'_>,
@@ -204,7 +204,7 @@ impl Judge {
         Ok(after.map(|after| json!({ "code": code(&whole), "message": after.text })))
     }
 
-    /// Judges the questions that the server asks the client's user and model before it answers.
+    /// Judges the questions that the server asks the client's user and model before it gives a result.
     pub(super) async fn judge_input_requests(
         &self,
         result: Members,
@@ -225,14 +225,14 @@ impl Judge {
             let method = match Method::of(&name).filter(|method| Method::FROM_SERVER.contains(method)) {
                 Some(method) => method,
                 None if name == "roots/list" => continue,
-                // The name is not repeated, since no rule has judged it.
-                None => return Err(failed("the server asks for a method that is unknown")),
+                // The error does not contain the method's name, because no rule has judged it.
+                None => return Err(failed("the server asks a question with an unknown method")),
             };
             let operation = Operation::of(method, &params)
                 .map_err(|_| failed("the parameters of a question of the server cannot be read"))?;
             let mut event = self.event(Point::Request, Some(&operation));
             event.audit = context.policy.mode == Mode::Audit;
-            // Waiting for a person would delay this answer and all behind it.
+            // If this waited for a person, the answer and all messages behind it would be delayed.
             event.asks = true;
             match self.ask_host(&event, context.on_wait).await {
                 ProxyReply::Allowed { notices } => self.notifier.tell_all(&notices),
@@ -244,7 +244,7 @@ impl Judge {
                 }
                 ProxyReply::Rejected { why } => return Err(why),
                 ProxyReply::Failed { why } => return Err(unsettled(&why)),
-                _ => return Err(failed("a plugin answered in the place of the client's user or model")),
+                _ => return Err(failed("a plugin answered in place of the client's user or model")),
             }
         }
         if requests.to_json() == result.within("inputRequests").unwrap_or_default().to_json() {
@@ -253,7 +253,7 @@ impl Judge {
         Ok(result.with("inputRequests", requests.to_raw()))
     }
 
-    /// Judges the replies of the client's user and model to questions of the server, which are sent to it.
+    /// Judges the replies of the client's user and model to questions of the server. The replies are sent to the server.
     pub(super) async fn judge_input_responses(
         &self,
         params: Members,
@@ -294,10 +294,10 @@ impl Judge {
         told
     }
 
-    /// Returns the result with the changes of the rules, or `None` if it is unchanged.
+    /// Returns the result after the rules have changed it, or `None` if it is unchanged.
     ///
     /// # Errors
-    /// The text for the reader in its place.
+    /// The text that replaces the answer.
     async fn judge_members(&self, context: AnswerContext<'_>, result: &Members) -> Result<Option<Value>, String> {
         let before = match answer::read(context.operation.method, result) {
             Ok(before) => before,
@@ -307,10 +307,10 @@ impl Judge {
         after.map(|after| answer::write_back(context.operation, &before, &after, result)).transpose()
     }
 
-    /// Returns the result by which plugins replace this one, or `None` if they let it pass.
+    /// Returns the result with which plugins replace this one, or `None` if they let it pass.
     ///
     /// # Errors
-    /// The text for the reader in its place.
+    /// The text that replaces the answer.
     pub(super) async fn ask_about_result(
         &self,
         context: AnswerContext<'_>,
@@ -329,26 +329,26 @@ impl Judge {
     }
 }
 
-/// Checks that each reply of the client to questions of the server is an object.
+/// Checks that each reply of the client to a question of the server is an object.
 ///
 /// # Errors
-/// Returns a one-sentence message if one is not.
+/// One sentence, if a reply is not an object.
 pub(super) fn check_responses(params: &Members) -> Result<(), String> {
     let responses = params.within("inputResponses")?;
     responses.keys().try_for_each(|key| responses.within(key).map(drop))
 }
 
-/// Returns true if some reader could find questions to the client's user or model in a result.
+/// Returns true if any reader could find questions to the client's user or model in a result.
 pub(super) fn asks(result: &Members) -> bool {
     result.keys().any(|key| folded(key) == folded("inputRequests"))
 }
 
-/// Returns true if an unjudged answer asks the client's user or model something.
+/// Returns true if an answer that rules do not judge asks the client's user or model something.
 pub fn is_question(answer: &Message) -> bool {
     answer.members.within("result").is_ok_and(|result| asks(&result))
 }
 
-/// Returns the code of an error, or our own code if the error has no integer there.
+/// Returns the code of an error. If the error has no integer code, returns a code of the proxy.
 pub(super) fn code(error: &Value) -> i64 {
     error.get("code").and_then(Value::as_i64).unwrap_or(REJECTED)
 }

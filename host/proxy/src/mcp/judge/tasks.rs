@@ -1,4 +1,4 @@
-//! StartedTasks: requests whose result comes later, and the states in which the server reports their progress.
+//! Tasks: requests whose result arrives later, and the states with which the server reports their progress.
 
 use super::results::{AnswerContext, code};
 use super::{ExpectedAnswer, Judge, failed};
@@ -12,13 +12,13 @@ use hookhost_contract::ToolResult;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, VecDeque};
 
-/// Maximum number of tasks whose starting requests are remembered.
+/// Maximum number of tasks for which the request that started them is remembered.
 const MAX_TASKS: usize = 1000;
 
 /// Maximum length of a task's name, in bytes.
 const MAX_TASK_NAME: usize = 1024;
 
-/// Maximum size of these requests' arguments together, in bytes: 64 MiB.
+/// Maximum total size of the arguments of these requests, in bytes: 64 MiB.
 const MAX_ARGUMENTS: usize = 64 * 1024 * 1024;
 
 /// The values of `resultType`.
@@ -27,7 +27,7 @@ const RESULT_TYPES: &[&str] = &["complete", "task", "input_required"];
 /// The values of `status`.
 const STATUSES: &[&str] = &["working", "input_required", "completed", "failed", "cancelled"];
 
-/// A task: true if the client has started it, and the identifier that the other side gave it.
+/// The key of a task: true if the client has started the task, and the identifier that the other side gave to it.
 type TaskKey = (bool, String);
 
 /// The requests that have started tasks.
@@ -36,7 +36,7 @@ pub(super) struct StartedTasks {
     operations: HashMap<TaskKey, (Operation, usize)>,
     /// The keys, the oldest first.
     order: VecDeque<TaskKey>,
-    /// Size of all arguments, in bytes.
+    /// Total size of the arguments, in bytes.
     bytes: usize,
 }
 
@@ -63,7 +63,8 @@ impl StartedTasks {
 }
 
 impl Judge {
-    /// Returns the expected answer to a request of this name about a task. The result of the request that started the task is judged.
+    /// Returns the expected answer to a request of this name about a task. The answer is judged as a result of the request that
+    /// started the task.
     ///
     /// # Errors
     /// Returns a one-sentence message if the task was not started through this proxy.
@@ -88,14 +89,15 @@ impl Judge {
         let task = named.arguments.get("taskId").and_then(Value::as_str).unwrap_or_default().to_owned();
         let key = (is_of_client, task);
         let operation = self.state().tasks.get(&key).cloned();
-        let unknown = "the task is not known here: it was started without this proxy, or long ago";
+        let unknown = "the proxy does not know the task: it was started without this proxy, or long ago";
         operation.map(|operation| (key.1, operation)).ok_or_else(|| unknown.to_owned())
     }
 
-    /// Remembers the task that a request has started, if any.
+    /// If a request has started a task, remembers this.
     ///
     /// # Errors
-    /// If the task belongs to another request, since its result could then be either's, or if its name is too long to be kept.
+    /// If the task belongs to another request, because its result could then belong to either request, or if the task's name is too
+    /// long to be stored.
     pub(super) fn note_task(&self, operation: &Operation, result: &Members) -> Result<(), String> {
         let task = match result.text("resultType").as_deref() {
             Some("task") => result.text("taskId"),
@@ -107,10 +109,10 @@ impl Judge {
         }
         let key = (Method::FROM_CLIENT.contains(&operation.method), task);
         let is_its_own = self.state().tasks.insert(key, operation);
-        if is_its_own { Ok(()) } else { Err("the server gave the task of another request".to_owned()) }
+        if is_its_own { Ok(()) } else { Err("the server named a task that belongs to another request".to_owned()) }
     }
 
-    /// Returns the state of a task with the changes of the rules.
+    /// Returns the state of a task after the rules have changed it.
     pub(super) async fn judge_task(
         &self,
         operation: &Operation,
@@ -130,10 +132,11 @@ impl Judge {
         Ok(message.with_result_or_as_it_came(&state))
     }
 
-    /// Judges a notification of a task's state and returns it with the changes of the rules. `on_wait` is called before a long wait.
+    /// Judges a notification of a task's state, and returns it after the rules have changed it. `on_wait` is called before a long
+    /// wait.
     ///
     /// # Errors
-    /// The reason why it is not forwarded.
+    /// The reason why the notification is not forwarded.
     pub async fn judge_task_notification(
         &self,
         message: &Message,
@@ -149,7 +152,7 @@ impl Judge {
         Ok(if judged.to_json() == state.to_json() { message.bytes.clone() } else { message.with_params(&judged) })
     }
 
-    /// Judges the whole state as one result, since the model can read all of it.
+    /// Judges the whole state as one result, because the model can read all of it.
     async fn judge_task_state(
         &self,
         context: AnswerContext<'_>,
@@ -162,7 +165,7 @@ impl Judge {
                 Err(why) => return Err(self.record_substitute(context, why).await),
             };
         }
-        // The result within the state is read by its own members.
+        // If the state contains a result, its members are read separately.
         let result = match state.get("result") {
             Some(_) => Some(self.unambiguous(context, state.within("result")).await?),
             None => None,
@@ -187,7 +190,7 @@ fn read(method: Method, state: &Members, result: Option<&Members>) -> Result<Too
         match (key.as_str(), value) {
             ("statusMessage", Value::String(text)) => said.push(text.clone()),
             ("error", error) => said.push(answer::said(error)),
-            // The result is read above, and each question is judged by itself.
+            // The result was read above, and each question is judged separately.
             ("result" | "inputRequests", Value::Object(_)) | ("taskId", Value::String(_)) => {}
             (key, value) if is_bare(key, value) => {}
             (key, value) => said.push(format!("{key}: {value}")),
@@ -199,8 +202,8 @@ fn read(method: Method, state: &Members, result: Option<&Members>) -> Result<Too
     Ok(ToolResult { text, is_error, raw: Some((&whole).into()) })
 }
 
-/// Returns the state after plugins changed it. If they changed the whole state, returns that; otherwise a state with their text and
-/// only the progress members of the original.
+/// Returns the state after plugins changed it. If they changed the whole state, returns the changed state. Otherwise returns a
+/// state that contains their text and, of the original members, only those about progress.
 fn write_back(
     operation: &Operation,
     task: &str,
@@ -209,7 +212,7 @@ fn write_back(
     state: &Members,
     result: Option<&Members>,
 ) -> Result<Members, String> {
-    let cannot = || "a plugin changed the state of a task to what it cannot be".to_owned();
+    let cannot = || "a plugin changed the state of a task to a value that a state cannot have".to_owned();
     if let Some(raw) = after.raw.as_ref().filter(|raw| before.raw.as_ref() != Some(*raw)) {
         return Members::of(raw).map_err(|_| cannot());
     }
@@ -234,14 +237,14 @@ fn write_back(
     for (key, value) in &written {
         members = members.with(key, raw(value));
     }
-    // Each of these questions was judged by itself.
+    // Each of these questions was judged separately.
     Ok(match state.get("inputRequests") {
         Some(requests) => members.with("inputRequests", requests.to_owned()),
         None => members,
     })
 }
 
-/// Returns true if this member can hold task progress only.
+/// Returns true if this member can only describe the progress of a task.
 fn is_bare(key: &str, value: &Value) -> bool {
     let is_one = |values: &[&str]| value.as_str().is_some_and(|value| values.contains(&value));
     match key {
@@ -253,7 +256,7 @@ fn is_bare(key: &str, value: &Value) -> bool {
     }
 }
 
-/// Returns true if a text can be nothing but a time.
+/// Returns true if a text can only be a time.
 fn is_time(text: &str) -> bool {
     text.len() <= 35 && text.bytes().all(|byte| byte.is_ascii_digit() || b"TZ:.+-".contains(&byte))
 }

@@ -1,4 +1,4 @@
-//! Questions of rules to the client's user, which are sent in an answer, and the user's replies.
+//! Questions of rules that are sent to the client's user in an answer, and the user's replies.
 
 use super::{ExpectedAnswer, Judge, McpRequest, NOT_AGREED};
 use crate::jsonrpc::handler::RequestDecision;
@@ -11,7 +11,8 @@ use hookhost_agents::mcp_proxy::Point;
 use serde_json::{Map, Value, json};
 
 impl Judge {
-    /// Returns the question to which the user agreed, and its round, if the request replies to one of ours. Removes the reply.
+    /// If the request replies to a question of this proxy and the user agreed, returns the question and its round. Removes the
+    /// reply from the request.
     pub(super) fn take_reply(
         &self,
         params: &mut Members,
@@ -32,8 +33,8 @@ impl Judge {
         }
     }
 
-    /// Returns the answer that makes the client ask its user and send the request again. `params` are those for the server: members
-    /// that the client brought for it come back with the reply.
+    /// Returns an answer with which the client asks its user, and after which it sends the request again. `params` are the
+    /// parameters for the server. If they contain replies to the server's own questions, these come back with the user's reply.
     pub(super) fn input_required(
         &self,
         request: &McpRequest,
@@ -62,7 +63,7 @@ impl Judge {
         Ok(message::result(id, &result))
     }
 
-    /// Records the reply of the client's user, yes or no. It is known only from the client.
+    /// Records whether the client's user agreed. The proxy knows this only from the client.
     pub(super) async fn note_answer(&self, operation: &Operation, is_yes: bool) {
         let mut event = self.event(Point::Answered, Some(operation));
         event.arguments = json!({ "answer": if is_yes { "yes" } else { "no" }, "arguments": event.arguments });
@@ -70,7 +71,7 @@ impl Judge {
     }
 }
 
-/// The reason why rules are not asked about a request that was sent again.
+/// The reason why the rules are not asked when the client sends a request again.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReplyRefusal {
     Bad(question_state::StateError),

@@ -1,4 +1,4 @@
-//! Renewal of a session that the service has forgotten.
+//! Begins a new session if the service has forgotten the old one.
 
 use super::streams::is_stream;
 use super::{SESSION_HEADER, Service, is_answer_to};
@@ -9,12 +9,12 @@ use reqwest::header::HeaderValue;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Time limit of beginning another session, since all messages wait meanwhile.
+/// Timeout of beginning a new session. It is limited because all messages wait meanwhile.
 const SESSION_RENEWAL_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Service {
-    /// Returns true if a refusal says that the service does not know the session, and the response. An answer of the protocol comes
-    /// from the service itself, not from its session management.
+    /// Returns the response, and true if it says that the service does not know the session. A valid answer to the message does not
+    /// count, because the service itself sends it and not its session management.
     pub(super) async fn check_refusal(
         &self,
         message: &Message,
@@ -31,19 +31,19 @@ impl Service {
         Ok((is_forgotten, again.map(|()| body).into()))
     }
 
-    /// Begins another session in place of a forgotten one, within a time limit.
+    /// Begins a new session in place of a forgotten one, within a time limit.
     pub(super) async fn renew_in_time(&self, lost: &HeaderValue) -> Result<bool, String> {
         let renewed = timeout(SESSION_RENEWAL_TIMEOUT, self.renew(lost)).await;
-        renewed.map_err(|_| "the service does not begin another session".to_owned())?
+        renewed.map_err(|_| "the service did not begin a new session in time".to_owned())?
     }
 
-    /// Begins another session in place of a forgotten one. Returns false if the service refuses. The forgotten session then stays, and
-    /// the next message tries again.
+    /// Begins a new session in place of a forgotten one. Returns false if the service refuses. In this case, the forgotten session
+    /// stays, and the next message tries again.
     pub(super) async fn renew(&self, forgotten: &HeaderValue) -> Result<bool, String> {
         let _one = self.0.renewing.lock().await;
         let hello = {
             let state = self.state();
-            // Another request has renewed the session.
+            // Another request has already begun a new session.
             if state.session.as_ref() != Some(forgotten) {
                 return Ok(true);
             }
@@ -74,7 +74,8 @@ impl Service {
     }
 }
 
-/// Phrases of services for an unknown session, each as words of a text in lower case.
+/// Phrases with which services report an unknown session. Each phrase is a list of words that must all be in the text, in lower
+/// case.
 const UNKNOWN_SESSION_PHRASES: &[&[&str]] = &[
     &["session", "not found"],
     &["session", "invalid"],
@@ -90,7 +91,7 @@ const UNKNOWN_SESSION_PHRASES: &[&[&str]] = &[
     &["not initialized"],
 ];
 
-/// Maximum length of a text that says that a session is unknown, in bytes.
+/// Maximum length of a text about an unknown session, in bytes.
 const MAX_REFUSAL: usize = 1024;
 
 /// Returns true if a text says that the service does not know the session.
@@ -100,14 +101,14 @@ pub(super) fn is_about_session(text: &str) -> bool {
         && UNKNOWN_SESSION_PHRASES.iter().any(|words| words.iter().all(|word| text.contains(word)))
 }
 
-/// Returns true if an answer is an error that says that the service does not know the session.
+/// Returns true if an answer is an error which says that the service does not know the session.
 pub(super) fn is_of_forgotten_session(answer: &Message) -> bool {
     let error = answer.members.value("error");
     let text = error.as_ref().and_then(|error| error.get("message")?.as_str());
     text.is_some_and(is_about_session)
 }
 
-/// Methods that change nothing, so that they can be repeated.
+/// Methods that change nothing, so that their requests can be repeated.
 const READ_ONLY_METHODS: &[&str] = &[
     "ping",
     "tools/list",
@@ -119,8 +120,8 @@ const READ_ONLY_METHODS: &[&str] = &[
     "completion/complete",
 ];
 
-/// Returns true if a request that got this error may have changed something: a tool can have its own sessions, such as a browser's.
-/// An error about an invalid request comes before anything runs.
+/// Returns true if a request may have changed something before it got this error. The error can be about other sessions than those
+/// of the protocol, such as a browser session of a tool. An error about an invalid request comes before anything runs.
 pub(super) fn can_have_run(request: &Message, error: &Message) -> bool {
     let code = error.members.value("error").and_then(|error| error.get("code")?.as_i64());
     !request.method().is_some_and(|method| READ_ONLY_METHODS.contains(&method))

@@ -1,4 +1,4 @@
-//! Streams of server-sent events from the service: answers to requests, and messages that the service sends by itself.
+//! Streams of server-sent events from the service. They contain answers to requests, and messages that the service sends by itself.
 
 use super::{SESSION_HEADER, Service, ServiceAnswer, SessionState, VERSION_HEADER, cause, is_answer_to};
 use crate::jsonrpc::message::{self, Id, Message, MessageKind};
@@ -14,17 +14,17 @@ use tokio::time::{sleep, timeout};
 /// The first and the longest pause before a stream of the service is opened again.
 const RECONNECT_PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
-/// Number of times in a row that a stream may end without an event before it is given up.
+/// Number of times in a row that a stream may end without an event. After that, the stream is not requested again.
 const MAX_EMPTY_STREAMS: u32 = 5;
 
-/// Minimum pause before a stream is requested again, whatever the service asks for.
+/// Minimum pause before a stream is requested again, even if the service asks for a shorter one.
 const MIN_RECONNECT_PAUSE: Duration = Duration::from_millis(100);
 
 const LAST_EVENT_HEADER: HeaderName = HeaderName::from_static("last-event-id");
 
 impl Service {
-    /// Forwards the messages of a stream. The stream of a request ends with its answer, which is returned. A stream that breaks
-    /// earlier is resumed if it has an event id.
+    /// Forwards the messages of a stream. The stream of a request ends with the answer to the request, which is returned. If a
+    /// stream breaks before that, it is resumed if it has an event id.
     pub(super) async fn stream(
         &self,
         mut response: Response,
@@ -32,7 +32,7 @@ impl Service {
     ) -> Result<Option<ServiceAnswer>, String> {
         let session = response.headers().get(SESSION_HEADER).cloned();
         let mut events = EventParser::default();
-        // Number of times in a row that the stream ended without an event.
+        // Number of times in a row that the stream has ended without an event.
         let mut silent = 0;
         loop {
             let part = response.chunk().await;
@@ -58,18 +58,19 @@ impl Service {
             };
             for data in events.take(&part).map_err(|error| error.to_string())? {
                 silent = 0;
-                // The proxy reads lines, so the lines of an event become one.
+                // The proxy reads lines, so the lines of an event become one line.
                 let data = message::on_one_line(data);
                 let message = match Message::of(data.clone()) {
                     Ok(message) => message,
-                    // The request that waits for this answer would wait for ever.
+                    // Without this error, the request that waits for the answer would wait for ever.
                     Err(why) if asked.is_some_and(|(id, _)| why.answered_requests().any(|of| of == id)) => {
                         return Err(format!("the service's answer cannot be passed on: {why}"));
                     }
                     Err(why) if why.is_answer => continue,
-                    // The proxy refuses the message and reports that.
+                    // The proxy refuses the message and reports this.
                     Err(why) => {
-                        // Answers in it belong to requests of other streams, so it is handled as an empty batch.
+                        // If the message contains answers, they belong to requests of other streams. So an empty batch is sent in
+                        // its place.
                         let has_answers = why.answered_requests().next().is_some();
                         self.send_line(if has_answers { Bytes::from_static(b"[]") } else { data }).await;
                         continue;
@@ -79,16 +80,16 @@ impl Service {
                     (MessageKind::Response { .. }, Some((id, _))) if is_answer_to(id, &message) => {
                         return Ok(Some(ServiceAnswer { message: message.with_id(id), session, room: None }));
                     }
-                    // This stream expects no answer to another request.
+                    // An answer to another request does not belong on this stream.
                     (MessageKind::Response { .. } | MessageKind::ErrorAboutNoRequest, _) => {}
-                    // The service has ended a subscription by itself, so no more messages come on it.
+                    // The service has ended the subscription by itself, so this stream has no more messages.
                     (MessageKind::Notification { .. }, Some((id, request)))
                         if request.method() == Some(LISTEN) && cancelled(&message).as_ref() == Some(id) =>
                     {
                         self.send_line(message.bytes).await;
                         return Ok(None);
                     }
-                    // It would end the subscription of another stream.
+                    // This notification would end the subscription of another stream.
                     (MessageKind::Notification { .. }, _)
                         if cancelled(&message).is_some_and(|id| self.state().subscriptions.contains_key(&id)) => {}
                     _ => self.send_line(message.bytes).await,
@@ -105,10 +106,10 @@ impl Service {
         }
     }
 
-    /// Reads the stream of messages that the service sends by itself, if it has one.
+    /// Reads the stream of messages that the service sends by itself, if the service has one.
     pub(super) async fn listen(&self) {
         let mut pause = RECONNECT_PAUSES.0;
-        // The service may refuse the stream until it knows that the client has begun.
+        // The service may refuse the stream before it knows that the client has begun.
         let _ = timeout(pause, self.0.begun.notified()).await;
         loop {
             let got = self.get(None).await;
@@ -125,7 +126,7 @@ impl Service {
         }
     }
 
-    /// Requests a stream, or the rest of one after an event.
+    /// Requests a stream. With `after`, requests the rest of a stream after this event.
     pub(super) async fn get(&self, after: Option<&str>) -> reqwest::Result<Response> {
         let mut request = self.0.client.get(self.0.url.clone()).headers(self.0.headers.clone());
         request = request.header(ACCEPT, "text/event-stream");
@@ -144,7 +145,7 @@ impl Service {
     }
 }
 
-/// Returns true if an answer comes as events.
+/// Returns true if an answer is a stream of events.
 pub(super) fn is_stream(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_TYPE).is_some_and(|kind| is_media_type(kind, "text/event-stream"))
 }
