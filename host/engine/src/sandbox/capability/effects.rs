@@ -106,7 +106,8 @@ impl Guest {
         if self.given.is_recorded {
             return Ok(());
         }
-        let detail = format!("gave {effect} about `audit-record`, of which none is kept: records are not recorded");
+        let detail =
+            format!("gave {effect} about `audit-record`, but `audit-record` has no record that could store it");
         Err(Limit(Failure::invalid(detail)).into())
     }
 }

@@ -164,22 +164,22 @@ impl OwnCapabilities {
         for capability in capabilities {
             let named = || (capability.name().to_owned(), capability.interface().to_owned());
             let (name, interface) = callback::caught(named)
-                .map_err(|_| "a capability cannot be brought: it panicked when it was asked for its name".to_owned())?;
+                .map_err(|_| "a capability cannot be added: it panicked when it was asked for its name".to_owned())?;
             crate::config::name_rule(&name).map_err(|why| {
                 let name: String = name.chars().take(100).flat_map(char::escape_debug).collect();
-                format!("the capability `{name}` cannot be brought: {why}")
+                format!("the capability `{name}` cannot be added: {why}")
             })?;
             if !is_own(&interface) {
                 let interface: String = interface.chars().take(100).flat_map(char::escape_debug).collect();
                 return Err(format!(
-                    "the capability `{name}` cannot be brought: `{interface}` is not an interface of your own, as `acme:crm/customers@1.0.0` is"
+                    "the capability `{name}` cannot be added: `{interface}` is not an interface of your own package, such as `acme:crm/customers@1.0.0`"
                 ));
             }
             let has_name = by_interface.values().any(|other| *other.name == *name);
             let brought = Brought { name: name.as_str().into(), capability };
             if has_name || by_interface.insert(interface, brought).is_some() {
                 return Err(format!(
-                    "the capability `{name}` is brought twice: give each a name and an interface of its own"
+                    "the capability `{name}` is added twice: give each capability its own name and its own interface"
                 ));
             }
         }
@@ -300,7 +300,9 @@ impl Guest {
         let waiters = self.given.waiters.clone();
         async move {
             let Some(own) = own else {
-                return CapabilityReply::Failed("there is nobody to answer before the first event".into());
+                return CapabilityReply::Failed(
+                    "capabilities of the program are not available before the first event".into(),
+                );
             };
             match callback::polled(waiters, || own.call(call)).await {
                 Ok(Ok(value)) if is_within(&value, MAX_LEVELS) => CapabilityReply::Value(value),

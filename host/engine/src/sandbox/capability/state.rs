@@ -42,7 +42,7 @@ impl Guest {
     fn with_kept_state<T>(&mut self, use_it: impl FnOnce(&mut View) -> Result<T, StateError>) -> StateResult<T> {
         if !self.given.is_recorded {
             self.count_call()?;
-            let why = "what is written about `audit-record` is not kept: records are not recorded";
+            let why = "`audit-record` has no record, so writes to the state are not stored";
             return Ok(Err(interface::Error::Unavailable(why.into())));
         }
         self.with_state(use_it)
