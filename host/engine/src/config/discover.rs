@@ -180,7 +180,7 @@ impl Project {
         let mut approvals: BTreeMap<_, _> = approvals.map(|approved| (approved.path.clone(), approved)).collect();
         let mut project = Self::default();
         for path in ProjectFile::places(cwd) {
-            // The user's own file needs no approval, also where the working directory lies beside it.
+            // The user's own file needs no approval, even if it is in one of these directories.
             if path != user_file && path != place(&places.user_file()) {
                 project.add(approvals.remove(&path), path);
             }
@@ -232,8 +232,9 @@ fn why(error: &ConfigError) -> String {
     }
 }
 
-/// Checks that a directory that a project's file grants by a path inside the project is inside the project. The user
-/// approved the path, so a link that a later change of the project puts there must not lead elsewhere.
+/// Checks a directory that a project's file grants by a path inside the project: it must be inside the project. The
+/// user has
+/// approved only the path, so a link that is later put at the path must not lead out of the project.
 fn directories_stay_in_the_project(entry: &Entry) -> Result<(), ConfigError> {
     let Some(origin) = entry.origin.as_ref().filter(|origin| origin.layer == Layer::Project) else { return Ok(()) };
     let Some(project) = origin.file.parent() else { return Ok(()) };

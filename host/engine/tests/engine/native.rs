@@ -379,7 +379,7 @@ async fn what_cannot_be_a_native_rule_is_refused_with_the_reason() {
     let mut large = Entry::from_bytes("p", vec![0; 70 << 20]);
     large.priority = 2;
     for (entry, said) in [
-        (http, "it is a native rule, to which `http` gives nothing"),
+        (http, "it is a native rule, for which the grant `http` has no effect"),
         (configured, "refuses its configuration: it takes no configuration"),
         (audits, "audit-record (by exporting it)"),
         (
