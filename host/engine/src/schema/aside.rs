@@ -1,8 +1,9 @@
-//! Work on a separate thread with a large stack; the caller waits until a deadline.
+//! Runs work on a separate thread with a large stack. The caller waits until a deadline.
 //!
-//! A thread cannot be ended from outside. One that misses its deadline continues and holds its
-//! place among [`MAX_THREADS`]; the bounds see to it that it ends. While all places are taken,
-//! others wait for one until their own deadline.
+//! A thread cannot be ended from outside. A thread that misses its deadline continues, and counts
+//! against [`MAX_THREADS`] until it ends. It ends at some time, because the size of its work is bounded. While there
+//! are `MAX_THREADS` threads,
+//! other callers wait for a free place until their own deadline.
 
 use crate::locked::locked;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,28 +11,29 @@ use std::sync::{Condvar, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Most threads at once.
+/// Maximum number of concurrent threads.
 const MAX_THREADS: usize = 8;
 
-/// Bytes of a stack: for [`super::MAX_CHAIN`] schemas within each other, at [`super::MAX_NESTING`]
-/// levels of a value. The system gives what of it is used.
+/// Size of a thread's stack, in bytes. It is large enough for [`super::MAX_CHAIN`] nested schemas at
+/// [`super::MAX_NESTING`]
+/// levels of a value. The system provides only the memory that is used.
 const STACK: usize = 256 * 1024 * 1024;
 
 /// A reason why there is no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WorkFailure {
-    /// It took too long. The thread continues.
+    /// The work took too long. The thread continues.
     Deadline,
-    /// There was no place for the thread within that time.
+    /// There were too many threads until the deadline.
     Full,
-    /// It panicked, or the system gave no thread.
+    /// The work panicked, or the system could not start a thread.
     Died,
 }
 
 static BUSY: Mutex<usize> = Mutex::new(0);
 static FREED: Condvar = Condvar::new();
 
-/// A place among the threads.
+/// One of the [`MAX_THREADS`] places for threads.
 struct Place;
 
 impl Place {
@@ -53,7 +55,7 @@ impl Drop for Place {
     }
 }
 
-/// Returns the result of `work`, if it comes in time.
+/// Returns the result of `work` if the work ends in time.
 pub(super) fn run<T: Send + 'static>(
     within: Duration,
     work: impl FnOnce() -> T + Send + 'static,
@@ -64,7 +66,7 @@ pub(super) fn run<T: Send + 'static>(
     let working = move || {
         let result = catch_unwind(AssertUnwindSafe(work));
         drop(place);
-        // Perhaps nobody waits any more.
+        // Sending fails if the caller no longer waits.
         let _ = done.send(result);
     };
     thread::Builder::new().name("schema".into()).stack_size(STACK).spawn(working).map_err(|_| WorkFailure::Died)?;

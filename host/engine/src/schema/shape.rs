@@ -1,32 +1,32 @@
-//! The structure of a schema: subschemas for the same value, and subschemas for a part of it.
-//! Bounds are checked here.
+//! The structure of a schema: subschemas for the same value, and subschemas for a part of the value.
+//! This module checks the bounds of a schema.
 //!
-//! The reading is conservative. An unknown keyword is treated as a subschema for the same value;
-//! what would make a reference mean another place than it says (`$id` within a schema, anchors,
-//! dynamic references) is refused.
+//! Schemas are read conservatively. An unknown keyword is treated as a subschema for the same value.
+//! Keywords that change the target of a reference (`$id` within a schema, anchors,
+//! dynamic references) are rejected.
 
 use super::SchemaError;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
-/// Bytes of a schema as JSON.
+/// Maximum size of a schema, in bytes of JSON.
 pub const MAX_BYTES: usize = 32 * 1024;
-/// Most subschemas of one schema.
+/// Maximum number of subschemas of one schema.
 pub const MAX_SUBSCHEMAS: usize = 2_000;
-/// Most ways from the schema through its subschemas and references to an end, where recursion ends as well.
+/// Maximum number of paths from the schema through subschemas and references to an end. A recursion also ends a path.
 pub const MAX_PATHS: u64 = 10_000;
-/// Most subschemas that lead from one to the next.
+/// Maximum length of a chain of subschemas in which each leads to the next.
 pub const MAX_CHAIN: usize = 100;
-/// Most levels of arrays and objects of a schema.
+/// Maximum depth of nested arrays and objects in a schema.
 pub const MAX_NESTING: usize = 64;
-/// Most patterns.
+/// Maximum number of patterns of a schema.
 pub const MAX_PATTERNS: usize = 100;
 
-/// Steps of a pattern for each 32 bytes of a text.
+/// Steps that a pattern takes for each 32 bytes of a text.
 const PATTERN: u64 = 64;
-/// The same for formats.
+/// Steps that a format takes for each 32 bytes of a text.
 const FORMAT: u64 = 16;
-/// Up to here, a schema is compiled on the thread that asks for it.
+/// Maximum number of subschemas, and maximum nesting, of a schema that is compiled on the caller's thread.
 const SIMPLE: usize = 64;
 const SIMPLE_NESTING: usize = 16;
 
@@ -34,7 +34,8 @@ const SIMPLE_NESTING: usize = 16;
 #[derive(Debug, Default)]
 pub(super) struct Shape {
     pub(super) nodes: Vec<Node>,
-    /// For each node its place in an order in which those for the same value come after what leads to them.
+    /// The position of each node in an order in which every node comes after all nodes that lead to it for the same
+    /// value.
     pub(super) order: Vec<usize>,
     patterns: usize,
     nesting: usize,
@@ -43,19 +44,19 @@ pub(super) struct Shape {
 /// A subschema.
 #[derive(Debug, Default)]
 pub(super) struct Node {
-    /// Steps that it takes by itself, for each member of a value.
+    /// Steps that this subschema itself takes, for each member of a value.
     pub(super) own: u64,
-    /// Steps for each 32 bytes of a text.
+    /// Steps that this subschema itself takes for each 32 bytes of a text.
     pub(super) textual: u64,
-    /// True if it compares the elements of a list with each other.
+    /// True if the subschema compares the elements of a list with each other.
     pub(super) unique: bool,
     /// Subschemas for the same value.
     pub(super) same: Vec<usize>,
-    /// The one of these that a `$ref` names.
+    /// The subschema in `same` that a `$ref` names.
     refers: Option<usize>,
-    /// True if it depends on the parts that the schemas for the same value have checked.
+    /// True if the result depends on the parts of the value that the subschemas in `same` have checked.
     unevaluated: bool,
-    /// Number of checks of each of these.
+    /// Number of times that each subschema in `same` is checked.
     pub(super) times: u64,
     pub(super) properties: HashMap<String, usize>,
     pub(super) any_property: Vec<usize>,
@@ -104,15 +105,16 @@ impl Shape {
         Ok(shape)
     }
 
-    /// Returns true if the compiled subschema may own itself, so that its memory is never given back: `jsonschema` 0.60 keeps, with
-    /// each `unevaluated…`, everything that the schemas for the same value look at, and shares it among references by counting. Of
-    /// `properties` after a reference it keeps the names alone, which lets a schema that extends another recur.
+    /// Returns true if the compiled subschema may own itself, so that its memory would never be freed. With each
+    /// `unevaluated…`, `jsonschema` 0.60 stores
+    /// everything that the schemas for the same value check, and references share it by reference counting. From
+    /// `properties` after a reference, it stores only the names, so a schema that extends another may be recursive.
     fn keeps_itself(&self, node: usize) -> bool {
         let asks = &self.nodes[node];
         if !asks.unevaluated {
             return false;
         }
-        // Each by whether only references led there.
+        // For each node: was it reached through other keywords, and was it reached through references alone?
         let mut met = vec![[false; 2]; self.nodes.len()];
         let mut open: Vec<_> = asks.same.iter().map(|next| (*next, asks.refers == Some(*next))).collect();
         while let Some((next, referred)) = open.pop() {
@@ -131,7 +133,7 @@ impl Shape {
         false
     }
 
-    /// Returns true if compiling takes little time and little stack.
+    /// Returns true if compiling the schema needs little time and little stack.
     pub(super) fn is_simple(&self) -> bool {
         self.nodes.len() <= SIMPLE && self.patterns == 0 && self.nesting <= SIMPLE_NESTING
     }
@@ -143,14 +145,14 @@ fn too_many(what: &'static str, found: String, most: u64) -> SchemaError {
 
 struct ShapeReader<'a> {
     root: &'a Value,
-    /// Subschemas by where they are in memory.
+    /// Indexes of subschemas by their addresses in memory.
     known: HashMap<*const Value, usize>,
     found: Vec<(&'a Value, String)>,
     shape: Shape,
 }
 
 impl<'a> ShapeReader<'a> {
-    /// Looks at every value of the schema, keyword or not.
+    /// Checks the bounds on every value in the schema, including values that are not keywords.
     fn survey(&mut self) -> Result<(), SchemaError> {
         let mut open = vec![(self.root, 1)];
         let mut objects = 0;
@@ -250,7 +252,8 @@ impl<'a> ShapeReader<'a> {
                     _ => {}
                 },
             }
-            // What they ask is which parts the schemas for the same value have looked at, so these are asked once more.
+            // `unevaluated…` depends on the parts that the schemas for the same value have checked, so these schemas
+            // are checked twice.
             if keyword.starts_with("unevaluated") {
                 node.times *= 2;
                 node.unevaluated = true;
@@ -286,7 +289,8 @@ fn object(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flat_map(Map::iter)
 }
 
-/// Returns the number of values in a value. The survey has bounded the nesting.
+/// Returns the number of values in a value, including itself. The recursion is bounded because the survey has checked
+/// the nesting.
 fn values_in(value: &Value) -> u64 {
     match value {
         Value::Array(values) => 1 + values.iter().map(values_in).sum::<u64>(),
@@ -295,18 +299,18 @@ fn values_in(value: &Value) -> u64 {
     }
 }
 
-/// A walk from each subschema to those that it leads to, in depth first.
+/// A depth-first walk from each subschema to the subschemas to which it leads.
 struct Walk<'a> {
     nodes: &'a [Node],
     /// True if the walk includes subschemas for parts of a value, not only those for the same value.
     into_parts: bool,
-    /// For each node that was left, how many ways begin there, and the length of the longest.
+    /// For each finished node, the number of paths that begin there, and the length of the longest path.
     left: Vec<Option<(u64, usize)>>,
     entered: Vec<bool>,
     ended: Vec<usize>,
 }
 
-/// The end of a walk.
+/// The reason why a walk stopped early.
 enum WalkEnd {
     /// A node that leads to itself.
     Cycle(usize),
@@ -319,7 +323,8 @@ impl<'a> Walk<'a> {
         Self { nodes, into_parts, left, entered, ended: Vec::new() }
     }
 
-    /// The place of each node in an order in which every node comes before those for the same value.
+    /// Returns the position of each node in an order in which every node comes before the nodes for the same value to
+    /// which it leads.
     fn order(mut self, places: &[String]) -> Result<Vec<usize>, SchemaError> {
         for node in 0..self.nodes.len() {
             self.enter(node, 0).map_err(|met| match met {
@@ -334,7 +339,7 @@ impl<'a> Walk<'a> {
         Ok(order)
     }
 
-    /// Counts the ways from the first node.
+    /// Counts the paths from the first node, and checks the bound.
     fn measure(mut self) -> Result<(), SchemaError> {
         match self.enter(0, 0) {
             Ok((paths, _)) if paths > MAX_PATHS => {
@@ -345,7 +350,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Goes no deeper than [`MAX_CHAIN`].
+    /// Visits a node and the nodes to which it leads, to a depth of at most [`MAX_CHAIN`].
     fn enter(&mut self, node: usize, depth: usize) -> Result<(u64, usize), WalkEnd> {
         if let Some(left) = self.left[node] {
             return if depth + left.1 > MAX_CHAIN { Err(WalkEnd::TooLong) } else { Ok(left) };
@@ -361,7 +366,7 @@ impl<'a> Walk<'a> {
         let parts = read.parts().filter(|_| into_parts).map(|next| (next, 1));
         for (next, times) in same.chain(parts) {
             if self.entered[next] && self.left[next].is_none() {
-                // Recursion. Where it takes a step into the value, the value ends it.
+                // This is a recursion. If it leads into a part of the value, it ends with the value.
                 if self.into_parts {
                     continue;
                 }
