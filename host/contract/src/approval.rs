@@ -5,8 +5,8 @@ use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
-/// A question for a person. The serialised form has the asker beside the fields of the question: `{"plugin": "careful",
-/// "question": …}`, or `{"configuration": true, "question": …}`.
+/// A question for a person. The serialised form has the asker beside the fields of the question:
+/// `{"plugin": "careful", "question": …}`, or `{"configuration": true, "question": …}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Question {
@@ -92,8 +92,7 @@ pub struct Answered {
 }
 
 /// The kinds of [`Answered`]. All kinds count as a rejection, except `Approved` and `HandedOver`. With `HandedOver`,
-/// somebody else gives the
-/// answer.
+/// somebody else gives the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -113,8 +112,7 @@ pub enum AnswerKind {
     /// The process that asked has ended, so the call is not executed.
     AskerGone,
     /// The agent asks its own user, and does not continue without approval. hookhost does not learn the user's answer,
-    /// but a result of
-    /// the call shows that the call was executed.
+    /// but a result of the call shows that the call was executed.
     HandedOver,
 }
 

@@ -30,8 +30,7 @@ impl EventKind {
     }
 
     /// Returns an example payload as JSON: an object of the event's parameters. Its tool calls do not contain `action`
-    /// and
-    /// `origin`, because the host determines them.
+    /// and `origin`, because the host determines them.
     #[must_use]
     pub fn example(self) -> &'static str {
         let examples: BTreeMap<&'static str, &'static RawValue> = serde_json::from_str(EXAMPLES).unwrap_or_default();

@@ -40,16 +40,14 @@ pub enum FailureKind {
     /// The answer is larger than `limits.output`.
     AnswerTooLarge,
     /// The answer, or a value for a capability, violates the contract. Examples are invalid UTF-8, arguments that are
-    /// not a JSON object
-    /// or do not match the tool's schema, and an action that does not fit the tool.
+    /// not a JSON object or do not match the tool's schema, and an action that does not fit the tool.
     InvalidAnswer,
     /// The plugin could not be instantiated.
     NotInstantiated,
     /// The plugin failed several times in a row, so it is not called until the host tries it again.
     Tripped,
     /// The machine had no instance slot or no processor for the plugin in time. The failure is not the plugin's fault
-    /// and does
-    /// not count towards tripping. The event can be sent again.
+    /// and does not count towards tripping. The event can be sent again.
     Overloaded,
 }
 
@@ -84,8 +82,7 @@ impl FailureKind {
     }
 
     /// Returns the text between the plugin's name and [`Failure::detail`] in a sentence. It is empty if the failure is
-    /// not the plugin's
-    /// fault; the detail then follows the name.
+    /// not the plugin's fault; the detail then follows the name.
     #[must_use]
     pub fn opening(self) -> &'static str {
         match self {

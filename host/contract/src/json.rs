@@ -65,8 +65,7 @@ impl Json {
     ///
     /// # Errors
     /// Fails if the value does not match the type, or if `serde_json` cannot read the text because it has more than 128
-    /// levels, a number out
-    /// of range (`1e999`), or half of a surrogate pair (`"\ud800"`).
+    /// levels, a number out of range (`1e999`), or half of a surrogate pair (`"\ud800"`).
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_str(&self.text)
     }
@@ -90,8 +89,7 @@ impl Json {
 }
 
 /// Returns true if a number in the value may have a fraction. `serde_json` may read a number with many digits as a
-/// value next to
-/// the one that it wrote.
+/// value next to the one that it wrote.
 fn has_fraction(value: &Value) -> bool {
     match value {
         Value::Number(number) => number.is_f64(),
@@ -103,8 +101,7 @@ fn has_fraction(value: &Value) -> bool {
 
 /// Returns true if `S` is the serializer of `serde_json::to_string` and `to_vec`, which copies a [`RawValue`]. Another
 /// serializer would write a structure that contains the text. If the name of the serializer's type ever changes, this
-/// returns false and the value is
-/// parsed first, which is also correct.
+/// returns false and the value is parsed first, which is also correct.
 fn copies_text<S>() -> bool {
     type_name::<S>() == type_name::<&mut serde_json::Serializer<&mut Vec<u8>>>()
 }
@@ -228,8 +225,7 @@ impl Serialize for Json {
         match self.read::<Value>() {
             Ok(value) => value.serialize(serializer),
             // `serde_json` cannot read the text, because it is nested too deeply, has half of a surrogate pair, or has
-            // a number out of
-            // range. Serialise it as a string, because a log must keep it unchanged.
+            // a number out of range. Serialise it as a string, because a log must keep it unchanged.
             Err(_) => self.text.serialize(serializer),
         }
     }

@@ -92,8 +92,7 @@ pub enum Stop {
 }
 
 /// A rejection with its source and its reason. Its display form is one sentence for the model and the user, which names
-/// the
-/// plugin.
+/// the plugin.
 ///
 /// ```
 /// use hookhost_contract::{Cause, Rejection};
@@ -264,8 +263,7 @@ impl<V, R, P> std::fmt::Display for Decision<V, R, P> {
 
 impl Rejection {
     /// Creates a rejection by a plugin. If `refusal` has `stop` set, the rejection ends the scope `stop`. A longer
-    /// reason than
-    /// [`Refusal::MAX_REASON`] is truncated.
+    /// reason than [`Refusal::MAX_REASON`] is truncated.
     #[must_use]
     pub fn verdict(by: &str, mut refusal: Refusal, stop: Stop) -> Self {
         cut(&mut refusal.reason);

@@ -1,15 +1,11 @@
-//! Access to trusted files, and to files that somebody else could have created: checks of owners,
-//! safe opening, and the lock for changes.
+//! Access to trusted files, and to files that somebody else could have created: checks of owners, safe opening, and the
+//! lock for changes.
 //!
 //! Configuration, approvals, keys, the database and compiled code determine which rules run. Such a file is only
-//! trusted if
-//! nobody but the user and root can have written it, and if nobody else can replace it. Settings of agents and files of
-//! a
-//! project need less protection ([`Guard::Anybodys`]), but [`check_within`] refuses links that lead out of a
-//! repository.
-//! All files are opened in the same way. Only regular files are opened, and opening never waits for the other end of a
-//! pipe. The checks
-//! apply to the opened file and not to its path. Reading stops at a maximum size.
+//! trusted if nobody but the user and root can have written it, and if nobody else can replace it. Settings of agents
+//! and files of a project need less protection ([`Guard::Anybodys`]), but [`check_within`] refuses links that lead out
+//! of a repository. All files are opened in the same way. Only regular files are opened, and opening never waits for
+//! the other end of a pipe. The checks apply to the opened file and not to its path. Reading stops at a maximum size.
 //!
 //! ```
 //! use hookhost_files::{Guard, Links, read};
@@ -146,8 +142,8 @@ pub fn read_opened(path: &Path, file: &File, most: u64) -> Result<Vec<u8>, FileE
     Ok(bytes)
 }
 
-/// Refuses a path that leads out of the directory `root` by a symbolic link, because the author of the link
-/// would choose the file. For a missing path, checks the nearest existing directory above it.
+/// Refuses a path that leads out of the directory `root` by a symbolic link, because the author of the link would
+/// choose the file. For a missing path, checks the nearest existing directory above it.
 ///
 /// # Errors
 /// [`FileError::Io`] if a directory cannot be read; [`FileError::Refused`] if the path leads out of `root`.
@@ -173,8 +169,7 @@ pub fn look(path: &Path, guard: Guard) -> Result<(), FileError> {
 }
 
 /// Checks a file like [`look`], and also its directory, because SQLite treats other files beside a database as a part
-/// of the database.
-/// So nobody else may be able to add a file to the directory. In `/tmp`, for example, everybody can.
+/// of the database. So nobody else may be able to add a file to the directory. In `/tmp`, for example, everybody can.
 ///
 /// # Errors
 /// The errors of [`look`], and an error if others can write the directory.

@@ -12,8 +12,7 @@ const MAX_WAIT: Duration = Duration::from_secs(10);
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A lock that allows one process at a time to read, change and write trusted files: configuration, approvals, keys.
-/// The kernel releases it
-/// when this value is dropped or the process ends. A process must not take the lock twice.
+/// The kernel releases it when this value is dropped or the process ends. A process must not take the lock twice.
 #[derive(Debug)]
 pub struct Lock {
     _held: File,

@@ -15,8 +15,7 @@ pub(super) fn check(path: &Path, metadata: &Metadata, guard: Guard) -> Result<()
 }
 
 /// Checks that nobody else can replace a file in this directory. A directory with the sticky bit, such as `/tmp`, is
-/// allowed: others
-/// can add files there, but they can remove or rename only their own files.
+/// allowed: others can add files there, but they can remove or rename only their own files.
 #[cfg(unix)]
 pub(super) fn check_directory(directory: &Path, metadata: &Metadata) -> Result<(), Refused> {
     const STICKY: u32 = 0o1000;
@@ -178,8 +177,7 @@ pub(super) mod unix {
     }
 
     /// Returns true if a group is the private group of the user with the same number. On systems where every user has a
-    /// private group,
-    /// files have mode 0664, but this gives nobody else access.
+    /// private group, files have mode 0664, but this gives nobody else access.
     fn is_private(gid: u32) -> bool {
         use nix::unistd::{Gid, Group, Uid, User};
         let (Ok(Some(group)), Ok(Some(user))) =

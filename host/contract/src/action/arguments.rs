@@ -1,6 +1,5 @@
 //! Names of arguments: the names that rules read, spellings that count as the same name, and names under which an
-//! unknown tool may take
-//! a command.
+//! unknown tool may take a command.
 
 use super::{ActionMap, ToolShape, agents, command};
 use serde_json::{Map, Value};
@@ -62,16 +61,14 @@ const SHELLS: &[&str] =
 const WORDS: &[&str] = &["args", "arguments", "argv", "params"];
 
 /// Folds a name so that spellings with different case are equal, as for readers that ignore case. Go's `encoding/json`
-/// is such a reader: it also treats `ſ` as `s` and the
-/// Kelvin sign as `k`.
+/// is such a reader: it also treats `ſ` as `s` and the Kelvin sign as `k`.
 #[must_use]
 pub fn folded(name: &str) -> String {
     if name.is_ascii() {
         return name.to_ascii_lowercase();
     }
     // The first conversion to lower case is for `ẞ`. The last one is for characters that share an upper case letter,
-    // such as `ſ`, `ς` and the
-    // Kelvin sign.
+    // such as `ſ`, `ς` and the Kelvin sign.
     let lower = name.chars().flat_map(char::to_lowercase);
     lower.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }
@@ -84,10 +81,9 @@ pub fn twin<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
 
 impl ActionMap {
     /// Returns the reason why rules and the tool could read different arguments, as the end of a sentence, or `None`.
-    /// The reason is that at some
-    /// depth, an argument that rules read has two spellings that differ only in case. The names that rules read are
-    /// those in the tables of all agents
-    /// and in the embedder's rows, and those of the bundled plugins.
+    /// The reason is that at some depth, an argument that rules read has two spellings that differ only in case. The
+    /// names that rules read are those in the tables of all agents and in the embedder's rows, and those of the bundled
+    /// plugins.
     #[must_use]
     pub fn ambiguity(&self, arguments: &Value) -> Option<String> {
         match arguments {
@@ -188,8 +184,7 @@ impl ToolShape {
 /// Returns the commands that a call of an unknown tool may run: strings and lists of words in arguments with a name
 /// such as `command`, at any depth. A guard that checks shell commands should also check these texts if the action is
 /// [`Action::Mcp`](crate::Action::Mcp) or [`Action::Other`](crate::Action::Other). But the texts may not be commands,
-/// so the guard should not object to a text
-/// only because it does not parse as a command or runs no known program.
+/// so the guard should not object to a text only because it does not parse as a command or runs no known program.
 ///
 /// ```
 /// use hookhost_contract::action::supposed_commands;
@@ -239,8 +234,7 @@ fn collect(value: &Value, is_of_a_shell: bool, commands: &mut Vec<String>) {
 }
 
 /// Returns the commands that a member may contain. A string is combined with the words and variables in the members
-/// beside it. A
-/// list gives the line of its words, and also each string that may be a command by itself.
+/// beside it. A list gives the line of its words, and also each string that may be a command by itself.
 fn commands_of(value: &Value, members: &Map<String, Value>) -> Vec<String> {
     match value {
         Value::String(text) => {

@@ -25,17 +25,15 @@ pub(super) fn line(program: &str, words: &[Value]) -> Option<String> {
 }
 
 /// Returns variables in the form in which they precede a command, each with a space behind it. Omits names that a shell
-/// does not
-/// accept.
+/// does not accept.
 pub(super) fn environment(variables: &Map<String, Value>) -> String {
     let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let set = variables.iter().filter(|(name, _)| is_name(name));
     set.filter_map(|(name, value)| Some(format!("{name}={} ", quoted(value)?))).collect()
 }
 
-/// Returns the commands of a list, one text each. An item is a string, or a program with its arguments, `{"command",
-/// "args"}`,
-/// which runs without a shell.
+/// Returns the commands of a list, one text each. An item is a string, or a program with its arguments,
+/// `{"command", "args"}`, which runs without a shell.
 ///
 /// `None` for any other value, because its meaning for the tool is unknown.
 pub(super) fn texts(commands: &Value) -> Option<Vec<String>> {

@@ -1,12 +1,9 @@
 //! The action map: it converts a tool's name and arguments into an action, and back.
 //!
-//! Agents use different names for the same action: `bash {command}`, `exec_command {cmd}` or `run_command {CommandLine,
-//! Cwd}`. One name
-//! can also have different meanings in two agents. The map therefore has a table of [`ToolShape`]s for each agent, and
-//! an embedder can
-//! add its own rows. Plugins see only the [`Action`]. If a plugin answers `rewrite`, the change is written back into
-//! the tool's
-//! arguments, under the names that the tool uses.
+//! Agents use different names for the same action: `bash {command}`, `exec_command {cmd}` or
+//! `run_command {CommandLine, Cwd}`. One name can also have different meanings in two agents. The map therefore has a
+//! table of [`ToolShape`]s for each agent, and an embedder can add its own rows. Plugins see only the [`Action`]. If a
+//! plugin answers `rewrite`, the change is written back into the tool's arguments, under the names that the tool uses.
 
 mod agents;
 pub mod arguments;
@@ -72,14 +69,12 @@ pub enum ToolShape {
 }
 
 /// Maps a tool's name to its [`ToolShape`], for each agent. It searches first in the rows of the embedder, then in the
-/// agent's own table,
-/// and then among the names that mean the same in every agent. For an agent without a table, ambiguous names have their
-/// strictest
-/// meaning.
+/// agent's own table, and then among the names that mean the same in every agent. For an agent without a table,
+/// ambiguous names have their strictest meaning.
 ///
-/// The comparison of tool names ignores case, `_` and `-`. If the arguments of a known tool cannot be read, the
-/// action is `other` with the name of the kind, such as `other("shell")`. This also applies to an argument whose name
-/// differs from the row only in case, because some tools would read it and others would not.
+/// The comparison of tool names ignores case, `_` and `-`. If the arguments of a known tool cannot be read, the action
+/// is `other` with the name of the kind, such as `other("shell")`. This also applies to an argument whose name differs
+/// from the row only in case, because some tools would read it and others would not.
 ///
 /// ```
 /// use hookhost_contract::action::{ActionMap, ToolShape};
@@ -152,8 +147,7 @@ impl AgentActions<'_> {
         };
         let unreadable = || Action::Other(shape.kind().into());
         // If an argument has several spellings, all must contain the same string. Otherwise the action is unknown, and
-        // it gets the name of the
-        // kind.
+        // it gets the name of the kind.
         let text = |keys: &[String]| {
             let mut texts: Vec<&Value> = spellings(arguments, keys).collect();
             texts.dedup();
@@ -304,8 +298,7 @@ impl AgentActions<'_> {
         }
         let written = Value::Object(arguments);
         // The call must do exactly what the plugin answered. This may be impossible if an argument has two spellings,
-        // or is a
-        // list.
+        // or is a list.
         if self.action(tool, &written, origin, cwd) == *action {
             Ok(written)
         } else {
@@ -334,8 +327,7 @@ fn folded(tool: &str) -> String {
 }
 
 /// Returns the values of an argument, in the order of its spellings. There is usually one value. If there are several,
-/// a guard must see all of them,
-/// because only the tool knows which one it uses.
+/// a guard must see all of them, because only the tool knows which one it uses.
 fn spellings<'a>(arguments: &'a Value, keys: &'a [String]) -> impl Iterator<Item = &'a Value> {
     keys.iter().filter_map(|key| arguments.get(key)).filter(|value| !value.is_null())
 }

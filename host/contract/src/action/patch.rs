@@ -7,8 +7,7 @@ const MARKS: [&str; 3] = ["*** Begin Patch", "*** End Patch", "*** End of File"]
 const PLAIN: [&str; 4] = ["rename from ", "rename to ", "copy from ", "copy to "];
 
 /// Returns every path that a patch in `text` creates, changes, moves, copies or deletes. Each path occurs once, in the
-/// order of the text. Returns an empty list if
-/// there is no patch.
+/// order of the text. Returns an empty list if there is no patch.
 ///
 /// ```
 /// use hookhost_contract::action::paths_of_patch;
@@ -26,8 +25,7 @@ pub fn paths_of_patch(text: &str) -> Vec<String> {
     let mut is_of_git = false;
     let mut previous = "";
     // A single header names a file if a change follows, because `patch` needs no second header. The two headers need
-    // not be
-    // adjacent.
+    // not be adjacent.
     let mut headers: Vec<String> = Vec::new();
     for line in text.lines() {
         // `patch` accepts a patch whose lines are all indented.

@@ -8,11 +8,9 @@ use super::{ActionKind, Layer, Origin, ToolPattern, narrowing::Narrowing};
 use crate::contract::{Escalation, ToolCall};
 
 /// A rule that asks a person about each tool call that it matches. If several rules match, each of them asks. A
-/// project's file
-/// can add rules but cannot remove any. A plugin with the grant `approve` can waive the questions of these rules; if
-/// the plugin's
-/// entry is in a project's file, it can waive only the questions of project files. It can never waive the question of
-/// another plugin.
+/// project's file can add rules but cannot remove any. A plugin with the grant `approve` can waive the questions of
+/// these rules; if the plugin's entry is in a project's file, it can waive only the questions of project files. It can
+/// never waive the question of another plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AskRule {
@@ -45,8 +43,8 @@ impl AskRule {
         Self { origin: None, ..self.clone() }
     }
 
-    /// Returns true if the rule asks about this call. A call whose arguments cannot be read matches
-    /// the action of its tool, if the tool is known.
+    /// Returns true if the rule asks about this call. A call whose arguments cannot be read matches the action of its
+    /// tool, if the tool is known.
     #[must_use]
     pub fn matches(&self, call: &ToolCall) -> bool {
         Narrowing { actions: self.actions.as_ref(), tools: self.tools.as_deref() }.admits(call)

@@ -15,8 +15,7 @@ pub enum Code {
     /// A component in a file. Only the content with this digest may load.
     File {
         /// `path`: the `.wasm` file. In an entry of a configuration file, the path is absolute. In the text of the
-        /// file, it can be relative to the file's
-        /// directory, or begin with `~/` for the user's home.
+        /// file, it can be relative to the file's directory, or begin with `~/` for the user's home.
         path: PathBuf,
         /// `sha256`, required.
         digest: Digest,
@@ -30,11 +29,10 @@ pub enum Code {
 }
 
 /// A component that [`Engine::compile`](crate::Engine::compile) has compiled, in this process or in an earlier one,
-/// with the digest of the
-/// original component. Cheap to clone.
+/// with the digest of the original component. Cheap to clone.
 ///
-/// A program with such plugins starts without compiling, and can be built without the feature `compile`. The code
-/// fits one processor architecture, one version of this crate and one version of wasmtime. `configure` runs in each
+/// A program with such plugins starts without compiling, and can be built without the feature `compile`. The code fits
+/// one processor architecture, one version of this crate and one version of wasmtime. `configure` runs in each
 /// instance.
 #[derive(Clone)]
 pub struct CompiledComponent {
@@ -58,8 +56,7 @@ pub struct ComponentBytes {
 }
 
 /// The identity of the code in a record: the digest of a component, or the version of a native rule. In JSON it is a
-/// string of 64
-/// hexadecimal digits, or `{"native": "1.2.3"}`.
+/// string of 64 hexadecimal digits, or `{"native": "1.2.3"}`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 #[non_exhaustive]
@@ -151,10 +148,8 @@ impl CompiledComponent {
     ///
     /// # Safety
     /// The bytes must be exactly those of [`Self::to_bytes`], because other bytes can do whatever this process can do.
-    /// Never read them from a
-    /// place where somebody else can write. An untrusted component is safe only before it is compiled: pass it to
-    /// [`Engine::compile`](crate::Engine::compile),
-    /// which creates these bytes.
+    /// Never read them from a place where somebody else can write. An untrusted component is safe only before it is
+    /// compiled: pass it to [`Engine::compile`](crate::Engine::compile), which creates these bytes.
     #[expect(unsafe_code, reason = "nobody can check compiled code, so the caller vouches for it")]
     pub unsafe fn from_bytes(bytes: impl Into<Cow<'static, [u8]>>) -> Result<Self, NotCompiled> {
         let bytes = bytes.into();

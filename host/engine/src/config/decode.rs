@@ -1,9 +1,7 @@
 //! Converts the document tree to the caller's types with serde. The decoder knows the place of each value and the
-//! spelling of each key. So errors for any `Deserialize` type have the file, line, column and
-//! nearest known key, and every unknown key is reported, whether or not the type has
-//! `deny_unknown_fields`. The exception is a type with `#[serde(flatten)]`, which hides its keys from the decoder: for
-//! it, the
-//! type's own attributes decide.
+//! spelling of each key. So errors for any `Deserialize` type have the file, line, column and nearest known key, and
+//! every unknown key is reported, whether or not the type has `deny_unknown_fields`. The exception is a type with
+//! `#[serde(flatten)]`, which hides its keys from the decoder: for it, the type's own attributes decide.
 
 use std::{cell::RefCell, fmt};
 
@@ -23,8 +21,7 @@ use super::{
 };
 
 /// Reads a value of type `T`. Adds to `problems` if the value cannot be read, or if a key is unknown. After an unknown
-/// key, the rest is still
-/// read, so that more problems can be found.
+/// key, the rest is still read, so that more problems can be found.
 pub(super) fn decode<'de, T: Deserialize<'de>>(path: &str, node: &'de Node, problems: &mut Vec<Problem>) -> Option<T> {
     let unknown = RefCell::new(Vec::new());
     let result = T::deserialize(Decoder { node, path: path.to_owned(), unknown: &unknown });

@@ -51,8 +51,7 @@ impl Digest {
     }
 
     /// Calls `with` with the digits. They are created on the stack and without `fmt`, because each record of an event
-    /// contains two digests of each
-    /// plugin.
+    /// contains two digests of each plugin.
     fn with_digits<T>(&self, with: impl FnOnce(&str) -> T) -> T {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let mut digits = [b'0'; 64];

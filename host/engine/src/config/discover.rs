@@ -233,8 +233,7 @@ fn why(error: &ConfigError) -> String {
 }
 
 /// Checks a directory that a project's file grants by a path inside the project: it must be inside the project. The
-/// user has
-/// approved only the path, so a link that is later put at the path must not lead out of the project.
+/// user has approved only the path, so a link that is later put at the path must not lead out of the project.
 fn directories_stay_in_the_project(entry: &Entry) -> Result<(), ConfigError> {
     let Some(origin) = entry.origin.as_ref().filter(|origin| origin.layer == Layer::Project) else { return Ok(()) };
     let Some(project) = origin.file.parent() else { return Ok(()) };

@@ -112,8 +112,7 @@ fn without_links(file: &Path) -> Result<PathBuf, ConfigError> {
 }
 
 /// Returns the existing entry with the same name and path, and its digest. If an entry has the same name but another
-/// path, or the same path but another
-/// name, returns an error.
+/// path, or the same path but another name, returns an error.
 fn conflict<'a>(
     entries: &'a [PlacedEntry],
     name: &str,

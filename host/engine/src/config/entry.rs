@@ -34,8 +34,7 @@ use crate::native::Rule;
 #[non_exhaustive]
 pub struct Entry {
     /// `name`: unique in the allowlist; 1 to 64 of `A–Z a–z 0–9 . _ -`, the first a letter or digit. Messages show it.
-    /// Plugins with the same priority
-    /// are called in the order of their names.
+    /// Plugins with the same priority are called in the order of their names.
     pub name: String,
     /// `path` and `sha256`, or code in the memory of the program.
     pub code: Code,
@@ -53,8 +52,7 @@ pub struct Entry {
     /// `mode`: effect of the verdicts; default [`Mode::Enforce`].
     pub mode: Mode,
     /// `on-failure`: the decision if the plugin fails to give a verdict. `None` means reject for gates and transforms,
-    /// and skip for all
-    /// other events.
+    /// and skip for all other events.
     pub on_failure: Option<OnFailure>,
     /// `stop`: the scope of the plugin's refusals with `stop`; default [`Stop::Run`].
     pub stop: Stop,
@@ -63,8 +61,7 @@ pub struct Entry {
     /// `[plugin.grants]`: the granted capabilities; default none.
     pub grants: Grants,
     /// `[plugin.config]`: passed to `setup.configure` as JSON. Dates and times become strings. A number that JSON
-    /// cannot
-    /// express (`nan`, `inf`) is an error.
+    /// cannot express (`nan`, `inf`) is an error.
     pub config: serde_json::Map<String, serde_json::Value>,
     /// Place in the file; `None` for an entry that a program created.
     pub origin: Option<Origin>,
@@ -114,15 +111,14 @@ impl Entry {
     }
 
     /// Returns an entry with default values for a component that was compiled in advance. A configuration file cannot
-    /// contain
-    /// such an entry.
+    /// contain such an entry.
     #[must_use]
     pub fn from_compiled(name: impl Into<String>, component: CompiledComponent) -> Self {
         Self::of(name, Code::Compiled(component))
     }
 
-    /// Returns an entry with default values for a rule of the program itself. The limits `input`, `deadline`, `log`
-    /// and `capability-calls` apply to the rule. It can have the grants `state`, `transcript`, `approve` and `audit`.
+    /// Returns an entry with default values for a rule of the program itself. The limits `input`, `deadline`, `log` and
+    /// `capability-calls` apply to the rule. It can have the grants `state`, `transcript`, `approve` and `audit`.
     #[must_use]
     pub fn from_rule(name: impl Into<String>, rule: Rule) -> Self {
         Self::of(name, Code::Native(rule))

@@ -39,8 +39,7 @@ pub enum ConfigError {
     )]
     NoHome,
     /// An environment variable gives a relative path for one of the user's directories. Its meaning would depend on the
-    /// working directory of
-    /// the process.
+    /// working directory of the process.
     #[error("{variable} is {}, which is not an absolute path: write the full path", path.display())]
     Relative {
         /// The variable.

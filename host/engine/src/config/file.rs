@@ -19,8 +19,7 @@ use super::{
 #[non_exhaustive]
 pub struct Source {
     /// The file. Messages name it, and relative paths in the text are relative to its directory. If the paths of the
-    /// entries must be absolute,
-    /// this path must be absolute.
+    /// entries must be absolute, this path must be absolute.
     pub file: PathBuf,
     /// The owner of the file.
     pub layer: Layer,

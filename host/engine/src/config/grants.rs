@@ -11,8 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::quantity::{Count32, Size};
 
 /// The capabilities that an entry grants to its plugin, in addition to `event`, `log` and `effects`, which every plugin
-/// has.
-/// The default is none. A component that imports a capability without the grant is rejected when it is loaded.
+/// has. The default is none. A component that imports a capability without the grant is rejected when it is loaded.
 ///
 /// ```
 /// use hookhost::config::{Grants, ModelGrant, StateGrant};
@@ -29,9 +28,9 @@ use super::quantity::{Count32, Size};
 pub struct Grants {
     /// `state = { quota = "1MiB" }`: key-value state of the plugin.
     pub state: Option<StateGrant>,
-    /// `read-dirs = { "/policy" = "./policy" }`: maps guest directories to host directories that the guest
-    /// may read. A guest directory is an absolute path without `..`. A host directory is relative to the
-    /// configuration file; `~/` is the user's home.
+    /// `read-dirs = { "/policy" = "./policy" }`: maps guest directories to host directories that the guest may read. A
+    /// guest directory is an absolute path without `..`. A host directory is relative to the configuration file; `~/`
+    /// is the user's home.
     pub read_dirs: BTreeMap<String, PathBuf>,
     /// `write-dirs`: like `read-dirs`, but the guest may also change the content. The same guest directory in both keys
     /// is an error.
@@ -39,10 +38,9 @@ pub struct Grants {
     /// `env = ["CI"]`: names of the host's environment variables that the guest sees.
     pub env: Vec<String>,
     /// `http = ["api.example.com"]`: hosts to which the guest may send requests over `https`. With a `:port` other than
-    /// 443, plain
-    /// `http` is allowed too. A scheme, a path and `*` are errors. hookhost does not connect to a name that leads to an
-    /// address outside of the
-    /// public internet, but it does connect to `localhost` and to addresses that are listed here.
+    /// 443, plain `http` is allowed too. A scheme, a path and `*` are errors. hookhost does not connect to a name that
+    /// leads to an address outside of the public internet, but it does connect to `localhost` and to addresses that are
+    /// listed here.
     pub http: Vec<String>,
     /// `model = { name = "small", max-calls = 10 }`: side calls to a language model.
     pub model: Option<ModelGrant>,
@@ -52,8 +50,7 @@ pub struct Grants {
     /// `transcript = true`: the plugin may read the conversation.
     pub transcript: bool,
     /// `approve = true`: the plugin's verdict `approve` waives the questions of the configuration. If the entry is in a
-    /// project's file, it waives
-    /// only the questions of project files.
+    /// project's file, it waives only the questions of project files.
     pub approve: bool,
     /// `audit = true`: the plugin may subscribe to `audit-record`.
     pub audit: bool,

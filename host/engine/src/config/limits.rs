@@ -11,10 +11,8 @@ use super::Grants;
 use super::quantity::{Count32, Count64, Handles, Instances, Memory, Size, TableElements, Tables, UpToAnHour};
 
 /// Limits of one call of a plugin. A plugin that exceeds a limit fails. No limit can be switched off: `0`, a negative
-/// number and a
-/// number out of range are errors. Times are written as `"100ms"`, `"2s"`, `"1m"`; sizes as `"64KiB"`, `"16MiB"`, or as
-/// a plain number of
-/// bytes.
+/// number and a number out of range are errors. Times are written as `"100ms"`, `"2s"`, `"1m"`; sizes as `"64KiB"`,
+/// `"16MiB"`, or as a plain number of bytes.
 ///
 /// ```
 /// use hookhost::config::Limits;
@@ -34,25 +32,21 @@ pub struct Limits {
     #[serde(with = "Count64")]
     pub fuel: NonZeroU64,
     /// `compute`: maximum processor time, checked every millisecond; 1 µs to 1 h. The default ([`Self::compute()`]) is
-    /// 100 ms, or
-    /// `deadline` if that is less. A value above `deadline` is an error.
+    /// 100 ms, or `deadline` if that is less. A value above `deadline` is an error.
     #[serde(with = "UpToAnHour", skip_serializing_if = "Option::is_none")]
     pub compute: Option<Duration>,
     /// `deadline`: maximum time of the whole call after it has got an instance: the time in which it computes and in
-    /// which it waits for
-    /// capabilities. Waiting for a thread or a processor does not count here but for `overload-deadline`. 1 µs to 1 h;
-    /// the default
-    /// ([`Self::deadline()`]) is 100 ms, or 30 s if `model`, `http` or any of `capabilities` is granted.
+    /// which it waits for capabilities. Waiting for a thread or a processor does not count here but for
+    /// `overload-deadline`. 1 µs to 1 h; the default ([`Self::deadline()`]) is 100 ms, or 30 s if `model`, `http` or
+    /// any of `capabilities` is granted.
     #[serde(with = "UpToAnHour", skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Duration>,
     /// `memory`: maximum size of all linear memories together, in bytes; 1 to 4 GiB, default 16 MiB. If a plugin is
-    /// denied more memory
-    /// and traps because of this, it fails. A plugin has at most 2 memories.
+    /// denied more memory and traps because of this, it fails. A plugin has at most 2 memories.
     #[serde(with = "Memory")]
     pub memory: NonZeroUsize,
     /// `table-elements`: maximum number of elements of all tables together; 1 to 1 000 000, default 20 000. In a Rust
-    /// component, the tables contain the functions
-    /// that are called through pointers.
+    /// component, the tables contain the functions that are called through pointers.
     #[serde(with = "TableElements")]
     pub table_elements: NonZeroU32,
     /// `tables`: maximum number of tables of all core modules together; 1 to 100, default 10. A plugin with more tables
@@ -60,19 +54,17 @@ pub struct Limits {
     #[serde(with = "Tables")]
     pub tables: NonZeroU32,
     /// `instances`: maximum number of instances of core modules; 1 to 200, default 50. A Rust component has 4, and a
-    /// component with a Python interpreter has 38. A
-    /// composed component has as many as its parts together. A plugin with more instances is not loaded.
+    /// component with a Python interpreter has 38. A composed component has as many as its parts together. A plugin
+    /// with more instances is not loaded.
     #[serde(with = "Instances")]
     pub instances: NonZeroU32,
     /// `handles`: maximum number of open handles to resources of the plugin or the host, such as open files, streams,
-    /// requests and
-    /// timers; 1 to 100 000, default 256. Each handle uses memory of the host, and a handle of a file also uses a file
-    /// descriptor.
+    /// requests and timers; 1 to 100 000, default 256. Each handle uses memory of the host, and a handle of a file also
+    /// uses a file descriptor.
     #[serde(with = "Handles")]
     pub handles: NonZeroU32,
-    /// `input`: maximum size of the event as JSON in bytes, without binary data that the plugin does not get; 1 to 1
-    /// GiB, default 1 MiB. For a larger
-    /// event the plugin fails; the event is never truncated.
+    /// `input`: maximum size of the event as JSON in bytes, without binary data that the plugin does not get; 1 to
+    /// 1 GiB, default 1 MiB. For a larger event the plugin fails; the event is never truncated.
     #[serde(with = "Size")]
     pub input: NonZeroUsize,
     /// `output`: maximum size of the verdict, in bytes; 1 to 1 GiB, default 2 MiB.
@@ -82,9 +74,8 @@ pub struct Limits {
     /// dropped and counted.
     #[serde(with = "Size")]
     pub log: NonZeroUsize,
-    /// `http-body`: maximum size of the body of each request and response of `http`, in bytes; 1 to 1 GiB, default 1
-    /// MiB. When the guest reads or writes more, it gets
-    /// an error.
+    /// `http-body`: maximum size of the body of each request and response of `http`, in bytes; 1 to 1 GiB, default
+    /// 1 MiB. When the guest reads or writes more, it gets an error.
     #[serde(with = "Size")]
     pub http_body: NonZeroUsize,
     /// `capability-calls`: maximum number of calls of capabilities per event, including requests of `http`; 1 to 2³² −
@@ -98,8 +89,7 @@ impl Limits {
     const WAITING_CALL: Duration = Duration::from_secs(30);
 
     /// Returns the maximum duration of a call of a plugin with these grants. If the entry does not set it, a plugin
-    /// that may wait for a model, a
-    /// server or the embedding program has more time.
+    /// that may wait for a model, a server or the embedding program has more time.
     #[must_use]
     pub fn deadline(&self, grants: &Grants) -> Duration {
         self.deadline.unwrap_or(if grants.waits_for_others() { Self::WAITING_CALL } else { Self::CALL })

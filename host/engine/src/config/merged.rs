@@ -19,8 +19,7 @@ use super::{
 /// The plugins that may load, and their settings. Every part has been checked.
 ///
 /// [`open`](Self::open) reads one file that the user named. [`discover`](Self::discover) finds the user's own file and
-/// the files of a
-/// project. [`parse`](Self::parse) does no I/O.
+/// the files of a project. [`parse`](Self::parse) does no I/O.
 ///
 /// ```
 /// use hookhost::Config;
@@ -55,12 +54,10 @@ impl Config {
     }
 
     /// Checks the text of one file. Because this function reads nothing from disk, it treats two paths as the same file
-    /// only if their texts are
-    /// equal.
+    /// only if their texts are equal.
     ///
     /// `sections` are the names of the top-level tables that the caller reads with [`section`](Self::section). Any
-    /// other table is an
-    /// unknown key.
+    /// other table is an unknown key.
     ///
     /// # Errors
     /// [`ConfigError::Invalid`] with all mistakes.
@@ -160,8 +157,7 @@ impl Config {
     }
 
     /// Enables an entry, as `--plugin` does. Returns `false` if no entry has this name. There is no method to disable
-    /// an
-    /// entry.
+    /// an entry.
     pub fn enable(&mut self, name: &str) -> bool {
         let found = self.entries.iter_mut().find(|entry| entry.name == name);
         found.is_some_and(|entry| {
@@ -170,8 +166,8 @@ impl Config {
         })
     }
 
-    /// Lowers the maximum number of concurrent plugin calls to at most `most`. For a
-    /// process that handles one event, the resources for more calls would cost more than the event.
+    /// Lowers the maximum number of concurrent plugin calls to at most `most`. For a process that handles one event,
+    /// the resources for more calls would cost more than the event.
     pub fn limit_concurrent_calls(&mut self, most: NonZeroU32) {
         self.settings.concurrent_calls = self.settings.concurrent_calls.min(most);
     }
@@ -195,10 +191,8 @@ impl Config {
     }
 
     /// Returns the directory to which relative paths in rules are relative: the directory of the outermost project file
-    /// above
-    /// `workspace` that applies, or else `workspace`. The user's home and the directories above it are never used,
-    /// because
-    /// rules would then treat everything in the home as part of the project.
+    /// above `workspace` that applies, or else `workspace`. The user's home and the directories above it are never
+    /// used, because rules would then treat everything in the home as part of the project.
     pub(crate) fn root_of<'a>(&'a self, workspace: &'a Path) -> &'a Path {
         let home = std::env::home_dir();
         let holds_home = |directory: &Path| home.as_deref().is_some_and(|home| home.starts_with(directory));
@@ -234,8 +228,7 @@ impl Config {
     }
 
     /// Returns the place of a value in the caller's own sections. `keys` are the keys that lead to the value. Returns
-    /// `None` if no file has
-    /// the value. For a table that is in several files, returns the place in the first of them.
+    /// `None` if no file has the value. For a table that is in several files, returns the place in the first of them.
     ///
     /// ```
     /// # use hookhost::config::{Config, ConfigError, Layer, Source};

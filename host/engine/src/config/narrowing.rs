@@ -69,8 +69,7 @@ impl ActionKind {
     }
 
     /// Returns true if the action is, or may be, of this kind. A call of a known tool whose arguments cannot be read
-    /// may have
-    /// every action that the tool can have.
+    /// may have every action that the tool can have.
     fn may_be_of(self, action: &Action) -> bool {
         self == Self::of(action) || matches!(action, Action::Other(word) if word == self.name())
     }
@@ -97,8 +96,7 @@ impl Narrowing<'_> {
     }
 
     /// Returns true if a plugin with this selection gets the call. If the selection contains shell commands, this
-    /// includes calls of unknown tools
-    /// whose arguments may contain a command.
+    /// includes calls of unknown tools whose arguments may contain a command.
     pub(crate) fn concerns(self, call: &ToolCall) -> bool {
         let is_for_shells = || self.actions.is_some_and(|actions| actions.contains(&ActionKind::Shell));
         let may_run_a_shell = || {

@@ -19,8 +19,7 @@ pub(super) fn expand(written: &str, directory: &Path, home: Option<&Path>) -> Re
 }
 
 /// Returns the form of an absolute path in a configuration file in `directory`: relative if the path is inside the
-/// directory.
-/// The reverse of [`expand`].
+/// directory. The reverse of [`expand`].
 pub(super) fn shorten(path: &Path, directory: &Path) -> Result<String, String> {
     let text = |path: &Path| path.to_str().map(str::to_owned).ok_or_else(|| format!("{} is not UTF-8", path.display()));
     match path.strip_prefix(directory) {

@@ -5,8 +5,8 @@ use std::{fmt, path::PathBuf};
 use super::place::Place;
 use crate::marked_line::MarkedLine;
 
-/// One mistake in a configuration file. It is displayed as `file:line:column: message`, with the line and a caret
-/// under the place. Control characters of the file are never displayed.
+/// One mistake in a configuration file. It is displayed as `file:line:column: message`, with the line and a caret under
+/// the place. Control characters of the file are never displayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Problem {

@@ -36,11 +36,10 @@ impl UserDirectories {
     }
 
     /// Returns the platform's directories. On Linux and macOS, these are `$XDG_CONFIG_HOME/hookhost` (by default
-    /// `~/.config/hookhost`) and
-    /// `$XDG_STATE_HOME/hookhost` (by default `~/.local/state/hookhost`), as for other command-line programs. On
-    /// Windows, they are `%APPDATA%\hookhost` and `%LOCALAPPDATA%\hookhost`. The environment variables
-    /// `HOOKHOST_CONFIG_DIR` and
-    /// `HOOKHOST_STATE_DIR` name other directories. An empty variable is treated as unset.
+    /// `~/.config/hookhost`) and `$XDG_STATE_HOME/hookhost` (by default `~/.local/state/hookhost`), as for other
+    /// command-line programs. On Windows, they are `%APPDATA%\hookhost` and `%LOCALAPPDATA%\hookhost`. The environment
+    /// variables `HOOKHOST_CONFIG_DIR` and `HOOKHOST_STATE_DIR` name other directories. An empty variable is treated as
+    /// unset.
     ///
     /// # Errors
     /// [`ConfigError::NoHome`] if a directory is neither named nor found; [`ConfigError::Relative`] if a variable has a
@@ -124,8 +123,7 @@ impl ProjectFile {
     }
 
     /// Returns the paths of the existing `hookhost.toml` files of this directory and of the directories above it,
-    /// nearest first. This includes
-    /// unreadable files.
+    /// nearest first. This includes unreadable files.
     #[must_use]
     pub fn find(cwd: &Path) -> Vec<PathBuf> {
         Self::places(cwd).into_iter().filter(|file| fs::symlink_metadata(file).is_ok()).collect()
@@ -150,8 +148,7 @@ pub(super) fn place(file: &Path) -> PathBuf {
 }
 
 /// Returns true if the user's own file exists. An unreadable directory or a broken link may hide the file, and
-/// unreadable rules must not count as
-/// "no rules", so both are errors.
+/// unreadable rules must not count as "no rules", so both are errors.
 ///
 /// # Errors
 /// [`ConfigError::Io`] if this cannot be determined.

@@ -97,8 +97,7 @@ impl<K: Kind, const MAX: u64, const MIN: u64> Quantity<K, MAX, MIN> {
     }
 
     /// Writes a field of another type, for serde's `with`. A value that is out of range is written too; reading it back
-    /// then fails
-    /// with an error that names the key.
+    /// then fails with an error that names the key.
     pub(super) fn serialize<T: Amount, S: Serializer>(field: &T, serializer: S) -> Result<S::Ok, S::Error> {
         match field.amount() {
             Some(amount) if K::UNITS.is_empty() => serializer.serialize_u64(amount),

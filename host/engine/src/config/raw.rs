@@ -1,6 +1,5 @@
 //! An entry as written in the file: the keys, without derived values. serde reads and writes it. `check` turns it into
-//! an
-//! [`Entry`](super::Entry). [`RawEntry::of`] does the reverse, and leaves out default values.
+//! an [`Entry`](super::Entry). [`RawEntry::of`] does the reverse, and leaves out default values.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

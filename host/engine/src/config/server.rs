@@ -48,8 +48,7 @@ impl Server {
     }
 
     /// Returns true if a request may be sent to this host and port. `https` is allowed to port 443 or to the port of
-    /// the entry. Plain `http` is allowed only if the entry has a port other
-    /// than 443.
+    /// the entry. Plain `http` is allowed only if the entry has a port other than 443.
     pub(crate) fn admits(&self, host: &ServerHost, port: u16, https: bool) -> bool {
         let named = self.port.map(NonZeroU16::get);
         let port_is_right =

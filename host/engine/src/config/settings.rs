@@ -18,56 +18,50 @@ use super::{
 #[non_exhaustive]
 pub struct Settings {
     /// `stream-unfinalised`: if `true`, text is shown while it streams, even though a plugin that exports
-    /// `finalize-content` has not seen all of it. The default is `false`: the text is held
-    /// back until it is final. `true` is looser. [`Session::stream`](crate::Session::stream) follows this setting.
+    /// `finalize-content` has not seen all of it. The default is `false`: the text is held back until it is final.
+    /// `true` is looser. [`Session::stream`](crate::Session::stream) follows this setting.
     pub stream_unfinalised: bool,
-    /// `approval-deadline`: maximum time to wait for a person whom a plugin or an ask rule asks.
-    /// After it, the answer is no. The event waits for that time, so a shorter deadline lets an unattended
-    /// agent continue sooner, with the refusal. 1 µs to 24 h, default 5 min; a longer time is
-    /// looser.
+    /// `approval-deadline`: maximum time to wait for a person whom a plugin or an ask rule asks. After it, the answer
+    /// is no. The event waits for that time, so a shorter deadline lets an unattended agent continue sooner, with the
+    /// refusal. 1 µs to 24 h, default 5 min; a longer time is looser.
     pub approval_deadline: Duration,
-    /// `overload-deadline`: maximum time for which a call of a plugin may wait for one of the
-    /// `concurrent-calls`, and then for a thread and a processor. This time counts as the machine's
-    /// and not as the plugin's. A call that waits for longer fails as `overloaded`, `on-failure` decides, and
-    /// the event can be sent again. 1 µs to 24 h, default 2 s; a longer time is looser.
+    /// `overload-deadline`: maximum time for which a call of a plugin may wait for one of the `concurrent-calls`, and
+    /// then for a thread and a processor. This time counts as the machine's and not as the plugin's. A call that waits
+    /// for longer fails as `overloaded`, `on-failure` decides, and the event can be sent again. 1 µs to 24 h, default
+    /// 2 s; a longer time is looser.
     pub overload_deadline: Duration,
-    /// `concurrent-calls`: maximum number of concurrent calls of plugins, in all sessions
-    /// together. Further calls wait, at most for `overload-deadline`. Plugins that may wait for a model, a
-    /// server or a disk have the same number of calls in addition, so that they block no other plugin. Each call
-    /// reserves
-    /// about 8 GiB of address space (32 and more calls together about 1 TiB), but no memory. A process
-    /// with little address space (`ulimit -v`) needs a lower number. 1 to 256, default 32; a higher number is
-    /// looser.
+    /// `concurrent-calls`: maximum number of concurrent calls of plugins, in all sessions together. Further calls wait,
+    /// at most for `overload-deadline`. Plugins that may wait for a model, a server or a disk have the same number of
+    /// calls in addition, so that they block no other plugin. Each call reserves about 8 GiB of address space (32 and
+    /// more calls together about 1 TiB), but no memory. A process with little address space (`ulimit -v`) needs a lower
+    /// number. 1 to 256, default 32; a higher number is looser.
     pub concurrent_calls: NonZeroU32,
-    /// `compile-time`: maximum processor time for compiling one plugin, of all threads together. A plugin that
-    /// takes longer is not loaded. The limit on wall time is ten times as long, for a busy machine. On systems other
-    /// than
-    /// Linux, a thread cannot read the processor time of another, so the limit on wall time is the only
-    /// one. Compiled code is stored, so each plugin is compiled only
-    /// once. 1 µs to 24 h, default 60 s; a longer time is looser.
+    /// `compile-time`: maximum processor time for compiling one plugin, of all threads together. A plugin that takes
+    /// longer is not loaded. The limit on wall time is ten times as long, for a busy machine. On systems other than
+    /// Linux, a thread cannot read the processor time of another, so the limit on wall time is the only one. Compiled
+    /// code is stored, so each plugin is compiled only once. 1 µs to 24 h, default 60 s; a longer time is looser.
     pub compile_time: Duration,
-    /// `require-plugins`: if `true`, gates are rejected and texts are withheld while no plugin is loaded in
-    /// any mode. Then a configuration that is empty by mistake is noticed at the first event, and
-    /// not after damage. The default is `false`, which is looser.
+    /// `require-plugins`: if `true`, gates are rejected and texts are withheld while no plugin is loaded in any mode.
+    /// Then a configuration that is empty by mistake is noticed at the first event, and not after damage. The default
+    /// is `false`, which is looser.
     pub require_plugins: bool,
-    /// `[settings.audit]`: the parts of each event that the log contains. A project's file cannot have this
-    /// table at all, because it could hide the project's actions from the user.
+    /// `[settings.audit]`: the parts of each event that the log contains. A project's file cannot have this table at
+    /// all, because it could hide the project's actions from the user.
     pub audit: AuditSettings,
 }
 
-/// `[settings.audit]`: the values that the log contains, in payloads, changes and verdicts. Each
-/// record says which values were withheld. An event with withheld values cannot be replayed exactly.
+/// `[settings.audit]`: the values that the log contains, in payloads, changes and verdicts. Each record says which
+/// values were withheld. An event with withheld values cannot be replayed exactly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AuditSettings {
     /// `largest-value`: maximum size of one value, in bytes of JSON. Of a larger value, the log contains the size, the
-    /// digest and the first KiB.
-    /// A lower limit keeps the log small if tools return long results. 1 KiB to 64 MiB, default 256 KiB.
+    /// digest and the first KiB. A lower limit keeps the log small if tools return long results. 1 KiB to 64 MiB,
+    /// default 256 KiB.
     pub largest_value: NonZeroUsize,
-    /// `mask`: keys of JSON objects whose values are recorded as `"(masked)"`, at any depth, and also in JSON inside
-    /// a string. Use it for values that must not be stored on disk a second time. Text that is not JSON is not
-    /// searched, so a password in a
-    /// command line is still recorded. Each pattern is compared with every key. Default none.
+    /// `mask`: keys of JSON objects whose values are recorded as `"(masked)"`, at any depth, and also in JSON inside a
+    /// string. Use it for values that must not be stored on disk a second time. Text that is not JSON is not searched,
+    /// so a password in a command line is still recorded. Each pattern is compared with every key. Default none.
     pub mask: Vec<KeyPattern>,
 }
 

@@ -58,10 +58,8 @@ impl Table {
     }
 
     /// Adds the keys of `other` that this table does not have. If both have a key with a table, their keys are combined
-    /// in the same way. If both have a key with a list and
-    /// the path of the key is in `lists`, the lists are concatenated. Any other key that both have is passed to
-    /// `collision`, with
-    /// its path.
+    /// in the same way. If both have a key with a list and the path of the key is in `lists`, the lists are
+    /// concatenated. Any other key that both have is passed to `collision`, with its path.
     pub(super) fn add(
         &mut self,
         path: &str,

@@ -105,8 +105,7 @@ impl TrustStore {
     }
 
     /// Returns true if the store exists and contains no approval of this file. Without a store, returns false, because
-    /// nothing is known about the user's
-    /// decisions.
+    /// nothing is known about the user's decisions.
     #[must_use]
     pub fn is_revoked(&self, path: &Path) -> bool {
         // Use the path as it was approved, because a directory in it may have been replaced by a link.

@@ -1,6 +1,6 @@
 //! Images, sounds and other binary data in values. Plugins get a marker in their place, because base64 says nothing to
-//! a rule and would be
-//! the largest part of its input. The agent receives the data, unless a plugin replaced that part of the value.
+//! a rule and would be the largest part of its input. The agent receives the data, unless a plugin replaced that part
+//! of the value.
 
 use crate::config::Digest;
 use crate::contract::Json;
@@ -17,8 +17,7 @@ use std::ops::Range;
 pub(crate) const MIN_LENGTH: usize = 4 * 1024;
 
 /// The beginning and end of a marker. JSON does not escape their characters. A value that already contains the
-/// beginning of a marker is passed unchanged, so that
-/// every marker comes from the host.
+/// beginning of a marker is passed unchanged, so that every marker comes from the host.
 const MARKER: &str = "[hookhost:binary ";
 const END: char = ']';
 
@@ -26,8 +25,7 @@ const END: char = ']';
 const KIND_KEYS: [&str; 5] = ["type", "mimetype", "mediatype", "contenttype", "format"];
 
 /// Keys of members that contain binary data, in the same spelling. Members such as `text` or `stdout` are not listed,
-/// because a model reads them, whatever
-/// the object says about its content.
+/// because a model reads them, whatever the object says about its content.
 const DATA_KEYS: [&str; 5] = ["data", "blob", "bytes", "base64", "b64json"];
 
 /// Words for binary data that providers and agents use instead of media types.
@@ -60,8 +58,8 @@ pub(crate) struct Binary {
 }
 
 impl Binary {
-    /// Removes binary data from a value. In `json`, members describe their siblings. `text` may repeat the same
-    /// data or have it in `data:` URLs. Returns `None` if there is no binary data.
+    /// Removes binary data from a value. In `json`, members describe their siblings. `text` may repeat the same data or
+    /// have it in `data:` URLs. Returns `None` if there is no binary data.
     pub(crate) fn of(json: Option<&Json>, text: &str) -> Option<(Self, Option<Json>, String)> {
         let written = json.map_or("", Json::as_str);
         // Most values have no binary data, so check for it before parsing JSON.
@@ -121,8 +119,7 @@ impl Binary {
     }
 
     /// Puts the data back in place of each unchanged marker. Each data is put back at most as often as it was removed,
-    /// so that the value is never
-    /// larger than the original data and the plugin's own text.
+    /// so that the value is never larger than the original data and the plugin's own text.
     pub(crate) fn put_back(&mut self, text: &mut String) {
         if !text.contains(MARKER) {
             return;
@@ -178,8 +175,7 @@ fn find<'a>(value: &'a Value, around: Option<&'a str>, kinds: &mut HashMap<&'a s
 }
 
 /// Returns the kind of binary data that an object declares. Returns `Some(None)` if the object declares something that
-/// is not binary data, and `None` if it
-/// declares nothing.
+/// is not binary data, and `None` if it declares nothing.
 fn kind_of(members: &Map<String, Value>) -> Option<Option<&str>> {
     let said = members.iter().filter(|(key, _)| is_one_of(key, &KIND_KEYS)).filter_map(|(_, value)| value.as_str());
     // A media type is more precise than a word.

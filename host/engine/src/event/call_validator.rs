@@ -43,8 +43,7 @@ impl CallValidator<'_> {
     }
 
     /// Returns the call with its action, and with its arguments in canonical form. Without this form, white space and
-    /// repeated keys could show different
-    /// arguments to a person, a plugin and a tool.
+    /// repeated keys could show different arguments to a person, a plugin and a tool.
     pub(crate) fn prepared(&self, call: ToolCall) -> ToolCall {
         let arguments = call.arguments.read().unwrap_or_else(|_| Value::String(call.arguments.into()));
         self.actions().call(call.id, call.name, &arguments, call.origin, self.cwd)

@@ -123,8 +123,7 @@ pub(crate) trait Event: Sized + Send + 'static {
     }
 
     /// Returns the configuration's questions about the payload, with their layers. A plugin with the grant `approve`
-    /// can waive
-    /// them.
+    /// can waive them.
     fn asks(_payload: &Self::Payload, _validator: &CallValidator<'_>) -> Vec<(Layer, Escalation)> {
         Vec::new()
     }

@@ -1,8 +1,8 @@
 //! A cache of compiled code between runs: `.cwasm` files in a directory that only the user can access.
 //!
 //! Loading such a file is as dangerous as running it. So a file is used only if the file and its directory belong to
-//! the user, if nobody else can write them, and if the file's authentication code was made with this user's key.
-//! In every other case the plugin is compiled again. The cache can thus make a start slower, but never wrong.
+//! the user, if nobody else can write them, and if the file's authentication code was made with this user's key. In
+//! every other case the plugin is compiled again. The cache can thus make a start slower, but never wrong.
 
 mod contents;
 
@@ -73,8 +73,7 @@ pub(super) struct Outcome {
 }
 
 /// Returns the default directory of compiled code: `compiled` in `HOOKHOST_CACHE_DIR`, or else in `hookhost` in the
-/// platform's cache directory.
-/// Returns `None` if neither is known.
+/// platform's cache directory. Returns `None` if neither is known.
 #[must_use]
 pub fn default_directory() -> Option<PathBuf> {
     let named = std::env::var_os("HOOKHOST_CACHE_DIR").filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -88,10 +87,9 @@ enum CacheFile<'a> {
     /// Compiled code of the component with this digest, for all entries that use it.
     Code(&'a Digest),
     /// The digest under which the code of an entry is stored. The outcome depends on the configuration. It depends on
-    /// whether directories are granted, because a plugin that looks for them too early is then rejected.
-    /// And it depends on the limits, because the configuration may fail under other limits. If only the outcome must be
-    /// computed
-    /// again and the image is the same, nothing is compiled.
+    /// whether directories are granted, because a plugin that looks for them too early is then rejected. And it depends
+    /// on the limits, because the configuration may fail under other limits. If only the outcome must be computed again
+    /// and the image is the same, nothing is compiled.
     Outcome(&'a Entry),
     /// The stamp of the file at a path, for content with this digest.
     Stamp(&'a Path, &'a Digest),
@@ -124,8 +122,8 @@ impl Cache {
         Ok(Self { directory: directory.to_owned(), key: blake3::derive_key(PURPOSE, &key) })
     }
 
-    /// Returns the code of the component with this digest, compiled by this engine with these settings, or
-    /// `None` if there is no valid code.
+    /// Returns the code of the component with this digest, compiled by this engine with these settings, or `None` if
+    /// there is no valid code.
     #[cfg(feature = "compile")]
     pub(super) fn code(&self, engine: &Engine, entry: &Entry, component: &Digest) -> Option<Component> {
         let path = self.path(CacheFile::Code(component));
@@ -142,8 +140,7 @@ impl Cache {
     }
 
     /// Stores compiled code, and removes the least recently used code if there is too much. A failure is logged and has
-    /// no other
-    /// effect.
+    /// no other effect.
     #[cfg(feature = "compile")]
     pub(super) fn put_code(&self, entry: &Entry, component: &Digest, compiled: &Component) {
         let path = self.path(CacheFile::Code(component));
@@ -226,8 +223,7 @@ impl Cache {
     }
 
     /// Returns the path of a file. It depends on the version of hookhost, the kind of machine and the content. It does
-    /// not depend on the settings of the engine,
-    /// because wasmtime rejects code of an engine with other settings.
+    /// not depend on the settings of the engine, because wasmtime rejects code of an engine with other settings.
     fn path(&self, kept: CacheFile<'_>) -> PathBuf {
         struct Sha(Sha256);
         impl Hasher for Sha {
@@ -388,8 +384,8 @@ fn bounds_of_configuring(entry: &Entry) -> String {
         handles,
         output,
         capability_calls,
-        // `configure` has no event and sends no HTTP request, and its log lines beyond the limit are
-        // dropped without an effect.
+        // `configure` has no event and sends no HTTP request, and its log lines beyond the limit are dropped without an
+        // effect.
         input: _,
         http_body: _,
         log: _,
@@ -463,10 +459,8 @@ impl CodeCopy {
                 let path = format!("/proc/self/fd/{}", file.as_raw_fd());
                 #[expect(unsafe_code, reason = "wasmtime cannot check compiled code, so it leaves that to us")]
                 // SAFETY: the authentication code was made with a key that only this user can read, and it covers the
-                // content and the name of the file,
-                // which identifies the component. It was checked against the content of the copy, which cannot change.
-                // Wasmtime rejects
-                // code of another engine.
+                // content and the name of the file, which identifies the component. It was checked against the content
+                // of the copy, which cannot change. Wasmtime rejects code of another engine.
                 match unsafe { Component::deserialize_file(engine, path) } {
                     Ok(component) => return Ok(component),
                     // `/proc` is missing, or the system does not allow a file in memory to be executed.

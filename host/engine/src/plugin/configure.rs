@@ -7,8 +7,8 @@ use crate::sandbox::{CallLimits, Guest, GuestSetup};
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
-/// Creates a temporary instance and passes it the configuration, so that an error is found at the load and not at
-/// the first event.
+/// Creates a temporary instance and passes it the configuration, so that an error is found at the load and not at the
+/// first event.
 ///
 /// # Errors
 /// Fails if the instance cannot be created, or if `configure` rejects the configuration or fails.

@@ -334,9 +334,8 @@ impl Check<'_> {
 }
 
 /// Returns the bare name of an interface of the contract: `before-tool-call` for
-/// `hookhost:hooks/before-tool-call@0.1.0`.
-/// Returns `Err` with the version if the version is not compatible with this host's, and `None` for an interface of
-/// another package.
+/// `hookhost:hooks/before-tool-call@0.1.0`. Returns `Err` with the version if the version is not compatible with this
+/// host's, and `None` for an interface of another package.
 pub(super) fn interface(name: &str) -> Option<Result<&str, &str>> {
     let name = name.strip_prefix(PACKAGE)?;
     let (bare, version) = name.split_once('@').unwrap_or((name, ""));

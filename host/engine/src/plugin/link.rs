@@ -1,6 +1,5 @@
 //! Turns compiled code into a plugin, in three steps: check, link, load. Each state is a type. No code of a component
-//! runs before it
-//! is linked, and no event reaches it before it is loaded.
+//! runs before it is linked, and no event reaches it before it is loaded.
 
 use super::contract_check::{Surface, surface};
 use super::{ConfiguredPlugin, ContractError, LoadError, PluginTool, Runs};
@@ -70,8 +69,7 @@ impl<'a> CheckedComponent<'a> {
 
 impl LinkedComponent {
     /// Returns the plugin of the component with this digest. Each instance first calls `configure`; it is `None` if the
-    /// component is an image after
-    /// `configure`.
+    /// component is an image after `configure`.
     ///
     /// # Errors
     /// Fails if the entry names an event that the component does not export.

@@ -113,8 +113,7 @@ impl Plugin {
     }
 
     /// Returns true if `configure` ran only once, when the plugin was loaded. Otherwise it runs in each instance, with
-    /// the same result but
-    /// at a higher cost.
+    /// the same result but at a higher cost.
     #[must_use]
     pub fn is_preinitialised(&self) -> bool {
         match &self.shared.runs {
@@ -132,8 +131,7 @@ impl Plugin {
     }
 
     /// Returns true if the values of events contain images and other binary data for this plugin. This is so for a
-    /// component that imports the
-    /// agent's own message, which contains the data, and for a native rule.
+    /// component that imports the agent's own message, which contains the data, and for a native rule.
     pub(crate) fn wants_binary(&self) -> bool {
         match &self.shared.runs {
             Runs::Component(component) => component.wants_binary,
@@ -147,16 +145,14 @@ impl Plugin {
     }
 
     /// Returns the effect of a failure of this plugin on an event. The default is `reject` for gates and transforms,
-    /// and
-    /// `skip` for other events.
+    /// and `skip` for other events.
     #[must_use]
     pub fn on_failure(&self, event: EventKind) -> OnFailure {
         OnFailure::for_shape(self.shared.entry.on_failure, event.shape())
     }
 
     /// Returns true if `actions` and `tools` of the plugin's entry select any of these calls, or if `calls` is `None`
-    /// because the event
-    /// is not about calls.
+    /// because the event is not about calls.
     pub(crate) fn is_concerned(&self, calls: Option<&[ToolCall]>) -> bool {
         // An empty batch is treated as if it contained any call.
         let Some(calls) = calls.filter(|calls| !calls.is_empty()) else { return true };

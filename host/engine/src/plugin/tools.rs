@@ -1,5 +1,5 @@
-//! The tools of a plugin. They are listed once, when the plugin is loaded. The model sees them under names
-//! that cannot collide.
+//! The tools of a plugin. They are listed once, when the plugin is loaded. The model sees them under names that cannot
+//! collide.
 
 use super::link::LinkedComponent;
 use super::{LoadError, Plugin};
@@ -140,8 +140,8 @@ pub(super) fn offered(plugin: &str, declared: Vec<ToolDeclaration>) -> Result<Ve
         .collect()
 }
 
-/// Checks that the plugin's name ends at the first separator of a tool's full name. Then two plugins, or a plugin
-/// and an MCP server (`mcp__SERVER__TOOL`), can never have the same full name.
+/// Checks that the plugin's name ends at the first separator of a tool's full name. Then two plugins, or a plugin and
+/// an MCP server (`mcp__SERVER__TOOL`), can never have the same full name.
 fn check_plugin_name(plugin: &str) -> Result<(), String> {
     let why = if plugin == "mcp" {
         "is what the tools of MCP servers begin with"

@@ -1,12 +1,10 @@
 //! The two clocks of a call: the plugin's own time, and the time for which the machine made the call wait.
 //!
 //! `limits.deadline` limits the plugin's own time: the time in which the plugin computes, and the time in which it
-//! waits for something that it requested.
-//! If the plugin could run but no thread or processor is free, that time counts as the machine's. The machine's time
-//! has its own limit. A call that exceeds this limit fails as
-//! overloaded, because a busy machine is not the plugin's fault. If the call's own connections keep the thread busy,
-//! the time counts as the plugin's, because the plugin
-//! requested the data that they read.
+//! waits for something that it requested. If the plugin could run but no thread or processor is free, that time counts
+//! as the machine's. The machine's time has its own limit. A call that exceeds this limit fails as overloaded, because
+//! a busy machine is not the plugin's fault. If the call's own connections keep the thread busy, the time counts as the
+//! plugin's, because the plugin requested the data that they read.
 
 use super::processor_time;
 use super::ticker::TICK;
@@ -20,13 +18,11 @@ use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 /// A timer that fires this late was delayed because the runtime had no thread or no processor for it. The timers of
-/// tokio have a
-/// resolution of one millisecond.
+/// tokio have a resolution of one millisecond.
 const LATE_AFTER: Duration = Duration::from_millis(5);
 
 /// A call may wait for a processor for up to this many times its own time. A machine with other work still gives a long
-/// call
-/// a share of its processors.
+/// call a share of its processors.
 pub(super) const SHARE: u32 = 10;
 
 /// The reason why a call has no answer.
@@ -134,8 +130,8 @@ impl Busy {
 }
 
 /// Returns the output of `future`, which is a guest's call. Fails if the call takes more than `deadline` of its own
-/// time, or if the machine makes it wait for longer than
-/// `patience`. The call begins at `first`, after it has waited for `queued`. `busy` is the time of its connections.
+/// time, or if the machine makes it wait for longer than `patience`. The call begins at `first`, after it has waited
+/// for `queued`. `busy` is the time of its connections.
 ///
 /// A call that never waits uses no timer, so that a usual event costs no system call. Epochs stop a guest that computes
 /// for too long.
@@ -232,8 +228,7 @@ impl CallTime {
     }
 
     /// Counts a wait of the call, which resumes now. The bell `rang` when the result was ready. The call's own
-    /// connections have kept
-    /// threads busy for `busy` since the call could have resumed.
+    /// connections have kept threads busy for `busy` since the call could have resumed.
     fn away(&mut self, left: YieldState, now: Instant, rang: Option<Instant>, busy: Duration, deadline: Duration) {
         let could_since = match (left, rang) {
             (YieldState::Runnable(since), _) => since,
@@ -245,8 +240,7 @@ impl CallTime {
             (YieldState::Waiting(since), None) => {
                 self.own += now - since;
                 // The time of the call is over. If the timer was late, the result may have been late for the same
-                // reason, so the call
-                // gets the same time again.
+                // reason, so the call gets the same time again.
                 let late = self.own.saturating_sub(deadline).saturating_sub(busy);
                 if late >= LATE_AFTER {
                     self.starved += late;

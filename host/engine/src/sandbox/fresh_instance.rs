@@ -245,8 +245,7 @@ pub(super) fn deadline_passed(limits: CallLimits<'_>) -> Failure {
 }
 
 /// Returns the output of `future`, or `None` if it takes longer than `limit`. A future that never waits uses no timer,
-/// so that a
-/// usual event costs no system call. Epochs stop a guest that computes for too long.
+/// so that a usual event costs no system call. Epochs stop a guest that computes for too long.
 pub(crate) async fn with_deadline<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
     let deadline = tokio::time::Instant::now() + limit;
     let mut future = pin!(future);
@@ -254,8 +253,7 @@ pub(crate) async fn with_deadline<F: Future>(limit: Duration, future: F) -> Opti
     let mut long = false;
     poll_fn(|context| {
         // After the first wait, check the deadline before the future is polled: a guest that computes for another tick
-        // would
-        // come too late. Compare with the clock, because a busy runtime looks at its timers only now and then.
+        // would come too late. Compare with the clock, because a busy runtime looks at its timers only now and then.
         if timer.is_some() && tokio::time::Instant::now() >= deadline {
             return Poll::Ready(None);
         }

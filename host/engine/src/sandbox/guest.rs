@@ -23,8 +23,7 @@ use wasmtime_wasi::filesystem::{WasiFilesystemCtxView, WasiFilesystemView as _};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 /// The data of a guest. It is created for each call and moved into the store, so it must be small and cheap to create.
-/// Parts that few guests use are
-/// created at their first use.
+/// Parts that few guests use are created at their first use.
 pub(crate) struct Guest {
     pub(super) given: Box<GuestSetup>,
     pub(super) did: Box<CallReport>,

@@ -31,8 +31,7 @@ pub struct Inputs {
 #[non_exhaustive]
 pub struct StateUse {
     /// Size of the scopes `session`, `tree` and `plugin` in bytes: the keys, the values, and 64 bytes for each key.
-    /// Absent if the
-    /// call wrote nothing.
+    /// Absent if the call wrote nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<[usize; 3]>,
     /// Number of keys in these scopes, at most 10 000. Absent if the call wrote nothing.

@@ -1,11 +1,9 @@
 //! The sandbox: the things that a guest can use, and the limits that stop it.
 //!
 //! Every call runs in a fresh instance and a fresh store, so nothing that a guest leaves in its memory reaches the next
-//! call. The instances usually come from a pool.
-//! Four limits apply at the same time. Fuel limits computation. An epoch deadline limits the wall time of
-//! computation. A timer around the whole call limits the time of waiting. Hostcall fuel limits the amount of data that
-//! a guest makes the
-//! host copy.
+//! call. The instances usually come from a pool. Four limits apply at the same time. Fuel limits computation. An epoch
+//! deadline limits the wall time of computation. A timer around the whole call limits the time of waiting. Hostcall
+//! fuel limits the amount of data that a guest makes the host copy.
 
 pub(crate) mod capability;
 mod clock;
@@ -42,30 +40,24 @@ use wasmtime::component::Linker;
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 /// Maximum number of linear memories of one component. A Rust component has 1. The number is the same for all plugins,
-/// because each memory reserves 4 GiB of address
-/// space in every slot.
+/// because each memory reserves 4 GiB of address space in every slot.
 const MEMORIES: u32 = 2;
 /// Bytes of linear memory and of stack that a slot keeps mapped. After a call they are reset by copying, because
-/// copying
-/// costs less than the page faults that follow when memory is returned to the system. `cargo run -p bench -- budgets`
-/// counts the page faults of an event of shell-guard.
-/// The option `pagemap_scan` would reset only written pages, but with it wasmtime 48 misses a written page that was
-/// swapped out
+/// copying costs less than the page faults that follow when memory is returned to the system.
+/// `cargo run -p bench -- budgets` counts the page faults of an event of shell-guard. The option `pagemap_scan` would
+/// reset only written pages, but with it wasmtime 48 misses a written page that was swapped out
 /// (<https://github.com/bytecodealliance/wasmtime/pull/14357>).
 const KEEP_MEMORY: usize = 2 * 1024 * 1024;
 const KEEP_STACK: usize = 64 * 1024;
 /// Stack sizes in bytes: of the guest's compiled code, and of the fiber that runs this code and the host functions that
-/// it calls.
-/// They are the same for all plugins, because they are settings of wasmtime's engine. With an engine per plugin, each
-/// plugin would
-/// need its own pool and clock.
+/// it calls. They are the same for all plugins, because they are settings of wasmtime's engine. With an engine per
+/// plugin, each plugin would need its own pool and clock.
 const WASM_STACK: usize = 512 * 1024;
 const FIBER_STACK: usize = WASM_STACK + 512 * 1024;
 
 /// A pool for at least `DIVIDED_CALLS` concurrent calls is divided among threads and gets `DIVIDED_SLOTS` slots, the
-/// number from which
-/// wasmtime divides a pool. A thread then reuses slots whose memory is still in
-/// the cache of its processor. An unused slot costs only address space.
+/// number from which wasmtime divides a pool. A thread then reuses slots whose memory is still in the cache of its
+/// processor. An unused slot costs only address space.
 const DIVIDED_CALLS: u32 = 32;
 const DIVIDED_SLOTS: u32 = 128;
 
@@ -265,8 +257,8 @@ fn config(instances: InstanceAllocationStrategy) -> Config {
         .concurrency_support(false)
         // SIMD results must have the same bits on every machine, so that a verdict can be replayed.
         .relaxed_simd_deterministic(true)
-        // Backtraces are not used, and with them a plugin that often traps would make the host walk its stack
-        // each time.
+        // Backtraces are not used, and with them a plugin that often traps would make the host walk its stack each
+        // time.
         .wasm_backtrace_max_frames(None)
         // Without stack walks, the compiled code needs no tables for them, so it can be read and hashed faster.
         .generate_address_map(false)
@@ -279,8 +271,7 @@ fn config(instances: InstanceAllocationStrategy) -> Config {
 }
 
 /// Returns true if a plugin with these grants may wait in a capability: for a model, for a server, for the embedding
-/// program, or for
-/// a disk, which may be on a network.
+/// program, or for a disk, which may be on a network.
 pub(crate) fn may_wait(grants: &Grants) -> bool {
     grants.waits_for_others() || grants.has_directories()
 }

@@ -15,8 +15,7 @@ use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
 const CHUNK: usize = 64 * 1024;
 
 /// A sink that keeps as much as fits and silently drops the rest. A write to it never fails, because a failed
-/// `println!` would
-/// trap the guest.
+/// `println!` would trap the guest.
 #[derive(Clone, Debug)]
 pub(super) struct Output {
     buffer: Arc<Mutex<Buffer>>,

@@ -1,13 +1,12 @@
 //! The directories that an entry grants.
 //!
-//! Each directory is opened once, when its plugin is loaded. Every call uses the open handle and never the path.
-//! So a guest reaches the same directory even if it is renamed or another directory takes its path.
-//! Within the directory, wasmtime resolves each path one component at a time, so
-//! that neither `..` nor a symbolic link leads out of it.
+//! Each directory is opened once, when its plugin is loaded. Every call uses the open handle and never the path. So a
+//! guest reaches the same directory even if it is renamed or another directory takes its path. Within the directory,
+//! wasmtime resolves each path one component at a time, so that neither `..` nor a symbolic link leads out of it.
 //!
 //! Other programs that use the directory may follow links. So a plugin must not create or move a link that could lead
-//! out of the directory.
-//! The target of a link must be a relative path without `..`, which stays inside wherever the link is.
+//! out of the directory. The target of a link must be a relative path without `..`, which stays inside wherever the
+//! link is.
 
 use super::guest::Guest;
 use crate::config::Grants;

@@ -1,12 +1,10 @@
 //! The processor time that a guest has used since it last resumed on its thread.
 //!
-//! Compiled code checks the time in loops and at function calls. A guest that only calls host functions
-//! would pass no such check, so the host functions check the time too.
+//! Compiled code checks the time in loops and at function calls. A guest that only calls host functions would pass no
+//! such check, so the host functions check the time too.
 //!
 //! `limits.compute` limits the CPU time of the thread, so that a guest does not fail because the machine is busy with
-//! other
-//! work. Reading the CPU clock costs a system call, so it is first read when a guest has run for
-//! one tick.
+//! other work. Reading the CPU clock costs a system call, so it is first read when a guest has run for one tick.
 
 use super::ticker::TICK;
 use super::trap::Limit;

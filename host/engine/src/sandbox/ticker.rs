@@ -1,7 +1,6 @@
 //! The epoch ticker: a thread that advances the engine's epoch every millisecond while calls run. At each epoch, a
-//! guest that
-//! computes yields, and is stopped if it exceeds its limit. Without calls the thread sleeps, so that an idle host uses
-//! no processor time.
+//! guest that computes yields, and is stopped if it exceeds its limit. Without calls the thread sleeps, so that an idle
+//! host uses no processor time.
 
 use std::sync::{
     Arc,
@@ -15,8 +14,7 @@ use wasmtime::Engine;
 pub(crate) const TICK: Duration = Duration::from_millis(1);
 
 /// Number of ticks without a call after which the thread goes to sleep. Waking it costs a system call, so it must stay
-/// awake during
-/// a steady stream of events.
+/// awake during a steady stream of events.
 const IDLE_TICKS: u32 = 100;
 
 #[derive(Debug)]

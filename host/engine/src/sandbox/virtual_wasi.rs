@@ -1,11 +1,10 @@
 //! The WASI that every guest has. It shows nothing of the machine.
 //!
 //! There are no arguments, standard input is closed, and output goes into the log. Only granted directories exist.
-//! Sockets are linked because the libraries of some languages import them, but no socket can be created.
-//! The clocks show the fixed time of the event, and the seed of random numbers is the id of the event, so that a
-//! verdict can be reproduced.
-//! `grants.env` adds environment variables; `grants.clock` and `grants.random` give the real clock and real random
-//! numbers.
+//! Sockets are linked because the libraries of some languages import them, but no socket can be created. The clocks
+//! show the fixed time of the event, and the seed of random numbers is the id of the event, so that a verdict can be
+//! reproduced. `grants.env` adds environment variables; `grants.clock` and `grants.random` give the real clock and real
+//! random numbers.
 
 use super::OptionalWasi;
 use super::capability::EventFacts;

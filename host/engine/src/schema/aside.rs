@@ -1,9 +1,8 @@
 //! Runs work on a separate thread with a large stack. The caller waits until a deadline.
 //!
-//! A thread cannot be ended from outside. A thread that misses its deadline continues, and counts
-//! against [`MAX_THREADS`] until it ends. It ends at some time, because the size of its work is bounded. While there
-//! are `MAX_THREADS` threads,
-//! other callers wait for a free place until their own deadline.
+//! A thread cannot be ended from outside. A thread that misses its deadline continues, and counts against
+//! [`MAX_THREADS`] until it ends. It ends at some time, because the size of its work is bounded. While there are
+//! `MAX_THREADS` threads, other callers wait for a free place until their own deadline.
 
 use crate::locked::locked;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,8 +14,7 @@ use std::time::{Duration, Instant};
 const MAX_THREADS: usize = 8;
 
 /// Size of a thread's stack, in bytes. It is large enough for [`super::MAX_CHAIN`] nested schemas at
-/// [`super::MAX_NESTING`]
-/// levels of a value. The system provides only the memory that is used.
+/// [`super::MAX_NESTING`] levels of a value. The system provides only the memory that is used.
 const STACK: usize = 256 * 1024 * 1024;
 
 /// A reason why there is no result.

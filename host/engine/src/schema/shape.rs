@@ -1,9 +1,8 @@
-//! The structure of a schema: subschemas for the same value, and subschemas for a part of the value.
-//! This module checks the bounds of a schema.
+//! The structure of a schema: subschemas for the same value, and subschemas for a part of the value. This module checks
+//! the bounds of a schema.
 //!
-//! Schemas are read conservatively. An unknown keyword is treated as a subschema for the same value.
-//! Keywords that change the target of a reference (`$id` within a schema, anchors,
-//! dynamic references) are rejected.
+//! Schemas are read conservatively. An unknown keyword is treated as a subschema for the same value. Keywords that
+//! change the target of a reference (`$id` within a schema, anchors, dynamic references) are rejected.
 
 use super::SchemaError;
 use serde_json::{Map, Value};
@@ -106,9 +105,9 @@ impl Shape {
     }
 
     /// Returns true if the compiled subschema may own itself, so that its memory would never be freed. With each
-    /// `unevaluated…`, `jsonschema` 0.60 stores
-    /// everything that the schemas for the same value check, and references share it by reference counting. From
-    /// `properties` after a reference, it stores only the names, so a schema that extends another may be recursive.
+    /// `unevaluated…`, `jsonschema` 0.60 stores everything that the schemas for the same value check, and references
+    /// share it by reference counting. From `properties` after a reference, it stores only the names, so a schema that
+    /// extends another may be recursive.
     fn keeps_itself(&self, node: usize) -> bool {
         let asks = &self.nodes[node];
         if !asks.unevaluated {

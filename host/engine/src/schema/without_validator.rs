@@ -1,6 +1,5 @@
 //! Replaces `validator` in a program that is built without the feature `json-schema`. No schema compiles there, so a
-//! tool
-//! with a schema is rejected.
+//! tool with a schema is rejected.
 
 use super::SchemaError;
 use serde_json::Value;

@@ -1,8 +1,7 @@
 //! Counts the steps of a check before the check runs.
 //!
 //! The count visits each part of the value once. For each part, it knows the number of times that each subschema checks
-//! the part. If each level doubles
-//! this number, only the number grows, and counting does not take longer.
+//! the part. If each level doubles this number, only the number grows, and counting does not take longer.
 
 use super::shape::{Node, Shape};
 use serde_json::Value;
@@ -12,10 +11,8 @@ use std::collections::BTreeMap;
 pub const MAX_NESTING: usize = 128;
 
 /// Maximum number of steps of a check. A step takes up to 250 ns in the worst known schema, and 60 ns in the schema of
-/// a usual tool (measured by
-/// `cargo run -p bench -- budgets --only engine --schemas`). So a check takes at most half a second, which is a tenth
-/// of
-/// [`super::DEADLINE`].
+/// a usual tool (measured by `cargo run -p bench -- budgets --only engine --schemas`). So a check takes at most half a
+/// second, which is a tenth of [`super::DEADLINE`].
 pub const MAX_WORK: u64 = 2_000_000;
 
 /// The work of a check.

@@ -1,7 +1,6 @@
 //! The contract's types in the form in which wasmtime passes them. This form is separate, so that the contract and the
-//! programs that use it do not depend on wasmtime's
-//! traits. Values for a component borrow from the host's values. Values from a component are converted to the
-//! contract's types.
+//! programs that use it do not depend on wasmtime's traits. Values for a component borrow from the host's values.
+//! Values from a component are converted to the contract's types.
 
 #[rustfmt::skip]
 mod generated;

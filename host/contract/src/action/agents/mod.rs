@@ -1,10 +1,9 @@
 //! The actions of each agent's tools.
 //!
 //! Each agent has a function in [`tables`] that lists the agent's tools and their arguments. Any other tool is looked
-//! up in
-//! [`tables::common`], which contains names that mean the same in every agent, so that a tool of a later version of the
-//! agent is recognised.
-//! An agent without a function also uses [`tables::unknown`], which gives ambiguous names their strictest meaning.
+//! up in [`tables::common`], which contains names that mean the same in every agent, so that a tool of a later version
+//! of the agent is recognised. An agent without a function also uses [`tables::unknown`], which gives ambiguous names
+//! their strictest meaning.
 //!
 //! To add an agent, add a function in [`tables`], a line in [`AGENTS`], and its calls in `tests.rs`.
 
@@ -117,8 +116,7 @@ impl Table {
     }
 
     /// Returns the server's own name of a tool, from the name that the agent composed of the server and the tool. The
-    /// server's name ends at
-    /// the separator, or at a `_` if there is no separator.
+    /// server's name ends at the separator, or at a `_` if there is no separator.
     pub(super) fn tool_of_server<'a>(&self, name: &'a str, server: &str) -> Option<&'a str> {
         let McpNames { prefix, separator } = self.mcp.as_ref()?;
         name.strip_prefix(prefix)?.strip_prefix(server)?.strip_prefix(separator.unwrap_or("_"))

@@ -30,8 +30,7 @@ pub(super) fn amp(table: &mut Table) {
 }
 
 /// Antigravity (`agy`). Source: a live payload of 1.1.2, which has `command`. In the calls of the model, the names are
-/// in
-/// camel case.
+/// in camel case.
 pub(super) fn antigravity(table: &mut Table) {
     table.shell(&["run_command"], &["CommandLine", "command"], &["Cwd", "cwd"]);
     // This tool sends input to a running command.
@@ -119,8 +118,8 @@ pub(super) fn common(table: &mut Table) {
 
 /// GitHub Copilot CLI. Source: the vendor's hooks reference; payloads recorded with 1.0.102. If the hooks file has hook
 /// points in Pascal case, some tools have Claude Code's names, but their arguments are unchanged: `bash` becomes
-/// `Bash`, `view` becomes
-/// `Read`, `create` becomes `Write`, and `task` becomes `Agent`. The name `Edit` then means `edit` or `apply_patch`.
+/// `Bash`, `view` becomes `Read`, `create` becomes `Write`, and `task` becomes `Agent`. The name `Edit` then means
+/// `edit` or `apply_patch`.
 pub(super) fn copilot_cli(table: &mut Table) {
     table.shell(&["bash"], &["command"], &[]);
     table.shell_in(ShellDialect::Powershell, &["powershell"], &["command"], &[]);
@@ -150,8 +149,7 @@ pub(super) fn crush(table: &mut Table) {
 }
 
 /// Cursor. Source: the vendor's hooks reference of 3.18. Some hooks are about one kind of call and name no tool. For
-/// them, the adapter uses
-/// the names `Shell` (for `beforeShellExecution`) and `Read` (for `beforeReadFile`).
+/// them, the adapter uses the names `Shell` (for `beforeShellExecution`) and `Read` (for `beforeReadFile`).
 pub(super) fn cursor(table: &mut Table) {
     table.shell(&["Shell"], &["command"], &["working_directory", "cwd"]);
     table.reads(&["Read", "TabRead"], &["file_path", "path"]);
@@ -288,8 +286,7 @@ pub(super) fn unknown(table: &mut Table) {
 }
 
 /// Windsurf. Source: the vendor's Cascade hooks page. Its hooks name a kind of call and not a tool, so the adapter uses
-/// the
-/// name of the hook without `pre_` and `post_`. The model uses the names in camel case.
+/// the name of the hook without `pre_` and `post_`. The model uses the names in camel case.
 pub(super) fn windsurf(table: &mut Table) {
     table.shell(&["run_command"], &["command_line", "CommandLine"], &["cwd", "Cwd"]);
     table.reads(&["read_code"], &["file_path"]);

@@ -9,8 +9,7 @@ use std::time::Duration;
 
 #[cfg(feature = "compile")]
 /// Removes files that were not used for longer than `age`. While the rest is larger than `bytes`, removes the least
-/// recently used file. Never removes
-/// `written`, the file that was just written.
+/// recently used file. Never removes `written`, the file that was just written.
 pub(super) fn evict(directory: &Path, written: &Path, age: Duration, bytes: u64) -> io::Result<()> {
     let mut files = Vec::new();
     for path in kept_in(directory)? {
@@ -38,15 +37,13 @@ pub(super) fn evict(directory: &Path, written: &Path, age: Duration, bytes: u64)
 #[non_exhaustive]
 pub struct CacheFiles {
     /// Number of files of compiled code. For each engine version and setting, a plugin has one file, one for its
-    /// instrumented form, and one for each configuration that
-    /// leaves an image.
+    /// instrumented form, and one for each configuration that leaves an image.
     pub files: u64,
     /// Total size in bytes of the files of code, of the small files that map a configuration to its code, and of the
     /// stamps of components.
     pub bytes: u64,
     /// The files that cannot be used and are created again when they are needed, each with the reason: the file belongs
-    /// to somebody else, others can
-    /// access it, it is truncated, or its authentication code is wrong.
+    /// to somebody else, others can access it, it is truncated, or its authentication code is wrong.
     pub unusable: Vec<(PathBuf, String)>,
 }
 

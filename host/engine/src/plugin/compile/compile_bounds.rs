@@ -1,11 +1,9 @@
 //! Bounds on the components that the host compiles. A compilation cannot be interrupted, so the host first scans the
-//! file, in
-//! linear time, and rejects a component that would cost too much.
+//! file, in linear time, and rejects a component that would cost too much.
 //!
 //! The host does not compile in a child process under limits of the operating system, for three reasons: a library
-//! cannot start itself in an
-//! embedder's program, the channel for the compiled code would have to be trusted, and limits on address space
-//! conflict with wasmtime's reservations.
+//! cannot start itself in an embedder's program, the channel for the compiled code would have to be trusted, and limits
+//! on address space conflict with wasmtime's reservations.
 
 use crate::plugin::ContractError;
 use crate::plugin::component_file::MAX_BYTES as FILE;
@@ -50,8 +48,7 @@ const EXPORTS: u64 = 100_000;
 /// Number of elements that segments put into tables.
 const ELEMENTS: u64 = 1_000_000;
 /// Number of types, imports, aliases, functions and exports of the component and its nested components, counted once
-/// for each
-/// instantiation. With nested components that are each instantiated twice, a file of 1 KB reaches a million.
+/// for each instantiation. With nested components that are each instantiated twice, a file of 1 KB reaches a million.
 const PARTS: u64 = 200_000;
 /// Parts that one function between core code and a component counts as. It costs 2 ms.
 const PARTS_OF_FUNCTION: u64 = 50;
@@ -114,8 +111,7 @@ struct Scan {
 struct Parts {
     own: u64,
     /// The largest number of parts of any component that can be instantiated here. The scan does not track which of
-    /// them is
-    /// instantiated, so it overestimates a file that instantiates components of different sizes.
+    /// them is instantiated, so it overestimates a file that instantiates components of different sizes.
     heaviest: u64,
 }
 
@@ -260,8 +256,7 @@ impl Scan {
 #[derive(Default)]
 struct FunctionBranches {
     /// Sum of the weights of the instructions: 1 for a branch, 4 for an instruction that is compiled to several
-    /// branches, 8 for a loop, and 16
-    /// for an instruction that is compiled to a loop over a table or costs as much.
+    /// branches, 8 for a loop, and 16 for an instruction that is compiled to a loop over a table or costs as much.
     weight: u64,
     targets: u64,
     /// For each open block, true if the block is a loop.

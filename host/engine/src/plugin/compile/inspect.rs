@@ -31,8 +31,7 @@ pub struct Inspection {
     /// The grants that the plugin needs, as lines of `[plugin.grants]`.
     pub grants: Vec<String>,
     /// The grants without which the plugin loads, but is denied the requests that need them. The only one is `http`,
-    /// which the
-    /// engines of some languages import even if the plugin never uses it.
+    /// which the engines of some languages import even if the plugin never uses it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub optional_grants: Vec<String>,
     /// The reason why the file cannot be loaded, if there is one.
@@ -41,8 +40,7 @@ pub struct Inspection {
 }
 
 /// Describes the bytes of a file. No code of the file runs or is compiled. Components of other versions of the contract
-/// are described
-/// too.
+/// are described too.
 ///
 /// # Errors
 /// Fails if the file is not a component.

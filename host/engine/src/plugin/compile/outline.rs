@@ -1,8 +1,8 @@
 //! The outline of a component: a component with the same imports, exports and types, whose functions only trap.
 //!
 //! The types of a component show its imports and events, but wasmtime reports them only for a compiled component.
-//! Compiling the outline takes almost no time, so an unsuitable component is rejected before the whole of it
-//! is compiled.
+//! Compiling the outline takes almost no time, so an unsuitable component is rejected before the whole of it is
+//! compiled.
 
 use super::compile_bounds::NESTED_COMPONENTS;
 use crate::plugin::ContractError;

@@ -1,11 +1,9 @@
 //! The image of a plugin: `setup.configure` runs once, and every instance starts from the memory after that call.
 //!
 //! wasmtime's pre-initialiser instruments the component so that its memories and globals can be read. After
-//! `configure`, it writes
-//! their content back into the component. If it does not support the structure of a component, `configure` runs in each
-//! instance instead: the result is the same but each call is slower. The driver of `wasmtime-wizer` is not used,
-//! because it needs wasmtime's
-//! features `cache`, `gc`, `threads` and `wave`.
+//! `configure`, it writes their content back into the component. If it does not support the structure of a component,
+//! `configure` runs in each instance instead: the result is the same but each call is slower. The driver of
+//! `wasmtime-wizer` is not used, because it needs wasmtime's features `cache`, `gc`, `threads` and `wave`.
 //!
 //! The image contains the random numbers that the guest requested during `configure`. A replay needs the same numbers.
 
@@ -22,8 +20,7 @@ use wasmtime::component::{Instance, Lift, WasmList};
 use wasmtime_wizer::{ComponentInstanceState, Wizer};
 
 /// Returns the component with its memory after `configure`, or `None` if the component does not export `setup` or if no
-/// image
-/// can be made of it.
+/// image can be made of it.
 ///
 /// # Errors
 /// Fails if `configure` rejects the configuration or fails.
@@ -32,8 +29,7 @@ pub(super) async fn image(compiler: &Compiler<'_>, entry: &Entry, bytes: &[u8]) 
         return Ok(None);
     }
     // If the pre-initialiser does not support the structure of a component, it returns an error or panics. The
-    // component is
-    // untrusted, so both can happen. The component is then loaded without an image.
+    // component is untrusted, so both can happen. The component is then loaded without an image.
     let image = AssertUnwindSafe(snapshot(compiler, entry, bytes)).catch_unwind().await.unwrap_or(Ok(None))?;
     if image.is_none() {
         tracing::info!(plugin = entry.name, "cannot be pre-initialised: `configure` runs in each instance");
@@ -44,8 +40,8 @@ pub(super) async fn image(compiler: &Compiler<'_>, entry: &Entry, bytes: &[u8]) 
 async fn snapshot(compiler: &Compiler<'_>, entry: &Entry, bytes: &[u8]) -> Result<Option<Vec<u8>>, LoadError> {
     let wizer = Wizer::new();
     let Ok((context, instrumented)) = wizer.instrument_component(bytes) else { return Ok(None) };
-    // Errors of the plugin itself are ignored here, because the load without an image reports them.
-    // The instrumented code is the same for every configuration, so the cache speeds up the next configuration.
+    // Errors of the plugin itself are ignored here, because the load without an image reports them. The instrumented
+    // code is the same for every configuration, so the cache speeds up the next configuration.
     let prepared = match compiler.compiled(entry, &instrumented).await {
         // Without the instrumentation, compiling would take as long again.
         Err(slow @ LoadError::Unfit { problem: ContractError::TooSlow(_) | ContractError::StillCompiling(_), .. }) => {
@@ -101,8 +97,8 @@ impl Reader {
         function: &str,
         take: impl FnOnce(&Store<Guest>, R) -> T,
     ) -> T {
-        // The instrumentation exports exactly the functions that are called here. If not, the caller catches
-        // the panic and continues without an image.
+        // The instrumentation exports exactly the functions that are called here. If not, the caller catches the panic
+        // and continues without an image.
         let value = {
             let interface = self.instance.get_export_index(&mut self.store, None, interface).expect("the accessors");
             let function =

@@ -3,8 +3,7 @@
 //!
 //! Because values are JSON, the engine can record, mask and replay calls without code of the program. If programs used
 //! wasmtime's linker instead, each release of wasmtime would break them, and each program would have to implement
-//! recording and
-//! deadlines.
+//! recording and deadlines.
 
 use super::Interface;
 use super::embedder_json;
@@ -44,13 +43,11 @@ const RECORDED: usize = 4 << 20;
 /// cannot be JSON, so a plugin does not load if it imports a function that uses one of them.
 ///
 /// The record of a plugin's call contains its questions to the capability and the answers, and a replay gives the same
-/// answers. The time
-/// of an answer is part of the call's time (`limits.deadline`).
+/// answers. The time of an answer is part of the call's time (`limits.deadline`).
 ///
 /// A capability runs on the stack of the plugin's call, which has half a megabyte for it. Code that needs more stack
-/// belongs in a separate task.
-/// If a capability sends an event to the session of the calling plugin, the event is rejected, because that session
-/// waits for the answer.
+/// belongs in a separate task. If a capability sends an event to the session of the calling plugin, the event is
+/// rejected, because that session waits for the answer.
 ///
 /// ```
 /// use hookhost::BoxFuture;

@@ -51,8 +51,7 @@ fn one_key(key: &str, value: Value) -> Value {
 }
 
 /// Returns the answer to a call as a value of the function's result type. If the call failed and the function can
-/// return a text as its error,
-/// the reason of the failure is that text.
+/// return a text as its error, the reason of the failure is that text.
 ///
 /// # Errors
 /// Fails if there is no answer, or if the answer does not have that type.

@@ -1,9 +1,8 @@
 //! The capabilities that the host offers to a guest: one file per capability of `wit/capabilities.wit`.
 //!
 //! `bindgen!` generates the host traits from the WIT, in a module of their own; everything else here is written by
-//! hand.
-//! Capabilities of the contract and of an embedding program are loaded and linked through one trait, [`Interface`].
-//! Every call of a capability counts against `limits.capability-calls`.
+//! hand. Capabilities of the contract and of an embedding program are loaded and linked through one trait,
+//! [`Interface`]. Every call of a capability counts against `limits.capability-calls`.
 
 mod effects;
 mod embedder;

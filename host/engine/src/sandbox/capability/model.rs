@@ -10,8 +10,7 @@ use std::sync::atomic::Ordering;
 use wit::model::Error;
 
 /// Maximum size of the requests and answers in the record of one call, in bytes of JSON. A call with more cannot be
-/// replayed. Requests that
-/// are not sent to the model count too, because a guest may make ten thousand requests.
+/// replayed. Requests that are not sent to the model count too, because a guest may make ten thousand requests.
 const RECORDED: usize = 4 << 20;
 
 /// The language models of the embedding program.

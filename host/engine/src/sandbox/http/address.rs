@@ -1,14 +1,12 @@
 //! The addresses of the public internet.
 //!
 //! The owner of a granted name, who may not be the operator, decides to which address the name leads. That address must
-//! not be
-//! the machine itself, one of its neighbours, or a cloud's metadata service.
+//! not be the machine itself, one of its neighbours, or a cloud's metadata service.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Returns true if a host on the public internet can have this address, according to the special-purpose registries of
-/// IANA:
-/// <https://www.iana.org/assignments/iana-ipv4-special-registry>,
+/// IANA: <https://www.iana.org/assignments/iana-ipv4-special-registry>,
 /// <https://www.iana.org/assignments/iana-ipv6-special-registry>.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
@@ -60,16 +58,14 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         return is_public_v4(embedded);
     }
     let [a, b, ..] = address.segments();
-    // Global unicast is 2000::/3, except for IETF protocols (including Teredo), documentation (two networks) and
-    // 6to4.
+    // Global unicast is 2000::/3, except for IETF protocols (including Teredo), documentation (two networks) and 6to4.
     let global = a & 0xe000 == 0x2000;
     let special = (a == 0x2001 && (b < 0x0200 || b == 0x0db8)) || a == 0x2002 || (a == 0x3fff && b < 0x1000);
     global && !special
 }
 
 /// Returns the IPv4 address within an IPv6 address, if the address is IPv4-mapped or one that the network's NAT64
-/// translates
-/// (RFC 6052).
+/// translates (RFC 6052).
 fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let translated = match address.segments() {
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low))),

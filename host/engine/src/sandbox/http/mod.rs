@@ -4,8 +4,8 @@
 //! then no servers, and each request is denied.
 //!
 //! The host checks each request and follows no redirects; to follow one, a guest sends another request. A request
-//! counts as a call of a capability. `limits.http-body` limits the
-//! size of its body and of the response's body. All requests end with the call. A replay sends nothing.
+//! counts as a call of a capability. `limits.http-body` limits the size of its body and of the response's body. All
+//! requests end with the call. A replay sends nothing.
 
 mod address;
 mod body;

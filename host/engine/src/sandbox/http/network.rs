@@ -31,13 +31,11 @@ const CONNECT: Duration = Duration::from_secs(10);
 const RESPONSE_HEAD: usize = 64 * 1024;
 
 /// Maximum number of bytes that are read from a server until the head is complete. Interim responses count, and so does
-/// the part of the body that arrives
-/// together with the head.
+/// the part of the body that arrives together with the head.
 const BEFORE_RESPONSE: usize = RESPONSE_HEAD;
 
 /// Returns the maximum number of bytes that are read from a server after the head, for a body of at most `body` bytes.
-/// In a chunked body, each chunk has
-/// a line with its length.
+/// In a chunked body, each chunk has a line with its length.
 const fn behind_head(body: usize) -> usize {
     body.saturating_mul(2).saturating_add(FRAMING)
 }
@@ -46,8 +44,7 @@ const fn behind_head(body: usize) -> usize {
 const FRAMING: usize = 128 * 1024;
 
 /// Turns names into addresses. The host checks the addresses: it does not connect to a name if any of its addresses is
-/// not on the public
-/// internet.
+/// not on the public internet.
 pub trait Resolver: Send + Sync {
     /// Returns the addresses of `name`. The name is in lower case, has no dot at its end, and is neither `localhost`
     /// nor an address.
@@ -113,8 +110,7 @@ impl Network {
     }
 
     /// Sends a request to a destination that the entry grants. `body_limit` is the maximum size of the request's body
-    /// and of the
-    /// response's, in bytes.
+    /// and of the response's, in bytes.
     pub(super) async fn send(
         &self,
         destination: &Destination,
@@ -163,8 +159,7 @@ impl Network {
     }
 
     /// Returns the addresses of a destination. An address or `localhost` is allowed because the operator named it. All
-    /// addresses of a name must be on
-    /// the public internet.
+    /// addresses of a name must be on the public internet.
     async fn addresses(&self, destination: &Destination) -> Result<PermittedAddresses, Error> {
         let addresses = match &destination.host {
             ServerHost::Localhost => vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],

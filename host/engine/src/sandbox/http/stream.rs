@@ -1,6 +1,5 @@
 //! Limits the number of bytes that are read from a server. Interim responses (1xx) before the response count, and so
-//! does the framing of
-//! the body, which could be endless.
+//! does the framing of the body, which could be endless.
 
 use std::future::Future as _;
 use std::io;

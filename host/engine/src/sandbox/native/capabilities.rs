@@ -27,8 +27,7 @@ impl OfTheHost {
     }
 
     /// Uses the guest's data. The rule unwinds if the use fails with an error that would trap a guest, or if the call
-    /// was
-    /// given up.
+    /// was given up.
     fn with<T>(&self, use_it: impl FnOnce(&mut Guest) -> wasmtime::Result<T>) -> T {
         let used = match &mut *locked(&self.running.guest) {
             Some(guest) if !self.running.is_given_up() => Some(use_it(guest)),

@@ -2,8 +2,7 @@
 //! not as the rule's.
 //!
 //! Linux reports it in `/proc/thread-self/schedstat`: nanoseconds on a processor, nanoseconds of waiting for a
-//! processor, and the number of time slices.
-//! On other systems, all time counts as the rule's.
+//! processor, and the number of time slices. On other systems, all time counts as the rule's.
 
 use std::time::{Duration, Instant};
 #[cfg(target_os = "linux")]
