@@ -56,7 +56,7 @@ pub enum Decision<V, R = Never, P = Never> {
 /// ```
 /// use hookhost_contract::{ToolResult, TransformOutcome};
 ///
-/// /// What the model reads of a tool's result.
+/// /// Returns the text that the model reads in place of a tool's result.
 /// fn for_the_model(outcome: TransformOutcome<ToolResult>) -> String {
 ///     match outcome {
 ///         TransformOutcome::Passed { value } => value.text,
@@ -97,7 +97,7 @@ pub enum Stop {
 /// ```
 /// use hookhost_contract::{Cause, Rejection};
 ///
-/// /// Whether the authors of the rules should look at it.
+/// /// Returns true if the authors of the rules should look at the rejection.
 /// fn is_a_fault(rejection: &Rejection) -> bool {
 ///     match rejection.cause {
 ///         Cause::Verdict | Cause::NotApproved => false,

@@ -162,7 +162,7 @@ pub fn check_within(path: &Path, root: &Path) -> Result<(), FileError> {
 /// Checks a file by its path, for a file that other code opens, such as a database.
 ///
 /// # Errors
-/// As [`open`].
+/// The errors of [`open`].
 pub fn look(path: &Path, guard: Guard) -> Result<(), FileError> {
     check(path, &std::fs::metadata(path)?, guard)?;
     check_directories(path, guard)

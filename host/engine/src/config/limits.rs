@@ -78,8 +78,8 @@ pub struct Limits {
     /// 1 MiB. When the guest reads or writes more, it gets an error.
     #[serde(with = "Size")]
     pub http_body: NonZeroUsize,
-    /// `capability-calls`: maximum number of calls of capabilities per event, including requests of `http`; 1 to 2³² −
-    /// 1, default 10 000.
+    /// `capability-calls`: maximum number of calls of capabilities per event, including requests of `http`; 1 to
+    /// 2³² − 1, default 10 000.
     #[serde(with = "Count32")]
     pub capability_calls: NonZeroU32,
 }

@@ -137,7 +137,7 @@ impl TrustStore {
     /// `false`. For programs that edit an approved file at the user's command.
     ///
     /// # Errors
-    /// As [`approve`](Self::approve).
+    /// The errors of [`approve`](Self::approve).
     pub fn renew(&self, before: Digest, after: &ProjectFile) -> Result<bool, ConfigError> {
         let key = key(&after.path)?;
         self.change(|approved| match approved.get_mut(&key) {
@@ -153,7 +153,7 @@ impl TrustStore {
     /// now be a link.
     ///
     /// # Errors
-    /// As [`approve`](Self::approve).
+    /// The errors of [`approve`](Self::approve).
     pub fn revoke(&self, path: &Path) -> Result<bool, ConfigError> {
         let keys = [key(&place(path))?, key(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))?];
         self.change(|approved| keys.iter().any(|key| approved.remove(key).is_some()))

@@ -10,7 +10,7 @@ use wasmtime::component::{ComponentNamedList, ComponentType, Lift, Lower};
 
 /// A value that can be passed to a component.
 pub(crate) trait Given {
-    /// Its form in wasmtime.
+    /// The form in which wasmtime passes the value.
     type Wire<'a>: ComponentType + Lower + Send + Sync
     where
         Self: 'a;
@@ -20,7 +20,7 @@ pub(crate) trait Given {
 
 /// A value that a component can return.
 pub(crate) trait Answered: Sized {
-    /// Its form in wasmtime.
+    /// The form in which wasmtime passes the value.
     type Wire: ComponentType + Lift + Send + Sync + 'static;
 
     /// # Errors
@@ -31,7 +31,7 @@ pub(crate) trait Answered: Sized {
 
 /// The results of a function of a component: nothing, or one value.
 pub(crate) trait Answer: Sized {
-    /// Its form in wasmtime.
+    /// The form in which wasmtime passes the value.
     type Wire: ComponentNamedList + Lift + Send + Sync + 'static;
 
     /// # Errors
