@@ -40,8 +40,8 @@ pub fn parse_config<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     })
 }
 
-/// Appends the keys that lead to the value that does not fit, because errors of serde do not contain these keys. It is
-/// the value without which the config fits or fails in another way.
+/// Appends the keys that lead to the wrong value, because errors of serde do not contain them. The wrong value is found
+/// by removal: without it, the config fits or fails in another way.
 fn culprit(value: &Value, fails_otherwise: &dyn Fn(&Value) -> bool, keys: &mut Vec<String>) {
     let Value::Object(table) = value else { return };
     for (key, inner) in table {

@@ -225,7 +225,7 @@ fn unknown_method(name: &Ident, contract: &Contract) -> Error {
         .map(|(_, known)| format!("; the nearest is `{known}`"))
         .unwrap_or_default();
     let message = format!(
-        "`{items}` is no event of hookhost{nearest}. Put functions of your own into `impl YourType {{ … }}`. The events \
+        "`{items}` is not an event of hookhost{nearest}. Put functions of your own into `impl YourType {{ … }}`. The events \
          are: {}",
         known.join(", ")
     );
@@ -405,7 +405,7 @@ mod tests {
     fn an_unknown_event_is_answered_with_the_nearest_known_one() {
         let error = error(quote! { impl Plugin for X { fn before_toolcall(session: &Session) {} } });
         assert!(
-            error.starts_with("`before_toolcall` is no event of hookhost; the nearest is `before_tool_call`"),
+            error.starts_with("`before_toolcall` is not an event of hookhost; the nearest is `before_tool_call`"),
             "{error}"
         );
     }

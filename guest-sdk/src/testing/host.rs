@@ -166,8 +166,9 @@ pub(crate) mod state {
             let entry = host.state.entry((scope, key.to_owned())).or_insert_with(|| (b"0".to_vec(), None));
             let number = std::str::from_utf8(&entry.0).ok().and_then(|text| text.parse::<i64>().ok());
             let sum = number.map(|number| number.saturating_add(by));
-            let sum =
-                sum.ok_or_else(|| StateError::Unavailable(format!("the value of `{key}` is no number to add to")))?;
+            let sum = sum.ok_or_else(|| {
+                StateError::Unavailable(format!("the value of `{key}` is not a number, so it cannot be incremented"))
+            })?;
             entry.0 = sum.to_string().into_bytes();
             Ok(sum)
         })
@@ -193,7 +194,7 @@ pub(crate) mod model {
     pub(crate) fn complete(request: &Request) -> Result<String, ModelError> {
         inspect(|host| {
             host.model_requests.push(request.clone());
-            let unprimed = || Err(ModelError::Failed("the test has primed no further answer".into()));
+            let unprimed = || Err(ModelError::Failed("the test has set no further answer of the model".into()));
             host.model_answers.pop_front().unwrap_or_else(unprimed)
         })
     }

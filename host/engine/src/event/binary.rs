@@ -53,7 +53,7 @@ const MAX_URL_HEAD: usize = 128;
 #[derive(Debug, Default)]
 pub(crate) struct Binary {
     data: HashMap<String, (String, usize)>,
-    /// Bytes by which the value is smaller without it.
+    /// Number of bytes by which the value is smaller without the binary data.
     saved: usize,
 }
 
@@ -88,7 +88,7 @@ impl Binary {
         Some((binary, json?))
     }
 
-    /// Bytes by which the value is smaller without it.
+    /// Returns the number of bytes by which the value is smaller without the binary data.
     pub(crate) fn saved(&self) -> usize {
         self.saved
     }

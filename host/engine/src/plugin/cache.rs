@@ -86,10 +86,10 @@ pub fn default_directory() -> Option<PathBuf> {
 enum CacheFile<'a> {
     /// Compiled code of the component with this digest, for all entries that use it.
     Code(&'a Digest),
-    /// The digest under which the code of an entry is stored. The outcome depends on the configuration. It depends on
-    /// whether directories are granted, because a plugin that looks for them too early is then rejected. And it depends
-    /// on the limits, because the configuration may fail under other limits. If only the outcome must be computed again
-    /// and the image is the same, nothing is compiled.
+    /// The digest under which the code of an entry is stored. The outcome depends on three things: the configuration;
+    /// the grant of directories, because a plugin that looks for directories too early is then rejected; and the
+    /// limits, because `configure` may fail under other limits. If only the outcome must be computed again and the
+    /// image is the same, nothing is compiled.
     Outcome(&'a Entry),
     /// The stamp of the file at a path, for content with this digest.
     Stamp(&'a Path, &'a Digest),

@@ -218,7 +218,7 @@ impl CallTime {
 
     /// Counts the `wall` time for which the call has just had the thread.
     fn ran(&mut self, wall: Duration, long: bool) {
-        // The CPU clock is not read in the first tick, so a short turn counts as its wall time, but as at most one
+        // The CPU clock is not read in the first tick, so a call in its first tick counts as its wall time, up to one
         // tick.
         let computed = if long { processor_time::computed().min(wall) } else { wall.min(TICK) };
         self.own += computed;

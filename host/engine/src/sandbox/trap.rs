@@ -45,7 +45,7 @@ pub(super) fn not_instantiated(error: &wasmtime::Error, denied: Option<DeniedRes
         return refused;
     }
     let made_of = |count, of, key| {
-        Failure::new(FailureKind::NotInstantiated, format!("is made of more than its {count} {of} (limits.{key})"))
+        Failure::new(FailureKind::NotInstantiated, format!("has more than its {count} {of} (limits.{key})"))
     };
     match () {
         () if says(error, "instance count too high") => made_of(limits.instances, "core instances", "instances"),

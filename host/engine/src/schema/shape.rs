@@ -365,7 +365,7 @@ impl<'a> Walk<'a> {
         let parts = read.parts().filter(|_| into_parts).map(|next| (next, 1));
         for (next, times) in same.chain(parts) {
             if self.entered[next] && self.left[next].is_none() {
-                // This is a recursion. If it leads into a part of the value, it ends with the value.
+                // A recursion that leads into a part of the value ends with the value.
                 if self.into_parts {
                     continue;
                 }

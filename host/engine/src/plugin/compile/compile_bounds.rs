@@ -50,7 +50,7 @@ const ELEMENTS: u64 = 1_000_000;
 /// Number of types, imports, aliases, functions and exports of the component and its nested components, counted once
 /// for each instantiation. With nested components that are each instantiated twice, a file of 1 KB reaches a million.
 const PARTS: u64 = 200_000;
-/// Parts that one function between core code and a component counts as. It costs 2 ms.
+/// Number of parts as which a function between core code and a component counts, because it costs 2 ms.
 const PARTS_OF_FUNCTION: u64 = 50;
 
 /// Checks that a component does not cost too much to compile.
@@ -251,8 +251,8 @@ impl Scan {
     }
 }
 
-/// The branches of a function. They divide it into blocks, and compile time grows with the square of the number of
-/// blocks.
+/// The branches of a function. They divide the function into blocks, and compile time grows with the square of the
+/// number of blocks.
 #[derive(Default)]
 struct FunctionBranches {
     /// Sum of the weights of the instructions: 1 for a branch, 4 for an instruction that is compiled to several

@@ -25,7 +25,7 @@ impl ReplayedInputs {
         }
     }
 
-    /// Returns the recorded reply. It exists only if the plugin makes the same requests in the same order.
+    /// Returns the recorded reply, if the plugin makes the same requests in the same order as in the record.
     pub(super) fn reply(&mut self, request: &ModelRequest) -> ModelReply {
         match self.model.pop_front().filter(|recorded| recorded.request == *request) {
             Some(recorded) => recorded.answer,
@@ -36,7 +36,8 @@ impl ReplayedInputs {
         }
     }
 
-    /// Returns the recorded reply of a capability of the embedding program, under the same condition.
+    /// Returns the recorded reply of a capability of the embedding program, under the same condition as
+    /// [`Self::reply`].
     pub(super) fn own(&mut self, call: &CapabilityCall) -> CapabilityReply {
         let is_same = |recorded: &CapabilityAnswer| {
             let CapabilityCall { capability, function, arguments, .. } = &recorded.call;
