@@ -55,7 +55,7 @@ pub trait Plugin {
 
     // ------------------------------------------------------------ session and prompt
 
-    /// Called once, when a session opens, before any gate. The tasks join the agent's queue.
+    /// Called once, when a session opens, before any gate. The returned tasks join the agent's queue.
     fn session_start(session: &Session) -> Vec<Task> {
         Vec::new()
     }

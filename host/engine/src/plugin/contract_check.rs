@@ -46,7 +46,7 @@ pub enum ContractError {
     /// The component is valid, but cannot be compiled.
     #[error("is a valid component, but cannot be compiled: {0}")]
     NotCompiled(String),
-    /// The component exceeds the bounds of any plugin, or of this one.
+    /// The component exceeds the bounds for all plugins, or the limits of this plugin.
     #[error("is not loaded, since it {0}")]
     TooLarge(String),
     /// Compiling takes too much processor time.
@@ -55,7 +55,7 @@ pub enum ContractError {
         why = unoptimised()
     )]
     TooSlow(std::time::Duration),
-    /// Compiling did not end in this time, during most of which the machine was busy.
+    /// The compilation did not end within this wall time, because the machine was busy.
     #[error(
         "is not loaded, since it is not compiled after {0:?}: the machine is busy with other things, or \
          settings.compile-time is too short{why}",
