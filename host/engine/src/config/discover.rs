@@ -2,8 +2,8 @@
 //!
 //! A project's files are the `hookhost.toml` of the working directory and of every directory above it. hookhost does
 //! not even parse a file before the user has approved its exact content. All approved files apply, outermost first, so
-//! no file further down removes a rule from further up. The approved content stays in use, even if the file changes. A
-//! file is used only at its own path; a symbolic link is ignored.
+//! a file in an inner directory cannot remove a rule of an outer one. The approved content stays in use, even if the
+//! file changes. A file is used only at its own path; a symbolic link is ignored.
 
 use std::{
     collections::BTreeMap,
@@ -95,7 +95,8 @@ pub enum Inert {
     NeverApproved,
     /// The file is a symbolic link.
     Link,
-    /// The file differs from the approved content or does not exist, and an earlier version stored only the digest.
+    /// The file differs from the approved content or does not exist, and an earlier version of hookhost stored only the
+    /// digest.
     Lost {
         /// Digest of the approved content.
         approved: Digest,

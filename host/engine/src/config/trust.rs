@@ -33,8 +33,8 @@ pub struct Approved {
     pub path: PathBuf,
     /// Digest of the content that applies.
     pub digest: Digest,
-    /// The content that applies. `None` if an earlier version stored only the digest; then the file's own content
-    /// applies while it has that digest.
+    /// The content that applies. `None` if an earlier version of hookhost stored only the digest; then the file's own
+    /// content applies while it has that digest.
     pub content: Option<String>,
 }
 
