@@ -1,4 +1,4 @@
-//! Reads a tool call without knowledge of the tool: its effect, and its arguments as a struct of your own.
+//! Reads a tool call without knowledge of the tool: its action, and its arguments as your own struct.
 
 use crate::types::{Action, McpTool, ShellCommand, Task, ToolCall, ToolResult};
 use serde::de::DeserializeOwned;
@@ -12,11 +12,11 @@ pub fn parse<T: DeserializeOwned>(json: &str) -> Result<T, serde_json::Error> {
 }
 
 impl ToolCall {
-    /// Returns the arguments as a struct of your own.
+    /// Returns the arguments as your own struct.
     ///
     /// # Errors
-    /// Returns an error if they do not fit `T`. The agent decides on a tool's arguments: a guard that needs the *effect* of a call uses
-    /// `call.action` instead.
+    /// Returns an error if the arguments do not fit `T`. Each agent has its own arguments for a tool, so a guard that
+    /// needs the *effect* of a call should use `call.action` instead.
     ///
     /// ```
     /// # use hookhost_guest::prelude::*;
@@ -34,7 +34,7 @@ impl ToolCall {
 }
 
 impl Action {
-    /// Returns the command, if the call runs one.
+    /// Returns the command, if the call runs a command.
     #[must_use]
     pub fn shell(&self) -> Option<&ShellCommand> {
         match self {
@@ -43,7 +43,7 @@ impl Action {
         }
     }
 
-    /// Returns the path, as the agent spelt it, if the call reads a file.
+    /// Returns the path if the call reads a file. The path is exactly as the agent wrote it.
     #[must_use]
     pub fn read_path(&self) -> Option<&str> {
         match self {
@@ -52,8 +52,8 @@ impl Action {
         }
     }
 
-    /// Returns every path that the call creates, changes or deletes, as the agent spelt it. Empty if it is not a file operation; files that
-    /// a shell command writes are not included.
+    /// Returns every path that the call creates, changes or deletes, exactly as the agent wrote them. The list is empty
+    /// if the call is not a file operation. Files that a shell command writes are not included.
     #[must_use]
     pub fn written_paths(&self) -> &[String] {
         match self {
@@ -62,7 +62,7 @@ impl Action {
         }
     }
 
-    /// Returns the URL, if the call fetches one.
+    /// Returns the URL, if the call fetches a URL.
     #[must_use]
     pub fn url(&self) -> Option<&str> {
         match self {
@@ -97,7 +97,7 @@ impl From<ShellCommand> for Action {
 }
 
 impl ShellCommand {
-    /// Returns another command in the same directory and dialect.
+    /// Returns a copy with another command, in the same directory and dialect.
     #[must_use]
     pub fn with_command(&self, command: impl Into<String>) -> Self {
         Self { command: command.into(), ..self.clone() }
@@ -120,7 +120,7 @@ impl ToolResult {
 }
 
 impl Task {
-    /// Creates work for the agent: `prompt` is the text for the model.
+    /// Creates a task for the agent. `prompt` is the text for the model.
     #[must_use]
     pub fn new(prompt: impl Into<String>) -> Self {
         Self { prompt: prompt.into(), title: None }
@@ -137,7 +137,7 @@ impl Task {
 /// A tool that the plugin adds; see [`Plugin::tools`](crate::Plugin::tools).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tool {
-    /// The name by which the model calls it.
+    /// The name under which the model calls the tool.
     pub name: String,
     /// The purpose and use of the tool, for the model.
     pub description: String,
@@ -146,7 +146,7 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// Creates a tool with the schema of its arguments, for which [`json!`](crate::json) is the easiest way.
+    /// Creates a tool with the schema of its arguments. [`json!`](crate::json) is the easiest way to write the schema.
     #[must_use]
     #[expect(clippy::needless_pass_by_value, reason = "so that `json!({…})` needs no `&`")]
     pub fn new(name: impl Into<String>, description: impl Into<String>, input_schema: serde_json::Value) -> Self {

@@ -1,4 +1,5 @@
-//! Configuration: from the host's JSON to the author's struct, and from `configure` to the events.
+//! The configuration of a plugin: parses the host's JSON into the author's struct, and passes values from `configure`
+//! to the events.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -8,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
-/// The configuration of a plugin without settings. An allowlist entry with settings for it is refused.
+/// The configuration of a plugin without settings. An allowlist entry that has settings for such a plugin is rejected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoConfig {}
@@ -16,13 +17,13 @@ pub struct NoConfig {}
 /// Parses the `config` table that the host passes as JSON.
 ///
 /// # Errors
-/// Returns an error if it does not fit the author's struct; the sentence names the key.
+/// Returns an error if the table does not fit the author's struct. The message is one sentence that names the key.
 #[doc(hidden)]
 pub fn parse_config<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    // Parsed via a value, so that errors name keys and not columns of a text that nobody has written.
+    // Parse into a value first. Then errors name keys, and not columns of a text that the user has never seen.
     let value: Value =
         serde_json::from_str(text).map_err(|error| format!("the plugin's config is not JSON: {error}"))?;
-    // An owned value, as elsewhere for the config. Otherwise the code that reads a value would exist twice.
+    // Use an owned value, as everywhere for the config. Otherwise the code that reads a value would be compiled twice.
     T::deserialize(value.clone()).map_err(|error: serde_json::Error| {
         let why = error.to_string();
         let fails_otherwise = |value: &Value| {
@@ -30,7 +31,7 @@ pub fn parse_config<T: DeserializeOwned>(text: &str) -> Result<T, String> {
         };
         let mut keys = Vec::new();
         culprit(&value, &fails_otherwise, &mut keys);
-        // For an unknown key, the error itself names it.
+        // The error for an unknown key already names the key.
         if keys.last().is_some_and(|last| why.contains(&format!("`{last}`"))) {
             keys.pop();
         }
@@ -39,8 +40,8 @@ pub fn parse_config<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     })
 }
 
-/// Appends the keys that lead to the value that does not fit: without it, the config fits or fails in another way. Errors of serde do not
-/// have these keys.
+/// Appends the keys that lead to the wrong value, because errors of serde do not contain them. The wrong value is found
+/// by removal: without it, the config fits or fails in another way.
 fn culprit(value: &Value, fails_otherwise: &dyn Fn(&Value) -> bool, keys: &mut Vec<String>) {
     let Value::Object(table) = value else { return };
     for (key, inner) in table {
@@ -59,11 +60,11 @@ fn culprit(value: &Value, fails_otherwise: &dyn Fn(&Value) -> bool, keys: &mut V
     }
 }
 
-/// A value that [`configure`](crate::Plugin::configure) has computed for the events that follow. Put it into a `static`.
+/// A value that [`configure`](crate::Plugin::configure) computes for the events. Put it into a `static`.
 ///
-/// On wasm, the value is part of the plugin's initial memory image: it is built once, and every event finds it. In native tests, it belongs
-/// to the thread, so that tests with different configurations do not interfere. A program that calls the plugin natively has it on each
-/// thread from which it calls.
+/// On wasm, the value is part of the plugin's initial memory image: it is computed once, and every event can read it.
+/// In native tests, each thread has its own value, so that tests with different configurations do not interfere. If a
+/// program calls the plugin natively, each thread that calls the plugin has the value.
 ///
 /// ```
 /// # use hookhost_guest::prelude::*;
@@ -73,7 +74,8 @@ fn culprit(value: &Value, fails_otherwise: &dyn Fn(&Value) -> bool, keys: &mut V
 /// assert_eq!(*LIMIT.get(), 5);
 /// ```
 pub struct Configured<T> {
-    /// Gives each `static` an address of its own, whatever `T` is. The address is the key.
+    /// Gives each `static` its own address, which is the key of the value. Without this field, the struct would have no
+    /// size.
     _address: u8,
     value: PhantomData<fn() -> T>,
 }
@@ -90,7 +92,7 @@ thread_local! {
 #[derive(Clone, Default)]
 pub struct Configuration(Values);
 
-/// Makes `configuration` current on this thread; returns the previous one.
+/// Makes `configuration` the current one of this thread, and returns the previous one.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn replace(configuration: Configuration) -> Configuration {
     Configuration(VALUES.replace(configuration.0))
@@ -116,7 +118,7 @@ impl<T: Send + Sync + 'static> Configured<T> {
         Self { _address: 0, value: PhantomData }
     }
 
-    /// Stores `value` until the next `set`. A value is never freed: there is one per plugin, or per test.
+    /// Stores `value` until the next `set`. Values are never freed, because there is only one per plugin or test.
     pub fn set(&'static self, value: T) {
         let value: &'static T = Box::leak(Box::new(value));
         VALUES.with_borrow_mut(|values| values.insert(self.key(), value));
@@ -132,7 +134,8 @@ impl<T: Send + Sync + 'static> Configured<T> {
     /// Returns the value.
     ///
     /// # Panics
-    /// Panics before [`set`](Self::set). The host calls `configure` before any event, so only a test that forgot to call it can see this.
+    /// Panics before [`set`](Self::set). The host always calls `configure` before an event, so this can only happen in
+    /// a test that does not call it.
     #[must_use]
     #[track_caller]
     pub fn get(&'static self) -> &'static T {

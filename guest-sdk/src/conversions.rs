@@ -1,3 +1,3 @@
-//! Conversions between the types of a plugin and those of a host that calls it natively (`hookhost-contract`): field by field.
+//! Conversions between the types of the SDK and those of a host that calls a plugin natively (`hookhost-contract`).
 
 hookhost_guest_macros::conversions!();

@@ -1,7 +1,7 @@
-//! For programs that call a plugin natively, as their own code: the answers to its capabilities, and its configuration. The author of a
-//! plugin does not need it.
+//! Support for programs that call a plugin natively, as a part of the program: the program answers the plugin's
+//! capabilities, and passes its configuration. Authors of plugins do not need this module.
 //!
-//! Capabilities answer on the thread of the call only.
+//! Capabilities are available only on the thread of the call.
 
 use crate::capabilities::effects::{Finding, Reminder};
 use crate::capabilities::log::Level;
@@ -14,8 +14,8 @@ use std::rc::Rc;
 
 pub use crate::configured::Configuration;
 
-/// Answers the capabilities of a plugin that is called natively, in place of the stand-in of [`testing`](crate::testing). Each method is
-/// the function of the same name in the module of its capability.
+/// The capabilities for a plugin that is called natively. They replace the stand-in of [`testing`](crate::testing).
+/// Each method implements the function with the same name in the module of its capability.
 #[expect(missing_docs, reason = "the modules of the capabilities document them")]
 pub trait Capabilities {
     fn event_id(&self) -> String;
@@ -39,7 +39,8 @@ thread_local! {
     static ANSWERING: RefCell<Option<Rc<dyn Capabilities>>> = const { RefCell::new(None) };
 }
 
-/// Runs a call of a plugin on this thread. `capabilities` answer it, and it finds the values that [`configure`] has stored.
+/// Runs a call of a plugin on this thread. The plugin uses `capabilities`, and finds the values that [`configure`] has
+/// stored.
 pub fn call<R>(configuration: &Configuration, capabilities: Rc<dyn Capabilities>, call: impl FnOnce() -> R) -> R {
     let _entered = Entered {
         capabilities: ANSWERING.replace(Some(capabilities)),
@@ -60,7 +61,7 @@ pub fn configure<P: crate::Plugin>(config: &str, capabilities: Rc<dyn Capabiliti
     })
 }
 
-/// Restores the thread's previous values after a call, also if the call unwinds.
+/// Restores the thread's previous values after a call, even if the call panics.
 struct Entered {
     capabilities: Option<Rc<dyn Capabilities>>,
     configuration: Configuration,
@@ -77,7 +78,8 @@ fn answering() -> Option<Rc<dyn Capabilities>> {
     ANSWERING.with_borrow(Clone::clone)
 }
 
-/// Defines the functions of a capability, as the bindings spell them. The calling program answers them, or else the stand-in.
+/// Defines the functions of a capability with the names of the bindings. They call the calling program, or the stand-in
+/// if there is no program.
 macro_rules! answered {
     ($capability:ident { $($function:ident = $method:ident($($argument:ident: $type:ty),*) $(-> $answer:ty)?;)* }) => {
         pub(crate) mod $capability {

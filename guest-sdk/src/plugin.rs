@@ -9,14 +9,15 @@ use crate::types::{
 };
 use crate::{Tool, Verdict};
 
-/// A hookhost plugin. Implement it under [`#[plugin]`](crate::plugin) and write a method for each event that you want to subscribe to. Each
-/// method that you write is exported, and the host sends no other events.
+/// A hookhost plugin. Implement it under [`#[plugin]`](crate::plugin), and write a method for each event to which you
+/// want to subscribe. The host sends only these events.
 ///
-/// The methods take no `self`, because every event gets a fresh instance of the component. A value that [`configure`](Plugin::configure)
-/// stores, in a [`Configured`](crate::Configured) for instance, is available to each of them. A value that another method stores is lost.
+/// The methods take no `self`, because every event gets a fresh instance of the component. All methods can read a value
+/// that [`configure`](Plugin::configure) stores, for example in a [`Configured`](crate::Configured). A value that
+/// another method stores is lost.
 ///
-/// A *gate* is called before something happens and can stop, change or defer it. A *transform* gets a value on its way and can replace it.
-/// An event to *observe* has already happened and takes no answer.
+/// A *gate* is called before an action and can stop, change or defer it. A *transform* gets a value before it is passed
+/// on and can replace it. An event to *observe* has already happened and takes no answer.
 #[expect(unused_variables, reason = "the defaults ignore what they are told; the names are for the documentation")]
 pub trait Plugin {
     /// The argument of [`configure`](Plugin::configure). `#[plugin]` takes it from that method's signature.
@@ -40,11 +41,11 @@ pub trait Plugin {
 
     // ------------------------------------------------------------ set-up
 
-    /// Called once, when the plugin is loaded, with the `[plugin.config]` table of its allowlist entry. Only the `log` capability works
-    /// here. Each event starts from the memory that this call leaves.
+    /// Called once, when the plugin is loaded, with the `[plugin.config]` table of its allowlist entry. The only
+    /// capability in this call is `log`. Each event starts with the memory that this call leaves.
     ///
-    /// Derive `serde::Deserialize` for your own struct. `#[serde(deny_unknown_fields)]` turns a misspelt key into an error, and
-    /// `#[serde(rename_all = "kebab-case")]` gives keys the spelling of the rest of the file.
+    /// Derive `serde::Deserialize` for your own struct. With `#[serde(deny_unknown_fields)]`, a misspelt key is an
+    /// error. With `#[serde(rename_all = "kebab-case")]`, keys have the same spelling as in the rest of the file.
     ///
     /// # Errors
     /// Return one sentence that names the setting. The host then refuses to load the plugin and shows the sentence.
@@ -54,12 +55,12 @@ pub trait Plugin {
 
     // ------------------------------------------------------------ session and prompt
 
-    /// Called once, when a session opens, before any gate. The tasks join the agent's queue.
+    /// Called once, when a session opens, before any gate. The returned tasks join the agent's queue.
     fn session_start(session: &Session) -> Vec<Task> {
         Vec::new()
     }
 
-    /// Observe. Called once when a session ends, however it ends. `usage` holds the session's totals.
+    /// Observe. Called once when a session ends, for whatever reason. `usage` contains the session's totals.
     fn session_end(session: &Session, usage: &Usage) {}
 
     /// Transform. The user has sent a prompt; the model has not seen it.
@@ -69,17 +70,17 @@ pub trait Plugin {
 
     // ------------------------------------------------------------ turns
 
-    /// Gate. A turn begins; its request is not complete yet. A refusal ends the task.
+    /// Gate. A turn begins, and its request is not complete yet. A refusal ends the task.
     fn turn_start(session: &Session, turn: &Turn) -> TurnVerdict {
         Verdict::allow()
     }
 
-    /// Observe. A turn has ended: its calls have their results, or its text is final.
+    /// Observe. A turn has ended: its tool calls have results, or its text is final.
     fn turn_end(session: &Session, turn: &TurnSummary) {}
 
     // ------------------------------------------------------------ inference
 
-    /// Gate. The model of a session is chosen, before its first task. A refusal ends the session.
+    /// Gate. The model of a session is being chosen, before the first task. A refusal ends the session.
     fn provider_resolve(session: &Session, resolution: &Resolution) -> ResolutionVerdict {
         Verdict::allow()
     }
@@ -95,25 +96,27 @@ pub trait Plugin {
         Verdict::allow()
     }
 
-    /// Transform. A whole answer, before any part of it is used. If a plugin writes this method, nothing is shown while an answer streams
-    /// in, and no tool starts before the answer is complete.
+    /// Transform. A complete answer, before any part of it is used. If a plugin has this method, no text is shown while
+    /// an answer streams in, and no tool starts before the answer is complete.
     fn response_receive(session: &Session, response: &RawResponse) -> ResponseVerdict {
         Verdict::keep()
     }
 
-    /// Transform. Text for the user while an answer streams in: whole lines, or 4 KiB of a longer line.
+    /// Transform. A part of the text for the user while an answer streams in. It consists of complete lines, or of
+    /// 4 KiB of a longer line.
     fn stream_delta(session: &Session, delta: &str) -> TextVerdict {
         Verdict::keep()
     }
 
-    /// Observe. The stream of one answer has ended; `text` is all of its text.
+    /// Observe. The stream of one answer has ended. `text` is the whole text of the answer.
     fn stream_end(session: &Session, text: &str) {}
 
-    /// Observe. One answer of the model is complete. Its tool calls are sent to gates as soon as each of them is complete, which may be
-    /// earlier.
+    /// Observe. One answer of the model is complete. Gates may have received its tool calls earlier, because each tool
+    /// call is sent to gates as soon as it is complete.
     fn after_inference(session: &Session, response: &Response) {}
 
-    /// Gate. Called after each answer of the model, with the tokens that it used. A refusal means no further model call in this task.
+    /// Gate. Called after each answer of the model, with the tokens that the answer used. After a refusal, the task
+    /// makes no further model calls.
     fn token_usage(session: &Session, usage: &Usage) -> UsageVerdict {
         Verdict::allow()
     }
@@ -125,13 +128,13 @@ pub trait Plugin {
 
     // ------------------------------------------------------------ tools
 
-    /// Gate. The calls of one response together, each already settled by [`before_tool_call`](Plugin::before_tool_call). It cannot change
-    /// them, and a refusal stops them all.
+    /// Gate. All tool calls of one answer. Each call has already passed [`before_tool_call`](Plugin::before_tool_call).
+    /// A plugin cannot change the calls here, and a refusal stops all of them.
     fn before_tools(session: &Session, calls: &[ToolCall]) -> BatchVerdict {
         Verdict::allow()
     }
 
-    /// Gate. Called before each tool call, and again whenever another plugin has changed the call since.
+    /// Gate. Called before each tool call, and again if another plugin has changed the call since.
     fn before_tool_call(session: &Session, call: &ToolCall) -> ToolCallVerdict {
         Verdict::allow()
     }
@@ -148,12 +151,13 @@ pub trait Plugin {
 
     // ------------------------------------------------------------ sub-agents
 
-    /// Gate. A sub-agent is about to start; `session` is that of the agent that starts it. A refusal becomes the result of the call.
+    /// Gate. A sub-agent is about to start. `session` is the session of the agent that starts it. A refusal becomes the
+    /// result of the call.
     fn subagent_start(session: &Session, subagent: &Subagent) -> SubagentVerdict {
         Verdict::allow()
     }
 
-    /// Observe. A sub-agent has ended; `session` is that of the agent that started it.
+    /// Observe. A sub-agent has ended. `session` is the session of the agent that started it.
     fn subagent_end(session: &Session, subagent: &SubagentSummary) {}
 
     // ------------------------------------------------------------ compaction
@@ -170,17 +174,17 @@ pub trait Plugin {
 
     // ------------------------------------------------------------ tasks, errors, everything
 
-    /// Gate. A task of the queue is about to begin, including the user's own prompt.
+    /// Gate. A task of the queue is about to begin. The user's prompt is a task too.
     fn task_start(session: &Session, task: &Task) -> TaskVerdict {
         Verdict::allow()
     }
 
-    /// Gate. The agent proposes a plan; its tasks are not queued yet.
+    /// Gate. The agent proposes a plan. The tasks of the plan are not queued yet.
     fn plan_submit(session: &Session, plan: &Plan) -> PlanVerdict {
         Verdict::allow()
     }
 
-    /// Called when a task has ended. The tasks that the verdict continues with join the agent's queue.
+    /// Called when a task has ended. If the verdict contains tasks, they join the agent's queue.
     fn task_complete(session: &Session, completion: &Completion) -> CompletionVerdict {
         Verdict::allow()
     }
@@ -188,34 +192,35 @@ pub trait Plugin {
     /// Observe. All tasks of a plan have ended or left the queue.
     fn plan_complete(session: &Session, plan: &PlanSummary) {}
 
-    /// Called when all tasks have ended and none is queued. The tasks that the verdict continues with join the agent's queue.
+    /// Called when all tasks have ended and none is queued. If the verdict contains tasks, they join the agent's queue.
     fn queue_empty(session: &Session, progress: &Progress) -> CompletionVerdict {
         Verdict::allow()
     }
 
-    /// Called when the agent could not continue: a provider failed, or a limit was reached.
+    /// Called when the agent could not continue because a provider failed or a limit was reached.
     fn agent_error(session: &Session, message: &str) -> CompletionVerdict {
         Verdict::allow()
     }
 
-    /// Gate. An event that an embedding program defines; `event.name` has its name.
+    /// Gate. An event that the embedding program defines. `event.name` is the name of the event.
     fn custom_event(session: &Session, event: &Custom) -> CustomVerdict {
         Verdict::allow()
     }
 
-    /// Observe. Every record of the audit log, as JSON, for plugins with the grant `audit`. The effects of this method have no record in
-    /// turn and are not kept: writing to the state is an error, and reporting a finding or giving a reminder ends the call as a failure.
-    /// The method can read the state and send requests.
+    /// Observe. Every record of the audit log, as JSON, for plugins with the grant `audit`. This event has no record
+    /// itself, so the effects of this method are not stored: a write to the state is an error, and a finding or
+    /// reminder makes the call fail. The method can read the state and send requests.
     fn audit_record(session: &Session, entry: &str) {}
 
     // ------------------------------------------------------------ tools that the plugin brings
 
-    /// Returns the tools that this plugin adds. Write [`call_tool`](Plugin::call_tool) with it.
+    /// Returns the tools that this plugin adds. A plugin with this method also needs [`call_tool`](Plugin::call_tool).
     fn tools() -> Vec<Tool> {
         Vec::new()
     }
 
-    /// Runs one of [`tools`](Plugin::tools) in the sandbox. `arguments` is a JSON object: pass it to [`parse`](crate::parse).
+    /// Runs one of the plugin's [`tools`](Plugin::tools) in the sandbox. `arguments` is a JSON object: pass it to
+    /// [`parse`](crate::parse).
     fn call_tool(session: &Session, name: &str, arguments: &str) -> ToolResult {
         ToolResult::new(format!("there is no tool `{name}`")).failed()
     }

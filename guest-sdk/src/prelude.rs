@@ -1,4 +1,4 @@
-//! Everything that a plugin usually names: `use hookhost_guest::prelude::*;`.
+//! The items that most plugins need: `use hookhost_guest::prelude::*;`.
 
 pub use crate::effects::{Finding, Reminder, Severity};
 pub use crate::types::*;

@@ -1,4 +1,4 @@
-//! Short ways to write an answer, with the same words for every event that permits them.
+//! Short ways to create a verdict. Each method has the same name in all verdicts that allow it.
 
 use crate::types::{
     Action, CompactionVerdict, CompletionVerdict, CustomVerdict, Escalation, InferenceChanges, InferenceVerdict,
@@ -7,10 +7,10 @@ use crate::types::{
 };
 use serde::Serialize;
 
-/// The common part of all answers: each event has one that changes nothing.
+/// The common part of all verdict types: each type has a verdict that changes nothing.
 ///
-/// `Verdict::allow()` takes its type from the place where it is returned, so it fits every event. With `.into()`, a [`Refusal`] becomes any
-/// verdict that can reject, and an [`Escalation`] any verdict that can escalate.
+/// `Verdict::allow()` takes its type from the method that returns it, so it fits every event. `.into()` converts a
+/// [`Refusal`] into any verdict type that can reject, and an [`Escalation`] into any verdict type that can escalate.
 ///
 /// ```
 /// # use hookhost_guest::prelude::*;
@@ -20,11 +20,11 @@ use serde::Serialize;
 /// assert!(matches!(verdict, TextVerdict::Reject(_)));
 /// ```
 pub trait Verdict: Sized {
-    /// Returns the verdict without an objection: `allow`, `keep` or `finish`, as the event calls it.
+    /// Returns the verdict without an objection. Depending on the event, its name is `allow`, `keep` or `finish`.
     #[must_use]
     fn allow() -> Self;
 
-    /// The same as [`allow`](Verdict::allow), in the word of events that pass a value.
+    /// Returns the same as [`allow`](Verdict::allow). Use this name for transforms, which pass a value on.
     #[must_use]
     fn keep() -> Self {
         Self::allow()
@@ -34,11 +34,11 @@ pub trait Verdict: Sized {
 hookhost_guest_macros::verdicts!();
 
 impl Refusal {
-    /// Creates a "no", in one sentence that the model may read: the problem and, better still, an alternative. The host cuts it at 2 KiB
-    /// and puts the plugin's name before it.
+    /// Creates a refusal. `reason` is one sentence for the model: the problem, and preferably an alternative. The host
+    /// truncates it to 2 KiB and puts the plugin's name before it.
     ///
-    /// The model may continue with other things and should not try this one again, unless [`retryable`](Refusal::retryable) or
-    /// [`stop`](Refusal::stop) changes that.
+    /// The model may continue with other work, but should not try this action again. [`retryable`](Refusal::retryable)
+    /// and [`stop`](Refusal::stop) change this.
     #[must_use]
     pub fn new(reason: impl Into<String>) -> Self {
         Self { reason: reason.into(), code: None, retryable: false, stop: false }
@@ -67,7 +67,7 @@ impl Refusal {
 }
 
 impl Escalation {
-    /// Creates a question that a person must answer, in one sentence.
+    /// Creates a question that a person must answer. `question` is one sentence.
     #[must_use]
     pub fn new(question: impl Into<String>) -> Self {
         Self { question: question.into(), code: None }
@@ -82,27 +82,29 @@ impl Escalation {
 }
 
 impl ToolCallVerdict {
-    /// Allows the call, and no person need be asked; `why` is for the log. Counts only with the grant `approve`.
+    /// Allows the call without a question to a person. `why` is the reason for the log. Without the grant `approve`,
+    /// this has the same effect as `allow`.
     #[must_use]
     pub fn approve(why: impl Into<String>) -> Self {
         Self::Approve(why.into())
     }
 
-    /// Runs the call with these arguments instead: the whole object, not a part of it.
+    /// Runs the call with these arguments instead. They must be the whole arguments object and not a part of it.
     ///
-    /// A value that cannot be written as JSON becomes a refusal that says so, because you did not mean the original call.
+    /// If the value cannot be written as JSON, the verdict is a refusal with this reason, because the original call was
+    /// not intended.
     #[must_use]
     pub fn modify(arguments: &impl Serialize) -> Self {
         json(arguments).map_or_else(Self::Reject, Self::Modify)
     }
 
-    /// Replaces the action: the host writes it back into the tool's own arguments, under their own names.
+    /// Replaces the action. The host writes the action into the tool's arguments, under the names that the tool uses.
     #[must_use]
     pub fn rewrite(action: impl Into<Action>) -> Self {
         Self::Rewrite(action.into())
     }
 
-    /// Answers with this result; the tool does not run.
+    /// Answers the call with this result. The tool does not run.
     #[must_use]
     pub fn respond(result: ToolResult) -> Self {
         Self::Respond(result)
@@ -126,7 +128,7 @@ impl ToolResultVerdict {
 }
 
 impl InferenceVerdict {
-    /// Uses this text as the model's answer; the request is not sent.
+    /// Uses this text as the model's answer. The request is not sent.
     #[must_use]
     pub fn respond(text: impl Into<String>) -> Self {
         Self::Respond(text.into())
@@ -139,7 +141,7 @@ impl From<InferenceChanges> for InferenceVerdict {
     }
 }
 
-/// No changes: name those that you want, and end with `..Default::default()`.
+/// No changes. Set the fields that you want to change, and end with `..Default::default()`.
 impl Default for InferenceChanges {
     fn default() -> Self {
         Self { provider: None, model: None, system_prompt: None, prompt: None, tools: None }
@@ -147,7 +149,8 @@ impl Default for InferenceChanges {
 }
 
 impl CustomVerdict {
-    /// Replaces the payload; plugins are called again with it. A value that cannot be written as JSON becomes a refusal that says so.
+    /// Replaces the payload, and plugins are called again with it. If the value cannot be written as JSON, the verdict
+    /// is a refusal with this reason.
     #[must_use]
     pub fn modify(payload: &impl Serialize) -> Self {
         json(payload).map_or_else(Self::Reject, Self::Modify)
@@ -155,7 +158,8 @@ impl CustomVerdict {
 }
 
 impl RequestVerdict {
-    /// Replaces the body; plugins are called again with it. A value that cannot be written as JSON becomes a refusal that says so.
+    /// Replaces the body, and plugins are called again with it. If the value cannot be written as JSON, the verdict is
+    /// a refusal with this reason.
     #[must_use]
     pub fn modify(body: &impl Serialize) -> Self {
         json(body).map_or_else(Self::Reject, Self::Modify)
@@ -163,7 +167,8 @@ impl RequestVerdict {
 }
 
 impl ResponseVerdict {
-    /// Replaces the answer by this one. An answer that cannot be written as JSON becomes a refusal that says so.
+    /// Replaces the answer by this one. If the answer cannot be written as JSON, the verdict is a refusal with this
+    /// reason.
     #[must_use]
     pub fn replace(body: &impl Serialize) -> Self {
         json(body).map_or_else(Self::Reject, Self::Replace)
@@ -179,7 +184,7 @@ impl SubagentVerdict {
 }
 
 impl CompactionVerdict {
-    /// Uses this text as the summary; the model is not asked.
+    /// Uses this text as the summary. The model is not asked.
     #[must_use]
     pub fn respond(summary: impl Into<String>) -> Self {
         Self::Respond(summary.into())
@@ -187,7 +192,7 @@ impl CompactionVerdict {
 }
 
 impl CompletionVerdict {
-    /// Adds these tasks to the queue, up to the host's cap.
+    /// Adds these tasks to the queue, up to the maximum length that the host allows.
     #[must_use]
     pub fn go_on(tasks: impl IntoIterator<Item = Task>) -> Self {
         Self::GoOn(tasks.into_iter().collect())

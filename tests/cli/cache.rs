@@ -60,8 +60,8 @@ fn what_was_tampered_with_or_lies_open_is_compiled_again_and_that_is_reported() 
     let mut changed = whole.clone();
     *changed.last_mut().unwrap() ^= 1;
     for (content, mode, why) in [
-        (&changed[..], 0o600, "its authenticity code is wrong"),
-        (&whole[..whole.len() / 2], 0o600, "its authenticity code is wrong"),
+        (&changed[..], 0o600, "its authentication code is wrong"),
+        (&whole[..whole.len() / 2], 0o600, "its authentication code is wrong"),
         (&whole[..], 0o666, "other users can write it (mode 666)"),
     ] {
         std::fs::write(&file, content).unwrap();

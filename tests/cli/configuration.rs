@@ -147,5 +147,5 @@ fn a_project_cannot_reuse_a_name() {
     user.configure(&Entry::new("guard", &plugin("all-events")).keys("enabled = false").to_toml());
     user.write("hookhost.toml", Entry::new("guard", &user.project().join("other.wasm")).to_toml());
     user.run(["trust", "--yes"]).expect(0, &[]);
-    user.run(["hooks"]).expect(NOT_LOADED, &["the name `guard` is taken", "none overrides another"]);
+    user.run(["hooks"]).expect(NOT_LOADED, &["the name `guard` is taken", "no entry overrides another"]);
 }

@@ -1,4 +1,4 @@
-//! Expands an `impl Plugin for X` to the same impl, plus the component's exports if the target is wasm.
+//! Expands an `impl Plugin for X` to the same impl. If the target is wasm, adds the component's exports.
 
 use hookhost_wit::{Contract, Event};
 use proc_macro2::{Span, TokenStream};
@@ -12,8 +12,8 @@ const CONFIGURE: &str = "configure";
 const TOOLS: &str = "tools";
 const CALL_TOOL: &str = "call_tool";
 
-/// Expands `#[plugin]`. An error becomes a `compile_error!` beside the valid part of the item, so that rustc and an editor understand the
-/// rest and report no errors of their own about it.
+/// Expands `#[plugin]`. An error becomes a `compile_error!` beside the valid part of the item, so that rustc and
+/// editors understand this part and report no further errors about it.
 pub(crate) fn plugin(attribute: &TokenStream, item: &TokenStream) -> TokenStream {
     match expand(attribute, item.clone()) {
         Ok(tokens) => tokens,
@@ -61,7 +61,7 @@ fn expand(attribute: &TokenStream, item: TokenStream) -> Result<TokenStream, Err
     Ok(quote!(#item #exports #proposals))
 }
 
-/// The words in the brackets of the attribute: the plugin's proposals for its entry.
+/// The arguments of the attribute: the plugin's proposals for its entry.
 #[derive(Default)]
 struct Arguments {
     priority: Option<i32>,
@@ -102,7 +102,7 @@ impl Parse for Arguments {
 }
 
 impl Arguments {
-    /// Returns the proposals as sections that a host reads without running anything.
+    /// Returns the proposals as custom sections. A host can read them without running the component.
     fn sections(&self) -> TokenStream {
         let priority = self.priority.map(|priority| section("hookhost:priority", &priority.to_string()));
         let on_failure = self.on_failure.as_ref().map(|word| section("hookhost:on-failure", word));
@@ -225,7 +225,7 @@ fn unknown_method(name: &Ident, contract: &Contract) -> Error {
         .map(|(_, known)| format!("; the nearest is `{known}`"))
         .unwrap_or_default();
     let message = format!(
-        "`{items}` is no event of hookhost{nearest}. Put functions of your own into `impl YourType {{ … }}`. The events \
+        "`{items}` is not an event of hookhost{nearest}. Put functions of your own into `impl YourType {{ … }}`. The events \
          are: {}",
         known.join(", ")
     );
@@ -240,13 +240,13 @@ fn add_config_type(item: &mut ItemImpl, configure: Option<&ImplItemFn>) {
     }
     let config: Type = match configure.map(|method| method.sig.inputs.first()) {
         Some(Some(FnArg::Typed(parameter))) => (*parameter.ty).clone(),
-        // Without a parameter, rustc explains best what is missing, once it has some type.
+        // If the parameter is missing, rustc gives the best explanation, but it needs some type here.
         Some(_) | None => parse_quote!(::hookhost_guest::NoConfig),
     };
     item.items.insert(0, parse_quote!(type Config = #config;));
 }
 
-/// Returns the constants that a program needs, beside the methods, to call the plugin natively.
+/// Returns the constants that a program needs, in addition to the methods, to call the plugin natively.
 fn native_constants(items: &PluginItems<'_>) -> [ImplItem; 4] {
     let events = items.events.iter().map(|event| &event.interface);
     let (configures, tools) = (items.configure.is_some(), items.tools);
@@ -260,7 +260,8 @@ fn native_constants(items: &PluginItems<'_>) -> [ImplItem; 4] {
     ]
 }
 
-/// Returns the component's exports. Only on wasm: natively, a cdylib with such symbol names does not link.
+/// Returns the component's exports. They exist only on wasm, because a native cdylib with such symbol names does not
+/// link.
 fn exports(plugin: &Type, contract: &Contract, items: &PluginItems<'_>) -> TokenStream {
     let mut interfaces: Vec<&str> = items.events.iter().map(|event| event.interface.as_str()).collect();
     let mut glue: Vec<TokenStream> = items.events.iter().map(|event| event_glue(plugin, event)).collect();
@@ -279,7 +280,8 @@ fn exports(plugin: &Type, contract: &Contract, items: &PluginItems<'_>) -> Token
         quote!(#interface: ::hookhost_guest::__bindings::#module)
     });
     quote! {
-        // Nobody constructs a plugin: its type only names the functions. This use keeps rustc from reporting it as dead code.
+        // The type is never constructed, because it only names the functions. This use of the type prevents rustc's
+        // warning about dead code.
         const _: usize = ::core::mem::size_of::<#plugin>();
         #[cfg(target_arch = "wasm32")]
         #[doc(hidden)]
@@ -403,7 +405,7 @@ mod tests {
     fn an_unknown_event_is_answered_with_the_nearest_known_one() {
         let error = error(quote! { impl Plugin for X { fn before_toolcall(session: &Session) {} } });
         assert!(
-            error.starts_with("`before_toolcall` is no event of hookhost; the nearest is `before_tool_call`"),
+            error.starts_with("`before_toolcall` is not an event of hookhost; the nearest is `before_tool_call`"),
             "{error}"
         );
     }

@@ -1,7 +1,8 @@
-//! The `#[plugin]` attribute of `hookhost-guest`, which re-exports it: depend on that crate, not on this one.
+//! The `#[plugin]` attribute. The crate `hookhost-guest` re-exports it: depend on `hookhost-guest` and not on this
+//! crate.
 //!
-//! The list of events is not written down here. The macro reads it from the contract's WIT text, so a new event of the contract needs one
-//! method in the SDK's `Plugin` trait and nothing in this crate.
+//! This crate contains no list of events. The macro reads the events from the contract's WIT text, so a new event of
+//! the contract needs one method in the SDK's `Plugin` trait and no change in this crate.
 
 #![deny(missing_docs)]
 
@@ -10,17 +11,17 @@ mod sdk;
 
 /// Turns an `impl Plugin for X` into a hookhost plugin.
 ///
-/// Each method in the block becomes an export of the component, and no other: the methods are the subscriptions. Natively the attribute
-/// emits no exports, so that `cargo test` can test the same type.
+/// The methods in the block are the subscriptions: each method becomes an export of the component. On other targets
+/// than wasm, the attribute adds no exports, so that `cargo test` can test the same type.
 ///
-/// `#[plugin(priority = 50)]` proposes the order in which the plugin is called: a lower number is earlier, and any 32-bit number is valid.
-/// `hookhost allow` writes it into the plugin's entry unless the user who allows it says otherwise; only the entry counts. In the same way,
-/// `#[plugin(on_failure = "ask")]` proposes that a person decides if the plugin gives no answer, for example because a value is too large
-/// for it.
+/// `#[plugin(priority = 50)]` proposes the order in which the plugin is called: a lower number is earlier, and any
+/// 32-bit number is valid. `hookhost allow` writes the number into the plugin's entry, unless the user chooses another
+/// one; only the number in the entry has an effect. In the same way, `#[plugin(on_failure = "ask")]` proposes that a
+/// person decides if the plugin gives no answer, for example because a value is too large for the plugin.
 ///
 /// # Errors
-/// Reports a compile error that says what to write instead, if the item is not an `impl Plugin for …`, is generic, or has a method that is
-/// not an event, is `async`, or carries an attribute `cfg`.
+/// Reports a compile error with the correction if the item is not an `impl Plugin for …`, if it is generic, or if it
+/// has a method that is not an event, is `async`, or has an attribute `cfg`.
 #[proc_macro_attribute]
 pub fn plugin(attribute: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
     expand::plugin(&attribute.into(), &item.into()).into()

@@ -1,5 +1,5 @@
-//! Generates the SDK's own part of the contract: its bindings, and the traits that all verdicts share. So a new event, type or verdict
-//! needs no line in the SDK except the event's method.
+//! Generates the SDK's form of the contract: its bindings, and the traits that all verdicts share. So a new event, type
+//! or verdict needs no change in the SDK except the event's method.
 
 use heck::ToUpperCamelCase;
 use hookhost_wit::{Contract, Definition};
@@ -7,10 +7,11 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::{Error, Ident};
 
-/// The answers that change nothing. Every verdict has one of them.
+/// The answers that change nothing. Every verdict type has one of them.
 const NEUTRAL: [&str; 3] = ["allow", "keep", "finish"];
 
-/// Returns the types of the contract and its imports. They are serialised as the WIT spells them (kebab-case), like the host's.
+/// Returns the types of the contract and its imports. Like the host's types, they are serialised with the names of the
+/// WIT (kebab-case).
 pub(crate) fn bindings() -> TokenStream {
     from_contract(|contract| {
         let world = contract.world("sdk", &[]);

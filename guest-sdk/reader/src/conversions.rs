@@ -1,5 +1,5 @@
-//! Conversions between the two Rust forms of a contract type: the SDK's and that of `hookhost-contract`. JSON text is a `String` in the SDK
-//! and a checked type in the host.
+//! Conversions between the two Rust forms of a contract type: the form in the SDK and the form in `hookhost-contract`.
+//! JSON text is a `String` in the SDK and a checked type in the host.
 
 use crate::Contract;
 use crate::host_types::is_json;
@@ -10,8 +10,8 @@ use syn::Ident;
 use wit_parser::{Resolve, Type, TypeDefKind};
 
 impl Contract {
-    /// Returns an implementation of `From` in both directions for each record, variant and enum of the interface `types`. If a text has to
-    /// be JSON, the direction into the host's type implements `TryFrom` instead.
+    /// Returns an implementation of `From` in both directions for each record, variant and enum of the interface
+    /// `types`. If a field must be JSON text, the conversion into the host's type implements `TryFrom` instead.
     #[must_use]
     pub fn conversions(&self) -> TokenStream {
         let types = self.resolve.interfaces.iter().find(|(_, interface)| interface.name.as_deref() == Some("types"));
@@ -20,7 +20,7 @@ impl Contract {
     }
 }
 
-/// Returns both conversions of one type; none for an alias.
+/// Returns both conversions of one type. An alias has none.
 fn between(resolve: &Resolve, name: &str, kind: &TypeDefKind) -> TokenStream {
     let name = camel(name);
     let (sdk, host) = (quote!(crate::types::#name), quote!(::hookhost_contract::#name));
@@ -54,14 +54,14 @@ fn between(resolve: &Resolve, name: &str, kind: &TypeDefKind) -> TokenStream {
     into_sdk.into_iter().chain(into_host).collect()
 }
 
-/// The form into which a conversion goes.
+/// The target of a conversion.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Spelling {
     Sdk,
     Host,
 }
 
-/// Returns the expression that makes a `Self` of `from`, whose type is `type_of_from`.
+/// Returns the expression that converts `from`, whose type is `type_of_from`, into a `Self`.
 fn body(resolve: &Resolve, kind: &TypeDefKind, type_of_from: &TokenStream, into: Spelling) -> Option<TokenStream> {
     match kind {
         TypeDefKind::Record(record) => {
@@ -97,7 +97,8 @@ fn camel(name: &str) -> Ident {
     Ident::new(&name.to_upper_camel_case(), Span::call_site())
 }
 
-/// Converts `value` of type `ty` into the other form. `name` is its field or case, for error messages.
+/// Returns the expression that converts `value` of type `ty` into the other form. `name` is the name of the field or
+/// case, for error messages.
 fn converted(resolve: &Resolve, ty: &Type, name: &str, value: TokenStream, into: Spelling) -> TokenStream {
     let Type::Id(id) = ty else { return value };
     if is_json(resolve, ty) {
@@ -144,7 +145,7 @@ fn converted(resolve: &Resolve, ty: &Type, name: &str, value: TokenStream, into:
     }
 }
 
-/// Returns true if a text in the type has to be JSON.
+/// Returns true if the type contains JSON text.
 fn has_json(resolve: &Resolve, kind: &TypeDefKind) -> bool {
     let of = |ty: &Type| {
         let Type::Id(id) = ty else { return false };

@@ -1,11 +1,12 @@
-//! Generates the types of `hookhost-contract`: one Rust type per WIT type, with the same spelling, and the table of events.
+//! Generates the types of `hookhost-contract` (one Rust type per WIT type, with the same spelling) and the table of
+//! events.
 
 use crate::{Contract, HANDLER};
 use heck::{ToSnakeCase, ToUpperCamelCase};
 use std::fmt::Write as _;
 use wit_parser::{Docs, Function, Interface, Resolve, Type, TypeDefKind, TypeId};
 
-/// Fields that JSON may omit. The contract got them later; older payloads do not have them.
+/// Fields that JSON may omit. They were added to the contract later, so older payloads do not have them.
 const OPTIONAL_IN_JSON: [(&str, &str); 8] = [
     ("inference", "used"),
     ("totals", "session-input-tokens"),
@@ -30,8 +31,8 @@ use serde::{Deserialize, Serialize};
 /// Returns the text of `host/contract/src/generated.rs`: the types of the WIT interface `types`, and the events.
 ///
 /// # Errors
-/// Returns an error if the WIT text does not parse, a type or a case has no documentation, or the contract uses a kind of type that it has
-/// not used so far.
+/// Returns an error if the WIT text does not parse, if a type or case has no documentation, or if the contract uses a
+/// kind of type that this generator does not support yet.
 pub fn host_types() -> Result<String, String> {
     let contract = Contract::read()?;
     let resolve = &contract.resolve;
@@ -41,7 +42,7 @@ pub fn host_types() -> Result<String, String> {
     let types = resolve.interfaces.iter().find(|(_, interface)| interface.name.as_deref() == Some("types"));
     let (_, types) = types.ok_or("the contract has no interface `types`")?;
     for (name, id) in &types.types {
-        // This type is written by hand, because it is checked when it is made: host/contract/src/json.rs
+        // This type is written by hand, because a value is checked when it is created: host/contract/src/json.rs
         if name != JSON {
             text.push('\n');
             text.push_str(&definition(resolve, name, *id)?);
@@ -156,7 +157,7 @@ fn documentation(docs: &Docs, indent: &str, of: &str) -> Result<String, String> 
     Ok(docs.trim_end().lines().map(|line| format!("{indent}/// {}\n", line.trim_end())).collect())
 }
 
-/// Returns the code of `EventKind`, with the facts that the contract states about each event.
+/// Returns the code of `EventKind`, with the data of the contract about each event.
 fn events(resolve: &Resolve) -> Result<String, String> {
     let mut events = Vec::new();
     for (_, interface) in &resolve.interfaces {
@@ -171,17 +172,19 @@ fn events(resolve: &Resolve) -> Result<String, String> {
         let summary = summary(interface).ok_or_else(|| format!("`{name}` has no documentation in wit/"))?;
         let _ = writeln!(text, "    /// {summary}\n    {},", name.to_upper_camel_case());
     }
-    text.push_str("}\n\nimpl EventKind {\n    /// All of them, in the order of the contract.\n");
+    text.push_str("}\n\nimpl EventKind {\n    /// All events, in the order of the contract.\n");
     text.push_str("    pub const ALL: &[Self] = &[\n");
     for (name, ..) in &events {
         let _ = writeln!(text, "        Self::{},", name.to_upper_camel_case());
     }
-    text.push_str("    ];\n\n    /// The name of its interface, such as `before-tool-call`.\n    #[must_use]\n");
+    text.push_str(
+        "    ];\n\n    /// Returns the name of the event's interface, such as `before-tool-call`.\n    #[must_use]\n",
+    );
     text.push_str("    pub fn name(self) -> &'static str {\n        match self {\n");
     for (name, ..) in &events {
         let _ = writeln!(text, "            Self::{} => \"{name}\",", name.to_upper_camel_case());
     }
-    text.push_str("        }\n    }\n\n    /// How the answers of many plugins compose.\n    #[must_use]\n");
+    text.push_str("        }\n    }\n\n    /// Returns the way in which the answers of several plugins compose.\n    #[must_use]\n");
     text.push_str("    pub fn shape(self) -> crate::Shape {\n        match self {\n");
     for (name, _, handler) in &events {
         let _ = writeln!(
@@ -192,7 +195,9 @@ fn events(resolve: &Resolve) -> Result<String, String> {
         );
     }
     text.push_str("        }\n    }\n\n");
-    text.push_str("    /// The names of the parameters of its `handle`, the session left out.\n    #[must_use]\n");
+    text.push_str(
+        "    /// Returns the names of the parameters of the event's `handle`, without the session.\n    #[must_use]\n",
+    );
     text.push_str("    pub fn parameters(self) -> &'static [&'static str] {\n        match self {\n");
     for (name, _, handler) in &events {
         let names: Vec<String> =
@@ -203,7 +208,7 @@ fn events(resolve: &Resolve) -> Result<String, String> {
     Ok(text)
 }
 
-/// Returns the first sentence about an event. The word for its shape, with which its docs begin, is left out.
+/// Returns the first sentence about an event, without the word for its shape at the beginning.
 fn summary(interface: &Interface) -> Option<String> {
     let docs = interface.docs.contents.as_deref()?;
     let prose: Vec<&str> = docs.lines().take_while(|line| !line.starts_with("  ")).map(str::trim).collect();

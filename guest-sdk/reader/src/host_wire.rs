@@ -1,4 +1,5 @@
-//! Generates the types of the contract as wasmtime passes them: borrowed parameters and owned answers.
+//! Generates the types of the contract in the form in which wasmtime passes them: borrowed parameters and owned
+//! answers.
 
 use crate::host_types::{is_json, rust_type};
 use crate::{Contract, HANDLER};
@@ -23,7 +24,8 @@ enum Way {
 /// Returns the text of `host/engine/src/wire/generated.rs`.
 ///
 /// # Errors
-/// Returns an error if the WIT text does not parse, or if the contract uses a kind of type that it has not used so far.
+/// Returns an error if the WIT text does not parse, or if the contract uses a kind of type that this generator does not
+/// support yet.
 pub fn host_wire() -> Result<String, String> {
     let contract = Contract::read()?;
     let resolve = &contract.resolve;
@@ -50,18 +52,18 @@ impl Way {
     fn opening(self) -> &'static str {
         match self {
             Self::Given => {
-                "\n/// What a component is given: borrowed from what the host has.\npub(crate) mod given {\n    \
+                "\n/// Values for a component. They borrow from the host's values.\npub(crate) mod given {\n    \
                  use crate::contract;\n    use crate::wire::{Given, In};\n    \
                  use wasmtime::component::{ComponentType, Lower};\n"
             }
             Self::Answered => {
-                "\n/// What a component answers.\npub(crate) mod answered {\n    use crate::contract;\n    \
+                "\n/// Values from a component.\npub(crate) mod answered {\n    use crate::contract;\n    \
                  use crate::wire::{Answered, Out, json};\n    use wasmtime::component::{ComponentType, Lift};\n"
             }
         }
     }
 
-    /// Returns the mirror of a type.
+    /// Returns the form of a type that wasmtime passes.
     fn of(self, ty: &str) -> String {
         match self {
             Self::Given => format!("In<'a, {ty}>"),
@@ -81,7 +83,7 @@ impl Way {
         }
     }
 
-    /// Returns the implementation of the trait for the contract's type; `body` is the body of the function.
+    /// Returns the implementation of the trait for the contract's type. `body` is the body of the trait's function.
     fn implementation(self, rust: &str, has_lifetime: bool, body: &str) -> String {
         match self {
             Self::Given => {
@@ -107,7 +109,7 @@ fn is_json_or_absent(resolve: &Resolve, ty: &Type) -> bool {
     matches!(&resolve.types[*id].kind, TypeDefKind::Option(inner) if is_json(resolve, inner))
 }
 
-/// Collects the types that a type is made of.
+/// Collects all types that a type contains.
 fn reach(resolve: &Resolve, ty: &Type, reached: &mut HashSet<TypeId>) {
     let Type::Id(id) = ty else { return };
     let parts: Vec<&Type> = match &resolve.types[*id].kind {

@@ -1,7 +1,8 @@
-//! Reads the contract from the WIT text in this crate, so that a plugin builds without a `wit/` directory of its own.
+//! Reads the contract from the WIT text in this crate, so that a plugin can be built without its own `wit/` directory.
 //!
-//! Three generators use it: the macros of the guest SDK; [`host_types`], which writes the types of `hookhost-contract`; and [`host_wire`],
-//! which writes the passing of these types to a component. [`Contract::conversions`] converts between the types of the first two.
+//! Three generators use this crate: the macros of the guest SDK; [`host_types`], which writes the types of
+//! `hookhost-contract`; and [`host_wire`], which writes the code that passes these types to a component.
+//! [`Contract::conversions`] converts between the SDK's types and those of `hookhost-contract`.
 
 #![deny(missing_docs)]
 
@@ -26,7 +27,7 @@ const CAPABILITIES: &str = "capabilities";
 /// The function that makes an interface an event.
 const HANDLER: &str = "handle";
 
-/// The contract, as a plugin sees it.
+/// The part of the contract that a plugin uses.
 #[derive(Debug)]
 pub struct Contract {
     /// The package: `hookhost:hooks`.
@@ -36,7 +37,7 @@ pub struct Contract {
     resolve: Resolve,
     /// Every event, in the contract's order.
     pub events: Vec<Event>,
-    /// The interfaces that a plugin may import, `types` among them.
+    /// The interfaces that a plugin may import, including `types`.
     pub imports: Vec<String>,
     /// The records, variants and enums of those interfaces.
     pub types: Vec<Definition>,
@@ -45,22 +46,23 @@ pub struct Contract {
 /// A type of the contract that has its own name.
 #[derive(Debug)]
 pub struct Definition {
-    /// The name of its interface: `effects`.
+    /// The name of the interface that defines the type: `effects`.
     pub interface: String,
     /// The name of the type: `finding`.
     pub name: String,
-    /// True if a field of the type is a floating-point number. Fields of named types inside it do not count.
+    /// True if a field of the type is a floating-point number. Fields of named types inside the type do not count.
     pub floating: bool,
-    /// The cases of a variant: each name, with the name of the type that the case carries, if that type has one.
+    /// The cases of a variant: the name of each case, and the name of the type that it contains, if that type has a
+    /// name.
     pub cases: Vec<(String, Option<String>)>,
 }
 
 /// An event: an interface whose function is `handle`.
 #[derive(Debug)]
 pub struct Event {
-    /// The name of its interface: `before-tool-call`.
+    /// The name of the event's interface: `before-tool-call`.
     pub interface: String,
-    /// The parameters of its handler.
+    /// The parameters of the event's `handle`.
     pub parameters: Vec<Parameter>,
     /// The Rust type of the answer; `None` for an event that is only observed.
     pub answer: Option<TokenStream>,
@@ -73,7 +75,7 @@ pub struct Parameter {
     pub name: Ident,
     /// The owned type that the component's export receives.
     pub owned: TokenStream,
-    /// True if the plugin's method gets it by reference.
+    /// True if the plugin's method gets the parameter by reference.
     pub borrowed: bool,
 }
 
@@ -89,7 +91,8 @@ impl Contract {
     /// Reads the contract.
     ///
     /// # Errors
-    /// Returns an error if the WIT text does not parse, or if an event uses a kind of type that no event has used so far.
+    /// Returns an error if the WIT text does not parse, or if an event uses a kind of type that this crate does not
+    /// support yet.
     pub fn read() -> Result<Self, String> {
         let (package, version) = package_and_version()?;
         let mut resolve = Resolve::default();
@@ -109,14 +112,14 @@ impl Contract {
         Ok(Self { package, version, resolve, events, imports, types })
     }
 
-    /// Returns the full name of an interface, as WIT spells it outside its package: `hookhost:hooks/types@0.1.0`.
+    /// Returns the full name of an interface, which WIT uses outside of its package: `hookhost:hooks/types@0.1.0`.
     #[must_use]
     pub fn qualified(&self, interface: &str) -> String {
         qualified(&self.package, &self.version, interface)
     }
 
-    /// Returns the WIT text of a world, including the contract. The world may import every capability and exports `exports`. Worlds that
-    /// meet in one component must have different names.
+    /// Returns the WIT text of a world, including the contract. The world imports every capability and exports
+    /// `exports`. If several worlds are used in one component, they must have different names.
     #[must_use]
     pub fn world(&self, name: &str, exports: &[&str]) -> String {
         world(&self.package, &self.version, name, exports)

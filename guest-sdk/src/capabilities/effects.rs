@@ -1,5 +1,5 @@
-//! Effects of a hook besides its verdict: findings for the audit log, reminders for the model. Always granted. They take effect only if the
-//! call returns.
+//! Effects of a call in addition to its verdict: findings for the audit log, and reminders for the model. Every plugin
+//! has this capability. Effects happen only if the call returns.
 
 #[cfg(target_arch = "wasm32")]
 use crate::generated::hookhost::hooks::effects as host;
@@ -21,7 +21,7 @@ pub fn remind(reminder: &Reminder) {
 }
 
 impl Finding {
-    /// Creates a finding of the rule `code`, explained in one sentence.
+    /// Creates a finding of the rule `code`. `explanation` is one sentence.
     #[must_use]
     pub fn new(code: impl Into<String>, severity: Severity, explanation: impl Into<String>) -> Self {
         Self {
@@ -41,17 +41,17 @@ impl Finding {
         self
     }
 
-    /// Adds a link or a name under which to read more. May be called several times.
+    /// Adds a link to, or the name of, further information. Can be called several times.
     #[must_use]
     pub fn reference(mut self, reference: impl Into<String>) -> Self {
         self.references.push(reference.into());
         self
     }
 
-    /// Sets details, as JSON. A value that cannot be written as JSON becomes a JSON string with the reason.
+    /// Sets details, as JSON. If the value cannot be written as JSON, the details become a JSON string with the reason.
     ///
-    /// They are for programs, except for three members of an object that are shown to people, for example by `hookhost dispatch --shell`. A
-    /// finding about a command may have any of them:
+    /// Details are for programs. Only three members of an object are shown to people, for example by
+    /// `hookhost dispatch --shell`. A finding about a command may have any of them:
     ///
     /// | member | content |
     /// |---|---|
@@ -69,13 +69,13 @@ impl Finding {
 }
 
 impl Reminder {
-    /// Creates a reminder that lives until the session ends.
+    /// Creates a reminder that stays until the session ends.
     #[must_use]
     pub fn new(body: impl Into<String>) -> Self {
         Self { body: body.into(), tags: Vec::new(), dedupe_key: None, ttl_turns: None }
     }
 
-    /// Adds a word to find the reminder by. May be called several times.
+    /// Adds a word under which the reminder can be found. Can be called several times.
     #[must_use]
     pub fn tag(mut self, tag: impl Into<String>) -> Self {
         self.tags.push(tag.into());

@@ -1,23 +1,24 @@
-//! Facts about the current event. Always granted.
+//! Facts about the current event. Every plugin has this capability.
 
 #[cfg(target_arch = "wasm32")]
 use crate::generated::hookhost::hooks::event as host;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::native::event as host;
 
-/// Returns the event's own id. It is unique, and the audit log has it, too.
+/// Returns the id of the event. The id is unique, and the audit log contains it too.
 #[must_use]
 pub fn id() -> String {
     host::id()
 }
 
-/// Returns the time of the event, in milliseconds since the Unix epoch. The sandbox's clocks show the same.
+/// Returns the time of the event, in milliseconds since the Unix epoch. The sandbox's clocks show the same time.
 #[must_use]
 pub fn time() -> u64 {
     host::time()
 }
 
-/// Returns 1, or more if the value was changed and the plugin is called again.
+/// Returns the round of the event: 1 at the first call, and more if the value was changed and the plugin is called
+/// again.
 #[must_use]
 pub fn round() -> u32 {
     host::round()
@@ -29,8 +30,9 @@ pub fn parent_session() -> Option<String> {
     host::parent_session()
 }
 
-/// Returns the agent's own message as JSON, unchanged, if the event came from outside. A plugin that calls this also gets the images and
-/// other binary data in the values of events, which the host otherwise replaces by markers.
+/// Returns the agent's own message as unchanged JSON, if the event came from an external agent. For a plugin that calls
+/// this function, the values of events also contain images and other binary data. For other plugins, the host replaces
+/// such data by markers.
 #[must_use]
 pub fn raw() -> Option<String> {
     host::raw()

@@ -1,4 +1,5 @@
-//! Writes lines to the operator's log. Always granted, within quotas: lines beyond them are dropped, and the drop is counted.
+//! Writes lines to the operator's log. Every plugin has this capability. Lines beyond the limit are dropped and
+//! counted.
 
 #[cfg(target_arch = "wasm32")]
 use crate::generated::hookhost::hooks::log as host;

@@ -1,5 +1,6 @@
-//! The capabilities of a plugin, one file for each. On wasm, each calls the host. Natively, each calls what [`native`](crate::native) finds
-//! on the thread: the calling program, or the stand-in host of a test.
+//! The capabilities of a plugin, one file for each. On wasm, each function calls the host. On other targets, it calls
+//! the implementation that [`native`](crate::native) finds on the thread: the calling program, or the stand-in host of
+//! a test.
 
 pub mod effects;
 pub mod event;

@@ -1,4 +1,4 @@
-//! A call to a language model, within the grant's budget. Needs the grant `model`.
+//! Calls to a language model, within the budget of the grant. Needs the grant `model`.
 
 #[cfg(target_arch = "wasm32")]
 use crate::generated::hookhost::hooks::model as host;
@@ -7,16 +7,16 @@ use crate::native::model as host;
 
 pub use crate::generated::hookhost::hooks::model::{Error, Request};
 
-/// Asks the model and waits for its answer. The wait counts against the plugin's deadline.
+/// Asks the model and waits for its answer. The waiting time counts against the plugin's deadline.
 ///
 /// # Errors
-/// Returns an error if the grant does not cover the call, its budget is used up, or the model fails.
+/// Returns an error if the grant does not allow the call, if its budget is used up, or if the model fails.
 pub fn complete(request: &Request) -> Result<String, Error> {
     host::complete(request)
 }
 
 impl Request {
-    /// Creates a request for at most 1024 tokens. `input` is data, kept apart from the instructions.
+    /// Creates a request for an answer of at most 1024 tokens. `input` is data and is kept apart from the instructions.
     #[must_use]
     pub fn new(instructions: impl Into<String>, input: impl Into<String>) -> Self {
         Self { instructions: instructions.into(), input: input.into(), max_output_tokens: 1024, temperature: None }
@@ -29,7 +29,7 @@ impl Request {
         self
     }
 
-    /// Sets the sampling temperature; 0 makes answers most alike.
+    /// Sets the sampling temperature. With 0, answers to the same request differ least.
     #[must_use]
     pub fn temperature(mut self, temperature: f32) -> Self {
         self.temperature = Some(temperature);

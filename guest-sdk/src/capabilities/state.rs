@@ -1,6 +1,6 @@
-//! Key-value state of this plugin; no other plugin sees it. Needs the grant `state`.
+//! Key-value state of this plugin. No other plugin can read it. Needs the grant `state`.
 //!
-//! Writes take effect only if the call returns. An event sees one snapshot, and its own writes.
+//! Writes take effect only if the call returns. A call sees one snapshot of the state, and its own writes.
 
 #[cfg(target_arch = "wasm32")]
 use crate::generated::hookhost::hooks::state as host;
@@ -20,7 +20,7 @@ pub fn get(scope: Scope, key: &str) -> Result<Option<Vec<u8>>, Error> {
     host::get(scope, key)
 }
 
-/// Sets `key`, until the scope ends or another write.
+/// Sets `key`. The value stays until the scope ends or until the next write.
 ///
 /// # Errors
 /// Returns an error if the grant's quota is too small, or the host's store does not answer.
@@ -28,7 +28,7 @@ pub fn set(scope: Scope, key: &str, value: &[u8]) -> Result<(), Error> {
     host::set(scope, key, value, None)
 }
 
-/// Sets `key` for this number of seconds of event time.
+/// Sets `key`. The value expires after this number of seconds of event time.
 ///
 /// # Errors
 /// Returns an error if the grant's quota is too small, or the host's store does not answer.
@@ -44,8 +44,8 @@ pub fn delete(scope: Scope, key: &str) -> Result<(), Error> {
     host::delete(scope, key)
 }
 
-/// Adds to the number under `key` (absent: 0) and returns the sum. No count is lost between concurrent sessions. [`get`] reads the number
-/// as decimal text.
+/// Adds `by` to the number under `key` and returns the sum. A missing key counts as 0. Concurrent sessions lose no
+/// increments. [`get`] returns the number as decimal text.
 ///
 /// # Errors
 /// Returns an error if the grant's quota is too small, or the host's store does not answer.
@@ -53,17 +53,17 @@ pub fn increment(scope: Scope, key: &str, by: i64) -> Result<i64, Error> {
     host::increment(scope, key, by)
 }
 
-/// Returns the value of `key`, which [`set_json`] wrote.
+/// Returns the value of `key` that [`set_json`] wrote.
 ///
 /// # Errors
-/// Returns the errors of [`get`], and an error if the bytes do not fit `T`.
+/// Returns the errors of [`get`], and an error if the value does not fit `T`.
 pub fn get_json<T: DeserializeOwned>(scope: Scope, key: &str) -> Result<Option<T>, Error> {
     let Some(bytes) = get(scope, key)? else { return Ok(None) };
     let value = serde_json::from_slice(&bytes);
     value.map(Some).map_err(|error| Error::Unavailable(format!("the value of `{key}` does not fit: {error}")))
 }
 
-/// Sets `key` to a value of your own.
+/// Sets `key` to a value of your own type, written as JSON.
 ///
 /// # Errors
 /// Returns the errors of [`set`], and an error if `value` cannot be written as JSON.

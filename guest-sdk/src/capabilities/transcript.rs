@@ -1,4 +1,4 @@
-//! The conversation, read on demand rather than sent with each event. Needs the grant `transcript`.
+//! The conversation. It is read on demand and not sent with each event. Needs the grant `transcript`.
 
 #[cfg(target_arch = "wasm32")]
 use crate::generated::hookhost::hooks::transcript as host;
@@ -13,7 +13,8 @@ pub fn length() -> u32 {
     host::length()
 }
 
-/// Returns `count` messages from `start` on (0 is the oldest); fewer if the conversation ends or 1 MiB is reached.
+/// Returns up to `count` messages, beginning with the message at index `start` (0 is the oldest). Returns fewer if the
+/// conversation ends, or if their size would exceed 1 MiB.
 #[must_use]
 pub fn read(start: u32, count: u32) -> Vec<Message> {
     host::read(start, count)

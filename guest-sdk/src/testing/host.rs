@@ -1,4 +1,4 @@
-//! The stand-in host: one per thread, with the functions of each capability exactly as the bindings spell them.
+//! The stand-in host. There is one per thread. It has the functions of each capability with the names of the bindings.
 
 use crate::capabilities::effects::{Finding, Reminder};
 use crate::capabilities::log::Level;
@@ -15,7 +15,7 @@ pub struct Host {
     pub event_id: String,
     /// The event's time, in milliseconds since the Unix epoch.
     pub time: u64,
-    /// 1, or more if the plugin is called again after a change.
+    /// The round of the event: 1 at the first call, and more if the plugin is called again after a change.
     pub round: u32,
     /// The session's parent.
     pub parent_session: Option<String>,
@@ -25,7 +25,7 @@ pub struct Host {
     pub transcript: Vec<Message>,
     /// The model's answers, in order. If none is left, the answer is `failed`.
     pub model_answers: VecDeque<Result<String, ModelError>>,
-    /// The error that every use of the state returns, if it is to fail.
+    /// The error that every use of the state returns; `None` lets the state work.
     pub state_error: Option<StateError>,
     /// Values by scope and key, each with the time at which it expires (in milliseconds since the Unix epoch).
     pub state: BTreeMap<(Scope, String), (Vec<u8>, Option<u64>)>,
@@ -33,7 +33,7 @@ pub struct Host {
     pub log: Vec<(Level, String)>,
     /// Findings reported so far.
     pub findings: Vec<Finding>,
-    /// Reminders given so far. A newer one replaces an older one with the same key.
+    /// Reminders given so far. A newer reminder replaces an older one with the same key.
     pub reminders: Vec<Reminder>,
     /// Requests to the model so far.
     pub model_requests: Vec<Request>,
@@ -63,15 +63,16 @@ thread_local! {
     static HOST: RefCell<Host> = RefCell::default();
 }
 
-/// Installs a fresh stand-in for this thread, changed by `set`. Begin a test with it, because a test runner may run many tests on one
-/// thread.
+/// Installs a fresh stand-in for this thread, after `set` has changed it. Begin each test with this call, because a
+/// test runner may run many tests on one thread.
 pub fn prime(set: impl FnOnce(&mut Host)) {
     let mut host = Host::default();
     set(&mut host);
     HOST.set(host);
 }
 
-/// Passes this thread's stand-in to `look`, to read it or to change it between two events. Call no capability meanwhile.
+/// Passes this thread's stand-in to `look`, which can read it, or change it between two events. `look` must not call a
+/// capability.
 pub fn inspect<R>(look: impl FnOnce(&mut Host) -> R) -> R {
     HOST.with_borrow_mut(look)
 }
@@ -165,8 +166,9 @@ pub(crate) mod state {
             let entry = host.state.entry((scope, key.to_owned())).or_insert_with(|| (b"0".to_vec(), None));
             let number = std::str::from_utf8(&entry.0).ok().and_then(|text| text.parse::<i64>().ok());
             let sum = number.map(|number| number.saturating_add(by));
-            let sum =
-                sum.ok_or_else(|| StateError::Unavailable(format!("the value of `{key}` is no number to add to")))?;
+            let sum = sum.ok_or_else(|| {
+                StateError::Unavailable(format!("the value of `{key}` is not a number, so it cannot be incremented"))
+            })?;
             entry.0 = sum.to_string().into_bytes();
             Ok(sum)
         })
@@ -192,7 +194,7 @@ pub(crate) mod model {
     pub(crate) fn complete(request: &Request) -> Result<String, ModelError> {
         inspect(|host| {
             host.model_requests.push(request.clone());
-            let unprimed = || Err(ModelError::Failed("the test has primed no further answer".into()));
+            let unprimed = || Err(ModelError::Failed("the test has set no further answer of the model".into()));
             host.model_answers.pop_front().unwrap_or_else(unprimed)
         })
     }

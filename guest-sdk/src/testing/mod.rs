@@ -1,8 +1,8 @@
-//! For a plugin's own tests, run natively by plain `cargo test`: a stand-in host that a test can prime and inspect, and short ways to write
-//! an event. Not available on wasm.
+//! Support for a plugin's own tests with plain `cargo test`: a stand-in host that a test can set up and inspect, and
+//! short ways to create an event. Not available on wasm.
 //!
-//! The stand-in belongs to the thread, as a test does. It behaves as the contract says of each capability, except for quotas: it has none
-//! unless a test asks for a failure.
+//! Each thread has its own stand-in, because each test runs on one thread. The stand-in behaves as the contract
+//! describes for each capability, except that it has no quotas. A test can make it return errors.
 //!
 //! ```
 //! use hookhost_guest::prelude::*;

@@ -1,11 +1,11 @@
-//! Sample events for tests: plausible values, of which a test changes those that it is about.
+//! Sample events for tests. They have plausible values; a test changes only the values that matter for it.
 
 use crate::types::{
     Action, Completion, Inference, Session, ShellCommand, ShellDialect, ToolCall, ToolOrigin, Totals, Usage,
 };
 use serde_json::{Value, json};
 
-/// Returns a session of the agent `hookhost`, in `/work/project`, with nobody there to be asked.
+/// Returns a session of the agent `hookhost` in `/work/project`, in which no person can be asked.
 #[must_use]
 pub fn session() -> Session {
     Session {
@@ -39,14 +39,14 @@ pub fn shell(command: &str) -> ToolCall {
     call("bash", json!({ "command": command }), Action::Shell(shell))
 }
 
-/// Returns a call of `write_file` that writes `paths`, as the agent spelt them.
+/// Returns a call of `write_file` that writes `paths`. They are used unchanged.
 #[must_use]
 pub fn write_files<'a>(paths: impl IntoIterator<Item = &'a str>) -> ToolCall {
     let paths: Vec<String> = paths.into_iter().map(Into::into).collect();
     call("write_file", json!({ "path": paths.first(), "content": "" }), Action::WriteFiles(paths))
 }
 
-/// Returns the usage of one model call, in a session without sub-agents that has used these totals.
+/// Returns the usage of one model call in a session with these totals. The session has no sub-agents.
 #[must_use]
 pub fn usage(session_input_tokens: u64, session_output_tokens: u64) -> Usage {
     Usage {

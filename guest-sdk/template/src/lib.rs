@@ -1,4 +1,4 @@
-//! A hookhost plugin: refuses shell commands that hold a forbidden text.
+//! A hookhost plugin that refuses shell commands with a forbidden text.
 //!
 //! ```toml
 //! [plugin.config]
@@ -16,7 +16,7 @@ pub struct Config {
 
 static CONFIG: Configured<Config> = Configured::new();
 
-/// The plugin: each method below is an event that it subscribes to.
+/// The plugin. Each method below is an event to which the plugin subscribes.
 #[derive(Debug)]
 pub struct MyPlugin;
 

@@ -5,8 +5,8 @@ use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
-/// A question for a person. In serialised form, the asker is a member beside the question: `{"plugin": "careful",
-/// "question": …}`, or `{"configuration": true, "question": …}`.
+/// A question for a person. The serialised form has the asker beside the fields of the question:
+/// `{"plugin": "careful", "question": …}`, or `{"configuration": true, "question": …}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Question {
@@ -19,7 +19,7 @@ pub struct Question {
 }
 
 impl Question {
-    /// Creates a question from `by`.
+    /// Creates a question of the asker `by`.
     #[must_use]
     pub fn new(by: Asker, escalation: Escalation) -> Self {
         Self { by, escalation }
@@ -57,8 +57,8 @@ impl Serialize for Asker {
     }
 }
 
-/// Formats the asker as the subject of "… asks": the plugin's name, or "the configuration", which is no valid plugin
-/// name.
+/// Formats the asker as the subject of "… asks": the plugin's name, or "the configuration", which cannot be the name of
+/// a plugin.
 impl fmt::Display for Asker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -73,17 +73,17 @@ impl fmt::Display for Asker {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Answered {
-    /// The kind of answer, or the event that replaced it.
+    /// The kind of answer, or the reason why there is none.
     pub kind: AnswerKind,
     /// Reason of a rejection; `None` for an approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Time until the answer, in microseconds.
     pub micros: u64,
-    /// True if the approval holds for the rest of the session, as far as the configuration asked.
+    /// True if the approval is valid for the rest of the session. It then covers only questions of the configuration.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub for_session: bool,
-    /// The person who answered, as the asking program knows them.
+    /// The person who answered, by the name that the asking program uses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// Channel of the answer: `terminal`, `web page`, `chat`.
@@ -91,8 +91,8 @@ pub struct Answered {
     pub via: Option<String>,
 }
 
-/// The kinds of [`Answered`]. All count as a rejection, except `Approved`, and `HandedOver`, which leaves the answer to
-/// somebody else.
+/// The kinds of [`Answered`]. All kinds count as a rejection, except `Approved` and `HandedOver`. With `HandedOver`,
+/// somebody else gives the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -107,12 +107,12 @@ pub enum AnswerKind {
     Panicked,
     /// The agent has given up the event, so nobody waits for the answer.
     Cancelled,
-    /// No answer came by the deadline. A later one is ignored.
+    /// No answer came before the deadline. A later answer is ignored.
     TooLate,
-    /// The process that asked has ended, so nobody runs the call.
+    /// The process that asked has ended, so the call is not executed.
     AskerGone,
-    /// The agent asks its own user, and does not continue without approval. The user's answer is unknown; a result of
-    /// the call shows that it ran.
+    /// The agent asks its own user, and does not continue without approval. hookhost does not learn the user's answer,
+    /// but a result of the call shows that the call was executed.
     HandedOver,
 }
 

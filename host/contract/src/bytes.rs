@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Bytes of a state value. In JSON, UTF-8 bytes are a string, others are `{"hex": "00ff…"}`.
+/// The bytes of a state value. In JSON, valid UTF-8 is a string, and other bytes are `{"hex": "00ff…"}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bytes(pub Vec<u8>);
 
@@ -43,7 +43,7 @@ impl<'de> Deserialize<'de> for Bytes {
     }
 }
 
-/// Returns the size of a value as JSON in bytes, escapes included, as in the log.
+/// Returns the size of a value as JSON in bytes, including escapes. This is the size in the log.
 #[must_use]
 pub fn written_size<T: Serialize + ?Sized>(value: &T) -> usize {
     struct Counts(usize);
@@ -57,7 +57,7 @@ pub fn written_size<T: Serialize + ?Sized>(value: &T) -> usize {
         }
     }
     let mut counts = Counts(0);
-    // Hookhost's values can always be written as JSON. Any other would count as too large.
+    // Hookhost's values can always be written as JSON. Any other value counts as too large.
     serde_json::to_writer(&mut counts, value).map_or(usize::MAX, |()| counts.0)
 }
 

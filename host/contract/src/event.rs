@@ -1,4 +1,4 @@
-//! Events by name, the composition of their answers, and an example of each.
+//! The names of events, the composition of the answers, and an example of each event.
 
 use crate::EventKind;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -16,9 +16,9 @@ pub enum Shape {
     Gate,
     /// The event passes a value on: a plugin can replace it.
     Transform,
-    /// Plugins add tasks.
+    /// The plugins' answers are tasks for the agent.
     Collect,
-    /// The event has happened: the answers carry nothing.
+    /// The event has happened: the answers have no content.
     Observe,
 }
 
@@ -29,8 +29,8 @@ impl EventKind {
         Self::ALL.iter().copied().find(|event| event.name() == name)
     }
 
-    /// Returns an example payload as JSON: an object of the event's parameters. Tool calls leave out `action` and
-    /// `origin`, which the host determines.
+    /// Returns an example payload as JSON: an object of the event's parameters. Its tool calls do not contain `action`
+    /// and `origin`, because the host determines them.
     #[must_use]
     pub fn example(self) -> &'static str {
         let examples: BTreeMap<&'static str, &'static RawValue> = serde_json::from_str(EXAMPLES).unwrap_or_default();
@@ -47,7 +47,7 @@ impl std::fmt::Display for EventKind {
 impl<'de> Deserialize<'de> for EventKind {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = Cow::<'de, str>::deserialize(deserializer)?;
-        Self::from_name(&name).ok_or_else(|| de::Error::custom(format!("`{name}` is no event")))
+        Self::from_name(&name).ok_or_else(|| de::Error::custom(format!("`{name}` is not an event")))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Failures of one plugin call. A failure is not a verdict: `on-failure` determines the result.
+//! Failures of one plugin call. A failure is not a verdict; the setting `on-failure` determines the result.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Failure {
     /// The kind of failure.
     pub kind: FailureKind,
-    /// The failure for a person, as the end of "it … ": the limit, the trap, or the invalid value.
+    /// A description of the failure, as the end of the sentence "it … ": the limit, the trap, or the invalid value.
     pub detail: String,
 }
 
@@ -33,21 +33,21 @@ pub enum FailureKind {
     /// The plugin called capabilities more often than `limits.capability-calls`, or gave more effects than one event
     /// may have.
     CapabilityCalls,
-    /// The event is larger than `limits.input`, or it has at least 8 KiB and used up the plugin's compute, memory or
-    /// output limit. It is not the plugin's fault and does not count towards tripping.
+    /// The event is larger than `limits.input`, or it has at least 8 KiB and the plugin exceeded its compute, memory or
+    /// output limit. The failure is not the plugin's fault and does not count towards tripping.
     #[serde(alias = "input-too-large")]
     Oversized,
     /// The answer is larger than `limits.output`.
     AnswerTooLarge,
-    /// The answer, or a value for a capability, violates the contract: invalid UTF-8, arguments that are no JSON object
-    /// or do not match the tool's schema, an action that does not fit the tool.
+    /// The answer, or a value for a capability, violates the contract. Examples are invalid UTF-8, arguments that are
+    /// not a JSON object or do not match the tool's schema, and an action that does not fit the tool.
     InvalidAnswer,
     /// The plugin could not be instantiated.
     NotInstantiated,
-    /// The plugin failed several times in a row, and is not called until it is tried again.
+    /// The plugin failed several times in a row, so it is not called until the host tries it again.
     Tripped,
-    /// The machine had no instance slot or no processor for the plugin in time. It is not the plugin's fault and does
-    /// not count towards tripping; the event can be sent again.
+    /// The machine had no instance slot or no processor for the plugin in time. The failure is not the plugin's fault
+    /// and does not count towards tripping. The event can be sent again.
     Overloaded,
 }
 
@@ -81,8 +81,8 @@ impl FailureKind {
         matches!(self, Self::Compute | Self::Deadline | Self::OutOfFuel)
     }
 
-    /// Returns the text between the plugin's name and [`Failure::detail`] in a sentence. Empty if the plugin did
-    /// nothing wrong: the detail then continues the sentence.
+    /// Returns the text between the plugin's name and [`Failure::detail`] in a sentence. It is empty if the failure is
+    /// not the plugin's fault; the detail then follows the name.
     #[must_use]
     pub fn opening(self) -> &'static str {
         match self {

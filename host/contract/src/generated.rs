@@ -734,7 +734,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// All of them, in the order of the contract.
+    /// All events, in the order of the contract.
     pub const ALL: &[Self] = &[
         Self::SessionStart,
         Self::SessionEnd,
@@ -767,7 +767,7 @@ impl EventKind {
         Self::AuditRecord,
     ];
 
-    /// The name of its interface, such as `before-tool-call`.
+    /// Returns the name of the event's interface, such as `before-tool-call`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -803,7 +803,7 @@ impl EventKind {
         }
     }
 
-    /// How the answers of many plugins compose.
+    /// Returns the way in which the answers of several plugins compose.
     #[must_use]
     pub fn shape(self) -> crate::Shape {
         match self {
@@ -839,7 +839,7 @@ impl EventKind {
         }
     }
 
-    /// The names of the parameters of its `handle`, the session left out.
+    /// Returns the names of the parameters of the event's `handle`, without the session.
     #[must_use]
     pub fn parameters(self) -> &'static [&'static str] {
         match self {

@@ -1,4 +1,5 @@
-//! JSON texts within typed records: a string for the guest, and the value itself in serialised form.
+//! JSON texts within typed records. A guest gets the text as a string; the serialised form contains the JSON value
+//! itself.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned, de::IgnoredAny};
 use serde_json::Value;
@@ -9,10 +10,12 @@ use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::str::FromStr;
 
-/// A JSON text (RFC 8259). It was checked, or written by a JSON library, when it was created.
+/// A JSON text (RFC 8259). It is always valid, because it was either checked or written by a JSON library when it was
+/// created.
 ///
-/// It dereferences to the text. In serialised form it is the JSON value itself. If an object has a duplicate key,
-/// [`read`](Self::read) as a [`Value`] and the serialised form use the last one; a type with named fields refuses it.
+/// It dereferences to the text. The serialised form is the JSON value itself. If an object has a duplicate key,
+/// [`read`](Self::read) as a [`Value`] and the serialised form use the last value of the key, and a type with named
+/// fields refuses the object.
 ///
 /// ```
 /// use hookhost_contract::Json;
@@ -28,7 +31,7 @@ use std::str::FromStr;
 #[derive(Clone)]
 pub struct Json {
     text: String,
-    /// True if `serde_json` has written the text from a [`Value`] without fractions, and so would write the same text
+    /// True if `serde_json` has written the text from a [`Value`] without fractions. It would then write the same text
     /// again.
     is_written: bool,
 }
@@ -43,7 +46,7 @@ impl Json {
     /// Checks that a text is one JSON value.
     ///
     /// # Errors
-    /// If the text is no JSON value; the error names the position.
+    /// Fails if the text is not a JSON value. The error names the position.
     pub fn new(text: impl Into<String>) -> Result<Self, serde_json::Error> {
         let text = text.into();
         serde_json::from_str::<IgnoredAny>(&text)?;
@@ -53,7 +56,7 @@ impl Json {
     /// Writes a value as JSON.
     ///
     /// # Errors
-    /// If JSON cannot represent the value, such as a map whose keys are not strings.
+    /// Fails if JSON cannot represent the value, such as a map whose keys are not strings.
     pub fn of(value: &(impl Serialize + ?Sized)) -> Result<Self, serde_json::Error> {
         serde_json::to_string(value).map(Self::unwritten)
     }
@@ -61,8 +64,8 @@ impl Json {
     /// Deserializes the text into another type.
     ///
     /// # Errors
-    /// If the value does not match the type, or `serde_json` cannot read the text: more than 128 levels, a number out
-    /// of range (`1e999`), or half of a character (`"\ud800"`).
+    /// Fails if the value does not match the type, or if `serde_json` cannot read the text because it has more than 128
+    /// levels, a number out of range (`1e999`), or half of a surrogate pair (`"\ud800"`).
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_str(&self.text)
     }
@@ -77,7 +80,7 @@ impl Json {
         Self { text, is_written: false }
     }
 
-    /// Returns the text itself, if the value would be written as the same text.
+    /// Returns the text as a raw value, if serialising the value would give the same text.
     fn verbatim(&self) -> Option<&RawValue> {
         let brackets = || self.text.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count();
         let is_same = self.is_written && brackets() <= MAX_BRACKETS && !self.text.contains(PRIVATE);
@@ -85,8 +88,8 @@ impl Json {
     }
 }
 
-/// Returns true if a number in the value may have a fraction: `serde_json` may read the longest of these as a neighbour
-/// of the value that it wrote.
+/// Returns true if a number in the value may have a fraction. `serde_json` may read a number with many digits as a
+/// value next to the one that it wrote.
 fn has_fraction(value: &Value) -> bool {
     match value {
         Value::Number(number) => number.is_f64(),
@@ -97,8 +100,8 @@ fn has_fraction(value: &Value) -> bool {
 }
 
 /// Returns true if `S` is the serializer of `serde_json::to_string` and `to_vec`, which copies a [`RawValue`]. Another
-/// serializer would write a structure with the text in it. If the type's name changes, the value is read first, which
-/// is correct as well.
+/// serializer would write a structure that contains the text. If the name of the serializer's type ever changes, this
+/// returns false and the value is parsed first, which is also correct.
 fn copies_text<S>() -> bool {
     type_name::<S>() == type_name::<&mut serde_json::Serializer<&mut Vec<u8>>>()
 }
@@ -106,7 +109,7 @@ fn copies_text<S>() -> bool {
 /// Returns the canonical form of a JSON text: no white space and sorted keys, so that equal values have equal texts.
 ///
 /// # Errors
-/// If `text` is not one JSON value (RFC 8259), nested at most 128 levels deep.
+/// Fails if `text` is not one JSON value (RFC 8259) with at most 128 levels.
 pub fn canonical(text: &str) -> Result<Json, serde_json::Error> {
     let mut value: Value = serde_json::from_str(text)?;
     value.sort_all_objects();
@@ -221,8 +224,8 @@ impl Serialize for Json {
         }
         match self.read::<Value>() {
             Ok(value) => value.serialize(serializer),
-            // `serde_json` cannot read the text: it is nested too deep, has half of a character, or has a number out of
-            // range. A log must keep it unchanged.
+            // `serde_json` cannot read the text, because it is nested too deeply, has half of a surrogate pair, or has
+            // a number out of range. Serialise it as a string, because a log must keep it unchanged.
             Err(_) => self.text.serialize(serializer),
         }
     }

@@ -1,8 +1,8 @@
 //! The vocabulary of hookhost: the events of an agent, their payloads, the verdicts of plugins, and the outcomes.
 //!
-//! The types are generated from the WIT (`wit/`): one Rust type per WIT type, with the same name. They serialise as
-//! JSON with the WIT's names (kebab-case), so that a plugin, a payload file and the audit log use the same words. A
-//! field of type [`Json`] holds JSON *text*; in serialised form it is the JSON value itself.
+//! The types are generated from the WIT (`wit/`): one Rust type per WIT type, with the same name. Their JSON form uses
+//! the WIT's names (kebab-case), so that plugins, payload files and the audit log use the same words. A field of type
+//! [`Json`] contains JSON *text*; its serialised form is the JSON value itself.
 //!
 //! The crate has no runtime and does not depend on wasmtime, so a program that only passes events on can use it.
 //!

@@ -1,4 +1,4 @@
-//! The outcomes of events. They contain the value that may run, and no other.
+//! The outcomes of events. An outcome contains only the value that may run, and not the original value.
 
 use crate::{FailureKind, Refusal};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ pub enum Never {}
 
 /// The decision about a gate event.
 ///
-/// `P` is the pending approval of an event about which a person has to be asked. It is [`Never`] in a decision that was waited for.
+/// `P` is the pending approval of an event about which a person has to be asked. In a final decision, `P` is [`Never`].
 ///
 /// ```
 /// use hookhost_contract::{Decision, Refusal, Rejection, Stop, ToolCall, ToolResult};
@@ -30,7 +30,7 @@ pub enum Never {}
 #[serde(rename_all = "kebab-case", tag = "kind")]
 #[must_use]
 pub enum Decision<V, R = Never, P = Never> {
-    /// The event may happen with this value, and not with the original one.
+    /// The event may happen, but only with this value and not with the original one.
     Allowed {
         /// The value that may run.
         value: V,
@@ -40,7 +40,7 @@ pub enum Decision<V, R = Never, P = Never> {
     Responded {
         /// The value that the response is about.
         value: V,
-        /// The result in place of the event's own.
+        /// The result that replaces the event's own result.
         response: R,
         /// The plugin that responded.
         by: String,
@@ -56,7 +56,7 @@ pub enum Decision<V, R = Never, P = Never> {
 /// ```
 /// use hookhost_contract::{ToolResult, TransformOutcome};
 ///
-/// /// What the model reads of a tool's result.
+/// /// Returns the text that the model reads in place of a tool's result.
 /// fn for_the_model(outcome: TransformOutcome<ToolResult>) -> String {
 ///     match outcome {
 ///         TransformOutcome::Passed { value } => value.text,
@@ -71,12 +71,12 @@ pub enum Decision<V, R = Never, P = Never> {
 #[serde(rename_all = "kebab-case", tag = "kind")]
 #[must_use]
 pub enum TransformOutcome<V> {
-    /// The value passes, perhaps changed.
+    /// The value is passed on, possibly changed.
     Passed {
-        /// The value as the last plugin left it.
+        /// The value after the changes of all plugins.
         value: V,
     },
-    /// The value must not be used; only the refusal passes.
+    /// The value must not be used; only the refusal is passed on.
     Withheld(Rejection),
 }
 
@@ -91,13 +91,13 @@ pub enum Stop {
     Session,
 }
 
-/// A rejection with its source and its reason. It is displayed as one sentence for model and user that names the
-/// plugin.
+/// A rejection with its source and its reason. Its display form is one sentence for the model and the user, which names
+/// the plugin.
 ///
 /// ```
 /// use hookhost_contract::{Cause, Rejection};
 ///
-/// /// Whether the authors of the rules should look at it.
+/// /// Returns true if the authors of the rules should look at the rejection.
 /// fn is_a_fault(rejection: &Rejection) -> bool {
 ///     match rejection.cause {
 ///         Cause::Verdict | Cause::NotApproved => false,
@@ -116,9 +116,10 @@ pub struct Rejection {
     pub by: Vec<String>,
     /// The kind of rejection.
     pub cause: Cause,
-    /// The refusal for the agent. Its reason is cut at [`Refusal::MAX_REASON`].
+    /// The refusal for the agent. Its reason is truncated to [`Refusal::MAX_REASON`] bytes.
     pub refusal: Refusal,
-    /// The scope that the rejection ends, if the plugin set `stop`: the `stop` key of the plugin's entry.
+    /// The scope that the rejection ends, if the plugin set `stop`. The key `stop` of the plugin's entry selects the
+    /// scope.
     pub ends: Option<Stop>,
 }
 
@@ -129,21 +130,21 @@ pub struct Rejection {
 pub enum OutcomeKind {
     /// A gate: the value may run.
     Allowed,
-    /// A gate: a plugin gave the result.
+    /// A gate: a plugin gave the result in place of the event.
     Responded,
     /// A gate: a person is asked.
     Escalated,
     /// A gate: the value must not run.
     Rejected,
-    /// A transform: the value passes.
+    /// A transform: the value is passed on.
     Passed,
-    /// A transform: only the refusal passes.
+    /// A transform: only the refusal is passed on.
     Withheld,
     /// Plugins were asked for tasks.
     Collected,
     /// The event happened; observers are notified.
     Observed,
-    /// The agent gave up the event before it was settled, so nothing runs.
+    /// The agent gave up the event before there was a decision, so nothing runs.
     Cancelled,
 }
 
@@ -201,15 +202,16 @@ pub enum Cause {
     Failed(FailureKind),
     /// The plugins did not agree on one value.
     Disagreement,
-    /// A person denied, or nobody answered.
+    /// A person denied the event, or nobody answered.
     NotApproved,
-    /// Each time after a person had approved, the rules or the state had changed and there were new questions.
+    /// After each approval of a person, changed rules or a changed state led to new questions, until the limit was
+    /// reached.
     TooManyQuestions,
     /// The event could not be recorded, so it must not happen.
     NotRecorded,
     /// The agent has already reported the end of the session.
     Ended,
-    /// The host was called without a tokio runtime, or within one without a timer.
+    /// The host was called outside of a tokio runtime, or in a runtime without a timer.
     NoRuntime,
     /// The event's payload is invalid.
     Invalid,
@@ -218,10 +220,10 @@ pub enum Cause {
 }
 
 impl<V, R, P> Decision<V, R, P> {
-    /// Separates a decision that is final from one that a person has to make.
+    /// Returns the decision if it is final. A decision that a person has to make is an error.
     ///
     /// # Errors
-    /// The pending approval.
+    /// Returns the pending approval.
     pub fn into_final(self) -> Result<Decision<V, R>, P> {
         Ok(match self {
             Self::Allowed { value } => Decision::Allowed { value },
@@ -260,8 +262,8 @@ impl<V, R, P> std::fmt::Display for Decision<V, R, P> {
 }
 
 impl Rejection {
-    /// Creates a rejection by a plugin. If `refusal` says `stop`, it ends the scope `stop`. A reason beyond
-    /// [`Refusal::MAX_REASON`] is cut.
+    /// Creates a rejection by a plugin. If `refusal` has `stop` set, the rejection ends the scope `stop`. A longer
+    /// reason than [`Refusal::MAX_REASON`] is truncated.
     #[must_use]
     pub fn verdict(by: &str, mut refusal: Refusal, stop: Stop) -> Self {
         cut(&mut refusal.reason);
@@ -269,16 +271,16 @@ impl Rejection {
         Self { by: vec![by.to_owned()], cause: Cause::Verdict, refusal, ends }
     }
 
-    /// Creates a rejection by the host. A reason beyond [`Refusal::MAX_REASON`] is cut.
+    /// Creates a rejection by the host. A longer reason than [`Refusal::MAX_REASON`] is truncated.
     #[must_use]
     pub fn host(by: Vec<String>, cause: Cause, mut reason: String) -> Self {
         cut(&mut reason);
-        // The machine may have room at the next attempt.
+        // The machine may be less busy at the next attempt.
         let retryable = cause == Cause::Failed(FailureKind::Overloaded);
         Self { by, cause, refusal: Refusal { reason, code: None, retryable, stop: false }, ends: None }
     }
 
-    /// Returns the word for the cause, which messages, records and JSON use.
+    /// Returns the word for the cause in messages, records and JSON.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self.cause {
@@ -321,7 +323,7 @@ impl std::fmt::Display for Rejection {
     }
 }
 
-/// Cuts a plugin's text for a model at [`Refusal::MAX_REASON`].
+/// Truncates a plugin's text for a model to [`Refusal::MAX_REASON`] bytes.
 fn cut(reason: &mut String) {
     if reason.len() > Refusal::MAX_REASON {
         let end = (0..=Refusal::MAX_REASON).rev().find(|&end| reason.is_char_boundary(end)).unwrap_or(0);

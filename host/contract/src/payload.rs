@@ -1,9 +1,9 @@
-//! Payloads of events that are not about a single value of the WIT.
+//! Payloads of events that do not consist of a single WIT type.
 
 use crate::{Json, ResultSource, ToolCall, ToolResult};
 use serde::{Deserialize, Serialize};
 
-/// The payload of an event that carries only the session.
+/// The payload of an event that has no data except the session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nothing {}
 

@@ -7,8 +7,8 @@ use crate::{
 };
 
 impl Refusal {
-    /// Maximum length of a reason, in bytes of UTF-8. A model reads this text from a plugin: it should be one sentence,
-    /// and too short to smuggle a prompt.
+    /// Maximum length of a reason, in bytes of UTF-8. A model reads this text of a plugin. It should be one sentence,
+    /// and it must be too short for a prompt injection.
     pub const MAX_REASON: usize = 2048;
 
     /// Creates a refusal. `reason` is one sentence for the model: the fault, and preferably an alternative.
@@ -24,7 +24,7 @@ impl Refusal {
         self
     }
 
-    /// Marks the refusal as retryable: another attempt, differently made, may succeed.
+    /// Marks the refusal as retryable: a different attempt may succeed.
     #[must_use]
     pub fn retryable(mut self) -> Self {
         self.retryable = true;
@@ -40,7 +40,7 @@ impl Refusal {
 }
 
 impl Escalation {
-    /// Creates a question that a person must answer, one sentence.
+    /// Creates a question that a person must answer. It should be one sentence.
     #[must_use]
     pub fn new(question: impl Into<String>) -> Self {
         Self { question: question.into(), code: None }
@@ -75,7 +75,7 @@ impl From<CompletionVerdict> for Vec<Task> {
     }
 }
 
-/// Converts the answer of a rule that only rejects or asks into a verdict; `None` is no objection.
+/// Implements conversions into verdicts from an optional refusal or escalation. `None` means no objection.
 macro_rules! verdicts {
     ($($verdict:ident { $neutral:ident $(, $escalates:ident)? })*) => {
         $(

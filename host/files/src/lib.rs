@@ -1,11 +1,11 @@
-//! Access to files that hookhost trusts, and to files that somebody else could have placed: checks of their owners,
-//! safe opening, and the lock for changes.
+//! Access to trusted files, and to files that somebody else could have created: checks of owners, safe opening, and the
+//! lock for changes.
 //!
-//! Configuration, approvals, keys, the database and compiled code determine what runs. Such a file is only trusted if
-//! nobody but the user and root can have written it, and nobody else can replace it. Settings of agents and files of a
-//! project are trusted less ([`Guard::Anybodys`]); [`check_within`] keeps a link in a repository from leading out of
-//! it. All files are opened in the same way: only regular files, without waiting for the other end of a pipe, with
-//! checks of the opened file rather than of the path, and up to a maximum size.
+//! Configuration, approvals, keys, the database and compiled code determine which rules run. Such a file is only
+//! trusted if nobody but the user and root can have written it, and if nobody else can replace it. Settings of agents
+//! and files of a project need less protection ([`Guard::Anybodys`]), but [`check_within`] refuses links that lead out
+//! of a repository. All files are opened in the same way. Only regular files are opened, and opening never waits for
+//! the other end of a pipe. The checks apply to the opened file and not to its path. Reading stops at a maximum size.
 //!
 //! ```
 //! use hookhost_files::{Guard, Links, read};
@@ -41,11 +41,11 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Guard {
-    /// Anybody may write the file: other data, such as a digest, determines if its content is trusted.
+    /// Anybody may write the file. Other data, such as a digest, decides if its content is trusted.
     Anybodys,
     /// Nobody but the user and root may be able to write the file, or to replace it.
     OnlyMineToWrite,
-    /// As `OnlyMineToWrite`, and nobody else may be able to read the file.
+    /// Like `OnlyMineToWrite`, and nobody but the user and root may be able to read the file.
     OnlyMineToRead,
 }
 
@@ -64,7 +64,7 @@ pub enum Links {
 #[error("{} is not used, since {fault}: {remedy}", path.display())]
 #[non_exhaustive]
 pub struct Refused {
-    /// The file, or the directory that holds it.
+    /// The file, or the directory that contains it.
     pub path: PathBuf,
     /// The fault, such as "it belongs to another user (uid 1001)".
     pub fault: String,
@@ -78,7 +78,7 @@ pub enum FileError {
     /// The system reports an error, such as a missing file.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The file exists, and is not trusted.
+    /// The file exists, but it is not trusted.
     #[error(transparent)]
     Refused(#[from] Refused),
 }
@@ -113,7 +113,7 @@ pub fn open(path: &Path, guard: Guard, links: Links) -> Result<File, FileError> 
     check(path, &file.metadata()?, guard)?;
     match links {
         Links::Followed => check_directories(path, guard)?,
-        // The opened file is no link.
+        // The opened file is not a link, so only its own directory is checked.
         Links::Refused => check_named_directory(path, guard)?,
     }
     Ok(file)
@@ -122,7 +122,7 @@ pub fn open(path: &Path, guard: Guard, links: Links) -> Result<File, FileError> 
 /// Opens a file like [`open`] and reads it, up to `most` bytes.
 ///
 /// # Errors
-/// As [`open`], and if the file is larger than `most` bytes.
+/// The errors of [`open`], and an error if the file is larger than `most` bytes.
 pub fn read(path: &Path, guard: Guard, links: Links, most: u64) -> Result<Vec<u8>, FileError> {
     read_opened(path, &open(path, guard, links)?, most)
 }
@@ -130,7 +130,7 @@ pub fn read(path: &Path, guard: Guard, links: Links, most: u64) -> Result<Vec<u8
 /// Reads a file that [`open`] has returned, up to `most` bytes.
 ///
 /// # Errors
-/// If the file cannot be read, or is larger than `most` bytes.
+/// Fails if the file cannot be read, or is larger than `most` bytes.
 pub fn read_opened(path: &Path, file: &File, most: u64) -> Result<Vec<u8>, FileError> {
     let mut bytes = Vec::new();
     // The file may grow while it is read.
@@ -142,8 +142,8 @@ pub fn read_opened(path: &Path, file: &File, most: u64) -> Result<Vec<u8>, FileE
     Ok(bytes)
 }
 
-/// Refuses a path that leads out of the directory `root` by a symbolic link, because the author of the files in `root`
-/// would choose the target. For a missing path, checks the nearest existing directory above it.
+/// Refuses a path that leads out of the directory `root` by a symbolic link, because the author of the link would
+/// choose the file. For a missing path, checks the nearest existing directory above it.
 ///
 /// # Errors
 /// [`FileError::Io`] if a directory cannot be read; [`FileError::Refused`] if the path leads out of `root`.
@@ -162,17 +162,17 @@ pub fn check_within(path: &Path, root: &Path) -> Result<(), FileError> {
 /// Checks a file by its path, for a file that other code opens, such as a database.
 ///
 /// # Errors
-/// As [`open`].
+/// The errors of [`open`].
 pub fn look(path: &Path, guard: Guard) -> Result<(), FileError> {
     check(path, &std::fs::metadata(path)?, guard)?;
     check_directories(path, guard)
 }
 
-/// Checks a file like [`look`], and its directory, because SQLite treats other files beside a database as a part of it.
-/// So nobody else may be able to add a file to the directory, as they can in `/tmp`.
+/// Checks a file like [`look`], and also its directory, because SQLite treats other files beside a database as a part
+/// of the database. So nobody else may be able to add a file to the directory. In `/tmp`, for example, everybody can.
 ///
 /// # Errors
-/// As [`look`], and if others can write the directory.
+/// The errors of [`look`], and an error if others can write the directory.
 pub fn look_in_kept_directory(path: &Path, guard: Guard) -> Result<(), FileError> {
     look(path, guard)?;
     check_kept_directory(directory_of(path))?;
@@ -188,7 +188,7 @@ pub fn check_kept_directory(directory: &Path) -> Result<(), FileError> {
     Ok(owner::check(directory, &std::fs::metadata(directory)?, Guard::OnlyMineToWrite)?)
 }
 
-/// Checks that only the user can access a directory, whose content is trusted.
+/// Checks that only the user can access a directory.
 ///
 /// # Errors
 /// [`FileError::Io`] if the directory cannot be read; [`FileError::Refused`] if others can access it.
@@ -201,10 +201,10 @@ pub fn check_own_directory(directory: &Path) -> Result<(), FileError> {
     Ok(owner::check(directory, &metadata, Guard::OnlyMineToRead)?)
 }
 
-/// Creates a directory and those above it with mode 0700, unless it exists.
+/// Creates a directory and the missing directories above it, with mode 0700. Existing directories stay unchanged.
 ///
 /// # Errors
-/// If the directory cannot be created.
+/// Fails if the directory cannot be created.
 pub fn make_own_directory(directory: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
@@ -219,7 +219,7 @@ enum Access {
     Write,
 }
 
-/// Explains a denied access to the user's own file by the mode that denies it.
+/// Explains a denied access to the user's own file, by naming the mode that denies it.
 fn locked_out(path: &Path, access: Access, error: io::Error) -> FileError {
     let is_denied = error.kind() == io::ErrorKind::PermissionDenied;
     let refused = is_denied.then(|| owner::locked_out(path, access)).flatten();

@@ -11,8 +11,8 @@ const MAX_WAIT: Duration = Duration::from_secs(10);
 /// Poll interval for the lock.
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Allows one process at a time to read, change and write trusted files: configuration, approvals, keys. It is a lock
-/// of the kernel, released when this is dropped or the process ends. A process must not take it twice.
+/// A lock that allows one process at a time to read, change and write trusted files: configuration, approvals, keys.
+/// The kernel releases it when this value is dropped or the process ends. A process must not take the lock twice.
 #[derive(Debug)]
 pub struct Lock {
     _held: File,
@@ -22,7 +22,7 @@ impl Lock {
     /// Takes the lock of the user with this state directory, and creates the directory if it is missing.
     ///
     /// # Errors
-    /// If the directory or the lock file cannot be used, or another process holds the lock for ten seconds.
+    /// Fails if the directory or the lock file cannot be used, or if another process holds the lock for ten seconds.
     pub fn take(directory: &Path) -> Result<Self, FileError> {
         Self::take_within(directory, MAX_WAIT)
     }

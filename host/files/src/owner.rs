@@ -14,8 +14,8 @@ pub(super) fn check(path: &Path, metadata: &Metadata, guard: Guard) -> Result<()
     }
 }
 
-/// Checks that nobody else can replace a file in this directory. In a directory with the sticky bit, such as `/tmp`,
-/// others can add files, and can only remove or rename their own.
+/// Checks that nobody else can replace a file in this directory. A directory with the sticky bit, such as `/tmp`, is
+/// allowed: others can add files there, but they can remove or rename only their own files.
 #[cfg(unix)]
 pub(super) fn check_directory(directory: &Path, metadata: &Metadata) -> Result<(), Refused> {
     const STICKY: u32 = 0o1000;
@@ -29,7 +29,8 @@ pub(super) fn check_directory(directory: &Path, metadata: &Metadata) -> Result<(
     }
 }
 
-/// Returns the first part of a path that the user owns and cannot access. A umask such as 0777 creates such files.
+/// Returns the refusal for the first part of a path that the user owns but cannot access. A umask such as 0777 creates
+/// such files.
 #[cfg(unix)]
 pub(super) fn locked_out(path: &Path, access: Access) -> Option<Refused> {
     use std::os::unix::fs::MetadataExt as _;
@@ -46,8 +47,8 @@ pub(super) fn locked_out(path: &Path, access: Access) -> Option<Refused> {
         let shown = part.display().to_string().replace('\'', r"'\''");
         (mode & needed != needed).then(|| Refused {
             path: part.to_owned(),
-            fault: format!("its mode {mode:03o} keeps even you, its owner, from it"),
-            remedy: format!("run `chmod u+rwX '{shown}'`, and set another umask, such as 077: a umask that takes rights from you makes such files"),
+            fault: format!("its mode {mode:03o} denies access even to you, its owner"),
+            remedy: format!("run `chmod u+rwX '{shown}'`, and set another umask, such as 077, because a umask that denies rights to you creates such files"),
         })
     })
 }
@@ -79,7 +80,7 @@ pub(super) mod unix {
     #[derive(Clone, Debug)]
     pub(in super::super) struct Me {
         pub(in super::super) uid: u32,
-        /// Returns true if a group has no member but the user with the same number.
+        /// Returns true if the only member of a group is the user with the same number.
         pub(in super::super) is_private: fn(u32) -> bool,
     }
 
@@ -89,7 +90,7 @@ pub(super) mod unix {
         pub(in super::super) uid: u32,
         pub(in super::super) gid: u32,
         pub(in super::super) mode: u32,
-        /// True if an access control list grants rights that the mode shows as those of the group.
+        /// True if the file has an access control list. The mode then shows the list's rights as rights of the group.
         pub(in super::super) has_list: bool,
     }
 
@@ -150,13 +151,15 @@ pub(super) mod unix {
             let (fault, remedy) = match self {
                 Self::Owner { uid, me } => (
                     format!("it belongs to another user (uid {uid})"),
-                    format!("see what is in it, and if it is to count make it yours with `sudo chown {me} '{shown}'`"),
+                    format!(
+                        "check its content, and if hookhost is to use it, make it yours with `sudo chown {me} '{shown}'`"
+                    ),
                 ),
                 Self::Writable { mode } | Self::Readable { mode } => {
                     let can = if matches!(self, Self::Writable { .. }) { "write" } else { "read" };
                     let first = match guard {
-                        Guard::OnlyMineToRead => "think about whether what is in it is still secret",
-                        _ => "see what is in it",
+                        Guard::OnlyMineToRead => "check if its content is still secret",
+                        _ => "check its content",
                     };
                     let bits = match (guard, is_directory) {
                         (Guard::OnlyMineToRead, true) => "700",
@@ -173,8 +176,8 @@ pub(super) mod unix {
         }
     }
 
-    /// Returns true if a group is the private group of the user with its number. On systems where every user has one,
-    /// files have mode 0664, and nobody else gets access by it.
+    /// Returns true if a group is the private group of the user with the same number. On systems where every user has a
+    /// private group, files have mode 0664, but this gives nobody else access.
     fn is_private(gid: u32) -> bool {
         use nix::unistd::{Gid, Group, Uid, User};
         let (Ok(Some(group)), Ok(Some(user))) =

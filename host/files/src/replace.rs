@@ -1,10 +1,10 @@
-//! Replaces a file as a whole or not at all.
+//! Replaces a file completely or not at all.
 
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 
-/// The readers of a file that does not exist yet.
+/// The users that may read a newly created file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NewFile {
@@ -14,11 +14,12 @@ pub enum NewFile {
     Usual,
 }
 
-/// Replaces the file's content: it writes a new file beside it and renames that. A reader sees the old or the new
-/// content, and a crash leaves one of them. An existing file keeps its permissions. `path` must not be a symbolic link.
+/// Replaces the content of a file, by writing a new file beside it and renaming the new file. A reader sees the old or
+/// the new content, and so does the next reader after a crash. An existing file keeps its permissions. `path` must not
+/// be a symbolic link.
 ///
 /// # Errors
-/// If the file cannot be written. It is then unchanged.
+/// Fails if the file cannot be written. The file is then unchanged.
 pub fn replace(path: &Path, content: &[u8], new: NewFile) -> io::Result<()> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".hookhost-");

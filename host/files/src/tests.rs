@@ -124,7 +124,7 @@ fn a_refusal_names_the_path_the_fault_and_the_command() {
     assert_eq!(
         said,
         format!(
-            "{shown} is not used, since other users can write it (mode 646): see what is in it, and make it yours alone with \
+            "{shown} is not used, since other users can write it (mode 646): check its content, and make it yours alone with \
              `chmod go-w '{shown}'`"
         )
     );

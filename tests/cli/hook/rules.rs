@@ -141,7 +141,7 @@ fn a_directory_that_is_another_one_in_each_process_is_refused() {
     let home = Home::with(&policy().to_toml());
     let ended = printed(home.command(&["hooks"]).env("HOOKHOST_CONFIG_DIR", "configuration"));
     assert!(
-        ended.code != Some(0) && ended.stderr.contains("does not begin at the root: give the whole path"),
+        ended.code != Some(0) && ended.stderr.contains("is not an absolute path: write the full path"),
         "{ended:?}"
     );
 }

@@ -1,35 +1,35 @@
-//! Arguments by name: the names that rules read, spellings that count as the same name, and the names that may hold a
-//! command of an unknown tool.
+//! Names of arguments: the names that rules read, spellings that count as the same name, and names under which an
+//! unknown tool may take a command.
 
 use super::{ActionMap, ToolShape, agents, command};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::sync::OnceLock;
 
-/// Names of the argument that holds a shell command.
+/// Names of the argument that contains a shell command.
 pub const COMMAND: &[&str] = &["command", "cmd", "script", "command_line"];
 
-/// Names of the argument that holds a command's working directory.
+/// Names of the argument that contains a command's working directory.
 pub const CWD: &[&str] = &["cwd", "workdir", "working_directory", "directory", "dir_path"];
 
 /// Names of the argument that contains the path of a file.
 pub const FILE: &[&str] =
     &["path", "file_path", "filePath", "filename", "file", "target_file", "absolute_path", "notebook_path"];
 
-/// Further names of a command, a directory and a file, in the calls of agents that an editor runs.
+/// Further names of the arguments for a command, a directory and a file, in the calls of agents that run in an editor.
 pub const IN_EDITORS: [&[&str]; 3] =
     [&["commandLine", "CommandLine"], &["Cwd", "workingDirectory"], &["abs_path", "absolutePath", "TargetFile"]];
 
 /// Names of the arguments that contain the source and the target of a move or copy.
 pub const MOVED: &[&str] = &["source", "source_path", "destination", "destination_path", "from", "to"];
 
-/// Names of the argument that holds an address.
+/// Names of the argument that contains a URL.
 pub const ADDRESS: &[&str] = &["url", "uri"];
 
-/// Further names that the bundled plugins look for.
+/// Further names of arguments that the bundled plugins read.
 const OF_PLUGINS: &[&str] = &["args", "arguments", "dest", "dir", "patch", "diff", "target"];
 
-/// Names by which unknown tools take a command, without `_`, `-` and case.
+/// Names under which unknown tools may take a command, in lower case and without `_` and `-`.
 const SUPPOSED: &[&str] = &[
     "argv",
     "bash",
@@ -57,32 +57,33 @@ const SUPPOSED_OF_SHELLS: &[&str] = &["code", "data", "input", "keys", "line", "
 const SHELLS: &[&str] =
     &["bash", "cmd", "command", "console", "exec", "powershell", "script", "shell", "stdin", "terminal", "tmux", "zsh"];
 
-/// Names of the words that follow a command which is only a program.
+/// Names of the argument with the words of a command, if the command itself is only a program.
 const WORDS: &[&str] = &["args", "arguments", "argv", "params"];
 
-/// Folds a name as readers without case sensitivity do. Go's `encoding/json` is one: it also takes `ſ` for `s` and the
-/// Kelvin sign for `k`.
+/// Folds a name so that spellings with different case are equal, as for readers that ignore case. Go's `encoding/json`
+/// is such a reader: it also treats `ſ` as `s` and the Kelvin sign as `k`.
 #[must_use]
 pub fn folded(name: &str) -> String {
     if name.is_ascii() {
         return name.to_ascii_lowercase();
     }
-    // Lower case first for `ẞ`, and last for the characters that share an upper case letter, such as `ſ`, `ς` and the
-    // Kelvin sign.
+    // The first conversion to lower case is for `ẞ`. The last one is for characters that share an upper case letter,
+    // such as `ſ`, `ς` and the Kelvin sign.
     let lower = name.chars().flat_map(char::to_lowercase);
     lower.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }
 
-/// Returns the first of these names that differs from an earlier one in case alone.
+/// Returns the first of these names that differs from an earlier one only in case.
 pub fn twin<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let mut seen = HashSet::new();
     names.into_iter().find(|name| !seen.insert(folded(name)))
 }
 
 impl ActionMap {
-    /// Returns the reason why rules and the tool could read different arguments, as the end of a sentence: at some
-    /// depth, an argument that rules read has two spellings that differ in case alone. Rules read the names in any
-    /// agent's table, in the embedder's rows, and those of the bundled plugins. `None` if there is no such argument.
+    /// Returns the reason why rules and the tool could read different arguments, as the end of a sentence, or `None`.
+    /// The reason is that at some depth, an argument that rules read has two spellings that differ only in case. The
+    /// names that rules read are those in the tables of all agents and in the embedder's rows, and those of the bundled
+    /// plugins.
     #[must_use]
     pub fn ambiguity(&self, arguments: &Value) -> Option<String> {
         match arguments {
@@ -154,7 +155,7 @@ impl ToolShape {
         one.iter().chain(other).map(String::as_str)
     }
 
-    /// Returns the argument for a string in place of all arguments; `None` if several are possible.
+    /// Returns the name of the argument that a single string stands for, or `None` if the tool has several arguments.
     pub(super) fn only_argument(&self) -> Option<&str> {
         let (Self::Shell { command: names, .. }
         | Self::ReadFile(names)
@@ -167,7 +168,7 @@ impl ToolShape {
         names.first().map(String::as_str)
     }
 
-    /// Returns true if an argument's name differs from one of this tool's names in case alone. Some tools accept such a
+    /// Returns true if an argument's name differs from one of this tool's names only in case. Some tools accept such a
     /// name, and others do not.
     pub(super) fn is_misspelt_in(&self, arguments: &Value) -> bool {
         let Some(members) = arguments.as_object() else { return false };
@@ -181,9 +182,9 @@ impl ToolShape {
 }
 
 /// Returns the commands that a call of an unknown tool may run: strings and lists of words in arguments with a name
-/// such as `command`, at any depth. A guard that checks shell commands should also check these if the action is
-/// [`Action::Mcp`](crate::Action::Mcp) or [`Action::Other`](crate::Action::Other). They may be no commands: text that
-/// does not parse as a command, or that runs no known program, is no reason to object.
+/// such as `command`, at any depth. A guard that checks shell commands should also check these texts if the action is
+/// [`Action::Mcp`](crate::Action::Mcp) or [`Action::Other`](crate::Action::Other). But the texts may not be commands,
+/// so the guard should not object to a text only because it does not parse as a command or runs no known program.
 ///
 /// ```
 /// use hookhost_contract::action::supposed_commands;
@@ -200,7 +201,7 @@ pub fn supposed_commands(tool: &str, arguments: &Value) -> Vec<String> {
     commands
 }
 
-/// Returns true if an unknown tool may take a command by this name.
+/// Returns true if an unknown tool may take a command under this name.
 #[must_use]
 pub fn holds_command(argument: &str) -> bool {
     SUPPOSED.contains(&&*bare(argument))
@@ -221,7 +222,7 @@ fn collect(value: &Value, is_of_a_shell: bool, commands: &mut Vec<String>) {
                 } else if WORDS.contains(&&*name) && !members.keys().any(|key| holds_command(key)) {
                     commands.extend(Some(value).filter(|value| value.is_array()).and_then(command::text));
                 }
-                // Arguments as JSON in a string.
+                // The string may contain arguments as JSON.
                 let inner = value.as_str().filter(|text| text.trim_start().starts_with(['{', '[']));
                 let inner = inner.and_then(|text| serde_json::from_str::<Value>(text).ok());
                 collect(inner.as_ref().unwrap_or(value), is_of_a_shell, commands);
@@ -232,8 +233,8 @@ fn collect(value: &Value, is_of_a_shell: bool, commands: &mut Vec<String>) {
     }
 }
 
-/// Returns the commands that a member may mean: for a string, also with the words and the variables beside it; for a
-/// list, the line of its words, and each string that may be a command itself.
+/// Returns the commands that a member may contain. A string is combined with the words and variables in the members
+/// beside it. A list gives the line of its words, and also each string that may be a command by itself.
 fn commands_of(value: &Value, members: &Map<String, Value>) -> Vec<String> {
     match value {
         Value::String(text) => {

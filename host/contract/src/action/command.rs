@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-/// Returns the text that a shell would read. For a list that runs a shell on a script, it is that script. In any other
-/// list, words are quoted so that they stay words.
+/// Returns the text that a shell would read. If a list runs a shell on a script, the text is the script. For any other
+/// list, the text is its words, quoted where necessary.
 ///
 /// `None` for any other value, because its meaning for the tool is unknown.
 pub(super) fn text(command: &Value) -> Option<String> {
@@ -17,22 +17,23 @@ pub(super) fn text(command: &Value) -> Option<String> {
     }
 }
 
-/// Returns a program with the words of a list, quoted for a shell; `None` if a word is no string or there is none.
+/// Returns a program with the words of a list, quoted for a shell. Returns `None` if the list is empty or contains a
+/// value that is not a string.
 pub(super) fn line(program: &str, words: &[Value]) -> Option<String> {
     let words = words.iter().map(quoted).collect::<Option<Vec<_>>>().filter(|words| !words.is_empty())?;
     Some(format!("{program} {}", words.join(" ")))
 }
 
-/// Returns the variables as they precede a command, each with a space behind it. Leaves out names that a shell does not
-/// accept.
+/// Returns variables in the form in which they precede a command, each with a space behind it. Omits names that a shell
+/// does not accept.
 pub(super) fn environment(variables: &Map<String, Value>) -> String {
     let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let set = variables.iter().filter(|(name, _)| is_name(name));
     set.filter_map(|(name, value)| Some(format!("{name}={} ", quoted(value)?))).collect()
 }
 
-/// Returns the commands of a list, one text each: a string, or a program with its arguments, `{"command", "args"}`,
-/// which no shell reads.
+/// Returns the commands of a list, one text each. An item is a string, or a program with its arguments,
+/// `{"command", "args"}`, which runs without a shell.
 ///
 /// `None` for any other value, because its meaning for the tool is unknown.
 pub(super) fn texts(commands: &Value) -> Option<Vec<String>> {
@@ -61,7 +62,7 @@ pub(super) fn replaced(old: Option<&Value>, command: &str) -> Value {
 }
 
 /// Returns the index of the script in exactly `[shell, -c, script]`. A list with more words (a file, an rc file,
-/// operands), or with a shell in an unusual directory, does more than its script, and is shown in full.
+/// operands), or with a shell in an unusual directory, does more than run its script, so plugins see all of it.
 fn script(words: &[Value]) -> Option<usize> {
     const SHELLS: [&str; 7] = ["sh", "bash", "zsh", "dash", "ksh", "ash", "fish"];
     const PLACES: [&str; 4] = ["/bin/", "/usr/bin/", "/usr/local/bin/", "/opt/homebrew/bin/"];

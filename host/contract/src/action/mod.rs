@@ -1,9 +1,9 @@
 //! The action map: it converts a tool's name and arguments into an action, and back.
 //!
-//! Agents call the same action `bash {command}`, `exec_command {cmd}` or `run_command {CommandLine, Cwd}`, and one name
-//! can have different meanings in two agents. The map has a table of [`ToolShape`]s for each agent, and an embedder
-//! adds its own rows. Plugins only see the [`Action`]. A plugin's `rewrite` is written back into the tool's own
-//! argument, under its own name.
+//! Agents use different names for the same action: `bash {command}`, `exec_command {cmd}` or
+//! `run_command {CommandLine, Cwd}`. One name can also have different meanings in two agents. The map therefore has a
+//! table of [`ToolShape`]s for each agent, and an embedder can add its own rows. Plugins see only the [`Action`]. If a
+//! plugin answers `rewrite`, the change is written back into the tool's arguments, under the names that the tool uses.
 
 mod agents;
 pub mod arguments;
@@ -57,7 +57,7 @@ pub enum ToolShape {
     Fetch(Vec<String>),
     /// Starts a sub-agent.
     SpawnAgent(Vec<String>),
-    /// Calls a tool of an MCP server; both are arguments.
+    /// Calls a tool of an MCP server. The names of the server and the tool are arguments.
     McpCall {
         /// The argument that contains the server's name.
         server: Vec<String>,
@@ -68,13 +68,13 @@ pub enum ToolShape {
     Other(String),
 }
 
-/// Maps a tool's name to its [`ToolShape`], for each agent: first the rows of the embedder, then the agent's own table,
-/// then the names that mean the same in every agent. An agent without a table also gets the strictest reading of
-/// ambiguous names.
+/// Maps a tool's name to its [`ToolShape`], for each agent. It searches first in the rows of the embedder, then in the
+/// agent's own table, and then among the names that mean the same in every agent. For an agent without a table,
+/// ambiguous names have their strictest meaning.
 ///
-/// The names of tools are compared without case, `_` and `-`. If the arguments of a known tool cannot be read, the
-/// action is `other` with the name of the kind, such as `other("shell")`. This also applies to an argument whose name
-/// differs from the row in case alone, because some tools would read it, and others would not.
+/// The comparison of tool names ignores case, `_` and `-`. If the arguments of a known tool cannot be read, the action
+/// is `other` with the name of the kind, such as `other("shell")`. This also applies to an argument whose name differs
+/// from the row only in case, because some tools would read it and others would not.
 ///
 /// ```
 /// use hookhost_contract::action::{ActionMap, ToolShape};
@@ -114,12 +114,12 @@ pub enum WriteBackError {
         /// The tool's name.
         tool: String,
     },
-    /// The tool has no argument that can hold the change.
+    /// The tool has no argument that can contain the change.
     #[error("the tool `{tool}` has no argument that could carry {what}: answer with `modify` instead")]
     NoArgument {
         /// The tool's name.
         tool: String,
-        /// The change that no argument can hold.
+        /// The change that no argument can contain.
         what: &'static str,
     },
 }
@@ -146,8 +146,8 @@ impl AgentActions<'_> {
             return self.mcp_tool(tool, origin).map_or_else(|| Action::Other(String::new()), Action::Mcp);
         };
         let unreadable = || Action::Other(shape.kind().into());
-        // All spellings have to contain the same single string. Otherwise the action is unknown, and the kind's name
-        // takes its place.
+        // If an argument has several spellings, all must contain the same string. Otherwise the action is unknown, and
+        // it gets the name of the kind.
         let text = |keys: &[String]| {
             let mut texts: Vec<&Value> = spellings(arguments, keys).collect();
             texts.dedup();
@@ -199,8 +199,8 @@ impl AgentActions<'_> {
         }
     }
 
-    /// Returns the arguments of a call that has a string in their place, for a tool that takes one string, such as a
-    /// command or a patch. `None` if several arguments are possible.
+    /// Returns the arguments object for a call that gives only a string, for a tool that takes one string, such as a
+    /// command or a patch. Returns `None` if the tool has several arguments.
     #[must_use]
     pub fn arguments_of_text(self, tool: &str, text: &str) -> Option<Value> {
         let name = self.shape(tool)?.only_argument()?;
@@ -223,7 +223,8 @@ impl AgentActions<'_> {
     /// Returns the arguments, changed so that the call does `action`.
     ///
     /// # Errors
-    /// If the action is of another kind than the tool, or the tool has no argument that can hold the change.
+    /// Fails if the action is of another kind than the tool, or if the tool has no argument that can contain the
+    /// change.
     pub fn write_back(
         self,
         tool: &str,
@@ -296,8 +297,8 @@ impl AgentActions<'_> {
             _ => return Err(other_kind()),
         }
         let written = Value::Object(arguments);
-        // The call must do exactly what the plugin answered. An argument with two spellings, or a list, may not hold
-        // the change.
+        // The call must do exactly what the plugin answered. This may be impossible if an argument has two spellings,
+        // or is a list.
         if self.action(tool, &written, origin, cwd) == *action {
             Ok(written)
         } else {
@@ -325,8 +326,8 @@ fn folded(tool: &str) -> String {
     tool.chars().filter(|character| !matches!(character, '_' | '-')).flat_map(char::to_lowercase).collect()
 }
 
-/// Returns the values of an argument, in the order of its spellings. There is usually one. A guard sees all of them,
-/// because only the tool knows which it uses.
+/// Returns the values of an argument, in the order of its spellings. There is usually one value. If there are several,
+/// a guard must see all of them, because only the tool knows which one it uses.
 fn spellings<'a>(arguments: &'a Value, keys: &'a [String]) -> impl Iterator<Item = &'a Value> {
     keys.iter().filter_map(|key| arguments.get(key)).filter(|value| !value.is_null())
 }

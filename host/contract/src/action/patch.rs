@@ -1,12 +1,13 @@
-//! Finds the files in a patch: `*** Update File:` blocks of agents, unified and context diffs, and those of git.
+//! Finds the files in a patch: in `*** Update File:` blocks of agents, in unified and context diffs, and in git's
+//! diffs.
 
 const BLOCKS: [&str; 4] = ["*** Add File:", "*** Update File:", "*** Delete File:", "*** Move to:"];
-/// Lines that look like the header of a context diff, and are none.
+/// Lines that look like the header of a context diff but are not headers.
 const MARKS: [&str; 3] = ["*** Begin Patch", "*** End Patch", "*** End of File"];
 const PLAIN: [&str; 4] = ["rename from ", "rename to ", "copy from ", "copy to "];
 
-/// Returns every path that a patch in `text` creates, changes, moves, copies or deletes, once each, in order; empty if
-/// there is no patch.
+/// Returns every path that a patch in `text` creates, changes, moves, copies or deletes. Each path occurs once, in the
+/// order of the text. Returns an empty list if there is no patch.
 ///
 /// ```
 /// use hookhost_contract::action::paths_of_patch;
@@ -23,11 +24,11 @@ pub fn paths_of_patch(text: &str) -> Vec<String> {
     };
     let mut is_of_git = false;
     let mut previous = "";
-    // A header alone names a file if a change follows: `patch` needs no second header, and the two need not be
-    // neighbours.
+    // A single header names a file if a change follows, because `patch` needs no second header. The two headers need
+    // not be adjacent.
     let mut headers: Vec<String> = Vec::new();
     for line in text.lines() {
-        // `patch` accepts a patch that is indented as a whole.
+        // `patch` accepts a patch whose lines are all indented.
         let line = line.trim_start();
         let after = |prefixes: &[&'static str]| prefixes.iter().find_map(|prefix| line.strip_prefix(prefix));
         // A unified diff has `---` and `+++`, a context diff `***` and `---`.

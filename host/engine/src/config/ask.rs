@@ -7,9 +7,10 @@ use serde::Deserialize;
 use super::{ActionKind, Layer, Origin, ToolPattern, narrowing::Narrowing};
 use crate::contract::{Escalation, ToolCall};
 
-/// A rule that asks a person about each tool call that it matches. If several rules match, each asks. A project's file
-/// can add rules and cannot remove any. A plugin with the grant `approve` can waive the questions of these rules, with
-/// an entry in a project's file only those of project files; it waives no question of another plugin.
+/// A rule that asks a person about each tool call that it matches. If several rules match, each of them asks. A
+/// project's file can add rules but cannot remove any. A plugin with the grant `approve` can waive the questions of
+/// these rules; if the plugin's entry is in a project's file, it can waive only the questions of project files. It can
+/// never waive the question of another plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AskRule {
@@ -20,7 +21,7 @@ pub struct AskRule {
     pub tools: Option<Vec<ToolPattern>>,
     /// `question`: the question to the person. Default: one sentence that names the tool. An empty text is an error.
     pub question: Option<String>,
-    /// Place in the file; `None` for a rule that a program made.
+    /// Place in the file; `None` for a rule that a program created.
     pub origin: Option<Origin>,
 }
 
@@ -37,13 +38,13 @@ impl AskRule {
         Self { tools: Some(tools.into_iter().collect()), ..Self::default() }
     }
 
-    /// Returns the rule without its place.
+    /// Returns the rule without its place in the file.
     pub(crate) fn without_origin(&self) -> Self {
         Self { origin: None, ..self.clone() }
     }
 
-    /// Returns true if the rule asks about this call. If the arguments of a known tool cannot be read, the call matches
-    /// the action of the tool.
+    /// Returns true if the rule asks about this call. A call whose arguments cannot be read matches the action of its
+    /// tool, if the tool is known.
     #[must_use]
     pub fn matches(&self, call: &ToolCall) -> bool {
         Narrowing { actions: self.actions.as_ref(), tools: self.tools.as_deref() }.admits(call)
@@ -61,21 +62,21 @@ impl AskRule {
         Escalation { question, code: None }
     }
 
-    /// Returns the mistakes of the rule, each with its key if there is one, and the reason.
+    /// Returns the mistakes of the rule: the reason, and the key if the mistake belongs to one.
     pub(super) fn broken(&self) -> impl Iterator<Item = (Option<&'static str>, &'static str)> {
-        const EMPTY: &str = "an empty list asks about nothing: leave the key out, or the whole rule";
+        const EMPTY: &str = "an empty list selects no call: remove the key, or the whole rule";
         let broken = [
             (
                 self.actions.is_none() && self.tools.is_none(),
                 None,
-                "a rule says what it asks about: give `tools`, `actions` or both; `tools = [\"*\"]` is every call",
+                "a rule must say about which calls it asks: give `tools`, `actions` or both; `tools = [\"*\"]` is every call",
             ),
             (self.actions.as_ref().is_some_and(BTreeSet::is_empty), Some("actions"), EMPTY),
             (self.tools.as_ref().is_some_and(Vec::is_empty), Some("tools"), EMPTY),
             (
                 self.question.as_ref().is_some_and(|question| question.trim().is_empty()),
                 Some("question"),
-                "an empty question asks nothing: leave the key out for the default",
+                "the question is empty: remove the key to ask the default question",
             ),
         ];
         broken.into_iter().filter(|(broken, ..)| *broken).map(|(_, key, why)| (key, why))

@@ -8,54 +8,55 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The code of a plugin. A configuration file names files only.
+/// The code of a plugin. An entry of a configuration file always has [`Code::File`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Code {
-    /// A component in a file, and the only content of the file that may load.
+    /// A component in a file. Only the content with this digest may load.
     File {
-        /// `path`: the `.wasm` file. Absolute where the entry comes from a file: a relative one is relative to that file's
-        /// directory, and `~/` is the user's home.
+        /// `path`: the `.wasm` file. In an entry of a configuration file, the path is absolute. In the text of the
+        /// file, it can be relative to the file's directory, or begin with `~/` for the user's home.
         path: PathBuf,
         /// `sha256`, required.
         digest: Digest,
     },
-    /// A component that the program holds.
+    /// A component in the memory of the program.
     Bytes(ComponentBytes),
-    /// A component that was compiled ahead, which the program holds and trusts.
+    /// A component in the memory of the program that was compiled in advance. The program must trust it.
     Compiled(CompiledComponent),
     /// A rule of the program itself.
     Native(Rule),
 }
 
-/// A component that [`Engine::compile`](crate::Engine::compile) has compiled, in this process or ahead of it, with the digest of the
-/// component that it was compiled from. Cheap to clone.
+/// A component that [`Engine::compile`](crate::Engine::compile) has compiled, in this process or in an earlier one,
+/// with the digest of the original component. Cheap to clone.
 ///
-/// A program that holds its plugins so starts without compiling, and can be built without the feature `compile`. The code is
-/// that of one processor architecture, one version of this crate and its wasmtime. `configure` runs in each instance.
+/// A program with such plugins starts without compiling, and can be built without the feature `compile`. The code fits
+/// one processor architecture, one version of this crate and one version of wasmtime. `configure` runs in each
+/// instance.
 #[derive(Clone)]
 pub struct CompiledComponent {
     bytes: Arc<Cow<'static, [u8]>>,
     digest: Digest,
 }
 
-/// The bytes are no compiled component.
+/// The bytes are not a compiled component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "these bytes are no component that `Engine::compile` has compiled: compile the component again with this version"
+    "these bytes are not a component that `Engine::compile` has compiled: compile the component again with this version"
 )]
 #[non_exhaustive]
 pub struct NotCompiled;
 
-/// A component that a program holds, with its digest. Cheap to clone.
+/// A component in the memory of a program, with its digest. Cheap to clone.
 #[derive(Clone)]
 pub struct ComponentBytes {
     bytes: Arc<Cow<'static, [u8]>>,
     digest: Digest,
 }
 
-/// The code that a record speaks of: the digest of a component, or the version of a native rule. In JSON a string of 64
-/// hexadecimal digits, or `{"native": "1.2.3"}`.
+/// The identity of the code in a record: the digest of a component, or the version of a native rule. In JSON it is a
+/// string of 64 hexadecimal digits, or `{"native": "1.2.3"}`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 #[non_exhaustive]
@@ -65,14 +66,14 @@ pub enum CodeId {
     /// A rule of the program that wrote the record. Another program with the same version may have another rule.
     #[non_exhaustive]
     Native {
-        /// The version of the rule or of the program, as the program says.
+        /// The version of the rule or of the program. The program gives it.
         #[serde(rename = "native")]
         version: Arc<str>,
     },
 }
 
 impl Code {
-    /// The file, if it is one.
+    /// Returns the path of the file, if the code is in a file.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match self {
@@ -81,7 +82,7 @@ impl Code {
         }
     }
 
-    /// The digest of the component that may load; none of a native rule.
+    /// Returns the digest of the component that may load, or `None` for a native rule.
     #[must_use]
     pub fn digest(&self) -> Option<Digest> {
         match self {
@@ -93,7 +94,7 @@ impl Code {
     }
 }
 
-/// Shows the origin: a path, or a word for code that the program holds.
+/// Shows the origin: a path, or a description of code in the memory of the program.
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -106,20 +107,20 @@ impl fmt::Display for Code {
 }
 
 impl ComponentBytes {
-    /// The component in these bytes. Those of `include_bytes!` are not copied.
+    /// Creates a component from its bytes. The bytes of `include_bytes!` are not copied.
     #[must_use]
     pub fn new(bytes: impl Into<Cow<'static, [u8]>>) -> Self {
         let bytes = bytes.into();
         Self { digest: Digest::of_bytes(&bytes), bytes: Arc::new(bytes) }
     }
 
-    /// Its SHA-256.
+    /// Returns the SHA-256 digest of the component.
     #[must_use]
     pub fn digest(&self) -> Digest {
         self.digest
     }
 
-    /// The bytes.
+    /// Returns the bytes of the component.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
@@ -129,26 +130,26 @@ impl ComponentBytes {
 /// The first bytes of a compiled component; the digest of the component follows.
 const COMPILED: &[u8; 18] = b"hookhost compiled\n";
 
-/// Bytes before the code.
+/// Number of bytes before the code.
 const BEFORE_CODE: usize = COMPILED.len() + 32;
 
 impl CompiledComponent {
-    /// Of the component with this digest.
+    /// Creates the compiled form of the component with this digest.
     #[cfg(feature = "compile")]
     pub(crate) fn new(digest: Digest, code: &[u8]) -> Self {
         let bytes = [COMPILED.as_slice(), digest.as_bytes(), code].concat();
         Self { bytes: Arc::new(bytes.into()), digest }
     }
 
-    /// The component in the bytes of [`Self::to_bytes`], such as those of `include_bytes!`. These are not copied.
+    /// Creates a compiled component from the bytes of [`Self::to_bytes`]. Bytes of `include_bytes!` are not copied.
     ///
     /// # Errors
-    /// If they do not begin as compiled components do.
+    /// Fails if the bytes do not begin with the header of compiled components.
     ///
     /// # Safety
-    /// The bytes must be exactly those of [`Self::to_bytes`]: others can do whatever this process can. So never read them from a
-    /// place that somebody else can write. A component that strangers wrote is safe before it is compiled: [`Engine::compile`](crate::Engine::compile)
-    /// makes these bytes of it.
+    /// The bytes must be exactly those of [`Self::to_bytes`], because other bytes can do whatever this process can do.
+    /// Never read them from a place where somebody else can write. An untrusted component is safe only before it is
+    /// compiled: pass it to [`Engine::compile`](crate::Engine::compile), which creates these bytes.
     #[expect(unsafe_code, reason = "nobody can check compiled code, so the caller vouches for it")]
     pub unsafe fn from_bytes(bytes: impl Into<Cow<'static, [u8]>>) -> Result<Self, NotCompiled> {
         let bytes = bytes.into();
@@ -157,13 +158,13 @@ impl CompiledComponent {
         Ok(Self { digest: Digest::from_bytes(digest), bytes: Arc::new(bytes) })
     }
 
-    /// The bytes to keep, in the program itself for example.
+    /// Returns bytes that a program can store, for example in its own executable.
     #[must_use]
     pub fn to_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// SHA-256 of the component that was compiled. Records name it.
+    /// Returns the SHA-256 digest of the original component. Records contain this digest.
     #[must_use]
     pub fn digest(&self) -> Digest {
         self.digest
@@ -203,7 +204,7 @@ impl CodeId {
         Self::Native { version }
     }
 
-    /// The digest of a component, or one of the version.
+    /// Returns the digest of the component, or a digest of the version of the rule.
     pub(crate) fn digest(&self) -> Digest {
         match self {
             Self::Component(digest) => *digest,
@@ -212,7 +213,7 @@ impl CodeId {
     }
 }
 
-/// `9f86d0…`, or `native 1.2.3`.
+/// Shows `9f86d0…`, or `native 1.2.3`.
 impl fmt::Display for CodeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,8 +1,7 @@
-//! From the tree to the caller's own types, by serde. Knows the place of each value and the
-//! spelling of each key, so that any `Deserialize` type gets errors with file, line, column and the
-//! nearest known key, and no unknown key goes unnoticed, whether or not the type says
-//! `deny_unknown_fields`. (A type with `#[serde(flatten)]` hides its keys from this; there the
-//! type's own attributes decide.)
+//! Converts the document tree to the caller's types with serde. The decoder knows the place of each value and the
+//! spelling of each key. So errors for any `Deserialize` type have the file, line, column and nearest known key, and
+//! every unknown key is reported, whether or not the type has `deny_unknown_fields`. The exception is a type with
+//! `#[serde(flatten)]`, which hides its keys from the decoder: for it, the type's own attributes decide.
 
 use std::{cell::RefCell, fmt};
 
@@ -21,8 +20,8 @@ use super::{
     tree::{Key, Node, Value, join},
 };
 
-/// Reads a value of type `T`. Where it cannot, or a key is unknown, `problems` says why; in the second case the rest is
-/// read, so that more can be found wrong with it.
+/// Reads a value of type `T`. Adds to `problems` if the value cannot be read, or if a key is unknown. After an unknown
+/// key, the rest is still read, so that more problems can be found.
 pub(super) fn decode<'de, T: Deserialize<'de>>(path: &str, node: &'de Node, problems: &mut Vec<Problem>) -> Option<T> {
     let unknown = RefCell::new(Vec::new());
     let result = T::deserialize(Decoder { node, path: path.to_owned(), unknown: &unknown });
@@ -36,10 +35,10 @@ pub(super) fn decode<'de, T: Deserialize<'de>>(path: &str, node: &'de Node, prob
     }
 }
 
-/// Follows the keys of `[[ask]]`, for those who look for a condition on arguments.
+/// Advice after the list of the keys of `[[ask]]`, for users who look for a condition on arguments.
 const ASKS_ABOUT_CALLS: &str = "; a rule that looks at arguments is one of the plugin tool-policy";
 
-/// The problem of an unknown key.
+/// Returns the problem for an unknown key.
 pub(super) fn unknown_key(key: &Key, path: &str, known: &[&str]) -> Problem {
     let nearest = names::nearest(&key.name, known.iter().copied());
     let (place, advice) = if path.is_empty() {
@@ -53,7 +52,7 @@ pub(super) fn unknown_key(key: &Key, path: &str, known: &[&str]) -> Problem {
         .near(nearest)
 }
 
-/// A reason why a value could not be read. The callers add its place.
+/// The reason why a value could not be read. The callers add the place of the value.
 #[derive(Debug)]
 struct Fault {
     message: String,
@@ -117,7 +116,8 @@ impl de::Error for Fault {
     }
 }
 
-/// The kind of the value, in TOML's words. Strings are not repeated: they can be long, and the line is shown.
+/// Returns the kind of the value, in TOML's terms. The text of a string is not included, because it can be long and the
+/// line is shown anyway.
 fn found_word(found: Unexpected<'_>) -> String {
     match found {
         Unexpected::Str(_) => "a string".to_owned(),
@@ -130,7 +130,7 @@ fn found_word(found: Unexpected<'_>) -> String {
     }
 }
 
-/// The expected type, in TOML's words.
+/// Returns the expected type, in TOML's terms.
 fn expected_word(expected: &str) -> &str {
     match expected {
         "a boolean" => "`true` or `false`",
@@ -157,7 +157,7 @@ impl<'de, 'a> Decoder<'de, 'a> {
         Self { node, path: join(&self.path, name), unknown: self.unknown }
     }
 
-    /// The entries of a table, as serde walks them.
+    /// Returns the entries of a table in the form that serde reads.
     fn entries(&self, entries: impl Iterator<Item = &'de (Key, Node)> + 'de) -> Entries<'de, 'a> {
         Entries { parent: self.clone(), rest: Box::new(entries), value: None }
     }
@@ -301,7 +301,7 @@ impl<'de> de::MapAccess<'de> for Entries<'de, '_> {
         let (key, node) = self.value.take().ok_or_else(|| Fault::custom("a value was read before its key"))?;
         let child = self.parent.child(&key.name, node);
         let path = child.path.clone();
-        // A conversion after reading (`try_from`) fails without a place of its own.
+        // An error of a conversion after reading (`try_from`) has no place yet.
         seed.deserialize(child).map_err(|fault| fault.at(&path, &node.place))
     }
 }

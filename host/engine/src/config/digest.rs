@@ -1,4 +1,4 @@
-//! The SHA-256 digest that names a file's exact content.
+//! The SHA-256 digest, which identifies the exact content of a file.
 
 use std::{fmt, io, path::Path, str::FromStr};
 
@@ -7,27 +7,28 @@ use sha2::{Digest as _, Sha256};
 
 use crate::files::{self, Guard, Links};
 
-/// A SHA-256 digest (FIPS 180-4); 64 hexadecimal digits in text, lower case where the host writes it.
+/// A SHA-256 digest (FIPS 180-4). As text it is 64 hexadecimal digits. The host writes lower case and also reads upper
+/// case.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Digest([u8; 32]);
 
-/// The text is no digest.
+/// The text is not a digest.
 #[derive(Debug, thiserror::Error)]
 #[error("a SHA-256 digest is 64 hexadecimal digits, and this is {0}")]
 pub struct InvalidDigest(String);
 
 impl Digest {
-    /// The digest of these bytes.
+    /// Returns the digest of these bytes.
     #[must_use]
     pub fn of_bytes(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The digest of a file's content, read in pieces.
+    /// Returns the digest of a file's content. The file is read in pieces.
     ///
     /// # Errors
-    /// If the file cannot be opened or read, or is not a regular file.
+    /// Fails if the file cannot be opened or read, or is not a regular file.
     pub fn of_file(path: &Path) -> io::Result<Self> {
         let mut hasher = Sha256::new();
         let mut file = files::open(path, Guard::Anybodys, Links::Followed)?;
@@ -40,7 +41,7 @@ impl Digest {
         }
     }
 
-    /// 32 bytes of 0, in place of a digest where there is nothing to digest.
+    /// Returns 32 zero bytes, which stand for "no digest".
     pub(crate) const fn zero() -> Self {
         Self([0; 32])
     }
@@ -49,19 +50,19 @@ impl Digest {
         Self(bytes)
     }
 
-    /// Gives its digits to `with`. They are made without `fmt` and on the stack: each record of an event has two digests of each
-    /// plugin.
+    /// Calls `with` with the digits. They are created on the stack and without `fmt`, because each record of an event
+    /// contains two digests of each plugin.
     fn with_digits<T>(&self, with: impl FnOnce(&str) -> T) -> T {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let mut digits = [b'0'; 64];
         for (pair, byte) in digits.chunks_exact_mut(2).zip(&self.0) {
             pair.copy_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
         }
-        // They are ASCII.
+        // The digits are ASCII, so this cannot fail.
         with(std::str::from_utf8(&digits).unwrap_or_default())
     }
 
-    /// The 32 bytes.
+    /// Returns the 32 bytes.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0

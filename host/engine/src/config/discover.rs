@@ -2,8 +2,8 @@
 //!
 //! A project's files are the `hookhost.toml` of the working directory and of every directory above it. hookhost does
 //! not even parse a file before the user has approved its exact content. All approved files apply, outermost first, so
-//! no file further down removes a rule from further up. The approved content stays in use, even if the file changes. A
-//! file is used only at its own path; a symbolic link is ignored.
+//! a file in an inner directory cannot remove a rule of an outer one. The approved content stays in use, even if the
+//! file changes. A file is used only at its own path; a symbolic link is ignored.
 
 use std::{
     collections::BTreeMap,
@@ -95,7 +95,8 @@ pub enum Inert {
     NeverApproved,
     /// The file is a symbolic link.
     Link,
-    /// The file differs from the approved content or does not exist, and an earlier version stored only the digest.
+    /// The file differs from the approved content or does not exist, and an earlier version of hookhost stored only the
+    /// digest.
     Lost {
         /// Digest of the approved content.
         approved: Digest,
@@ -180,7 +181,7 @@ impl Project {
         let mut approvals: BTreeMap<_, _> = approvals.map(|approved| (approved.path.clone(), approved)).collect();
         let mut project = Self::default();
         for path in ProjectFile::places(cwd) {
-            // The user's own file needs no approval, also where the working directory lies beside it.
+            // The user's own file needs no approval, even if it is in one of these directories.
             if path != user_file && path != place(&places.user_file()) {
                 project.add(approvals.remove(&path), path);
             }
@@ -232,8 +233,8 @@ fn why(error: &ConfigError) -> String {
     }
 }
 
-/// Checks that a directory that a project's file grants by a path inside the project is inside the project. The user
-/// approved the path, so a link that a later change of the project puts there must not lead elsewhere.
+/// Checks a directory that a project's file grants by a path inside the project: it must be inside the project. The
+/// user has approved only the path, so a link that is later put at the path must not lead out of the project.
 fn directories_stay_in_the_project(entry: &Entry) -> Result<(), ConfigError> {
     let Some(origin) = entry.origin.as_ref().filter(|origin| origin.layer == Layer::Project) else { return Ok(()) };
     let Some(project) = origin.file.parent() else { return Ok(()) };

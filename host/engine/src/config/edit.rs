@@ -66,7 +66,7 @@ pub fn allow(file: &Path, entry: &Entry, places: &UserDirectories, sections: &[&
     let Code::File { path, digest } = &entry.code else { return Err(refused()) };
     let (wasm, digest) = (&without_links(path)?, *digest);
     let entry = &Entry { code: Code::File { path: wasm.clone(), digest }, ..entry.clone() };
-    // Two commands that write an entry at the same time both keep theirs.
+    // With the lock, two commands that write an entry at the same time do not overwrite each other's entry.
     let _lock = Lock::take(&places.state).map_err(ConfigError::file("lock", &places.state))?;
     let exists = is_there(file)?;
     let present = if exists { Some(ProjectFile::read_through_links(file, Guard::Anybodys)?) } else { None };
@@ -84,7 +84,7 @@ pub fn allow(file: &Path, entry: &Entry, places: &UserDirectories, sections: &[&
         Some((placed, before)) => Edit::digest(placed, &old, digest, before),
         None => Edit::append(entry, &old, directory_of(&path))?,
     };
-    // The file is only written if it means what was asked for.
+    // Write the file only if the new text is valid and contains the entry as requested.
     let config = Config::parse(&edit.new, &source, sections)?;
     let line = config.entry(&entry.name).and_then(|entry| entry.origin.as_ref()).map_or(0, |origin| origin.line);
     if edit.change != Change::Unchanged {
@@ -111,8 +111,8 @@ fn without_links(file: &Path) -> Result<PathBuf, ConfigError> {
     })
 }
 
-/// Returns the entry with the same name and path, with its digest, if there is one. An entry that shares only one of
-/// both is an error.
+/// Returns the existing entry with the same name and path, and its digest. If an entry has the same name but another
+/// path, or the same path but another name, returns an error.
 fn conflict<'a>(
     entries: &'a [PlacedEntry],
     name: &str,
@@ -126,8 +126,12 @@ fn conflict<'a>(
         let why = match (same_name, same_path) {
             (false, false) => continue,
             (true, true) => return Ok(Some((placed, *digest))),
-            (true, false) => format!("{} has that name for {}: choose another name", at(), path.display()),
-            (false, true) => format!("{} has that file, under the name `{}`", at(), placed.entry.name),
+            (true, false) => {
+                format!("the entry at {} already has that name for {}: choose another name", at(), path.display())
+            }
+            (false, true) => {
+                format!("the entry at {} already has that file, under the name `{}`", at(), placed.entry.name)
+            }
         };
         return Err(ConfigError::Entry { name: name.to_owned(), why });
     }
@@ -159,7 +163,7 @@ impl Edit {
         text = text.replace('\n', line_end);
         let mut new = old.to_owned();
         if !new.is_empty() {
-            // One more where the last line has none.
+            // Add a second line end if the last line has none.
             new.push_str(line_end);
             if !old.ends_with('\n') {
                 new.push_str(line_end);

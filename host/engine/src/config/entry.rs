@@ -33,14 +33,14 @@ use crate::native::Rule;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Entry {
-    /// `name`: unique in the allowlist; 1 to 64 of `A–Z a–z 0–9 . _ -`, the first a letter or digit. Messages show it,
-    /// and it is the second key of the chain's order.
+    /// `name`: unique in the allowlist; 1 to 64 of `A–Z a–z 0–9 . _ -`, the first a letter or digit. Messages show it.
+    /// Plugins with the same priority are called in the order of their names.
     pub name: String,
-    /// `path` and `sha256`, or the code that the program holds.
+    /// `path` and `sha256`, or code in the memory of the program.
     pub code: Code,
-    /// `priority`: the plugin with the lower number is asked first; any 32-bit number, default 100.
+    /// `priority`: the plugin with the lowest number is called first; any 32-bit number, default 100.
     pub priority: i32,
-    /// `enabled`: `false` loads the plugin only if the command line names it; default `true`.
+    /// `enabled`: with `false`, the plugin loads only if the command line names it; default `true`.
     pub enabled: bool,
     /// `events`: the exported events to which the plugin subscribes; default all. An empty list is an error.
     pub events: Option<BTreeSet<EventKind>>,
@@ -51,8 +51,8 @@ pub struct Entry {
     pub tools: Option<Vec<ToolPattern>>,
     /// `mode`: effect of the verdicts; default [`Mode::Enforce`].
     pub mode: Mode,
-    /// `on-failure`: the decision in place of a missing verdict. `None`: reject on gates and transforms, skip on all
-    /// other events.
+    /// `on-failure`: the decision if the plugin fails to give a verdict. `None` means reject for gates and transforms,
+    /// and skip for all other events.
     pub on_failure: Option<OnFailure>,
     /// `stop`: the scope of the plugin's refusals with `stop`; default [`Stop::Run`].
     pub stop: Stop,
@@ -60,10 +60,10 @@ pub struct Entry {
     pub limits: Limits,
     /// `[plugin.grants]`: the granted capabilities; default none.
     pub grants: Grants,
-    /// `[plugin.config]`: passed to `setup.configure` as JSON. Dates and times become strings; a number that JSON does
-    /// not have (`nan`, `inf`) is an error.
+    /// `[plugin.config]`: passed to `setup.configure` as JSON. Dates and times become strings. A number that JSON
+    /// cannot express (`nan`, `inf`) is an error.
     pub config: serde_json::Map<String, serde_json::Value>,
-    /// Place in the file; `None` for an entry that a program made.
+    /// Place in the file; `None` for an entry that a program created.
     pub origin: Option<Origin>,
 }
 
@@ -96,29 +96,29 @@ impl Entry {
     /// Returns an entry with default values for the component in a file. Only the file's present content may load.
     ///
     /// # Errors
-    /// If the file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn from_file(name: impl Into<String>, path: impl Into<PathBuf>) -> io::Result<Self> {
         let path = path.into();
         let digest = Digest::of_file(&path)?;
         Ok(Self::new(name, path, digest))
     }
 
-    /// Returns an entry with default values for a component that the program holds:
+    /// Returns an entry with default values for a component in the memory of the program:
     /// `Entry::from_bytes("guard", include_bytes!("guard.wasm"))`.
     #[must_use]
     pub fn from_bytes(name: impl Into<String>, component: impl Into<Cow<'static, [u8]>>) -> Self {
         Self::of(name, Code::Bytes(ComponentBytes::new(component)))
     }
 
-    /// Returns an entry with default values for a component that was compiled ahead. No configuration file can name
-    /// such a component.
+    /// Returns an entry with default values for a component that was compiled in advance. A configuration file cannot
+    /// contain such an entry.
     #[must_use]
     pub fn from_compiled(name: impl Into<String>, component: CompiledComponent) -> Self {
         Self::of(name, Code::Compiled(component))
     }
 
-    /// Returns an entry with default values for a rule of the program itself. Of the limits, `input`, `deadline`, `log`
-    /// and `capability-calls` apply to it; of the grants, it can have `state`, `transcript`, `approve` and `audit`.
+    /// Returns an entry with default values for a rule of the program itself. The limits `input`, `deadline`, `log` and
+    /// `capability-calls` apply to the rule. It can have the grants `state`, `transcript`, `approve` and `audit`.
     #[must_use]
     pub fn from_rule(name: impl Into<String>, rule: Rule) -> Self {
         Self::of(name, Code::Native(rule))
@@ -131,10 +131,10 @@ impl Entry {
         self
     }
 
-    /// Priority of an entry without one.
+    /// Priority of an entry that does not set it.
     pub(super) const DEFAULT_PRIORITY: i32 = 100;
 
-    /// Returns true if two entries differ at most in their place within the files of one layer.
+    /// Returns true if two entries are in the same layer and are equal except for their places in the files.
     pub(crate) fn says_the_same(&self, other: &Self) -> bool {
         let layer = |entry: &Self| Layer::of(entry.origin.as_ref());
         layer(self) == layer(other) && Self { origin: None, ..self.clone() } == Self { origin: None, ..other.clone() }
@@ -159,7 +159,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// A line of a file, from 1.
+    /// Creates the place at `line` of a file. The first line is 1.
     #[must_use]
     pub fn new(file: impl Into<PathBuf>, line: usize, layer: Layer) -> Self {
         Self { file: file.into(), line, layer }
@@ -186,14 +186,14 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// Returns true if an `approve` of a plugin with an entry in this layer waives the question of an `[[ask]]` in the
-    /// layer `asking`. A project's plugin waives only questions of projects. The file of `--config`, and everything
-    /// that a program made, has the rights of the user's file.
+    /// Returns true if the verdict `approve` of a plugin in this layer waives the question of an `[[ask]]` rule in the
+    /// layer `asking`. A plugin of a project waives only questions of projects. The file of `--config` and everything
+    /// that a program created have the same rights as the user's file.
     pub(crate) fn may_waive(self, asking: Self) -> bool {
         self != Self::Project || asking == Self::Project
     }
 
-    /// Returns the layer of a place; [`Chosen`](Self::Chosen) for everything that a program made.
+    /// Returns the layer of a place. It is [`Chosen`](Self::Chosen) for everything that a program created.
     pub(crate) fn of(origin: Option<&Origin>) -> Self {
         origin.map_or(Self::Chosen, |origin| origin.layer)
     }
@@ -212,7 +212,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Returns the word in the file.
+    /// Returns the name in the configuration file.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -222,7 +222,7 @@ impl Mode {
     }
 }
 
-/// Returns the directory of the file, to which its relative paths are relative.
+/// Returns the directory of the file. Relative paths in the file are relative to this directory.
 pub(super) fn directory_of(file: &Path) -> &Path {
     file.parent().unwrap_or(Path::new(""))
 }

@@ -1,4 +1,4 @@
-//! The rules of an entry that its types do not hold. They are the same for entries of files and of programs.
+//! The rules for entries that the types do not express. They are the same for entries of files and of programs.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,7 +14,7 @@ use super::{
 
 /// A rule that an entry breaks.
 pub(super) struct BrokenRule {
-    /// The key that it is about, below those of the tables that it is in.
+    /// The key that breaks the rule, after the keys of the tables that contain it.
     pub(super) keys: Vec<String>,
     /// The end of the sentence "`key`: …".
     pub(super) why: String,
@@ -31,7 +31,7 @@ impl BrokenRules {
     }
 }
 
-/// The rules that an entry breaks.
+/// Returns the rules that an entry breaks.
 pub(super) fn broken(entry: &Entry) -> Vec<BrokenRule> {
     let mut broken = BrokenRules::default();
     broken.check(&["name"], name_rule(&entry.name));
@@ -40,20 +40,20 @@ pub(super) fn broken(entry: &Entry) -> Vec<BrokenRule> {
         ("actions", entry.actions.as_ref().is_some_and(BTreeSet::is_empty)),
         ("tools", entry.tools.as_ref().is_some_and(Vec::is_empty)),
     ] {
-        let why = "an empty list lets nothing through: leave the key out for all, or set `enabled = false`";
+        let why = "an empty list selects nothing: remove the key to select all, or set `enabled = false`";
         broken.check(&[key], if is_empty { Err(why.to_owned()) } else { Ok(()) });
     }
     limits(&entry.limits, &mut broken);
     let deadline = entry.limits.deadline(&entry.grants);
     if entry.limits.compute(&entry.grants) > deadline {
-        let why = format!("longer than `deadline`, which is {deadline:?} and holds all of the call");
+        let why = format!("longer than `deadline`, which is {deadline:?} and applies to the whole call");
         broken.check(&["limits", "compute"], Err(why));
     }
     grants(&entry.grants, &mut broken);
     broken.0
 }
 
-/// The ranges of limits. The types of a file hold them; a program can set any number.
+/// Checks the ranges of limits. In a file, the types already ensure them, but a program can set any number.
 fn limits(limits: &Limits, broken: &mut BrokenRules) {
     let size = |size: usize| Size::new(size as u64).map(drop);
     let mut check = |key, result| broken.check(&["limits", key], result);
@@ -94,13 +94,15 @@ fn grants(grants: &Grants, broken: &mut BrokenRules) {
     }
 }
 
-/// Checks an entry that a program made: the rules of all entries, and what a file could not say.
+/// Checks an entry that a program created: the rules of all entries, and the restrictions that a file cannot violate.
 ///
 /// # Errors
-/// Each rule that it breaks, in one sentence.
+/// Returns each broken rule in one sentence.
 pub(super) fn check_program_entry(entry: &Entry) -> Result<(), String> {
     if let Some(grant) = matches!(entry.code, Code::Native(_)).then(|| entry.grants.of_sandbox()).flatten() {
-        return Err(format!("it is a native rule, to which `{grant}` gives nothing: nothing keeps it from the world"));
+        return Err(format!(
+            "it is a native rule, for which the grant `{grant}` has no effect, because the rule has no sandbox"
+        ));
     }
     let mut broken = BrokenRules(broken(entry));
     if let Code::File { path, .. } = &entry.code {
@@ -121,15 +123,15 @@ pub(super) fn check_program_entry(entry: &Entry) -> Result<(), String> {
     Err(broken.0.into_iter().map(sentence).collect::<Vec<_>>().join("; "))
 }
 
-/// Checks a path as a file would write it.
+/// Checks that a configuration file could contain this path.
 fn path_rule(path: &Path) -> Result<(), String> {
     expand(&shorten(path, Path::new(""))?, Path::new(""), None).map(drop)
 }
 
-/// Checks that TOML has such a value.
+/// Checks that TOML can express this value.
 fn value_rule(value: &Value) -> Result<(), String> {
     match value {
-        Value::Null => Err("null is no value of a configuration".to_owned()),
+        Value::Null => Err("a configuration cannot contain null".to_owned()),
         Value::Number(number) if number.as_i64().is_none() && !number.is_f64() => {
             Err(format!("{number} does not fit in 64 bits"))
         }
@@ -153,12 +155,14 @@ fn guest_dir_rule(guest: &str) -> Result<(), String> {
     if guest.starts_with('/') && !guest.contains('\0') && guest.split('/').all(|part| part != ".." && part != ".") {
         return Ok(());
     }
-    Err(format!("{guest:?} is no guest directory: one begins with `/` and has neither `.` nor `..` in it"))
+    Err(format!("{guest:?} is not a guest directory: its path begins with `/` and contains neither `.` nor `..`"))
 }
 
 fn env_rule(name: &str) -> Result<(), String> {
     if name.is_empty() || name.contains(['=', '\0', '*']) {
-        return Err(format!("{name:?} is no environment variable: each is named in full, without `=` and `*`"));
+        return Err(format!(
+            "{name:?} is not the name of an environment variable: write the full name, without `=` and `*`"
+        ));
     }
     Ok(())
 }

@@ -22,7 +22,7 @@ pub enum ConfigError {
         /// The reason from the system.
         source: io::Error,
     },
-    /// Another user may have written a file that hookhost would use, or it is not a file.
+    /// Another user may have written a file that hookhost would use, or the path does not lead to a regular file.
     #[error(transparent)]
     Refused(#[from] Refused),
     /// The file is not text.
@@ -38,16 +38,16 @@ pub enum ConfigError {
         "the user's home directory is not known: set HOME, or name the directories with HOOKHOST_CONFIG_DIR and HOOKHOST_STATE_DIR"
     )]
     NoHome,
-    /// An environment variable names one of the user's directories by a relative path, which differs from process to
-    /// process.
-    #[error("{variable} is {}, which does not begin at the root: give the whole path", path.display())]
+    /// An environment variable gives a relative path for one of the user's directories. Its meaning would depend on the
+    /// working directory of the process.
+    #[error("{variable} is {}, which is not an absolute path: write the full path", path.display())]
     Relative {
         /// The variable.
         variable: &'static str,
         /// Value of the variable.
         path: PathBuf,
     },
-    /// An entry that a program made, or wants to write, breaks a rule of the allowlist.
+    /// An entry that a program created or wants to write breaks a rule of the allowlist.
     #[error("the entry `{}` cannot be used: {why}", name.escape_debug())]
     Entry {
         /// Name of the entry.
@@ -55,13 +55,13 @@ pub enum ConfigError {
         /// The broken rule.
         why: String,
     },
-    /// An ask rule that a program made breaks a rule of the file.
+    /// An ask rule that a program created breaks a rule for ask rules in files.
     #[error("an ask rule cannot be used: {why}")]
     Ask {
         /// The broken rule.
         why: String,
     },
-    /// Settings that a program made are out of range.
+    /// Settings that a program created are out of range.
     #[error("the settings cannot be used: {why}")]
     Settings {
         /// The setting, and its range.
@@ -69,7 +69,7 @@ pub enum ConfigError {
     },
     /// A project's file is reached through a symbolic link.
     #[error(
-        "{} is a symbolic link, and a project's file counts by where it lies: put the file itself in the link's place",
+        "{} is a symbolic link, but a project's file is approved for its own path only: put the file itself in the link's place",
         path.display()
     )]
     Link {
@@ -78,14 +78,14 @@ pub enum ConfigError {
     },
     /// The record of approved project files is full.
     #[error(
-        "{} cannot hold more than 16 MiB: take approvals that you no longer need back with `hookhost trust --revoke PATH`",
+        "{} cannot be larger than 16 MiB: revoke approvals that you no longer need with `hookhost trust --revoke PATH`",
         path.display()
     )]
     TrustStoreFull {
         /// The store.
         path: PathBuf,
     },
-    /// The host has not written the record of approved project files.
+    /// The record of approved project files does not have the form that the host writes.
     #[error("{} is damaged ({why}): delete it, and approve your projects again with `hookhost trust`", path.display())]
     TrustStore {
         /// The store.

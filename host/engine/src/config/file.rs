@@ -1,4 +1,4 @@
-//! One file: text → checked entries. A function of its input: no I/O.
+//! Turns the text of one file into checked entries. It does no I/O.
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
@@ -18,8 +18,8 @@ use super::{
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Source {
-    /// The file: messages name it, and relative paths are relative to its directory. Absolute,
-    /// where the entries' paths are to be absolute.
+    /// The file. Messages name it, and relative paths in the text are relative to its directory. If the paths of the
+    /// entries must be absolute, this path must be absolute.
     pub file: PathBuf,
     /// The owner of the file.
     pub layer: Layer,
@@ -28,13 +28,13 @@ pub struct Source {
 }
 
 impl Source {
-    /// A source without a directory for `~/`.
+    /// Creates a source without a directory for `~/`.
     #[must_use]
     pub fn new(file: impl Into<PathBuf>, layer: Layer) -> Self {
         Self { file: file.into(), layer, home: None }
     }
 
-    /// The same with a directory for `~/`, if there is one.
+    /// Sets the directory for `~/`.
     #[must_use]
     pub fn with_home(mut self, home: Option<PathBuf>) -> Self {
         self.home = home;
@@ -42,7 +42,7 @@ impl Source {
     }
 }
 
-/// One file, checked by itself.
+/// The content of one file, checked without the other files.
 #[derive(Debug)]
 pub(super) struct ParsedFile {
     pub(super) file: PathBuf,
@@ -63,10 +63,10 @@ pub(super) struct PlacedEntry {
     pub(super) digest_at: Place,
 }
 
-/// The sections that are the engine's.
+/// The sections of the engine.
 const SECTIONS: [&str; 3] = ["plugin", "ask", "settings"];
 
-/// Checks a file by itself; `sections` are those that the embedder claims.
+/// Checks a file without the other files. `sections` are the names of the embedder's sections.
 #[cfg(feature = "config-file")]
 pub(super) fn parse(text: &str, source: &Source, sections: &[&str]) -> Result<ParsedFile, Vec<Problem>> {
     let file = Arc::new(Text { path: source.file.clone(), layer: source.layer, text: text.to_owned() });
@@ -159,7 +159,7 @@ fn entry(node: &Node, source: &Source, problems: &mut Vec<Problem>) -> Option<Pl
     Some(PlacedEntry { name_at: at("name"), path_at: at("path"), digest_at: at("sha256"), entry })
 }
 
-/// The checks of one entry, each at its key's place.
+/// The checks of one entry. Each problem gets the place of its key.
 struct Check<'a> {
     node: &'a Node,
     source: &'a Source,

@@ -1,4 +1,4 @@
-//! The capabilities that an entry gives to its plugin.
+//! The capabilities that an entry grants to its plugin.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::quantity::{Count32, Size};
 
-/// The capabilities that an entry gives to its plugin, beside `event`, `log` and `effects`, which every plugin has.
-/// Default: none. A component that imports one it is not granted is refused at load.
+/// The capabilities that an entry grants to its plugin, in addition to `event`, `log` and `effects`, which every plugin
+/// has. The default is none. A component that imports a capability without the grant is rejected when it is loaded.
 ///
 /// ```
 /// use hookhost::config::{Grants, ModelGrant, StateGrant};
@@ -26,46 +26,49 @@ use super::quantity::{Count32, Size};
 #[serde(rename_all = "kebab-case", default)]
 #[non_exhaustive]
 pub struct Grants {
-    /// `state = { quota = "1MiB" }`: the plugin's own key-value state.
+    /// `state = { quota = "1MiB" }`: key-value state of the plugin.
     pub state: Option<StateGrant>,
-    /// `read-dirs = { "/policy" = "./policy" }`: guest directory to host directory, which the guest
-    /// may read. A guest directory is absolute and has no `..`; a host directory is relative to the
-    /// configuration file, and `~/` is the user's home.
+    /// `read-dirs = { "/policy" = "./policy" }`: maps guest directories to host directories that the guest may read. A
+    /// guest directory is an absolute path without `..`. A host directory is relative to the configuration file; `~/`
+    /// is the user's home.
     pub read_dirs: BTreeMap<String, PathBuf>,
-    /// `write-dirs`: as `read-dirs`, and the guest may change what is in them. One guest directory in both is an error.
+    /// `write-dirs`: like `read-dirs`, but the guest may also change the content. The same guest directory in both keys
+    /// is an error.
     pub write_dirs: BTreeMap<String, PathBuf>,
     /// `env = ["CI"]`: names of the host's environment variables that the guest sees.
     pub env: Vec<String>,
-    /// `http = ["api.example.com"]`: hosts that the guest may send requests to over `https`; with
-    /// `:port` where that is not 443, and then also over plain `http`. Neither scheme nor path nor
-    /// `*`. A name that leads to an address that is not on the public internet is not connected to;
-    /// `localhost`, and an address that is written here, are.
+    /// `http = ["api.example.com"]`: hosts to which the guest may send requests over `https`. With a `:port` other than
+    /// 443, plain `http` is allowed too. A scheme, a path and `*` are errors. hookhost does not connect to a name that
+    /// leads to an address outside of the public internet, but it does connect to `localhost` and to addresses that are
+    /// listed here.
     pub http: Vec<String>,
     /// `model = { name = "small", max-calls = 10 }`: side calls to a language model.
     pub model: Option<ModelGrant>,
-    /// `capabilities = ["customers"]`: names of capabilities that the program that embeds the host brings. The command
-    /// `hookhost` brings none. A name that the program does not bring is an error at load.
+    /// `capabilities = ["customers"]`: names of capabilities that the embedding program provides. The command
+    /// `hookhost` provides none. A name that the program does not provide is an error when the plugin is loaded.
     pub capabilities: BTreeSet<String>,
-    /// `transcript = true`: the conversation.
+    /// `transcript = true`: the plugin may read the conversation.
     pub transcript: bool,
-    /// `approve = true`: its `approve` waives the questions that the configuration asks; of an
-    /// entry in a project's file, those that project files ask.
+    /// `approve = true`: the plugin's verdict `approve` waives the questions of the configuration. If the entry is in a
+    /// project's file, it waives only the questions of project files.
     pub approve: bool,
-    /// `audit = true`: it may subscribe to `audit-record`.
+    /// `audit = true`: the plugin may subscribe to `audit-record`.
     pub audit: bool,
-    /// `clock = true`: the real time in place of the event's; its answers can then not be replayed.
+    /// `clock = true`: the plugin gets the real time instead of the event's time. Its calls then cannot be replayed.
     pub clock: bool,
-    /// `random = true`: real random numbers in place of those seeded from the event; as `clock`.
+    /// `random = true`: the plugin gets real random numbers instead of numbers that are derived from the event. Its
+    /// calls then cannot be replayed.
     pub random: bool,
 }
 
 impl Grants {
-    /// Returns true if they contain a capability that may wait: a model, a server, a capability of the embedding program.
+    /// Returns true if the grants contain a capability that may wait for others: a model, a server, or a capability of
+    /// the embedding program.
     pub(crate) fn waits_for_others(&self) -> bool {
         self.model.is_some() || !self.http.is_empty() || !self.capabilities.is_empty()
     }
 
-    /// A grant that lets a guest out of its sandbox, if there is one: a native rule is in none.
+    /// Returns a grant that only has an effect in a sandbox, if there is one. A native rule has no sandbox.
     pub(crate) fn of_sandbox(&self) -> Option<&'static str> {
         let given = [
             ("read-dirs", !self.read_dirs.is_empty()),
@@ -80,19 +83,19 @@ impl Grants {
         given.into_iter().find_map(|(grant, is_given)| is_given.then_some(grant))
     }
 
-    /// Returns true if they contain a directory.
+    /// Returns true if the grants contain a directory.
     #[must_use]
     pub(crate) fn has_directories(&self) -> bool {
         !self.read_dirs.is_empty() || !self.write_dirs.is_empty()
     }
 }
 
-/// Key-value state.
+/// The grant of key-value state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 #[non_exhaustive]
 pub struct StateGrant {
-    /// `quota`: bytes of keys and values in each scope; 1 to 1 GiB, default 1 MiB.
+    /// `quota`: maximum size of the keys and values in each scope, in bytes; 1 to 1 GiB, default 1 MiB.
     #[serde(with = "Size")]
     pub quota: NonZeroUsize,
 }
@@ -104,34 +107,34 @@ impl Default for StateGrant {
 }
 
 impl StateGrant {
-    /// State of this size, in bytes of keys and values in each scope.
+    /// Creates a grant of state with this quota: the size of keys and values in each scope, in bytes.
     #[must_use]
     pub fn new(quota: NonZeroUsize) -> Self {
         Self { quota }
     }
 }
 
-/// Side calls to a language model.
+/// The grant of side calls to a language model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct ModelGrant {
-    /// `name`: which of the embedder's models; required.
+    /// `name`: name of one of the embedding program's models; required.
     pub name: String,
-    /// `max-calls`: calls per session; 1 to 2³² − 1, default 10.
+    /// `max-calls`: maximum number of calls per session; 1 to 2³² − 1, default 10.
     #[serde(with = "Count32", default = "ModelGrant::default_max_calls")]
     pub max_calls: NonZeroU32,
 }
 
 impl ModelGrant {
-    /// The calls per session of a grant that does not say.
+    /// Number of calls per session if a grant does not set it.
     const DEFAULT_MAX_CALLS: NonZeroU32 = NonZeroU32::new(10).unwrap();
 
     fn default_max_calls() -> NonZeroU32 {
         Self::DEFAULT_MAX_CALLS
     }
 
-    /// The embedder's model of this name, and ten calls of it per session.
+    /// Creates a grant of the embedding program's model with this name, with ten calls per session.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), max_calls: Self::DEFAULT_MAX_CALLS }

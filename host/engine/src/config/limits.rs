@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::Grants;
 use super::quantity::{Count32, Count64, Handles, Instances, Memory, Size, TableElements, Tables, UpToAnHour};
 
-/// Limits of one call of a plugin. Exceeding one is a failure of the plugin. Nothing is unlimited: `0`, a negative number and a
-/// number out of range are errors. Times are written `"100ms"`, `"2s"`, `"1m"`; sizes `"64KiB"`, `"16MiB"`, or a plain number of
-/// bytes.
+/// Limits of one call of a plugin. A plugin that exceeds a limit fails. No limit can be switched off: `0`, a negative
+/// number and a number out of range are errors. Times are written as `"100ms"`, `"2s"`, `"1m"`; sizes as `"64KiB"`,
+/// `"16MiB"`, or as a plain number of bytes.
 ///
 /// ```
 /// use hookhost::config::Limits;
@@ -28,52 +28,58 @@ use super::quantity::{Count32, Count64, Handles, Instances, Memory, Size, TableE
 #[serde(rename_all = "kebab-case", default)]
 #[non_exhaustive]
 pub struct Limits {
-    /// `fuel`: wasmtime's fuel, about one unit per instruction; 1 to 2⁶³ − 1, default 100 000 000.
+    /// `fuel`: maximum fuel of wasmtime, about one unit per instruction; 1 to 2⁶³ − 1, default 100 000 000.
     #[serde(with = "Count64")]
     pub fuel: NonZeroU64,
-    /// `compute`: time of a processor, looked at every millisecond; 1 µs to 1 h, default ([`Self::compute()`]) 100 ms or
-    /// `deadline` where that is less. More than `deadline` is an error.
+    /// `compute`: maximum processor time, checked every millisecond; 1 µs to 1 h. The default ([`Self::compute()`]) is
+    /// 100 ms, or `deadline` if that is less. A value above `deadline` is an error.
     #[serde(with = "UpToAnHour", skip_serializing_if = "Option::is_none")]
     pub compute: Option<Duration>,
-    /// `deadline`: time of the whole call, from when it has its place: what it computes, and what it waits for in
-    /// capabilities. What it waits for a thread or a processor does not count (`overload-deadline`); 1 µs to 1 h, default
-    /// ([`Self::deadline()`]) 100 ms, or 30 s where `model`, `http` or any of `capabilities` is granted.
+    /// `deadline`: maximum time of the whole call after it has got an instance: the time in which it computes and in
+    /// which it waits for capabilities. Waiting for a thread or a processor does not count here but for
+    /// `overload-deadline`. 1 µs to 1 h; the default ([`Self::deadline()`]) is 100 ms, or 30 s if `model`, `http` or
+    /// any of `capabilities` is granted.
     #[serde(with = "UpToAnHour", skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Duration>,
-    /// `memory`: bytes of linear memory, of all memories together; 1 to 4 GiB, default 16 MiB. A plugin that is refused
-    /// some and traps over it fails. It has 2 memories at most.
+    /// `memory`: maximum size of all linear memories together, in bytes; 1 to 4 GiB, default 16 MiB. If a plugin is
+    /// denied more memory and traps because of this, it fails. A plugin has at most 2 memories.
     #[serde(with = "Memory")]
     pub memory: NonZeroUsize,
-    /// `table-elements`: elements of tables, of all tables together; 1 to 1 000 000, default 20 000. Rust keeps the functions
-    /// there that are called through pointers.
+    /// `table-elements`: maximum number of elements of all tables together; 1 to 1 000 000, default 20 000. In a Rust
+    /// component, the tables contain the functions that are called through pointers.
     #[serde(with = "TableElements")]
     pub table_elements: NonZeroU32,
-    /// `tables`: tables of all core modules together; 1 to 100, default 10. A plugin that has more is not loaded.
+    /// `tables`: maximum number of tables of all core modules together; 1 to 100, default 10. A plugin with more tables
+    /// is not loaded.
     #[serde(with = "Tables")]
     pub tables: NonZeroU32,
-    /// `instances`: instances of core modules that it is made of; 1 to 200, default 50. A Rust component has 4, one with a Python interpreter 38, one that is
-    /// composed of several has the sum of theirs. A plugin that has more is not loaded.
+    /// `instances`: maximum number of instances of core modules; 1 to 200, default 50. A Rust component has 4, and a
+    /// component with a Python interpreter has 38. A composed component has as many as its parts together. A plugin
+    /// with more instances is not loaded.
     #[serde(with = "Instances")]
     pub instances: NonZeroU32,
-    /// `handles`: handles that it holds at once to resources, its own or the host's, such as open files, streams, requests and
-    /// timers; 1 to 100 000, default 256. Each occupies memory of the host, and a file one of its descriptors.
+    /// `handles`: maximum number of open handles to resources of the plugin or the host, such as open files, streams,
+    /// requests and timers; 1 to 100 000, default 256. Each handle uses memory of the host, and a handle of a file also
+    /// uses a file descriptor.
     #[serde(with = "Handles")]
     pub handles: NonZeroU32,
-    /// `input`: bytes of the event as JSON, without the binary data that the plugin is not given; 1 to 1 GiB, default 1 MiB. A larger
-    /// event is a failure, never cut.
+    /// `input`: maximum size of the event as JSON in bytes, without binary data that the plugin does not get; 1 to
+    /// 1 GiB, default 1 MiB. For a larger event the plugin fails; the event is never truncated.
     #[serde(with = "Size")]
     pub input: NonZeroUsize,
-    /// `output`: bytes of the verdict; 1 to 1 GiB, default 2 MiB.
+    /// `output`: maximum size of the verdict, in bytes; 1 to 1 GiB, default 2 MiB.
     #[serde(with = "Size")]
     pub output: NonZeroUsize,
-    /// `log`: bytes of log messages per event; 1 to 1 GiB, default 64 KiB. What exceeds it is dropped and counted.
+    /// `log`: maximum size of log messages per event, in bytes; 1 to 1 GiB, default 64 KiB. Further messages are
+    /// dropped and counted.
     #[serde(with = "Size")]
     pub log: NonZeroUsize,
-    /// `http-body`: bytes of the body of each request over `http`, and of each response; 1 to 1 GiB, default 1 MiB. The rest of
-    /// a larger one is an error that the guest sees.
+    /// `http-body`: maximum size of the body of each request and response of `http`, in bytes; 1 to 1 GiB, default
+    /// 1 MiB. When the guest reads or writes more, it gets an error.
     #[serde(with = "Size")]
     pub http_body: NonZeroUsize,
-    /// `capability-calls`: calls of capabilities, requests over `http` among them, per event; 1 to 2³² − 1, default 10 000.
+    /// `capability-calls`: maximum number of calls of capabilities per event, including requests of `http`; 1 to
+    /// 2³² − 1, default 10 000.
     #[serde(with = "Count32")]
     pub capability_calls: NonZeroU32,
 }
@@ -82,14 +88,14 @@ impl Limits {
     const CALL: Duration = Duration::from_millis(100);
     const WAITING_CALL: Duration = Duration::from_secs(30);
 
-    /// Maximum duration of a call of a plugin with these grants. If the entry does not say, a plugin that waits for a model, a
-    /// server or the embedding program has longer.
+    /// Returns the maximum duration of a call of a plugin with these grants. If the entry does not set it, a plugin
+    /// that may wait for a model, a server or the embedding program has more time.
     #[must_use]
     pub fn deadline(&self, grants: &Grants) -> Duration {
         self.deadline.unwrap_or(if grants.waits_for_others() { Self::WAITING_CALL } else { Self::CALL })
     }
 
-    /// Returns the time for which a call of a plugin with these grants may compute.
+    /// Returns the maximum processor time of a call of a plugin with these grants.
     #[must_use]
     pub fn compute(&self, grants: &Grants) -> Duration {
         self.compute.unwrap_or_else(|| Self::CALL.min(self.deadline(grants)))

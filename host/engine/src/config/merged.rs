@@ -18,8 +18,8 @@ use super::{
 
 /// The plugins that may load, and their settings. Every part has been checked.
 ///
-/// [`open`](Self::open) reads the one file that the user named, [`discover`](Self::discover) finds the user's own and a
-/// project's; [`parse`](Self::parse) does no I/O.
+/// [`open`](Self::open) reads one file that the user named. [`discover`](Self::discover) finds the user's own file and
+/// the files of a project. [`parse`](Self::parse) does no I/O.
 ///
 /// ```
 /// use hookhost::Config;
@@ -53,11 +53,11 @@ impl Config {
         Self::default()
     }
 
-    /// Checks the text of one file. Reads nothing from disk, so two paths are the same file only if their texts are
-    /// equal.
+    /// Checks the text of one file. Because this function reads nothing from disk, it treats two paths as the same file
+    /// only if their texts are equal.
     ///
-    /// `sections` are the top-level tables that the caller reads with [`section`](Self::section); any other table is an
-    /// unknown key.
+    /// `sections` are the names of the top-level tables that the caller reads with [`section`](Self::section). Any
+    /// other table is an unknown key.
     ///
     /// # Errors
     /// [`ConfigError::Invalid`] with all mistakes.
@@ -77,7 +77,7 @@ impl Config {
         Self { settings, ..Self::default() }.with_entries(entries)
     }
 
-    /// Adds entries that a program made; existing entries stay.
+    /// Adds entries that a program created; existing entries stay.
     ///
     /// # Errors
     /// The errors of [`Self::from_entries`].
@@ -94,14 +94,14 @@ impl Config {
                 one.zip(other).is_some_and(|(one, other)| canonical(one) == canonical(other))
             };
             if let Some(other) = earlier.find(same_file) {
-                return Err(refused(format!("the entry `{}` is of the same file", other.name)));
+                return Err(refused(format!("the entry `{}` has the same file", other.name)));
             }
             self.entries.push(entry);
         }
         Ok(self)
     }
 
-    /// Adds ask rules that a program made; existing rules stay.
+    /// Adds ask rules that a program created; existing rules stay.
     ///
     /// # Errors
     /// [`ConfigError::Ask`] if a rule breaks a rule for ask rules in files.
@@ -125,7 +125,8 @@ impl Config {
         Ok(self)
     }
 
-    /// Returns all entries, including disabled ones, the user's before a project's, in the order of each file.
+    /// Returns all entries, including disabled ones. The user's entries come before a project's, each in the order of
+    /// its file.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.entries
@@ -136,7 +137,7 @@ impl Config {
         self.entries.iter().filter(|entry| entry.enabled)
     }
 
-    /// Returns the ask rules, the user's before a project's, in the order of each file.
+    /// Returns the ask rules. The user's rules come before a project's, each in the order of its file.
     #[must_use]
     pub fn asks(&self) -> &[AskRule] {
         &self.asks
@@ -155,8 +156,8 @@ impl Config {
         self.entries.iter().find(|entry| entry.code.path().is_some_and(|path| canonical(path) == wasm))
     }
 
-    /// Enables an entry, as `--plugin` does; returns `false` if no entry has this name. No entry can be disabled in
-    /// this way.
+    /// Enables an entry, as `--plugin` does. Returns `false` if no entry has this name. There is no method to disable
+    /// an entry.
     pub fn enable(&mut self, name: &str) -> bool {
         let found = self.entries.iter_mut().find(|entry| entry.name == name);
         found.is_some_and(|entry| {
@@ -165,8 +166,8 @@ impl Config {
         })
     }
 
-    /// Lowers the number of concurrent plugin calls to at most this number, even if the settings allow more. In a
-    /// process that asks about one event, the resources for each call cost more than the event.
+    /// Lowers the maximum number of concurrent plugin calls to at most `most`. For a process that handles one event,
+    /// the resources for more calls would cost more than the event.
     pub fn limit_concurrent_calls(&mut self, most: NonZeroU32) {
         self.settings.concurrent_calls = self.settings.concurrent_calls.min(most);
     }
@@ -177,7 +178,7 @@ impl Config {
         &self.settings
     }
 
-    /// Returns the files that apply, the user's before a project's.
+    /// Returns the files that apply. The user's file comes before a project's.
     #[must_use]
     pub fn files(&self) -> &[PathBuf] {
         &self.files
@@ -189,9 +190,9 @@ impl Config {
         &self.project_files
     }
 
-    /// Returns the directory to which relative paths in rules are relative: that of the outermost project file above
-    /// `workspace` that applies, or `workspace`. The user's home, and any directory that contains it, is no project;
-    /// rules would otherwise treat all of it as the agent's.
+    /// Returns the directory to which relative paths in rules are relative: the directory of the outermost project file
+    /// above `workspace` that applies, or else `workspace`. The user's home and the directories above it are never
+    /// used, because rules would then treat everything in the home as part of the project.
     pub(crate) fn root_of<'a>(&'a self, workspace: &'a Path) -> &'a Path {
         let home = std::env::home_dir();
         let holds_home = |directory: &Path| home.as_deref().is_some_and(|home| home.starts_with(directory));
@@ -200,9 +201,9 @@ impl Config {
         above.min_by_key(|directory| directory.as_os_str().len()).unwrap_or(workspace)
     }
 
-    /// Reads the caller's own section into the caller's own type; `None` if no file has the section. As in the engine's
+    /// Reads the caller's section into the caller's type. Returns `None` if no file has the section. As in the engine's
     /// sections, a key that the type does not have is an error. The values of the user's file and of project files are
-    /// combined; a key in both was refused when the files were read.
+    /// combined. A key that is in both files was already rejected when they were read.
     ///
     /// # Errors
     /// [`ConfigError::Invalid`] with the mistakes in the section.
@@ -226,8 +227,8 @@ impl Config {
         Ok(Problems::none_or(problems, value)?)
     }
 
-    /// Returns the place of a value in the caller's own sections, by the keys that lead to it; `None` if no file has
-    /// it. The place of a table in several files is that in the first of them.
+    /// Returns the place of a value in the caller's own sections. `keys` are the keys that lead to the value. Returns
+    /// `None` if no file has the value. For a table that is in several files, returns the place in the first of them.
     ///
     /// ```
     /// # use hookhost::config::{Config, ConfigError, Layer, Source};
@@ -249,7 +250,7 @@ impl Config {
         Some(Origin::new(&file.path, node.place.line(), file.layer))
     }
 
-    /// Combines the files, in order; `same` gives all paths of one file the same spelling.
+    /// Combines the files in order. `same` returns the same spelling for all paths of one file.
     pub(super) fn add_up(
         files: Vec<Result<ParsedFile, Vec<Problem>>>,
         same: impl Fn(&Path) -> PathBuf,
@@ -266,16 +267,16 @@ impl Config {
     }
 }
 
-/// Lists in the callers' sections to which each file adds.
+/// Lists in the callers' sections that are concatenated when files are combined.
 const ADDED_UP: &[&str] = &["agent.hidden-variables"];
 
-/// Sections, and keys of sections, that only the user's own file may have, because they loosen the user's protection.
+/// Sections and keys that only the user's own file may have, because they weaken the user's protection.
 const USERS_ALONE: &[&str] = &["agent.passed-variables", "agents", "mcp-proxy"];
 
 /// The files combined so far.
 #[derive(Default)]
 struct Sum {
-    /// Without the entries.
+    /// The configuration without its entries.
     config: Config,
     entries: Vec<PlacedEntry>,
     /// The `[settings]` of the files so far, for messages about a contradiction.
@@ -317,8 +318,10 @@ impl Sum {
         };
         if let Some(other) = self.entries.iter().find(|other| other.entry.name == entry.name) {
             let first = place(&other.name_at);
-            let message =
-                format!("the name `{}` is taken: the entry at {first} has it, and none overrides another", entry.name);
+            let message = format!(
+                "the name `{}` is taken: the entry at {first} has it, and no entry overrides another",
+                entry.name
+            );
             refuse("name", &placed.name_at, message);
         } else if let Some(other) = self.entries.iter().find(|other| path(&other.entry) == path(entry)) {
             let first = place(&other.path_at);
@@ -341,7 +344,7 @@ impl Sum {
         self.settings_at.push(node);
     }
 
-    /// Returns the problem that a project's `[settings]` (`node`) has a key or value that it may not have.
+    /// Returns the problem for a key or value that the `[settings]` of a project (`node`) may not have.
     fn forbidden(&self, forbidden: Forbidden, node: &Node) -> Problem {
         match forbidden {
             Forbidden::Looser(key) => {
@@ -355,7 +358,7 @@ impl Sum {
             }
             Forbidden::UsersAlone(key) => {
                 let path = join("settings", key);
-                let message = format!("a project's file cannot set `{path}`, which decides what your own log holds");
+                let message = format!("a project's file cannot set `{path}`, which decides what your own log contains");
                 Problem::new(&node.nearest_to(&[key]).place, message).about(&path)
             }
         }

@@ -1,8 +1,8 @@
 //! The configuration `hookhost.toml`: parsing into checked types, layers, approvals of a project's file, and edits.
 //!
-//! Promises: a file is used only if all of it is valid; an unknown key is an error with its place; a project's file is
-//! not even parsed before the user has approved exactly its text; approved content stays in use until a change is
-//! approved or the approval is revoked; and nothing is granted by default.
+//! The configuration keeps these promises. A file is used only if all of it is valid. An unknown key is an error with
+//! its place. A project's file is not even parsed before the user has approved exactly its text. Approved content stays
+//! in use until a change is approved or the approval is revoked. Nothing is granted by default.
 //!
 //! Each module uses only modules above it in this table; a test checks this.
 //!

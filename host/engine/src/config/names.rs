@@ -1,7 +1,7 @@
-//! The known word that is most similar to an unknown one.
+//! Finds the known word that is most similar to an unknown one.
 
-/// The nearest of the known words, if any is near: Jaro–Winkler similarity above 0.8, which catches swapped, missing and
-/// doubled letters and `_` for `-`, and little else.
+/// Returns the most similar known word, if its Jaro–Winkler similarity is above 0.8. This threshold finds words with
+/// swapped, missing or doubled letters or with `_` for `-`, and few others.
 pub(crate) fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let given = given.to_lowercase();
     known

@@ -1,4 +1,4 @@
-//! The keys `actions` and `tools`, by which entries and ask rules select tool calls.
+//! The keys `actions` and `tools`, with which entries and ask rules select tool calls.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -68,8 +68,8 @@ impl ActionKind {
         Self::ALL.iter().copied().find(|kind| kind.name() == name)
     }
 
-    /// Returns true if the action is, or may be, of this kind. If the arguments of a known tool cannot be read, the
-    /// call may do anything that the tool can do.
+    /// Returns true if the action is, or may be, of this kind. A call of a known tool whose arguments cannot be read
+    /// may have every action that the tool can have.
     fn may_be_of(self, action: &Action) -> bool {
         self == Self::of(action) || matches!(action, Action::Other(word) if word == self.name())
     }
@@ -95,8 +95,8 @@ impl Narrowing<'_> {
             && self.tools.is_none_or(|tools| tools.iter().any(|tool| tool.matches(&call.name)))
     }
 
-    /// Returns true if a plugin with this selection is asked about the call. This includes calls of an unknown tool
-    /// whose arguments may contain a command.
+    /// Returns true if a plugin with this selection gets the call. If the selection contains shell commands, this
+    /// includes calls of unknown tools whose arguments may contain a command.
     pub(crate) fn concerns(self, call: &ToolCall) -> bool {
         let is_for_shells = || self.actions.is_some_and(|actions| actions.contains(&ActionKind::Shell));
         let may_run_a_shell = || {

@@ -1,14 +1,15 @@
-//! Paths as a configuration file writes them.
+//! Converts paths between their form in a configuration file and absolute paths.
 
 use std::path::{Component, Path, PathBuf};
 
-/// The path that a file in `directory` means: `~/` is the home directory, a relative one is relative to `directory`.
+/// Returns the absolute path for a path in a configuration file: `~/` is the home directory, and a relative path is
+/// relative to `directory`, the directory of the file.
 pub(super) fn expand(written: &str, directory: &Path, home: Option<&Path>) -> Result<PathBuf, String> {
     if written.is_empty() {
-        return Err("an empty path names nothing".to_owned());
+        return Err("the path is empty".to_owned());
     }
     if written.contains('\0') {
-        return Err("no path holds a NUL character".to_owned());
+        return Err("a path cannot contain a NUL character".to_owned());
     }
     let path = match written.strip_prefix("~/") {
         Some(rest) => home.ok_or("the user's home directory is not known: write the path in full")?.join(rest),
@@ -17,8 +18,8 @@ pub(super) fn expand(written: &str, directory: &Path, home: Option<&Path>) -> Re
     Ok(path.components().filter(|part| *part != Component::CurDir).collect())
 }
 
-/// Returns an absolute path as a file in `directory` writes it: relative if it is inside the directory.
-/// The reverse of [`expand`].
+/// Returns the form of an absolute path in a configuration file in `directory`: relative if the path is inside the
+/// directory. The reverse of [`expand`].
 pub(super) fn shorten(path: &Path, directory: &Path) -> Result<String, String> {
     let text = |path: &Path| path.to_str().map(str::to_owned).ok_or_else(|| format!("{} is not UTF-8", path.display()));
     match path.strip_prefix(directory) {
@@ -31,7 +32,7 @@ pub(super) fn shorten(path: &Path, directory: &Path) -> Result<String, String> {
     }
 }
 
-/// The path without `.` and `..`, by its text alone.
+/// Removes `.` and `..` from a path without reading the disk.
 pub(super) fn lexical(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -46,7 +47,8 @@ pub(super) fn lexical(path: &Path) -> PathBuf {
     plain
 }
 
-/// The path that all spellings of it share: without symbolic links if it exists, otherwise by its text.
+/// Returns one spelling for all paths of the same file: with symbolic links resolved if the file exists, otherwise
+/// [`lexical`].
 pub(super) fn canonical(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| lexical(path))
 }

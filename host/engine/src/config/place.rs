@@ -27,7 +27,7 @@ impl fmt::Debug for Place {
 }
 
 impl Place {
-    /// The line that it begins in, from 1.
+    /// Returns the line in which the place begins, from 1.
     pub(super) fn line(&self) -> usize {
         self.file.text.as_bytes().iter().take(self.range.start).filter(|byte| **byte == b'\n').count() + 1
     }

@@ -5,8 +5,8 @@ use std::{fmt, path::PathBuf};
 use super::place::Place;
 use crate::marked_line::MarkedLine;
 
-/// One thing that is wrong in a configuration file. Displayed as `file:line:column: message`, with the line and a caret
-/// under the place. No control character of the file reaches the display.
+/// One mistake in a configuration file. It is displayed as `file:line:column: message`, with the line and a caret under
+/// the place. Control characters of the file are never displayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Problem {
@@ -16,7 +16,7 @@ pub struct Problem {
     pub line: usize,
     /// The column, in characters, from 1.
     pub column: usize,
-    /// The key that it is about, with those it is in: `plugin.limits.fuel`.
+    /// The key with the mistake, after the keys of the tables that contain it: `plugin.limits.fuel`.
     pub key: Option<String>,
     /// The known key or word that may have been meant.
     pub nearest: Option<String>,
@@ -32,7 +32,7 @@ impl Problem {
         let end = floor(text, place.range.end).max(start);
         let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
         let line = text[line_start..].lines().next().unwrap_or("");
-        // A place can extend over several lines; only the first is shown.
+        // A place can extend over several lines, but only the first one is shown.
         let marked = text[start..end].lines().next().unwrap_or("");
         let before = &text[line_start..start];
         let after = line.get(before.len() + marked.len()..).unwrap_or("");
@@ -58,7 +58,7 @@ impl Problem {
     }
 }
 
-/// The last boundary of a character at or before `at`.
+/// Returns the last boundary of a character at or before `at`.
 fn floor(text: &str, at: usize) -> usize {
     text.floor_char_boundary(at.min(text.len()))
 }
@@ -68,7 +68,7 @@ fn printable(text: &str) -> String {
     text.chars().flat_map(|c| if crate::is_unseen(c) { c.escape_default().collect() } else { vec![c] }).collect()
 }
 
-/// The text with a blank for each character that is not seen.
+/// Replaces each invisible character by a blank.
 fn blank_unseen(text: &str) -> String {
     text.chars().map(|c| if crate::is_unseen(c) { ' ' } else { c }).collect()
 }
@@ -85,23 +85,23 @@ impl fmt::Display for Problem {
     }
 }
 
-/// All that is wrong, at least one thing, in the order of the files' text.
+/// All mistakes, in the order of the files' text. There is at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems(Vec<Problem>);
 
 impl Problems {
-    /// Those, of which there must be one.
+    /// Sorts the mistakes, of which there must be at least one.
     pub(super) fn of(mut found: Vec<Problem>) -> Self {
         found.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
         Self(found)
     }
 
-    /// `Ok(value)` if there are none.
+    /// Returns `Ok(value)` if there are no mistakes.
     pub(super) fn none_or<T>(found: Vec<Problem>, value: T) -> Result<T, Self> {
         if found.is_empty() { Ok(value) } else { Err(Self::of(found)) }
     }
 
-    /// Each of them.
+    /// Returns each mistake.
     pub fn iter(&self) -> impl Iterator<Item = &Problem> {
         self.0.iter()
     }

@@ -29,16 +29,17 @@ pub struct UserDirectories {
 }
 
 impl UserDirectories {
-    /// Returns two directories that a program chooses, and none for `~/`.
+    /// Uses two directories that a program chooses, and no directory for `~/`.
     #[must_use]
     pub fn new(config: impl Into<PathBuf>, state: impl Into<PathBuf>) -> Self {
         Self { config: config.into(), state: state.into(), home: None }
     }
 
-    /// Returns the platform's directories: `$XDG_CONFIG_HOME/hookhost` (`~/.config/hookhost`) and
-    /// `$XDG_STATE_HOME/hookhost` (`~/.local/state/hookhost`), also on macOS, like other command-line programs; on
-    /// Windows `%APPDATA%\hookhost` and `%LOCALAPPDATA%\hookhost`. The environment variables `HOOKHOST_CONFIG_DIR` and
-    /// `HOOKHOST_STATE_DIR` name other directories; an empty variable is treated as unset.
+    /// Returns the platform's directories. On Linux and macOS, these are `$XDG_CONFIG_HOME/hookhost` (by default
+    /// `~/.config/hookhost`) and `$XDG_STATE_HOME/hookhost` (by default `~/.local/state/hookhost`), as for other
+    /// command-line programs. On Windows, they are `%APPDATA%\hookhost` and `%LOCALAPPDATA%\hookhost`. The environment
+    /// variables `HOOKHOST_CONFIG_DIR` and `HOOKHOST_STATE_DIR` name other directories. An empty variable is treated as
+    /// unset.
     ///
     /// # Errors
     /// [`ConfigError::NoHome`] if a directory is neither named nor found; [`ConfigError::Relative`] if a variable has a
@@ -77,15 +78,15 @@ impl UserDirectories {
     }
 }
 
-/// A project's configuration file as read once, so that the user approves exactly the text that was shown.
+/// A project's configuration file. It is read only once, so that the user approves exactly the text that was shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProjectFile {
-    /// The file, symbolic links resolved.
+    /// The path of the file, with symbolic links resolved.
     pub path: PathBuf,
-    /// Its content.
+    /// The content of the file.
     pub text: String,
-    /// The digest of its content.
+    /// The digest of the content.
     pub digest: Digest,
 }
 
@@ -121,8 +122,8 @@ impl ProjectFile {
         }
     }
 
-    /// Returns the paths of the `hookhost.toml` of this directory and of those above it, nearest first, readable or
-    /// not.
+    /// Returns the paths of the existing `hookhost.toml` files of this directory and of the directories above it,
+    /// nearest first. This includes unreadable files.
     #[must_use]
     pub fn find(cwd: &Path) -> Vec<PathBuf> {
         Self::places(cwd).into_iter().filter(|file| fs::symlink_metadata(file).is_ok()).collect()
@@ -146,8 +147,8 @@ pub(super) fn place(file: &Path) -> PathBuf {
     }
 }
 
-/// Returns true if the user's own file exists. A directory that cannot be read, or a broken link, may hide the file, so
-/// both are errors: unreadable rules are not "no rules".
+/// Returns true if the user's own file exists. An unreadable directory or a broken link may hide the file, and
+/// unreadable rules must not count as "no rules", so both are errors.
 ///
 /// # Errors
 /// [`ConfigError::Io`] if this cannot be determined.

@@ -1,4 +1,4 @@
-//! Amounts with units, as written in the file: counts, sizes and times. Never zero, never negative, never out of range.
+//! Amounts with units, as written in the file: counts, sizes and times. They are never zero, negative or out of range.
 
 use std::{
     fmt,
@@ -12,19 +12,19 @@ use serde::{
     de::{self, Visitor},
 };
 
-/// A unit's name and its size in the smallest unit of its kind, the largest unit first.
+/// The names of units and their sizes in the smallest unit of the same kind. The largest unit is first.
 type Units = &'static [(&'static str, u64)];
 
-/// The quantity and its notation.
+/// A kind of quantity and its notation.
 pub(super) trait Kind {
-    /// The expected value, with an example.
+    /// A description of the expected value, with an example.
     const EXPECTED: &str;
     const UNITS: Units;
     /// True if a number without a unit is valid.
     const PLAIN: bool;
 }
 
-/// A number of things.
+/// A count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Things;
 
@@ -34,7 +34,7 @@ impl Kind for Things {
     const PLAIN: bool = true;
 }
 
-/// Bytes.
+/// A size, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bytes;
 
@@ -44,7 +44,7 @@ impl Kind for Bytes {
     const PLAIN: bool = true;
 }
 
-/// Microseconds.
+/// A time, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Time;
 
@@ -66,13 +66,13 @@ pub(super) type TableElements = Quantity<Things, 1_000_000>;
 pub(super) type Tables = Quantity<Things, 100>;
 pub(super) type Instances = Quantity<Things, 200>;
 pub(super) type Handles = Quantity<Things, 100_000>;
-/// Calls at once.
+/// A number of concurrent calls.
 pub(super) type Concurrent = Quantity<Things, 256>;
 pub(super) type Size = Quantity<Bytes, { 1 << 30 }>;
 pub(super) type Memory = Quantity<Bytes, { 4 << 30 }>;
 pub(super) type UpToAnHour = Quantity<Time, HOUR>;
 pub(super) type UpToADay = Quantity<Time, { 24 * HOUR }>;
-/// Of one value in the log: a cut leaves as much as the least.
+/// The size of one value in the log. The minimum is the size of the part of a larger value that is recorded.
 pub(super) type RecordedSize = Quantity<Bytes, { 64 << 20 }, { 1 << 10 }>;
 
 impl<K: Kind, const MAX: u64, const MIN: u64> Quantity<K, MAX, MIN> {
@@ -96,8 +96,8 @@ impl<K: Kind, const MAX: u64, const MIN: u64> Quantity<K, MAX, MIN> {
         <Self as Deserialize>::deserialize(deserializer).map(|quantity| T::of(quantity.get()))
     }
 
-    /// Writes a field of another type, for serde's `with`. What is out of range is written, too: reading it back says so,
-    /// and names the key.
+    /// Writes a field of another type, for serde's `with`. A value that is out of range is written too; reading it back
+    /// then fails with an error that names the key.
     pub(super) fn serialize<T: Amount, S: Serializer>(field: &T, serializer: S) -> Result<S::Ok, S::Error> {
         match field.amount() {
             Some(amount) if K::UNITS.is_empty() => serializer.serialize_u64(amount),
@@ -123,7 +123,7 @@ impl<K: Kind, const MAX: u64, const MIN: u64> Quantity<K, MAX, MIN> {
     }
 }
 
-/// An amount in the largest unit that it is a whole number of.
+/// Shows an amount as a whole number, in the largest unit that allows this.
 fn show<K: Kind>(amount: u64) -> String {
     match K::UNITS.iter().find(|(_, scale)| amount.is_multiple_of(*scale)) {
         Some((unit, scale)) => format!("{}{unit}", amount / scale),
@@ -131,7 +131,7 @@ fn show<K: Kind>(amount: u64) -> String {
     }
 }
 
-/// A type of a field that holds an amount.
+/// A type of a field that contains an amount.
 pub(super) trait Amount: Sized {
     fn of(amount: NonZeroU64) -> Self;
 
@@ -159,7 +159,7 @@ impl Amount for NonZeroU32 {
 }
 
 impl Amount for NonZeroUsize {
-    /// On a host with 32-bit addresses 4 GiB is all there is.
+    /// On a host with 32-bit addresses, 4 GiB does not fit and becomes the maximum.
     fn of(amount: NonZeroU64) -> Self {
         Self::try_from(amount).unwrap_or(Self::MAX)
     }
@@ -169,7 +169,7 @@ impl Amount for NonZeroUsize {
     }
 }
 
-/// In microseconds.
+/// The amount is in microseconds.
 impl Amount for Duration {
     fn of(amount: NonZeroU64) -> Self {
         Self::from_micros(amount.get())

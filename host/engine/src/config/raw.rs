@@ -1,5 +1,5 @@
-//! An entry as written in the file: the keys, without derived values. serde reads and writes it. `check` makes an
-//! [`Entry`](super::Entry) of it; [`RawEntry::of`] does the reverse, and leaves out default values.
+//! An entry as written in the file: the keys, without derived values. serde reads and writes it. `check` turns it into
+//! an [`Entry`](super::Entry). [`RawEntry::of`] does the reverse, and leaves out default values.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -66,7 +66,7 @@ impl<'de> Deserialize<'de> for EventName {
     }
 }
 
-/// Writes the keys of a table whose values are not the default ones.
+/// Writes only those keys of a table whose values differ from the default.
 fn unlike_default<T: Serialize + Default, S: Serializer>(table: &T, serializer: S) -> Result<S::Ok, S::Error> {
     let keys = |table: &T| {
         let table = serde_json::to_value(table).and_then(serde_json::from_value::<BTreeMap<String, Value>>);
@@ -79,7 +79,7 @@ fn unlike_default<T: Serialize + Default, S: Serializer>(table: &T, serializer: 
     written.serialize(serializer)
 }
 
-/// TOML has no null: a key without a value is not written.
+/// Removes keys whose value is null, because TOML has no null.
 fn without_nulls(value: &mut Value) {
     if let Value::Object(keys) = value {
         keys.retain(|_, value| !value.is_null());
@@ -92,7 +92,7 @@ fn is_default<T: Default + PartialEq>(table: &T) -> bool {
 }
 
 impl RawEntry {
-    /// Returns the entry as a file in `directory` writes it.
+    /// Returns the entry in the form that a file in `directory` contains.
     pub(super) fn of(entry: &Entry, directory: &Path) -> Result<Self, String> {
         let Code::File { path, digest } = &entry.code else {
             return Err("a configuration file can name files only".to_owned());

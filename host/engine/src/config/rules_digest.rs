@@ -1,13 +1,13 @@
-//! A digest of all rules: two configurations with the same digest answer each event alike.
+//! A digest of all rules. Two configurations with the same digest decide every event in the same way.
 
 use super::{AskRule, AuditSettings, Config, Digest, Entry, Layer, Settings};
 use serde_json::{Value, json};
 
 impl Config {
-    /// Computes the digest of everything that decides about events: the loaded entries, with the digests of their code,
-    /// the ask rules, the settings, and the layer of each. The digest does not depend on the place within a file, on
-    /// comments and on the caller's own sections. A rule of the program contributes its name and settings, because its
-    /// code is that of the program.
+    /// Computes the digest of everything that decides about events: the loaded entries with the digests of their code,
+    /// the ask rules, the settings, and the layer of each. The digest does not depend on places within a file, on
+    /// comments or on the caller's own sections. A native rule contributes only its name and settings, because its code
+    /// is a part of the program.
     #[must_use]
     pub fn digest(&self) -> Digest {
         let rules = json!({
@@ -19,7 +19,7 @@ impl Config {
     }
 }
 
-// Each takes its type apart, so that a new field has to be thought of here.
+// Each function destructures its type, so that a new field does not compile until it is handled here.
 
 fn entry(entry: &Entry) -> Value {
     let Entry {
@@ -70,7 +70,7 @@ fn settings(settings: &Settings) -> Value {
         stream_unfinalised,
         approval_deadline,
         overload_deadline,
-        // How many calls a process makes at once changes no answer, and differs between the programs of one user.
+        // The number of concurrent calls changes no verdict, and it differs between the programs of one user.
         concurrent_calls: _,
         compile_time,
         require_plugins,

@@ -1,9 +1,9 @@
-//! An entry of `http`: a server that a plugin may send requests to.
+//! An entry of the grant `http`: a server to which a plugin may send requests.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU16;
 
-/// A server, as `http` names it.
+/// A server, as written in the grant `http`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Server {
     host: ServerHost,
@@ -17,7 +17,7 @@ pub(crate) enum ServerHost {
     Localhost,
     /// A literal address.
     Address(IpAddr),
-    /// A name to look up, in lower case and without the dot that may end it.
+    /// A name to look up, in lower case and without a dot at its end.
     Name(String),
 }
 
@@ -25,10 +25,10 @@ impl Server {
     /// The port of `https`.
     const HTTPS: u16 = 443;
 
-    /// Reads `name`, `name:port`, `address`, `address:port`; an IPv6 address is in brackets.
+    /// Reads `name`, `name:port`, `address` or `address:port`. An IPv6 address is in brackets.
     ///
     /// # Errors
-    /// One sentence on what it is not.
+    /// Returns one sentence on the mistake in the text.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let after_host = match text.find(']') {
             Some(bracket) => bracket + 1,
@@ -44,11 +44,11 @@ impl Server {
         let host = ServerHost::parse(host);
         host.zip(port)
             .map(|(host, port)| Self { host, port })
-            .ok_or_else(|| format!("{text:?} is no host: write `name` or `name:port`, without scheme, path or `*`"))
+            .ok_or_else(|| format!("{text:?} is not a host: write `name` or `name:port`, without scheme, path or `*`"))
     }
 
-    /// Returns true if a request may go there: `https` to port 443 or the named port; plain `http` only to a named port other than
-    /// 443.
+    /// Returns true if a request may be sent to this host and port. `https` is allowed to port 443 or to the port of
+    /// the entry. Plain `http` is allowed only if the entry has a port other than 443.
     pub(crate) fn admits(&self, host: &ServerHost, port: u16, https: bool) -> bool {
         let named = self.port.map(NonZeroU16::get);
         let port_is_right =
@@ -75,7 +75,7 @@ impl ServerHost {
             let odd = |c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_');
             !label.is_empty() && label.len() <= 63 && !label.contains(odd)
         };
-        // `127.1`, `2130706433` and `0x7f.1` are addresses to many programs, and to us nothing.
+        // Many programs read `127.1`, `2130706433` and `0x7f.1` as addresses, so they are rejected here.
         let last = name.rsplit('.').next().unwrap_or_default();
         let is_number = last.chars().all(|c| c.is_ascii_digit()) || last.starts_with("0x");
         if name.len() > 253 || is_number || !name.split('.').all(is_label) {

@@ -12,58 +12,56 @@ use super::{
     quantity::{Concurrent, RecordedSize, UpToADay},
 };
 
-/// `[settings]`: what the operator decides for all plugins. A project's file can tighten one, never loosen it.
+/// `[settings]`: settings of the operator for all plugins. A project's file can make a setting stricter, but never
+/// looser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// `stream-unfinalised`: whether text is shown as it streams in although a plugin exports
-    /// `finalize-content` and has not seen the whole of it. Default `false`, which holds the text
-    /// back until it is final; `true` is the looser. [`Session::stream`](crate::Session::stream) follows it.
+    /// `stream-unfinalised`: if `true`, text is shown while it streams, even though a plugin that exports
+    /// `finalize-content` has not seen all of it. The default is `false`: the text is held back until it is final.
+    /// `true` is looser. [`Session::stream`](crate::Session::stream) follows this setting.
     pub stream_unfinalised: bool,
-    /// `approval-deadline`: how long a person is waited for when a plugin or an ask rule asks one;
-    /// then the answer is no. The event waits that long, so a shorter deadline lets an unattended
-    /// agent continue sooner, with the refusal. 1 µs to 24 h, default 5 min; the longer is the
-    /// looser.
+    /// `approval-deadline`: maximum time to wait for a person whom a plugin or an ask rule asks. After it, the answer
+    /// is no. The event waits for that time, so a shorter deadline lets an unattended agent continue sooner, with the
+    /// refusal. 1 µs to 24 h, default 5 min; a longer time is looser.
     pub approval_deadline: Duration,
-    /// `overload-deadline`: how long a call of a plugin may wait for a place among the
-    /// `concurrent-calls`, and for a thread and a processor once it has one. That is the machine's
-    /// time, not the plugin's: beyond it the call fails as `overloaded`, `on-failure` decides, and
-    /// the event can be sent again. 1 µs to 24 h, default 2 s; the longer is the looser.
+    /// `overload-deadline`: maximum time for which a call of a plugin may wait for one of the `concurrent-calls`, and
+    /// then for a thread and a processor. This time counts as the machine's and not as the plugin's. A call that waits
+    /// for longer fails as `overloaded`, `on-failure` decides, and the event can be sent again. 1 µs to 24 h, default
+    /// 2 s; a longer time is looser.
     pub overload_deadline: Duration,
-    /// `concurrent-calls`: maximum number of concurrent calls of plugins, in all sessions
-    /// together; more wait, for `overload-deadline` at most. Plugins that may wait for a model, a
-    /// server or a disk have as many again, so that they hold up no other plugin. Each reserves
-    /// some 8 GiB of address space, from 32 on some 1 TiB altogether, though no memory: a process
-    /// that has little of it (`ulimit -v`) sets fewer. 1 to 256, default 32; the more is the
-    /// looser.
+    /// `concurrent-calls`: maximum number of concurrent calls of plugins, in all sessions together. Further calls wait,
+    /// at most for `overload-deadline`. Plugins that may wait for a model, a server or a disk have the same number of
+    /// calls in addition, so that they block no other plugin. Each call reserves about 8 GiB of address space (32 and
+    /// more calls together about 1 TiB), but no memory. A process with little address space (`ulimit -v`) needs a lower
+    /// number. 1 to 256, default 32; a higher number is looser.
     pub concurrent_calls: NonZeroU32,
-    /// `compile-time`: processor time for compiling one plugin, of all threads together. What takes
-    /// longer is not loaded. On a busy machine that is some wall time more, at most ten times as
-    /// much; where the processor time of a thread cannot be read by another (other systems than
-    /// Linux), ten times as much wall time is the only bound. What is compiled is kept, so it is
-    /// spent once. 1 µs to 24 h, default 60 s; the longer is the looser.
+    /// `compile-time`: maximum processor time for compiling one plugin, of all threads together. A plugin that takes
+    /// longer is not loaded. The limit on wall time is ten times as long, for a busy machine. On systems other than
+    /// Linux, a thread cannot read the processor time of another, so the limit on wall time is the only one. Compiled
+    /// code is stored, so each plugin is compiled only once. 1 µs to 24 h, default 60 s; a longer time is looser.
     pub compile_time: Duration,
-    /// `require-plugins`: whether gates are rejected and texts withheld while no plugin is loaded, of
-    /// whichever mode. So a configuration that is empty by mistake is noticed at the first event, not
-    /// after the damage. Default `false`, which is the looser.
+    /// `require-plugins`: if `true`, gates are rejected and texts are withheld while no plugin is loaded in any mode.
+    /// Then a configuration that is empty by mistake is noticed at the first event, and not after damage. The default
+    /// is `false`, which is looser.
     pub require_plugins: bool,
-    /// `[settings.audit]`: what the log holds of each event. A project's file cannot have this
-    /// table at all: it could hide from the user what it does.
+    /// `[settings.audit]`: the parts of each event that the log contains. A project's file cannot have this table at
+    /// all, because it could hide the project's actions from the user.
     pub audit: AuditSettings,
 }
 
-/// `[settings.audit]`: what the log holds of the values in it: payloads, changes and verdicts. Each
-/// record says what was withheld. An event of which something was withheld cannot be replayed as it
-/// was.
+/// `[settings.audit]`: the values that the log contains, in payloads, changes and verdicts. Each record says which
+/// values were withheld. An event with withheld values cannot be replayed exactly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AuditSettings {
-    /// `largest-value`: bytes of one value as JSON. A larger one is recorded as its size, its digest and its first KiB:
-    /// smaller keeps the log small where tools return much. 1 KiB to 64 MiB, default 256 KiB.
+    /// `largest-value`: maximum size of one value, in bytes of JSON. Of a larger value, the log contains the size, the
+    /// digest and the first KiB. A lower limit keeps the log small if tools return long results. 1 KiB to 64 MiB,
+    /// default 256 KiB.
     pub largest_value: NonZeroUsize,
-    /// `mask`: keys of JSON objects whose values are recorded as `"(masked)"`, at any depth, also in JSON that is in
-    /// a string. For what must not be on disk a second time. Text that is not JSON is not searched: a password in a
-    /// command line is recorded. Each pattern costs a comparison with every key. Default none.
+    /// `mask`: keys of JSON objects whose values are recorded as `"(masked)"`, at any depth, and also in JSON inside a
+    /// string. Use it for values that must not be stored on disk a second time. Text that is not JSON is not searched,
+    /// so a password in a command line is still recorded. Each pattern is compared with every key. Default none.
     pub mask: Vec<KeyPattern>,
 }
 
@@ -116,14 +114,14 @@ struct RawAudit {
 /// A reason why a project's file cannot set a value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Forbidden {
-    /// It would loosen this setting.
+    /// The value would make this setting looser.
     Looser(&'static str),
-    /// This table is the user's alone.
+    /// Only the user's own file may have this table.
     UsersAlone(&'static str),
 }
 
 impl Settings {
-    /// Takes over the settings of the user's own file.
+    /// Applies the settings of the user's own file.
     pub(super) fn set(&mut self, written: RawSettings) {
         self.stream_unfinalised = written.stream_unfinalised.unwrap_or(self.stream_unfinalised);
         self.approval_deadline = written.approval_deadline.unwrap_or(self.approval_deadline);
@@ -137,7 +135,7 @@ impl Settings {
         }
     }
 
-    /// Takes over the settings of a project's file that are not looser. Returns those that the file cannot set.
+    /// Applies those settings of a project's file that are not looser. Returns the settings that the file cannot set.
     pub(super) fn tighten(&mut self, written: &RawSettings) -> Vec<Forbidden> {
         let mut forbidden = Vec::new();
         let mut optional = !self.require_plugins;
@@ -154,7 +152,7 @@ impl Settings {
         forbidden
     }
 
-    /// Checks the ranges of settings that a program made: they are those of written ones.
+    /// Checks the ranges of settings that a program created. The ranges are the same as in a file.
     pub(super) fn check_ranges(&self) -> Result<(), String> {
         for (key, time) in [
             ("approval-deadline", self.approval_deadline),
@@ -171,7 +169,7 @@ impl Settings {
     }
 }
 
-/// Lowers a setting whose greater value is the looser one. A value above the present one is forbidden.
+/// Lowers a setting for which a greater value is looser. A value above the present one is forbidden.
 fn lower<T: PartialOrd>(key: &'static str, setting: &mut T, written: Option<T>, forbidden: &mut Vec<Forbidden>) {
     match written {
         Some(looser) if looser > *setting => forbidden.push(Forbidden::Looser(key)),

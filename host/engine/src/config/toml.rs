@@ -1,4 +1,4 @@
-//! TOML as a document in which every key and value knows its place.
+//! Parses TOML into a document in which every key and value has its place.
 
 use std::{borrow::Cow, ops::Range, sync::Arc};
 
@@ -13,11 +13,11 @@ use super::{
     tree::{Key, Node, Table, Value, join},
 };
 
-/// The document's table, or what is wrong with it: bad syntax (the first of it), or numbers that nothing can hold.
+/// Returns the document's table. Fails with the first syntax error, or with all numbers that are out of range.
 pub(super) fn parse(file: &Arc<Text>) -> Result<Table, Vec<Problem>> {
     let document = DeTable::parse(&file.text).map_err(|error| {
         let range = error.span().unwrap_or_default();
-        // The parser's "duplicate key" does not name it.
+        // The parser's message "duplicate key" does not name the key.
         let what = match file.text.get(range.clone()) {
             Some(text) if !text.trim().is_empty() && !text.contains('\n') => format!(", at `{text}`"),
             _ => String::new(),
@@ -69,7 +69,7 @@ impl Reader<'_> {
         Node { place, value }
     }
 
-    /// Nothing is read from a document with a problem, so any value will do.
+    /// Records a problem and returns an arbitrary value, because a document with a problem is not used.
     fn refuse(&mut self, path: &str, place: &Place, message: &str) -> Value {
         self.problems.push(Problem::new(place, format!("`{path}`: {message}")).about(path));
         Value::Boolean(false)

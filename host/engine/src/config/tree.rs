@@ -1,4 +1,4 @@
-//! A document in which every key and value knows its place.
+//! A document in which every key and value has its place.
 
 use super::place::Place;
 
@@ -14,7 +14,7 @@ pub(super) enum Value {
     Integer(i64),
     Float(f64),
     Boolean(bool),
-    /// As it is written.
+    /// The text as written in the file.
     Datetime(String),
     Array(Vec<Node>),
     Table(Table),
@@ -34,7 +34,7 @@ impl Table {
         self.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
     }
 
-    /// The value at a path of keys, such as `agent.model`.
+    /// Returns the value at a path of keys, such as `agent.model`.
     pub(super) fn at(&self, path: &str) -> Option<&Node> {
         match path.split_once('.') {
             None => self.get(path),
@@ -57,9 +57,9 @@ impl Table {
         self.0.push((key, node));
     }
 
-    /// Adds what `other` has and this has not. A key that both have is passed to `collision`, with
-    /// its path, unless it is a table in both, whose keys are then added, or a list in both whose
-    /// path is one of `lists`, which is then longer.
+    /// Adds the keys of `other` that this table does not have. If both have a key with a table, their keys are combined
+    /// in the same way. If both have a key with a list and the path of the key is in `lists`, the lists are
+    /// concatenated. Any other key that both have is passed to `collision`, with its path.
     pub(super) fn add(
         &mut self,
         path: &str,
@@ -100,7 +100,7 @@ impl Node {
     }
 }
 
-/// The name of a key with those of the tables it is in.
+/// Returns the name of a key after the names of the tables that contain it.
 pub(super) fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }

@@ -29,16 +29,16 @@ pub struct TrustStore {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Approved {
-    /// The file, its directory without symbolic links.
+    /// The path of the file, with symbolic links of its directory resolved.
     pub path: PathBuf,
     /// Digest of the content that applies.
     pub digest: Digest,
-    /// The content that applies. `None` if an earlier version stored only the digest; then the file's own content
-    /// applies while it has that digest.
+    /// The content that applies. `None` if an earlier version of hookhost stored only the digest; then the file's own
+    /// content applies while it has that digest.
     pub content: Option<String>,
 }
 
-/// The file's content.
+/// The content of the store's file.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Record {
@@ -49,7 +49,7 @@ struct Record {
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Approval {
-    /// The form in which earlier versions wrote it.
+    /// The form that earlier versions wrote.
     Digest(Digest),
     Whole(Whole),
 }
@@ -104,11 +104,11 @@ impl TrustStore {
         Ok(self.approval(&file.path)?.is_some_and(|approved| approved.digest == file.digest))
     }
 
-    /// Returns true if the store exists and has no approval of this file. A missing store says nothing about the user's
-    /// decisions.
+    /// Returns true if the store exists and contains no approval of this file. Without a store, returns false, because
+    /// nothing is known about the user's decisions.
     #[must_use]
     pub fn is_revoked(&self, path: &Path) -> bool {
-        // By the path as it was approved: a link may have come into the place of a directory in it.
+        // Use the path as it was approved, because a directory in it may have been replaced by a link.
         let is_kept = |record: Record| key(path).is_ok_and(|key| record.approved.contains_key(&key));
         self.file().exists() && self.read().is_ok_and(|record| !is_kept(record))
     }
@@ -137,7 +137,7 @@ impl TrustStore {
     /// `false`. For programs that edit an approved file at the user's command.
     ///
     /// # Errors
-    /// As [`approve`](Self::approve).
+    /// The errors of [`approve`](Self::approve).
     pub fn renew(&self, before: Digest, after: &ProjectFile) -> Result<bool, ConfigError> {
         let key = key(&after.path)?;
         self.change(|approved| match approved.get_mut(&key) {
@@ -153,7 +153,7 @@ impl TrustStore {
     /// now be a link.
     ///
     /// # Errors
-    /// As [`approve`](Self::approve).
+    /// The errors of [`approve`](Self::approve).
     pub fn revoke(&self, path: &Path) -> Result<bool, ConfigError> {
         let keys = [key(&place(path))?, key(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))?];
         self.change(|approved| keys.iter().any(|key| approved.remove(key).is_some()))
@@ -172,7 +172,7 @@ impl TrustStore {
             if let Approval::Whole(whole) = kept
                 && Digest::of_bytes(whole.content.as_bytes()) != whole.sha256
             {
-                return Err(damaged("a content in it has another digest".to_owned()));
+                return Err(damaged("an approved content in it does not have the recorded digest".to_owned()));
             }
         }
         Ok(record)

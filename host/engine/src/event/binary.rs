@@ -1,5 +1,6 @@
-//! Images, sounds and other binary data in values. A plugin gets a marker in their place: base64 says nothing to a rule, and would be
-//! most of what it has to read. What the agent receives has the data, unless the plugin replaced that part.
+//! Images, sounds and other binary data in values. Plugins get a marker in their place, because base64 says nothing to
+//! a rule and would be the largest part of its input. The agent receives the data, unless a plugin replaced that part
+//! of the value.
 
 use crate::config::Digest;
 use crate::contract::Json;
@@ -11,22 +12,23 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-/// Characters of base64 from which on it is left out. A short text is not hidden from the rules by being called an image.
+/// Minimum length of base64 that is replaced, in characters. A shorter text cannot be hidden from the rules by calling
+/// it an image.
 pub(crate) const MIN_LENGTH: usize = 4 * 1024;
 
-/// The ends of a marker, of characters that no writer of JSON escapes. A value that has one from elsewhere is passed unchanged, so that
-/// a marker is always the host's.
+/// The beginning and end of a marker. JSON does not escape their characters. A value that already contains the
+/// beginning of a marker is passed unchanged, so that every marker comes from the host.
 const MARKER: &str = "[hookhost:binary ";
 const END: char = ']';
 
-/// Keys whose value says what the other members of their object hold, without `-` and `_` and in small letters.
+/// Keys whose value describes the other members of their object, in lower case and without `-` and `_`.
 const KIND_KEYS: [&str; 5] = ["type", "mimetype", "mediatype", "contenttype", "format"];
 
-/// Keys of the members that hold binary data, in the same spelling. A text that is called `text` or `stdout` is read by a model, whatever
-/// is said beside it.
+/// Keys of members that contain binary data, in the same spelling. Members such as `text` or `stdout` are not listed,
+/// because a model reads them, whatever the object says about its content.
 const DATA_KEYS: [&str; 5] = ["data", "blob", "bytes", "base64", "b64json"];
 
-/// Words for binary data that are no media types, as providers and agents use them.
+/// Words for binary data that providers and agents use instead of media types.
 const KINDS: [&str; 14] = [
     "image",
     "input_image",
@@ -44,23 +46,23 @@ const KINDS: [&str; 14] = [
     "mp3",
 ];
 
-/// Bytes before the data of a `data:` URL in which its media type is looked for.
+/// Maximum number of bytes between the beginning of a `data:` URL and its data, in which the media type is searched.
 const MAX_URL_HEAD: usize = 128;
 
-/// The binary data that was left out of a value, by marker, each as often as it was left out.
+/// The binary data that was removed from a value, by marker, with the number of times that it was removed.
 #[derive(Debug, Default)]
 pub(crate) struct Binary {
     data: HashMap<String, (String, usize)>,
-    /// Bytes by which the value is smaller without it.
+    /// Number of bytes by which the value is smaller without the binary data.
     saved: usize,
 }
 
 impl Binary {
-    /// Leaves binary data out of a value: out of `json`, whose members say what they hold, and out of `text`, which says the same
-    /// once more or has it in `data:` URLs. Nothing where there is none.
+    /// Removes binary data from a value. In `json`, members describe their siblings. `text` may repeat the same data or
+    /// have it in `data:` URLs. Returns `None` if there is no binary data.
     pub(crate) fn of(json: Option<&Json>, text: &str) -> Option<(Self, Option<Json>, String)> {
         let written = json.map_or("", Json::as_str);
-        // Most values have none, and are not read as JSON to find that out.
+        // Most values have no binary data, so check for it before parsing JSON.
         if ![written, text].iter().any(|text| runs(text).next().is_some()) {
             return None;
         }
@@ -75,18 +77,18 @@ impl Binary {
         if binary.data.is_empty() {
             return None;
         }
-        // A marker needs no escaping, and stands within texts alone, as what it replaces did.
+        // A marker needs no escaping and replaces only a part of a string, so the text is still JSON.
         let json = json.map(|_| Json::new(written)).transpose().ok()?;
         Some((binary, json, text))
     }
 
-    /// The same for a JSON text alone.
+    /// Like [`Self::of`], for JSON without a second text.
     pub(crate) fn of_json(json: &Json) -> Option<(Self, Json)> {
         let (binary, json, _) = Self::of(Some(json), "")?;
         Some((binary, json?))
     }
 
-    /// Bytes by which the value is smaller without it.
+    /// Returns the number of bytes by which the value is smaller without the binary data.
     pub(crate) fn saved(&self) -> usize {
         self.saved
     }
@@ -99,7 +101,8 @@ impl Binary {
         for at in runs(text) {
             let (run, before) = (&text[at.clone()], &text[copied..at.start]);
             let is_whole = |before: &str| before.ends_with('"') && text[at.end..].starts_with('"');
-            // What stands elsewhere, too, may be read as a text there.
+            // Use the described kind only if all occurrences of the data are described. Another occurrence may be read
+            // as text.
             let said = kinds.get(run).filter(|(_, found)| is_whole(before) && times.get(run) == Some(found));
             let kind = said
                 .map(|(kind, _)| *kind)
@@ -115,8 +118,8 @@ impl Binary {
         out
     }
 
-    /// Puts the data back where a marker is unchanged. Each is put back as often as it was left out, so that the value does not grow
-    /// beyond the data and what the plugin wrote.
+    /// Puts the data back in place of each unchanged marker. Each data is put back at most as often as it was removed,
+    /// so that the value is never larger than the original data and the plugin's own text.
     pub(crate) fn put_back(&mut self, text: &mut String) {
         if !text.contains(MARKER) {
             return;
@@ -139,18 +142,19 @@ impl Binary {
         *text = out;
     }
 
-    /// The same for a JSON text.
+    /// Like [`Self::put_back`], for JSON.
     pub(crate) fn put_back_json(&mut self, json: &mut Json) {
         let mut text = json.as_str().to_owned();
         self.put_back(&mut text);
-        // Base64 needs no escaping, so that what was JSON still is.
+        // Base64 needs no escaping, so the text is still JSON.
         if let Ok(whole) = Json::new(text) {
             *json = whole;
         }
     }
 }
 
-/// Finds the texts of which a sibling, or the object around theirs, says that they are binary.
+/// Finds the strings that are described as binary by a sibling, or by a member of the object that contains their
+/// object.
 fn find<'a>(value: &'a Value, around: Option<&'a str>, kinds: &mut HashMap<&'a str, (&'a str, usize)>) {
     match value {
         Value::Object(members) => {
@@ -170,11 +174,11 @@ fn find<'a>(value: &'a Value, around: Option<&'a str>, kinds: &mut HashMap<&'a s
     }
 }
 
-/// The kind of binary data that the members of an object are said to hold: none of an object that holds something else, nothing where it
-/// does not say.
+/// Returns the kind of binary data that an object declares. Returns `Some(None)` if the object declares something that
+/// is not binary data, and `None` if it declares nothing.
 fn kind_of(members: &Map<String, Value>) -> Option<Option<&str>> {
     let said = members.iter().filter(|(key, _)| is_one_of(key, &KIND_KEYS)).filter_map(|(_, value)| value.as_str());
-    // A media type says more than a word.
+    // A media type is more precise than a word.
     let (media_types, words): (Vec<&str>, Vec<&str>) = said.partition(|kind| kind.contains('/'));
     match (media_types.first(), words.is_empty()) {
         (None, true) => None,
@@ -188,7 +192,7 @@ fn is_one_of(key: &str, keys: &[&str]) -> bool {
     keys.contains(&key.as_str())
 }
 
-/// Returns true for a media type, or a word in its place, whose data no rule could read. An SVG is a text.
+/// Returns true for a media type, or a word in its place, whose data a rule cannot read. SVG is text.
 fn is_binary(kind: &str) -> bool {
     let kind = kind.to_ascii_lowercase();
     let is_media = ["image/", "audio/", "video/"].iter().any(|class| kind.starts_with(class)) && !kind.contains("xml");
@@ -197,7 +201,7 @@ fn is_binary(kind: &str) -> bool {
         || KINDS.contains(&kind.as_str())
 }
 
-/// The media type of a `data:` URL whose data begins after `before`, and the text before the URL.
+/// Returns the media type of a `data:` URL whose data begins after `before`, and the text before the URL.
 fn data_url(before: &str) -> Option<(&str, &str)> {
     let head = before.strip_suffix(";base64,")?;
     let start = (head.len().saturating_sub(MAX_URL_HEAD)..).find(|&start| head.is_char_boundary(start))?;
@@ -206,7 +210,7 @@ fn data_url(before: &str) -> Option<(&str, &str)> {
     (media_type.contains('/') && is_binary(media_type)).then_some((media_type, outside))
 }
 
-/// The places of what may be base64, and is long enough.
+/// Returns the places of long texts that may be base64.
 fn runs(text: &str) -> impl Iterator<Item = Range<usize>> {
     let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=');
     let places = text.as_bytes().chunk_by(move |one, next| is_base64(one) == is_base64(next)).scan(0, |at, run| {
@@ -217,7 +221,8 @@ fn runs(text: &str) -> impl Iterator<Item = Range<usize>> {
     places.filter(move |at| at.len() >= MIN_LENGTH && is_base64(&text.as_bytes()[at.start]))
 }
 
-/// The marker for base64 of binary data. Nothing for what is no base64, or base64 of a text, which a rule may want to read.
+/// Returns the marker for base64 of binary data. Returns `None` for a text that is not base64, or for base64 of a text,
+/// which a rule may want to read.
 fn marker(kind: &str, base64: &str) -> Option<String> {
     let read = |alphabet: &Alphabet| {
         let any_padding = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
@@ -228,7 +233,7 @@ fn marker(kind: &str, base64: &str) -> Option<String> {
         return None;
     }
     let mut marker = MARKER.to_owned();
-    // It came with the value.
+    // The kind comes from the value and is untrusted, so use only harmless characters of it.
     marker.extend(
         kind.chars().filter(|&c| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '+' | '-' | '_')).take(40),
     );

@@ -1,4 +1,4 @@
-//! Checks of a changed value: against the tool's schema, the tool's shape, and the configured models.
+//! Checks a changed value against the tool's schema, the tool's known arguments and the configured models.
 
 use crate::config::{AskRule, Layer};
 use crate::contract::action::{ActionMap, AgentActions};
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 #[derive(Clone, Copy)]
 pub(crate) struct CallValidator<'a> {
     pub(crate) actions: &'a ActionMap,
-    /// The agent whose tools the calls are of.
+    /// The agent to which the tools belong.
     pub(crate) agent: &'a str,
     pub(crate) schemas: &'a Schemas,
     pub(crate) models: &'a [ModelRef],
@@ -24,7 +24,8 @@ pub(crate) struct Schemas(HashMap<String, Schema>);
 
 impl Schemas {
     /// # Errors
-    /// The first tool whose schema cannot be used, and why: its arguments could not be checked.
+    /// Returns the first tool whose schema cannot be used, and the reason. Without the schema, the tool's arguments
+    /// could not be checked.
     pub(crate) fn compile(tools: &[ToolSpec]) -> Result<Self, (String, SchemaError)> {
         let compiled = tools.iter().map(|tool| {
             let schema = Schema::compile(&tool.input_schema).map_err(|error| (tool.name.clone(), error))?;
@@ -35,22 +36,23 @@ impl Schemas {
 }
 
 impl CallValidator<'_> {
-    /// Looked up where it is needed: most events are about no call.
+    /// Returns the agent's actions. They are looked up only when they are needed, because most events are not about a
+    /// call.
     fn actions(&self) -> AgentActions<'_> {
         self.actions.of(self.agent)
     }
 
-    /// The call with its arguments in one spelling (white space and repeated keys could show a person, a plugin and a tool
-    /// different things) and its action worked out.
+    /// Returns the call with its action, and with its arguments in canonical form. Without this form, white space and
+    /// repeated keys could show different arguments to a person, a plugin and a tool.
     pub(crate) fn prepared(&self, call: ToolCall) -> ToolCall {
         let arguments = call.arguments.read().unwrap_or_else(|_| Value::String(call.arguments.into()));
         self.actions().call(call.id, call.name, &arguments, call.origin, self.cwd)
     }
 
-    /// The call with other arguments.
+    /// Returns the call with other arguments.
     ///
     /// # Errors
-    /// If they are not a JSON object that can be read, or miss the tool's schema.
+    /// Fails if the arguments are not a valid JSON object, or do not fit the tool's schema.
     pub(crate) fn modified(&self, call: &ToolCall, arguments: &Json) -> Result<ToolCall, String> {
         let new: Value = arguments
             .read()
@@ -58,10 +60,11 @@ impl CallValidator<'_> {
         self.with_arguments(call, &new)
     }
 
-    /// The call with another action.
+    /// Returns the call with another action.
     ///
     /// # Errors
-    /// If the action cannot be written back into the tool's arguments, or these then miss the tool's schema.
+    /// Fails if the action cannot be written into the tool's arguments, or if the new arguments do not fit the tool's
+    /// schema.
     pub(crate) fn rewritten(&self, call: &ToolCall, action: &Action) -> Result<ToolCall, String> {
         let arguments: Value = call.arguments.read().unwrap_or_default();
         let written = self.actions().write_back(&call.name, &arguments, &call.origin, self.cwd, action);
@@ -72,7 +75,7 @@ impl CallValidator<'_> {
         if !arguments.is_object() {
             return Err("answered `modify` with arguments that are not a JSON object".into());
         }
-        // Compared as JSON: another spelling of the same value is no change.
+        // Compare the values and not the texts, because another spelling of the same value is not a change.
         if call.arguments.read::<Value>().is_ok_and(|old| old == *arguments) {
             return Ok(call.clone());
         }
@@ -93,7 +96,7 @@ impl CallValidator<'_> {
         matching.map(|rule| (rule.layer(), rule.question_about(call))).collect()
     }
 
-    /// Returns true if a request may be moved there.
+    /// Returns true if the model is configured, so that a request may be sent to it.
     pub(crate) fn knows_model(&self, provider: &str, model: &str) -> bool {
         self.models.iter().any(|known| known.provider == provider && known.model == model)
     }

@@ -1,4 +1,4 @@
-//! Events around the summary that takes the place of a conversation's older part.
+//! Events before and after a summary replaces the older part of a conversation.
 
 use super::CallValidator;
 use super::GateEvent;

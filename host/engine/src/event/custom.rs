@@ -1,4 +1,4 @@
-//! The embedding program's own events, and the audit log's.
+//! The events of the embedding program, and the event of the audit log.
 
 use super::CallValidator;
 use super::declare::event;
@@ -22,7 +22,7 @@ impl GateEvent for CustomEvent {
             CustomVerdict::Modify(payload) => {
                 let payload =
                     canonical(&payload).map_err(|error| format!("answered a payload that cannot be read: {error}"))?;
-                // Compared as JSON: the same value in another spelling is no change.
+                // Compare the values and not the texts, because another spelling of the same value is not a change.
                 if canonical(&event.payload).is_ok_and(|current| current == payload) {
                     return Ok(Verdict::Allow);
                 }

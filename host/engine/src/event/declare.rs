@@ -1,9 +1,9 @@
-//! The common parts of most events.
+//! Macros for the common parts of most events.
 
 use crate::compose::Passage;
 use crate::contract::TextVerdict;
 
-/// Declares an event whose payload is one parameter of `handle`, after the session.
+/// Declares an event whose payload is one parameter of `handle`, which follows the session.
 macro_rules! event {
     ($(#[$doc:meta])* $event:ident($parameter:literal: $payload:ty) -> $return:ty $({ $($item:item)* })?) => {
         $(#[$doc])*
@@ -25,7 +25,7 @@ macro_rules! event {
     };
 }
 
-/// Declares an event about a text on its way.
+/// Declares an event about a text that is being passed on.
 macro_rules! text_event {
     ($(#[$doc:meta])* $event:ident($parameter:literal)) => {
         $crate::event::declare::event! {

@@ -1,4 +1,4 @@
-//! Events around a call of a model.
+//! Events before, during and after a call of a model.
 
 use super::CallValidator;
 use super::GateEvent;
@@ -30,7 +30,7 @@ impl GateEvent for BeforeInference {
     }
 }
 
-/// Tools can only become fewer; provider and model can only be configured ones.
+/// Applies changes to a request. The changes can only remove tools, and the provider and model must be configured.
 fn changed(request: &Inference, changes: InferenceChanges, validator: &CallValidator<'_>) -> Result<Inference, String> {
     let mut request = request.clone();
     if let Some(tools) = changes.tools {
@@ -54,7 +54,7 @@ fn changed(request: &Inference, changes: InferenceChanges, validator: &CallValid
 }
 
 text_event! {
-    /// A piece of an answer has come.
+    /// A part of an answer has arrived.
     StreamDelta("delta")
 }
 text_event! {

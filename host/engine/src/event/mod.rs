@@ -4,7 +4,6 @@
 //! else (subscription, the call, composition, the record, `hookhost dispatch`) is the same for all events. To add an
 //! event, add its interface in `wit/events.wit`, its file and row here, its row in `session/typed.rs`, its method in
 //! `session/events.rs`, and its method in the guest SDK.
-//! row here, its row in `session/typed.rs`, its method in `session/events.rs`, its method in the guest SDK.
 
 mod binary;
 mod call_validator;
@@ -38,7 +37,7 @@ use crate::wire::{Answer, Answered};
 use serde::{Serialize, de::DeserializeOwned};
 use wasmtime::component::{ComponentNamedList, Lower};
 
-/// Passes every event to a macro: its shape and its name.
+/// Calls a macro with the shape and name of every event.
 macro_rules! every_event {
     ($then:ident) => {
         $then! {
@@ -87,7 +86,7 @@ macro_rules! kinds {
         pub(crate) fn typecheck(event: EventKind, handle: &HandleType<'_>) -> wasmtime::Result<()> {
             match event {
                 $(EventKind::$event => handle.matches::<$event>(),)*
-                // An event that the contract has and this host does not: `every_event` misses it.
+                // The contract has an event that is missing in `every_event`.
                 _ => Err(wasmtime::Error::msg("this host has no such event")),
             }
         }
@@ -109,39 +108,39 @@ pub(crate) trait Event: Sized + Send + 'static {
 
     fn params<'a>(session: &'a Session, payload: &'a Self::Payload) -> Self::Params<'a>;
 
-    /// Returns the payload in the form in which plugins are asked and the step may run. The host derives all parts that
-    /// it can derive itself.
+    /// Returns the payload in the form that plugins get and that the agent executes. The host computes all parts of it
+    /// that it can derive from other parts.
     fn prepared(payload: Self::Payload, _validator: &CallValidator<'_>) -> Self::Payload {
         payload
     }
 
-    /// Returns true if plugins can be asked about the payload.
+    /// Checks that the payload can be sent to plugins.
     ///
     /// # Errors
-    /// One sentence about the mistake in the payload.
+    /// Returns one sentence about the mistake in the payload.
     fn check(_payload: &Self::Payload, _actions: &ActionMap) -> Result<(), String> {
         Ok(())
     }
 
-    /// Returns the configuration's questions about the payload, with their layers, unless a plugin with that grant
-    /// approves.
+    /// Returns the configuration's questions about the payload, with their layers. A plugin with the grant `approve`
+    /// can waive them.
     fn asks(_payload: &Self::Payload, _validator: &CallValidator<'_>) -> Vec<(Layer, Escalation)> {
         Vec::new()
     }
 
-    /// Returns the payload without binary data, and that data; `None` if there is none. The arguments of a tool call
+    /// Returns the payload without its binary data, and the data; `None` if there is none. The arguments of a tool call
     /// keep their data.
     fn without_binary(_payload: &Self::Payload) -> Option<(Self::Payload, Binary)> {
         None
     }
 
-    /// Returns the tool calls in the payload, which an entry's `actions` and `tools` select.
+    /// Returns the tool calls in the payload, from which an entry's `actions` and `tools` select.
     fn calls(_payload: &Self::Payload) -> Option<&[ToolCall]> {
         None
     }
 }
 
-/// The kind of the event; implemented by the table.
+/// The kind of an event. The table of events implements it.
 pub(crate) trait Kind: Event {
     const KIND: EventKind;
 }
@@ -155,7 +154,7 @@ pub(crate) trait GateEvent: Event<Payload: PartialEq, Return = (Self::Verdict,)>
     fn put_back(_verdict: &mut Self::Verdict, _binary: &mut Binary) {}
 
     /// # Errors
-    /// The mistake in an invalid verdict: the plugin has failed.
+    /// Returns the mistake in an invalid verdict. The plugin has then failed.
     fn answer(
         verdict: Self::Verdict,
         payload: &Self::Payload,

@@ -1,4 +1,4 @@
-//! Events on a provider's side of a request: which one is used, the body that is sent, the answer that came.
+//! Events about the provider of a request: the choice of the model, the body that is sent, and the answer.
 
 use super::declare::event;
 use super::{Binary, CallValidator, GateEvent, TransformEvent};
@@ -28,7 +28,7 @@ impl GateEvent for ProviderResolve {
                 Verdict::Change(Resolution { chosen, candidates: resolution.candidates.clone() })
             }
             ResolutionVerdict::Modify(chosen) => {
-                return Err(format!("chose `{}` of `{}`, which is no candidate", chosen.model, chosen.provider));
+                return Err(format!("chose `{}` of `{}`, which is not a candidate", chosen.model, chosen.provider));
             }
             ResolutionVerdict::Reject(refusal) => Verdict::Reject(refusal),
         })
@@ -68,7 +68,7 @@ impl GateEvent for RequestSend {
     }
 }
 
-/// A body is an object, and its `model`, where it has one, can only be one that is configured.
+/// Checks a changed body. It must be an object, and its `model`, if it has one, must be configured.
 fn changed(
     request: &RawRequest,
     body: &Json,
@@ -92,7 +92,7 @@ fn changed(
 }
 
 event! {
-    /// An answer has come, whole.
+    /// A complete answer has arrived.
     ResponseReceive("response": RawResponse) -> (ResponseVerdict,) {
         fn without_binary(response: &RawResponse) -> Option<(RawResponse, Binary)> {
             let (binary, body) = Binary::of_json(&response.body)?;
@@ -127,7 +127,7 @@ impl TransformEvent for ResponseReceive {
     }
 }
 
-/// A JSON object in its canonical spelling.
+/// A JSON object in canonical form.
 struct Object {
     value: Value,
     text: Json,

@@ -1,4 +1,4 @@
-//! Events around tool calls.
+//! Events before and after tool calls.
 
 use super::declare::event;
 use super::{Binary, CallValidator, Event, GateEvent, TransformEvent};
@@ -11,7 +11,7 @@ use crate::contract::{
 use crate::wire::{Given as _, In};
 
 event! {
-    /// The tool calls of one answer, together.
+    /// All tool calls of one answer are about to run.
     BeforeTools("calls": Vec<ToolCall>) -> (BatchVerdict,) {
         fn prepared(calls: Vec<ToolCall>, validator: &CallValidator<'_>) -> Vec<ToolCall> {
             calls.into_iter().map(|call| validator.prepared(call)).collect()
@@ -44,7 +44,7 @@ event! {
     BeforeToolCall("call": ToolCall) -> (ToolCallVerdict,) {
         fn check(call: &ToolCall, actions: &ActionMap) -> Result<(), String> {
             if call.name.is_empty() {
-                return Err("a tool call names a tool".into());
+                return Err("a tool call must name a tool".into());
             }
             let ambiguity = call.arguments.read().ok().and_then(|arguments| actions.ambiguity(&arguments));
             ambiguity.map_or(Ok(()), |why| Err(format!("the call {why}: rules and the tool could read different ones")))
@@ -82,7 +82,7 @@ impl GateEvent for BeforeToolCall {
     }
 }
 
-/// A tool has answered.
+/// A tool has returned a result.
 #[derive(Debug)]
 pub struct AfterToolCall;
 

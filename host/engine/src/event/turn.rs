@@ -1,4 +1,4 @@
-//! Events of a turn: one request to a model, its answer, and the tool calls of that answer.
+//! Events of a turn. A turn is one request to a model, its answer, and the tool calls of that answer.
 
 use super::CallValidator;
 use super::GateEvent;

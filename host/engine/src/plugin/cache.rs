@@ -1,8 +1,8 @@
-//! Compiled code, kept between runs: `.cwasm` files in a directory that is the user's alone.
+//! A cache of compiled code between runs: `.cwasm` files in a directory that only the user can access.
 //!
-//! Loading such a file is as dangerous as running it, so a file is used only if it and its directory
-//! belong to the user, nobody else can write them, and it carries a code that only this user's key
-//! makes. Anything else is compiled again: the cache can make a start slower, never wrong.
+//! Loading such a file is as dangerous as running it. So a file is used only if the file and its directory belong to
+//! the user, if nobody else can write them, and if the file's authentication code was made with this user's key. In
+//! every other case the plugin is compiled again. The cache can thus make a start slower, but never wrong.
 
 mod contents;
 
@@ -28,26 +28,27 @@ use wasmtime::component::Component;
 /// The version of a file's layout: the content, then its authentication code.
 const LAYOUT: u8 = 5;
 
-/// Bytes of a file's authentication code.
+/// Size of a file's authentication code, in bytes.
 const TAG: usize = 32;
 
-/// Bytes of an outcome: whether there is an image, and a digest.
+/// Size of an outcome in bytes: one for the flag `is_image`, and the digest.
 const OUTCOME: usize = 1 + 32;
 
-/// Files that were unused for this long are removed, and the least recently used while there are more than these bytes.
+/// Files that were not used for `MAX_AGE` are removed. While the rest is larger than `MAX_BYTES`, the least recently
+/// used file is removed.
 const MAX_AGE: Duration = Duration::from_hours(30 * 24);
 const MAX_BYTES: u64 = 1 << 30;
 
-/// A file's time of use is written again when the last one is this old.
+/// The time of a file's last use is updated only if it is older than this.
 const TOUCHED: Duration = Duration::from_hours(24);
 
-/// Bytes of a file that are read and hashed at a time.
+/// Number of bytes of a file that are read and hashed at a time.
 const PIECE: usize = 64 * 1024;
 
-/// Bytes of the key's file.
+/// Size of the file of the key, in bytes.
 const KEY: usize = 64;
 
-/// Context for deriving the key of the authentication codes, so that no other use of the file makes the same codes.
+/// Context for deriving the key of the authentication codes, so that the same file can be used for other keys too.
 const PURPOSE: &str = "hookhost 2026-11-26 authentication codes of compiled code";
 
 /// Extensions of the files of compiled code, outcomes and stamps.
@@ -59,20 +60,20 @@ const STAMPS: &str = "stamp";
 #[derive(Clone, Debug)]
 pub(crate) struct Cache {
     directory: PathBuf,
-    /// Of the authentication codes.
+    /// The key of the authentication codes.
     key: [u8; TAG],
 }
 
-/// The outcome of taking an entry's configuration.
+/// The result of `configure` for an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
-    /// The digest of the code for its events: the component, or the image that `configure` left.
+    /// The digest of the code that handles events: the component, or the image after `configure`.
     pub(super) code: Digest,
     pub(super) is_image: bool,
 }
 
-/// The default directory of compiled code: `HOOKHOST_CACHE_DIR`, or `hookhost` in the platform's directory for caches, and in it
-/// `compiled`. `None` if neither is known.
+/// Returns the default directory of compiled code: `compiled` in `HOOKHOST_CACHE_DIR`, or else in `hookhost` in the
+/// platform's cache directory. Returns `None` if neither is known.
 #[must_use]
 pub fn default_directory() -> Option<PathBuf> {
     let named = std::env::var_os("HOOKHOST_CACHE_DIR").filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -85,20 +86,20 @@ pub fn default_directory() -> Option<PathBuf> {
 enum CacheFile<'a> {
     /// Compiled code of the component with this digest, for all entries that use it.
     Code(&'a Digest),
-    /// The digest under which the code of an entry is kept. It depends on the configuration; on
-    /// whether directories are granted, since a plugin that looks for them too early is rejected
-    /// then; and on the limits, since under other limits the configuration may fail. Computing it
-    /// again needs no compiling where the image is the same.
+    /// The digest under which the code of an entry is stored. The outcome depends on three things: the configuration;
+    /// the grant of directories, because a plugin that looks for directories too early is then rejected; and the
+    /// limits, because `configure` may fail under other limits. If only the outcome must be computed again and the
+    /// image is the same, nothing is compiled.
     Outcome(&'a Entry),
-    /// The stamp of the file at a path, which had this digest.
+    /// The stamp of the file at a path, for content with this digest.
     Stamp(&'a Path, &'a Digest),
 }
 
 impl Cache {
-    /// The cache in `directory`, made where it is not there.
+    /// Opens the cache in `directory`, and creates the directory if it does not exist.
     ///
     /// # Errors
-    /// If the directory is not the user's alone, or its key cannot be read or made.
+    /// Fails if other users can access the directory, or if the key cannot be read or created.
     pub(crate) fn open(directory: &Path) -> io::Result<Self> {
         can_tell_owners()?;
         files::make_own_directory(directory)?;
@@ -106,11 +107,11 @@ impl Cache {
         let path = directory.join(format!("key-{LAYOUT}"));
         let key = match read_key(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                // What another layout has left there, this key would never vouch for.
+                // A new key makes all existing files invalid, so remove them.
                 kept_in(directory)?.iter().for_each(|path| drop(fs::remove_file(path)));
                 let mut key = [0; KEY];
                 SysRng.try_fill_bytes(&mut key).map_err(io::Error::other)?;
-                // Another process may have been first; then its key is the one.
+                // If another process has created a key in the meantime, use that key.
                 match write_new(directory, &path, &[&key]) {
                     Ok(()) => key,
                     Err(_) => read_key(&path)?,
@@ -121,15 +122,16 @@ impl Cache {
         Ok(Self { directory: directory.to_owned(), key: blake3::derive_key(PURPOSE, &key) })
     }
 
-    /// The code of the component with this digest, compiled by this engine with these settings;
-    /// `None` if there is no valid one.
+    /// Returns the code of the component with this digest, compiled by this engine with these settings, or `None` if
+    /// there is no valid code.
     #[cfg(feature = "compile")]
     pub(super) fn code(&self, engine: &Engine, entry: &Entry, component: &Digest) -> Option<Component> {
         let path = self.path(CacheFile::Code(component));
         loaded(engine, entry, &path, self.vouched_for(&path))
     }
 
-    /// Returns the code for the events of an entry and its outcome, if the cache has both and this user's key authenticates them.
+    /// Returns the code that handles the events of an entry, and its outcome, if both are stored and have valid
+    /// authentication codes.
     pub(super) fn kept(&self, engine: &Engine, entry: &Entry) -> Option<(Component, Outcome)> {
         let (outcome, file) = counted(self.read_outcome(entry), entry, &self.path(CacheFile::Outcome(entry)))?;
         file.touch();
@@ -137,8 +139,8 @@ impl Cache {
         Some((loaded(engine, entry, &path, self.vouched_for(&path))?, outcome))
     }
 
-    /// Keeps compiled code, and removes the least recently used if there is too much. A failure is logged, and changes
-    /// nothing else.
+    /// Stores compiled code, and removes the least recently used code if there is too much. A failure is logged and has
+    /// no other effect.
     #[cfg(feature = "compile")]
     pub(super) fn put_code(&self, entry: &Entry, component: &Digest, compiled: &Component) {
         let path = self.path(CacheFile::Code(component));
@@ -154,14 +156,14 @@ impl Cache {
         Ok((Outcome::parse(&content).ok_or_else(|| io::Error::other("it is not an outcome"))?, opened))
     }
 
-    /// Keeps the outcome of an entry. A failure is logged, and changes nothing else.
+    /// Stores the outcome of an entry. A failure is logged and has no other effect.
     #[cfg(feature = "compile")]
     pub(super) fn put_outcome(&self, entry: &Entry, outcome: &Outcome) {
         let path = self.path(CacheFile::Outcome(entry));
         self.put(entry, &path, Ok(&outcome.to_bytes()));
     }
 
-    /// The stamp that the file at this path had when it had this digest, if it is known.
+    /// Returns the stamp that the file at this path had when its content had this digest, if the stamp is stored.
     pub(super) fn stamp(&self, file: &Path, digest: &Digest) -> Option<Stamp> {
         let path = self.path(CacheFile::Stamp(file, digest));
         match self.small::<{ stamp::BYTES }>(&path) {
@@ -177,20 +179,21 @@ impl Cache {
         }
     }
 
-    /// Keeps the stamp of the file at this path, which had this digest. Without it the file is read again.
+    /// Stores the stamp of the file at this path, whose content has this digest. Without a stamp, the next load reads
+    /// the file again.
     pub(super) fn put_stamp(&self, file: &Path, digest: &Digest, stamp: Stamp) {
         let path = self.path(CacheFile::Stamp(file, digest));
         if let Err(error) = self.write(&path, &stamp.to_bytes()) {
             tracing::debug!(file = %path.display(), %error, "the stamp of a component could not be kept");
         }
-        // A component that has another path at each load would leave them behind.
+        // A component that has another path at each load would leave many stamps behind.
         #[cfg(feature = "compile")]
         if let Err(error) = evict(&self.directory, &path, MAX_AGE, MAX_BYTES) {
             tracing::debug!(directory = %self.directory.display(), %error, "old stamps could not be removed");
         }
     }
 
-    /// Returns the content of a file of `BYTES` bytes, if this user's key authenticates it.
+    /// Returns the content of a file, which must have this size and a valid authentication code.
     fn small<const BYTES: usize>(&self, path: &Path) -> io::Result<([u8; BYTES], TrustedFile)> {
         let opened = TrustedFile::of(path)?;
         let mut content = Vec::with_capacity(BYTES + TAG + 1);
@@ -219,8 +222,8 @@ impl Cache {
         write_new(&self.directory, path, &[content, tag.finalize().as_bytes()])
     }
 
-    /// The path of a file: one for each version, kind of machine and content. What an engine with other settings has left there,
-    /// wasmtime refuses.
+    /// Returns the path of a file. It depends on the version of hookhost, the kind of machine and the content. It does
+    /// not depend on the settings of the engine, because wasmtime rejects code of an engine with other settings.
     fn path(&self, kept: CacheFile<'_>) -> PathBuf {
         struct Sha(Sha256);
         impl Hasher for Sha {
@@ -233,7 +236,7 @@ impl Cache {
         }
         let mut hasher = Sha(Sha256::new());
         LAYOUT.hash(&mut hasher);
-        // Our own version covers the pre-initialiser's: an image is only as good as its maker.
+        // An image depends on the version of the pre-initialiser, which the version of hookhost determines.
         env!("CARGO_PKG_VERSION").hash(&mut hasher);
         instructions().hash(&mut hasher);
         let extension = match kept {
@@ -260,7 +263,7 @@ impl Cache {
         self.directory.join(name).with_extension(extension)
     }
 
-    /// Copies the content of a file whose authentication code this user's key made.
+    /// Copies the content of a file, which must have a valid authentication code.
     fn vouched_for(&self, path: &Path) -> io::Result<(TrustedFile, CodeCopy)> {
         let opened = TrustedFile::of(path)?;
         let mut file = &opened.file;
@@ -281,7 +284,7 @@ impl Cache {
         if tag.finalize() == expected { Ok((opened, copy)) } else { Err(io::Error::other(WRONG)) }
     }
 
-    /// The authentication code of a file, begun with its name.
+    /// Begins the authentication code of a file, which covers the name of the file and its content.
     fn tag(&self, path: &Path) -> blake3::Hasher {
         let mut tag = blake3::Hasher::new_keyed(&self.key);
         tag.update(path.file_name().unwrap_or_default().as_encoded_bytes());
@@ -289,11 +292,11 @@ impl Cache {
     }
 }
 
-/// The problem of a file that this user's key did not vouch for.
-const WRONG: &str = "its authenticity code is wrong";
+/// The error for a file whose authentication code was not made with this user's key.
+const WRONG: &str = "its authentication code is wrong";
 
 fn cut_off() -> io::Error {
-    io::Error::other("it is cut off")
+    io::Error::other("it is truncated")
 }
 
 impl Outcome {
@@ -312,7 +315,7 @@ impl Outcome {
     }
 }
 
-/// A file that nobody else can have written or read, with its metadata.
+/// A file that no other user can have written or read, with its metadata.
 struct TrustedFile {
     file: File,
     metadata: Metadata,
@@ -325,7 +328,7 @@ impl TrustedFile {
         Ok(Self { file, metadata })
     }
 
-    /// Records that a file was used. A file without such a record is removed sooner, and made again.
+    /// Records that a file was used. If this fails, the file is removed too early and must be created again.
     fn touch(&self) {
         let used = self.metadata.modified();
         if used.is_ok_and(|used| used.elapsed().is_ok_and(|ago| ago > TOUCHED)) {
@@ -334,7 +337,8 @@ impl TrustedFile {
     }
 }
 
-/// The instructions that the compiler looks for, each true if this machine has it. Code with others does not run here.
+/// Returns for each optional instruction of the compiler whether this machine has it. Code with other instructions does
+/// not run here.
 fn instructions() -> Vec<bool> {
     #[cfg(target_arch = "x86_64")]
     return vec![
@@ -367,7 +371,7 @@ fn instructions() -> Vec<bool> {
     Vec::new()
 }
 
-/// The limits that taking a configuration depends on, written down.
+/// Returns the limits on which the result of `configure` depends, as text.
 fn bounds_of_configuring(entry: &Entry) -> String {
     let Limits {
         fuel,
@@ -380,8 +384,8 @@ fn bounds_of_configuring(entry: &Entry) -> String {
         handles,
         output,
         capability_calls,
-        // There is no event yet, and no request can be sent; what is logged beyond the room is
-        // dropped, which nobody sees.
+        // `configure` has no event and sends no HTTP request, and its log lines beyond the limit are dropped without an
+        // effect.
         input: _,
         http_body: _,
         log: _,
@@ -394,12 +398,13 @@ fn bounds_of_configuring(entry: &Entry) -> String {
     )
 }
 
-/// Compiled code in memory of this process alone. Mapped from the file in the cache, it would end the process when somebody cuts the file.
+/// Compiled code in memory of this process alone. If the cache file were mapped directly, truncating the file would end
+/// the process.
 enum CodeCopy {
-    /// A file that is nowhere in the file system and that nobody can change any more, so that it need not be copied again to be mapped.
+    /// A sealed file in memory. Nobody can change it, so it can be mapped without another copy.
     #[cfg(target_os = "linux")]
     Sealed(File),
-    /// The file in the cache itself, where a limit on the size of files allows no copy.
+    /// The cache file itself, if a limit on the size of files prevents the copy.
     #[cfg(target_os = "linux")]
     Original(PathBuf),
     Bytes(Vec<u8>),
@@ -418,7 +423,7 @@ impl CodeCopy {
         Self::Bytes(Vec::new())
     }
 
-    /// Adds a piece of the file at `path`.
+    /// Appends a piece of the file at `path`.
     fn write_all(&mut self, path: &Path, piece: &[u8]) -> io::Result<()> {
         match self {
             #[cfg(target_os = "linux")]
@@ -435,14 +440,15 @@ impl CodeCopy {
         }
     }
 
-    /// Loads what is in it. It has to be what `Component::serialize` gave to `put_code`.
+    /// Loads the code. It must be the output of `Component::serialize` that `put_code` stored.
     fn component(self, engine: &Engine) -> io::Result<Component> {
         #[cfg(target_os = "linux")]
         let bytes = match self {
             Self::Bytes(bytes) => bytes,
             #[expect(unsafe_code, reason = "as below")]
             Self::Original(path) => {
-                // SAFETY: as below, but for a file that another process of this user can change; so it was before there was a copy.
+                // SAFETY: as below, except that another process of this user can change the file; without a copy this
+                // cannot be prevented.
                 return unsafe { Component::deserialize_file(engine, path) }.map_err(io::Error::other);
             }
             Self::Sealed(mut file) => {
@@ -452,12 +458,12 @@ impl CodeCopy {
                 fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL)?;
                 let path = format!("/proc/self/fd/{}", file.as_raw_fd());
                 #[expect(unsafe_code, reason = "wasmtime cannot check compiled code, so it leaves that to us")]
-                // SAFETY: the code over it is made with a key that only this user can read, and the file's name, which says which
-                // component, is part of what it is made over. It was computed over what is in the copy, which cannot change. What
-                // another engine has compiled, wasmtime refuses.
+                // SAFETY: the authentication code was made with a key that only this user can read, and it covers the
+                // content and the name of the file, which identifies the component. It was checked against the content
+                // of the copy, which cannot change. Wasmtime rejects code of another engine.
                 match unsafe { Component::deserialize_file(engine, path) } {
                     Ok(component) => return Ok(component),
-                    // Where `/proc` is missing, or nothing may be executed from a file in memory.
+                    // `/proc` is missing, or the system does not allow a file in memory to be executed.
                     Err(_) => {
                         file.rewind()?;
                         let mut bytes = Vec::new();
@@ -476,7 +482,7 @@ impl CodeCopy {
     }
 }
 
-/// The code in a file that was found to be authentic.
+/// Loads the code of an authentic file. Returns `None` if the file cannot be used.
 fn loaded(engine: &Engine, entry: &Entry, path: &Path, code: io::Result<(TrustedFile, CodeCopy)>) -> Option<Component> {
     let component = code.and_then(|(opened, copy)| Ok((copy.component(engine)?, opened)));
     let (found, file) = counted(component, entry, path)?;
@@ -484,14 +490,14 @@ fn loaded(engine: &Engine, entry: &Entry, path: &Path, code: io::Result<(Trusted
     Some(found)
 }
 
-/// The content that was read, if it is authentic.
+/// Returns the content that was read. If reading failed, logs the error, removes the file and returns `None`.
 fn counted<T>(read: io::Result<T>, entry: &Entry, path: &Path) -> Option<T> {
     match read {
         Ok(read) => Some(read),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => {
             tracing::warn!(plugin = entry.name, file = %path.display(), %error, "compiled again, since the cached code cannot be used");
-            // Logged once; the file that replaces it is our own.
+            // Remove the file, so that the error is logged only once. The new file will be valid.
             let _ = fs::remove_file(path);
             None
         }
@@ -505,7 +511,7 @@ fn read_key(path: &Path) -> io::Result<[u8; KEY]> {
     Ok(key)
 }
 
-/// Writes a file atomically: nobody ever reads half of it.
+/// Writes a file atomically, so that nobody reads an incomplete file.
 fn write_new(directory: &Path, path: &Path, parts: &[&[u8]]) -> io::Result<()> {
     let mut file = tempfile::NamedTempFile::new_in(directory)?;
     for part in parts {
@@ -516,21 +522,21 @@ fn write_new(directory: &Path, path: &Path, parts: &[&[u8]]) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens a file that nobody else can have written or read.
+/// Opens a file that no other user can have written or read.
 fn open(path: &Path) -> io::Result<File> {
     match files::open(path, Guard::OnlyMineToRead, Links::Refused) {
-        // It is compiled again, so there is nothing to do about it.
+        // The message needs no advice, because the plugin is compiled again.
         Err(FileError::Refused(refused)) => Err(io::Error::other(refused.fault)),
         opened => Ok(opened?),
     }
 }
 
-/// On a system that does not say who can write a file, nothing is cached.
+/// Fails on systems that do not report who can write a file, because the cache would not be safe there.
 fn can_tell_owners() -> io::Result<()> {
     if cfg!(unix) {
         return Ok(());
     }
-    Err(io::Error::other("who else can write it cannot be told on this system"))
+    Err(io::Error::other("this system does not report who else can write it"))
 }
 
 #[cfg(all(test, unix, feature = "compile"))]

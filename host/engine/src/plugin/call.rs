@@ -1,4 +1,4 @@
-//! Asking a loaded plugin, whatever runs.
+//! Calls a loaded plugin, which is a component or a native rule.
 
 use super::{Plugin, Runs};
 use crate::boxed::boxed;
@@ -8,7 +8,7 @@ use crate::sandbox::{CallLimits, CallOutcome, GuestSetup};
 use crate::wire::Given as _;
 
 impl Plugin {
-    /// Asks about one event: a component in a fresh instance.
+    /// Calls the plugin for one event. A component runs in a fresh instance.
     pub(crate) async fn call<E: Kind>(
         &self,
         session: &Session,
@@ -22,7 +22,8 @@ impl Plugin {
             Runs::Component(component) => {
                 let Some(handle) = component.handles.get(&E::KIND) else { return CallOutcome::failed(unsubscribed()) };
                 let params = || E::params(session, payload);
-                // On the heap: every future above would else be as large, and be copied while it is put together.
+                // Box the future. Otherwise every future that contains it would be as large, and would be copied while
+                // it is built.
                 let call =
                     || component.sandbox.call(&component.pre, component.configuring(), handle, params, setup, limits);
                 boxed(call).await
@@ -37,7 +38,7 @@ impl Plugin {
         }
     }
 
-    /// Calls one of its tools: of a component in a fresh instance. `arguments` is a JSON object.
+    /// Calls one of the plugin's tools. A component runs in a fresh instance. `arguments` is a JSON object.
     pub(crate) async fn call_tool(
         &self,
         session: &Session,

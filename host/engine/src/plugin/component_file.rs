@@ -1,4 +1,4 @@
-//! The file of a component: bounded, read, and compared with the digest of its entry.
+//! Reads the file of a component, up to a maximum size, and compares its digest with the entry.
 
 use super::link::unfit;
 use super::stamp::Stamp;
@@ -10,21 +10,22 @@ use std::io::{self, Read as _};
 use std::path::Path;
 use std::time::SystemTime;
 
-/// Bytes of a file. A JavaScript engine in a component is 12 MiB, a Python interpreter with its library 40.
+/// Maximum size of a file, in bytes. A component with a JavaScript engine has 12 MiB; one with a Python interpreter and
+/// its library has 40 MiB.
 pub(super) const MAX_BYTES: u64 = 64 << 20;
 
 /// A component that an entry allows.
 pub(super) struct Allowed<'a> {
     pub(super) bytes: Cow<'a, [u8]>,
     pub(super) digest: Digest,
-    /// That of its file, by which a later load knows it.
+    /// The stamp of the file, by which a later load recognises the unchanged file.
     pub(super) stamp: Option<Stamp>,
 }
 
-/// The component of an entry.
+/// Returns the component of an entry.
 ///
 /// # Errors
-/// If it cannot be read, or is not the one that the entry allows.
+/// Fails if the component cannot be read, or is not the one that the entry allows.
 pub(super) fn of(entry: &Entry) -> Result<Allowed<'_>, LoadError> {
     let (path, allowed) = match &entry.code {
         Code::File { path, digest } => (path, digest),
@@ -46,7 +47,7 @@ pub(super) fn of(entry: &Entry) -> Result<Allowed<'_>, LoadError> {
 }
 
 /// # Errors
-/// If a component that a program holds is larger than a plugin may be.
+/// Fails if a component in the memory of the program is larger than a plugin may be.
 fn check_size(component: &[u8]) -> Result<(), ContractError> {
     match component.len() as u64 {
         0..=MAX_BYTES => Ok(()),
@@ -57,14 +58,15 @@ fn check_size(component: &[u8]) -> Result<(), ContractError> {
 /// Reads a regular file that is no larger than a plugin may be. A pipe or a device is not read.
 ///
 /// # Errors
-/// If it cannot be read, or is too large.
+/// Fails if the file cannot be read or is too large.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     read_stamped(path, SystemTime::now()).map(|(bytes, _)| bytes)
 }
 
-/// The same, at this time, with the stamp that the file had before.
+/// Like [`read`], and also returns the stamp that the file had before it was read. `now` is the current time.
 fn read_stamped(path: &Path, now: SystemTime) -> io::Result<(Vec<u8>, Option<Stamp>)> {
-    // Its digest says whether it counts. A pipe is not waited for, also where it takes the file's place at this moment.
+    // The owner of the file does not matter, because its digest is checked. Opening never waits for a pipe, even if a
+    // pipe replaces the file at this moment.
     let file = match files::open(path, Guard::Anybodys, Links::Followed) {
         Err(FileError::Refused(_)) => return Err(io::Error::other("it is not a file")),
         opened => opened?,
@@ -79,9 +81,9 @@ fn read_stamped(path: &Path, now: SystemTime) -> io::Result<(Vec<u8>, Option<Sta
     let metadata = file.metadata()?;
     let length = metadata.len();
     check(length)?;
-    // One more, so that the end is found without making room for more.
+    // One byte more, so that the end of the file is found without growing the buffer.
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default() + 1);
-    // It may grow in the meantime.
+    // The file may grow while it is read.
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
     check(bytes.len() as u64)?;
     Ok((bytes, Stamp::of(&metadata, now)))

@@ -1,4 +1,4 @@
-//! `setup.configure`: a plugin takes its configuration before it is asked about anything.
+//! Calls `setup.configure`: a plugin gets its configuration before its first event.
 
 use super::LoadError;
 use super::link::LinkedComponent;
@@ -7,15 +7,16 @@ use crate::sandbox::{CallLimits, Guest, GuestSetup};
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
-/// Calls `configure` in a temporary instance, so that a wrong configuration is reported now and not at the first event.
+/// Creates a temporary instance and passes it the configuration, so that an error is found at the load and not at the
+/// first event.
 ///
 /// # Errors
-/// If no instance can be made, or `configure` refuses or fails.
+/// Fails if the instance cannot be created, or if `configure` rejects the configuration or fails.
 pub(super) async fn try_out(linked: &LinkedComponent) -> Result<(), LoadError> {
     configured(linked).await.map(|_| ())
 }
 
-/// An instance that has taken its configuration.
+/// Creates an instance that has accepted its configuration.
 pub(super) async fn configured(linked: &LinkedComponent) -> Result<(Store<Guest>, Instance), LoadError> {
     let name = || linked.entry.name.clone();
     let failed = |failure| LoadError::Failed { name: name(), failure };
@@ -30,9 +31,9 @@ pub(super) async fn configured(linked: &LinkedComponent) -> Result<(Store<Guest>
         let (accepted,) = called.map_err(failed)?;
         accepted.map_err(|message| LoadError::Refused { name: name(), message })?;
         if linked.entry.grants.has_directories() && store.data().has_looked_for_directories() {
-            // In its memory there is now that it has none, and it would not ask again.
-            let detail = "looked for files before its first event, when there are none yet, and so would not find its \
-                          directories in any: have it use files in events, not in `configure`";
+            // Its memory now says that there are no directories, and it would not ask again.
+            let detail = "looked for files before its first event, when no directory is available yet, and would not look \
+                          again later: let it use files in events, not in `configure`";
             return Err(failed(Failure::new(FailureKind::NotInstantiated, detail)));
         }
     }

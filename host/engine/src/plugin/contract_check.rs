@@ -44,9 +44,9 @@ pub enum ContractError {
     )]
     Unsupported(String),
     /// The component is valid, but cannot be compiled.
-    #[error("is a valid component, and is not compiled: {0}")]
+    #[error("is a valid component, but cannot be compiled: {0}")]
     NotCompiled(String),
-    /// The component exceeds the bounds of any plugin, or of this one.
+    /// The component exceeds the bounds for all plugins, or the limits of this plugin.
     #[error("is not loaded, since it {0}")]
     TooLarge(String),
     /// Compiling takes too much processor time.
@@ -55,7 +55,7 @@ pub enum ContractError {
         why = unoptimised()
     )]
     TooSlow(std::time::Duration),
-    /// Compiling did not end in this time, during most of which the machine was busy.
+    /// The compilation did not end within this wall time, because the machine was busy.
     #[error(
         "is not loaded, since it is not compiled after {0:?}: the machine is busy with other things, or \
          settings.compile-time is too short{why}",
@@ -63,7 +63,7 @@ pub enum ContractError {
     )]
     StillCompiling(std::time::Duration),
     /// The component exports no interface of the contract.
-    #[error("exports no event of {PACKAGE}*@{VERSION}: it would never be asked (it exports {found})")]
+    #[error("exports no event of {PACKAGE}*@{VERSION}: the plugin would never be called (it exports {found})")]
     NoEvent {
         /// The exports.
         found: String,
@@ -133,14 +133,14 @@ pub(super) struct Surface {
     pub(super) wants_raw: bool,
     /// The imported capabilities of the embedding program.
     pub(super) own: Vec<Own>,
-    /// An import that is useless without the grant `http`.
+    /// An import whose functions are all denied without the grant `http`.
     pub(super) http: Option<String>,
 }
 
 /// Checks that a file begins like a component.
 ///
 /// # Errors
-/// A description of the file, if it does not.
+/// Returns a description of the file if it does not begin like a component.
 pub(super) fn kind_of_file(bytes: &[u8]) -> Result<(), ContractError> {
     const MAGIC: &[u8] = b"\0asm";
     // Version 1 in the core specification; version 0xd of layer 1 in the component model's binary format.
@@ -157,12 +157,13 @@ pub(super) fn kind_of_file(bytes: &[u8]) -> Result<(), ContractError> {
 /// Compiles a component.
 ///
 /// # Errors
-/// If the component is not valid.
+/// Fails if the component is not valid.
 #[cfg(feature = "compile")]
 pub(super) fn compile(engine: &Engine, bytes: &[u8]) -> Result<Component, ContractError> {
     Component::from_binary(engine, bytes).map_err(|error| {
         let text = one_line(&error);
-        // What the pool has no room for; wasmtime has no types for these errors, and a test holds us to each text.
+        // Components for which the pool has no room. wasmtime has no types for these errors, so a test checks each
+        // text.
         let rooms = [
             ("core module instances, which exceeds", "core instances", "instances"),
             ("tables, which exceeds", "tables", "tables"),
@@ -178,7 +179,7 @@ pub(super) fn compile(engine: &Engine, bytes: &[u8]) -> Result<Component, Contra
             None if text.contains("memories") && text.contains("exceeds") => {
                 ContractError::TooLarge(format!("has more memories than a plugin may have: {text}"))
             }
-            // It was found to be sound before, by all that the validator knows.
+            // The validator has already accepted the component with all features.
             None => match text.strip_prefix("failed to parse WebAssembly module: ") {
                 Some(why) => ContractError::Unsupported(why.to_owned()),
                 None => ContractError::NotCompiled(text),
@@ -190,7 +191,7 @@ pub(super) fn compile(engine: &Engine, bytes: &[u8]) -> Result<Component, Contra
 /// Returns the exports and imports of the contract, each with the contract's type.
 ///
 /// # Errors
-/// If the component exports or imports an interface that the contract does not have.
+/// Fails if the component exports or imports an interface that the contract does not have.
 pub(super) fn surface(engine: &Engine, component: &Component, own: &OwnCapabilities) -> Result<Surface, ContractError> {
     let mut surface = Surface::default();
     let ty = component.component_type();
@@ -277,7 +278,7 @@ fn other_version(version: &str) -> String {
     }
 }
 
-/// Returns the remedy for an unavailable import from outside of the contract; `None` for an available one.
+/// Returns the remedy for an import from outside of the contract, or `None` if the import is available.
 fn not_given(import: &str) -> Option<String> {
     let is_http = import.starts_with("wasi:http/");
     if !is_base_wasi(import) && !is_http {
@@ -332,13 +333,13 @@ impl Check<'_> {
     }
 }
 
-/// An interface of the contract by its bare name: `hookhost:hooks/before-tool-call@0.1.0` →
-/// `before-tool-call`. `Err` holds a version that is not compatible with this host's; `None`: of
-/// another package.
+/// Returns the bare name of an interface of the contract: `before-tool-call` for
+/// `hookhost:hooks/before-tool-call@0.1.0`. Returns `Err` with the version if the version is not compatible with this
+/// host's, and `None` for an interface of another package.
 pub(super) fn interface(name: &str) -> Option<Result<&str, &str>> {
     let name = name.strip_prefix(PACKAGE)?;
     let (bare, version) = name.split_once('@').unwrap_or((name, ""));
-    // In 0.x, the minor version is what may break.
+    // In 0.x, a new minor version may be incompatible.
     let line = |version: &'static str| version.rsplit_once('.').map_or(version, |(line, _)| line);
     let compatible = version.strip_prefix(line(VERSION)).is_some_and(|patch| patch.starts_with('.'));
     Some(if compatible { Ok(bare) } else { Err(version) })

@@ -4,7 +4,8 @@ use super::ContractError;
 use crate::config::Digest;
 use std::path::{Path, PathBuf};
 
-/// A reason why a plugin is not loaded. No code of it has run, unless `configure` refused or failed.
+/// A reason why a plugin is not loaded. No code of the plugin has run, unless `configure` rejected the configuration or
+/// failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -30,12 +31,12 @@ pub enum LoadError {
         /// The file's digest.
         found: Digest,
     },
-    /// The file is not a component, or not one of this contract.
+    /// The file is not a component, or not a component of this contract.
     #[error("plugin `{name}`: {} {problem}", place(path.as_deref()))]
     Unfit {
         /// Name of the entry.
         name: String,
-        /// Path of the file; `None` for a component that the program holds.
+        /// Path of the file; `None` for a component in the memory of the program.
         path: Option<PathBuf>,
         /// The mistake.
         problem: ContractError,
@@ -50,9 +51,9 @@ pub enum LoadError {
         /// The line to add to `[plugin.grants]`.
         line: String,
     },
-    /// The entry grants a capability that the embedding program does not bring.
+    /// The entry grants a capability that the embedding program does not provide.
     #[error(
-        "plugin `{name}` is granted the capability `{capability}`, which this program does not bring (it brings {})",
+        "plugin `{name}` is granted the capability `{capability}`, which this program does not provide (it provides {})",
         if known.is_empty() { "none" } else { known }
     )]
     NoCapability {
@@ -72,7 +73,7 @@ pub enum LoadError {
         /// Name of the entry.
         name: String,
     },
-    /// The entry grants a capability that this program was built without.
+    /// The entry grants a capability whose Cargo feature this program was built without.
     #[error(
         "plugin `{name}` is granted `{grant}`, and this program was built without the feature `{feature}` of hookhost: build it \
          with the feature, or take the grant out of the entry"
@@ -115,14 +116,14 @@ pub enum LoadError {
     },
     /// A native rule has a function for no event.
     #[error(
-        "plugin `{name}` is a native rule that is asked about nothing: give it a function for an event; a plugin of the SDK \
-         has them by `#[plugin]`"
+        "plugin `{name}` is a native rule without a function for any event, so it would never be called: give it one; in a plugin \
+         of the SDK, `#[plugin]` does this"
     )]
     NativeWithoutEvents {
         /// Name of the entry.
         name: String,
     },
-    /// `setup.configure` refused the configuration.
+    /// `setup.configure` rejected the configuration.
     #[error("plugin `{name}` refuses its configuration: {message}")]
     Refused {
         /// Name of the entry.
@@ -138,7 +139,7 @@ pub enum LoadError {
         /// The mistake, and its remedy.
         problem: String,
     },
-    /// `setup.configure` failed, or no instance could be made.
+    /// `setup.configure` failed, or no instance could be created.
     #[error("plugin `{name}` failed while it was set up: it {failure}")]
     Failed {
         /// Name of the entry.

@@ -1,5 +1,5 @@
-//! From compiled code to a plugin: checked, linked, loaded. Each state is a type; nothing of a component runs before it
-//! is linked, and nothing is asked before it is loaded.
+//! Turns compiled code into a plugin, in three steps: check, link, load. Each state is a type. No code of a component
+//! runs before it is linked, and no event reaches it before it is loaded.
 
 use super::contract_check::{Surface, surface};
 use super::{ConfiguredPlugin, ContractError, LoadError, PluginTool, Runs};
@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 use wasmtime::component::{Component, InstancePre};
 
-/// A component whose surface and imports are what the contract and its entry permit.
+/// A component whose exports fit the contract and whose imports its entry permits.
 pub(super) struct CheckedComponent<'a> {
     sandbox: &'a SharedSandbox,
     entry: &'a Entry,
@@ -20,7 +20,7 @@ pub(super) struct CheckedComponent<'a> {
     surface: Surface,
 }
 
-/// A component of which instances can be made.
+/// A component of which instances can be created.
 pub(super) struct LinkedComponent {
     pub(super) name: Arc<str>,
     pub(super) entry: Entry,
@@ -33,7 +33,7 @@ pub(super) struct LinkedComponent {
 
 impl<'a> CheckedComponent<'a> {
     /// # Errors
-    /// If the component is not one of the contract, or imports what is not granted.
+    /// Fails if the component does not fit the contract, or imports a capability that is not granted.
     pub(super) fn new(
         sandbox: &'a SharedSandbox,
         entry: &'a Entry,
@@ -46,7 +46,7 @@ impl<'a> CheckedComponent<'a> {
     }
 
     /// # Errors
-    /// If an import has another type than the host's.
+    /// Fails if an import has another type than the host's interface.
     pub(super) fn link(self) -> Result<LinkedComponent, LoadError> {
         let Self { sandbox, entry, component, surface } = self;
         let link_error = |error: wasmtime::Error| unfit(entry, ContractError::ImportType(format!("{error:#}")));
@@ -68,11 +68,11 @@ impl<'a> CheckedComponent<'a> {
 }
 
 impl LinkedComponent {
-    /// The plugin, of the component with this digest. `configure` is what each instance has to run first: nothing, where the component is an image of one that
-    /// has run it.
+    /// Returns the plugin of the component with this digest. Each instance first calls `configure`; it is `None` if the
+    /// component is an image after `configure`.
     ///
     /// # Errors
-    /// If the entry names an event that the component does not export.
+    /// Fails if the entry names an event that the component does not export.
     pub(super) fn loaded(
         self,
         digest: Digest,
@@ -108,10 +108,11 @@ impl LinkedComponent {
     }
 }
 
-/// The events that a plugin subscribes to: those that it has a function for, less what its entry leaves out.
+/// Returns the events to which a plugin subscribes: those for which it has a function, except those that its entry
+/// excludes.
 ///
 /// # Errors
-/// If the entry names an event for which the plugin has none.
+/// Fails if the entry names an event for which the plugin has no function.
 pub(super) fn subscribed(
     entry: &Entry,
     has: impl Iterator<Item = EventKind>,
@@ -133,7 +134,7 @@ pub(super) fn unfit(entry: &Entry, problem: ContractError) -> LoadError {
 }
 
 impl super::Component {
-    /// `configure` with its configuration, where it has to run in each instance.
+    /// Returns `configure` and the configuration, if `configure` must run in each instance.
     pub(super) fn configuring(&self) -> Option<(&Handle, &str)> {
         self.configure.as_ref().map(|configure| (configure, self.config.as_str()))
     }
@@ -161,7 +162,7 @@ fn check_imports(entry: &Entry, surface: &Surface) -> Result<(), LoadError> {
 }
 
 /// # Errors
-/// If the plugin observes records without the grant.
+/// Fails if the plugin observes records without the grant.
 pub(super) fn check_observing(entry: &Entry, observes_records: bool) -> Result<(), LoadError> {
     if !observes_records || entry.grants.audit {
         return Ok(());

@@ -1,6 +1,6 @@
-//! A plugin: from bytes on disk to a component that is checked, compiled, configured and ready to be asked.
+//! Plugins: turns the bytes of a file into a component that is checked, compiled, configured and ready for events.
 //!
-//! No code of the plugin runs before its digest is the allowlist's, its imports are granted and the types of its
+//! No code of a plugin runs before its digest is found in the allowlist, its imports are granted and the types of its
 //! exports are those of the contract.
 
 #[cfg(feature = "cache")]
@@ -40,14 +40,14 @@ pub struct Plugin {
     pub(crate) shared: Arc<ConfiguredPlugin>,
 }
 
-/// A plugin in its last state: configured, with its tools listed.
+/// A configured plugin, whose tools are listed.
 #[derive(Clone)]
 pub(crate) struct ConfiguredPlugin {
     pub(crate) name: Arc<str>,
     pub(crate) entry: Entry,
     pub(crate) id: CodeId,
     pub(crate) grants: Arc<crate::config::Grants>,
-    /// The events to which it subscribes: those with a function, except those that its entry excludes.
+    /// The events to which the plugin subscribes: those with a function, except those that its entry excludes.
     events: BTreeSet<EventKind>,
     runs: Runs,
     /// The plugin's tools.
@@ -112,8 +112,8 @@ impl Plugin {
         self.shared.events.iter().copied()
     }
 
-    /// Returns true if `configure` ran once, at the load. Otherwise it runs in each instance, with the same result but
-    /// more time.
+    /// Returns true if `configure` ran only once, when the plugin was loaded. Otherwise it runs in each instance, with
+    /// the same result but at a higher cost.
     #[must_use]
     pub fn is_preinitialised(&self) -> bool {
         match &self.shared.runs {
@@ -130,8 +130,8 @@ impl Plugin {
         }
     }
 
-    /// Returns true if the plugin gets images and other binary data in the values of events: it imports the agent's own
-    /// message, which contains them, or is a rule of the program.
+    /// Returns true if the values of events contain images and other binary data for this plugin. This is so for a
+    /// component that imports the agent's own message, which contains the data, and for a native rule.
     pub(crate) fn wants_binary(&self) -> bool {
         match &self.shared.runs {
             Runs::Component(component) => component.wants_binary,
@@ -144,17 +144,17 @@ impl Plugin {
         self.shared.entry.mode == Mode::Enforce
     }
 
-    /// Returns the consequence of a failure of this plugin for an event: by default `reject` on gates and transforms,
-    /// otherwise `skip`.
+    /// Returns the effect of a failure of this plugin on an event. The default is `reject` for gates and transforms,
+    /// and `skip` for other events.
     #[must_use]
     pub fn on_failure(&self, event: EventKind) -> OnFailure {
         OnFailure::for_shape(self.shared.entry.on_failure, event.shape())
     }
 
-    /// Returns true if `actions` and `tools` of the plugin's entry select any of these calls. `None` if the event is
-    /// not about calls.
+    /// Returns true if `actions` and `tools` of the plugin's entry select any of these calls, or if `calls` is `None`
+    /// because the event is not about calls.
     pub(crate) fn is_concerned(&self, calls: Option<&[ToolCall]>) -> bool {
-        // An empty batch counts as a batch of any calls.
+        // An empty batch is treated as if it contained any call.
         let Some(calls) = calls.filter(|calls| !calls.is_empty()) else { return true };
         calls.iter().any(|call| self.shared.entry.narrowing().concerns(call))
     }

@@ -1,4 +1,4 @@
-//! A native rule as a plugin: configured on its own threads, and asked there.
+//! A native rule as a plugin. It is configured and called on separate threads.
 
 use super::{ConfiguredPlugin, LoadError, Plugin, PluginTool, Runs, link, tools};
 use crate::config::{CodeId, Digest, Entry};
@@ -8,10 +8,10 @@ use crate::sandbox::{CallLimits, CallOutcome, GuestSetup, NativeCalls};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-/// The version of a rule of which the program says none.
+/// The version of a rule if the program does not give one.
 const UNKNOWN: &str = "unknown";
 
-/// A rule with what it has configured.
+/// A rule and its configuration.
 #[derive(Clone)]
 pub(super) struct Native {
     pub(super) rule: Rule,
@@ -31,10 +31,11 @@ impl Native {
 }
 
 impl Plugin {
-    /// Loads a rule of the program: `version` is the program's, `most` how many of its calls run at once.
+    /// Loads a rule of the program. `version` is the version of the program, and `most` is the maximum number of
+    /// concurrent calls of the rule.
     ///
     /// # Errors
-    /// If it refuses its configuration, or brings tools that cannot be offered.
+    /// Fails if the rule rejects its configuration, or has tools that cannot be offered.
     pub(crate) async fn load_native(
         entry: &Entry,
         rule: &Rule,
@@ -54,7 +55,7 @@ impl Plugin {
                 called.answer.map_err(failed)?.map_err(refused)?
             }
             None if entry.config.is_empty() => Configuration::default(),
-            None => return Err(refused("it takes none: leave its configuration empty".to_owned())),
+            None => return Err(refused("it takes no configuration: leave it empty".to_owned())),
         };
         let mut native = Native { rule: rule.clone(), configuration, calls: Arc::new(calls) };
         let tools: Arc<[PluginTool]> = match &rule.tools {

@@ -1,5 +1,5 @@
-//! The tools that a plugin brings. They are listed once, when it is loaded, and offered under names
-//! that cannot collide.
+//! The tools of a plugin. They are listed once, when the plugin is loaded. The model sees them under names that cannot
+//! collide.
 
 use super::link::LinkedComponent;
 use super::{LoadError, Plugin};
@@ -13,28 +13,28 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use wasmtime::component::{ComponentType, Lift};
 
-/// Most tools that one plugin brings. Each costs a part of the model's context in every request.
+/// Maximum number of tools of one plugin. Each tool uses a part of the model's context in every request.
 pub const MAX_TOOLS: usize = 64;
 
-/// Longest name under which a tool is offered: what the providers' protocols allow.
+/// Maximum length of the name that the model sees. It is the limit of the providers' protocols.
 const MAX_NAME_LEN: usize = 64;
 
-/// Longest description, in bytes.
+/// Maximum size of a description, in bytes.
 const MAX_DESCRIPTION_BYTES: usize = 4 * 1024;
 
-/// Between the name of a plugin and that of its tool.
+/// The separator between the name of a plugin and the name of its tool.
 const SEPARATOR: &str = "__";
 
-/// A tool that a plugin brings.
+/// A tool of a plugin.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct PluginTool {
-    /// The name under which it is offered, `PLUGIN__TOOL`. No two plugins can have one in common.
+    /// The name that the model sees, `PLUGIN__TOOL`. Two plugins never have the same one.
     pub full_name: String,
     /// The plugin's name in the allowlist.
     pub plugin: String,
-    /// The plugin's own name for it.
+    /// The name of the tool in the plugin.
     pub name: String,
     /// Description for the model: effect and use of the tool.
     pub description: String,
@@ -42,7 +42,7 @@ pub struct PluginTool {
     pub input_schema: Value,
 }
 
-/// The functions of `tools`, found once at load.
+/// The functions of the interface `tools`. They are looked up once, when the plugin is loaded.
 #[derive(Clone, Debug)]
 pub(super) struct ToolFunctions {
     pub(super) list: Handle,
@@ -74,7 +74,7 @@ impl From<[String; 3]> for ToolDeclaration {
 }
 
 impl Plugin {
-    /// The tools that it brings; none in audit mode, in which a plugin changes nothing.
+    /// Returns the plugin's tools. In audit mode there are none, because a plugin in that mode changes nothing.
     #[must_use]
     pub fn tools(&self) -> &[PluginTool] {
         match self.entry().mode {
@@ -87,7 +87,7 @@ impl Plugin {
 /// Returns the result of `tools.list`, in an instance whose only capability is the log.
 ///
 /// # Errors
-/// If the plugin fails, or a tool of it cannot be offered.
+/// Fails if the plugin fails, or if one of its tools cannot be offered.
 pub(super) async fn listed(
     linked: &LinkedComponent,
     configure: Option<&Handle>,
@@ -103,10 +103,10 @@ pub(super) async fn listed(
     offered(&linked.name, declared).map(Into::into).map_err(|problem| LoadError::Tools { name: name(), problem })
 }
 
-/// The tools under their full names.
+/// Returns the tools with their full names.
 ///
 /// # Errors
-/// The mistake in a tool.
+/// Returns the mistake in a tool.
 pub(super) fn offered(plugin: &str, declared: Vec<ToolDeclaration>) -> Result<Vec<PluginTool>, String> {
     if declared.is_empty() {
         return Ok(Vec::new());
@@ -140,8 +140,8 @@ pub(super) fn offered(plugin: &str, declared: Vec<ToolDeclaration>) -> Result<Ve
         .collect()
 }
 
-/// Checks that the plugin's name ends where the first separator of a tool's full name begins: then no two plugins, and no plugin
-/// and MCP server (`mcp__SERVER__TOOL`), can have a full name in common.
+/// Checks that the plugin's name ends at the first separator of a tool's full name. Then two plugins, or a plugin and
+/// an MCP server (`mcp__SERVER__TOOL`), can never have the same full name.
 fn check_plugin_name(plugin: &str) -> Result<(), String> {
     let why = if plugin == "mcp" {
         "is what the tools of MCP servers begin with"

@@ -1,10 +1,10 @@
-//! The two clocks of a call: its plugin's own time, and the time for which the machine made it wait.
+//! The two clocks of a call: the plugin's own time, and the time for which the machine made the call wait.
 //!
-//! `limits.deadline` includes the time that the plugin computes, and that it waits by its own choice.
-//! If it could run and no thread or processor is free, the time is the machine's: that time has a
-//! bound of its own, beyond which the call fails as overloaded, since a busy machine is not the
-//! plugin's fault. If the call's own connections keep the thread busy, the time is the plugin's: it
-//! has asked for what they read.
+//! `limits.deadline` limits the plugin's own time: the time in which the plugin computes, and the time in which it
+//! waits for something that it requested. If the plugin could run but no thread or processor is free, that time counts
+//! as the machine's. The machine's time has its own limit. A call that exceeds this limit fails as overloaded, because
+//! a busy machine is not the plugin's fault. If the call's own connections keep the thread busy, the time counts as the
+//! plugin's, because the plugin requested the data that they read.
 
 use super::processor_time;
 use super::ticker::TICK;
@@ -17,12 +17,12 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// A timer that rings this much too late was held up: the runtime had no thread or no processor for
-/// it. tokio's timers have a grain of a millisecond.
+/// A timer that fires this late was delayed because the runtime had no thread or no processor for it. The timers of
+/// tokio have a resolution of one millisecond.
 const LATE_AFTER: Duration = Duration::from_millis(5);
 
-/// A call that computes for long may starve for up to this many times its own time: a machine with
-/// other work still gives it a share.
+/// A call may wait for a processor for up to this many times its own time. A machine with other work still gives a long
+/// call a share of its processors.
 pub(super) const SHARE: u32 = 10;
 
 /// The reason why a call has no answer.
@@ -30,25 +30,25 @@ pub(super) const SHARE: u32 = 10;
 pub(super) enum CallTimeout {
     /// The plugin took longer than its deadline.
     Deadline,
-    /// The machine made it wait longer than it may.
+    /// The machine made the call wait for too long.
     Overloaded,
 }
 
 /// The time that a call has taken so far.
 #[derive(Debug)]
 struct CallTime {
-    /// Of the plugin's own time.
+    /// The plugin's own time.
     own: Duration,
-    /// Of waiting for a place, a thread or a processor.
+    /// Time of waiting for a free instance, a thread or a processor.
     starved: Duration,
 }
 
 /// The state in which a call yielded the thread.
 #[derive(Clone, Copy, Debug)]
 enum YieldState {
-    /// It could resume at once.
+    /// The call could resume at once.
     Runnable(Instant),
-    /// It waits for something.
+    /// The call waits for something.
     Waiting(Instant),
 }
 
@@ -59,7 +59,7 @@ struct Bell {
     busy: Arc<Busy>,
 }
 
-/// For how long a call's own connections have kept threads busy while the call could have resumed.
+/// Time for which a call's own connections have kept threads busy while the call could have resumed.
 #[derive(Debug, Default)]
 pub(super) struct Busy(Mutex<WaitingTime>);
 
@@ -87,14 +87,14 @@ impl Bell {
         Self { task: AtomicWaker::new(), rang: Mutex::new(None), busy }
     }
 
-    /// Returns the time at which it rang since the last call of this method.
+    /// Returns the time at which the bell rang, if it rang since the last call of this method.
     fn take(&self) -> Option<Instant> {
         locked(&self.rang).take()
     }
 }
 
 impl Busy {
-    /// Counts the time of `future` as a connection's.
+    /// Counts the time of `future` as time of a connection of the call.
     pub(super) fn noting<F: Future>(self: Arc<Self>, future: F) -> impl Future<Output = F::Output> {
         let mut future = Box::pin(future);
         poll_fn(move |context| {
@@ -105,13 +105,13 @@ impl Busy {
         })
     }
 
-    /// The call could have resumed since `from`.
+    /// Records that the call could have resumed since `from`.
     fn count_from(&self, from: Instant) {
         let mut kept = self.lock();
         kept.from = Some(kept.from.map_or(from, |earlier| earlier.min(from)));
     }
 
-    /// A connection was given a thread, and had a processor for `computed` of that time.
+    /// Records that a connection ran on a thread, and used a processor for `computed` of that time.
     fn ran(&self, began: Instant, ended: Instant, computed: Duration) {
         let mut kept = self.lock();
         if let Some(from) = kept.from {
@@ -119,7 +119,7 @@ impl Busy {
         }
     }
 
-    /// Takes the time since the call could have resumed; it resumes now.
+    /// Returns the time for which connections were busy, and resets it, because the call resumes now.
     fn take(&self) -> Duration {
         std::mem::take(&mut *self.lock()).time
     }
@@ -129,9 +129,12 @@ impl Busy {
     }
 }
 
-/// The output of `future`, a guest's call, unless it takes more than `deadline` of its own time, or starves for longer than
-/// `patience`. It begins at `first`, and has waited for `queued` before. Its connections are `busy`. A call that waits for
-/// nothing touches no timer, so that the usual event costs no system call: a guest that computes is stopped by its epochs.
+/// Returns the output of `future`, which is a guest's call. Fails if the call takes more than `deadline` of its own
+/// time, or if the machine makes it wait for longer than `patience`. The call begins at `first`, after it has waited
+/// for `queued`. `busy` is the time of its connections.
+///
+/// A call that never waits uses no timer, so that a usual event costs no system call. Epochs stop a guest that computes
+/// for too long.
 pub(super) async fn within<F: Future>(
     deadline: Duration,
     patience: Duration,
@@ -161,7 +164,7 @@ pub(super) async fn within<F: Future>(
         let mut polled = poll(future.as_mut(), context, bell.as_ref());
         let mut yielded = processor_time::take_yielded();
         if polled.is_pending() && !yielded && bell.is_none() {
-            // Its first wait: from now on, the bell records when the thing that it waits for is there.
+            // This is the first wait of the call. From now on, the bell records when the result is ready.
             let new = Arc::new(Bell::new(Arc::clone(&busy)));
             bell = Some((Arc::clone(&new), Waker::from(new)));
             polled = poll(future.as_mut(), context, bell.as_ref());
@@ -204,7 +207,7 @@ fn poll<F: Future>(
 }
 
 impl CallTime {
-    /// Returns true if it is too much.
+    /// Returns the limit that the call has exceeded, if any.
     fn over(&self, deadline: Duration, patience: Duration) -> Option<CallTimeout> {
         match () {
             () if self.starved > patience.max(self.own.saturating_mul(SHARE)) => Some(CallTimeout::Overloaded),
@@ -213,9 +216,10 @@ impl CallTime {
         }
     }
 
-    /// The call has had the thread for `wall`.
+    /// Counts the `wall` time for which the call has just had the thread.
     fn ran(&mut self, wall: Duration, long: bool) {
-        // The CPU clock does not measure the first tick, so at most a tick counts.
+        // The CPU clock is not read in the first tick, so a call in its first tick counts as its wall time, up to one
+        // tick.
         let computed = if long { processor_time::computed().min(wall) } else { wall.min(TICK) };
         self.own += computed;
         if long {
@@ -223,8 +227,8 @@ impl CallTime {
         }
     }
 
-    /// The call resumes now; what it waited for was there when the bell `rang`. Its own connections
-    /// have kept threads `busy` since it could have resumed.
+    /// Counts a wait of the call, which resumes now. The bell `rang` when the result was ready. The call's own
+    /// connections have kept threads busy for `busy` since the call could have resumed.
     fn away(&mut self, left: YieldState, now: Instant, rang: Option<Instant>, busy: Duration, deadline: Duration) {
         let could_since = match (left, rang) {
             (YieldState::Runnable(since), _) => since,
@@ -235,8 +239,8 @@ impl CallTime {
             }
             (YieldState::Waiting(since), None) => {
                 self.own += now - since;
-                // Its time is over. If the timer was held up, the thing that the call waits for may have been, too: the
-                // call gets the same time again.
+                // The time of the call is over. If the timer was late, the result may have been late for the same
+                // reason, so the call gets the same time again.
                 let late = self.own.saturating_sub(deadline).saturating_sub(busy);
                 if late >= LATE_AFTER {
                     self.starved += late;

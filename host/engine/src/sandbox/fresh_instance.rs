@@ -1,4 +1,4 @@
-//! One call of one guest: a fresh store and instance, under all limits.
+//! One call of a guest, in a fresh store and instance, under all limits.
 
 use super::clock::{self, CallTimeout};
 use super::guest::{CallReport, Guest, GuestSetup};
@@ -17,16 +17,16 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use wasmtime::component::{ComponentExportIndex, ComponentNamedList, Instance, InstancePre, Lift, Lower};
 use wasmtime::{Store, UpdateDeadline};
 
-/// Bytes that the host copies beside the answer itself: lists of strings cost their pointers too.
+/// Bytes that the host copies in addition to the texts of the answer: a list of strings has pointers too.
 const COPY_OVERHEAD: usize = 16 * 1024;
 
-/// A function that a component exports, found once at load.
+/// A function that a component exports. It is looked up once, when the component is loaded.
 pub(crate) type Handle = ComponentExportIndex;
 
 /// The budget of a call.
 #[derive(Clone, Copy)]
 pub(crate) struct CallLimits<'a> {
-    /// All that do not depend on the grants.
+    /// The limits that do not depend on the grants.
     pub(super) sizes: &'a Limits,
     pub(super) compute: Duration,
     pub(super) deadline: Duration,
@@ -47,7 +47,7 @@ pub(crate) struct CallOutcome<T> {
 }
 
 impl Sandbox {
-    /// Calls `handle` in a fresh instance, after `configure` where that has to run in each.
+    /// Calls `handle` in a fresh instance. If `configure` is given, calls that function first.
     pub(crate) async fn call<P, R>(
         &self,
         pre: &InstancePre<Guest>,
@@ -64,12 +64,12 @@ impl Sandbox {
         let began = Instant::now();
         let permits = if waits(&setup.grants) { &self.waiting } else { &self.computing };
         let patience = setup.patience;
-        // Where `configure` has to run first, it has no capability but the log; the event comes after.
+        // `configure` has no capability except the log, so it gets another setup than the event.
         let (first, then) = match configure {
             Some(_) => (GuestSetup::to_configure(Arc::clone(&setup.plugin)), Some(setup)),
             None => (setup, None),
         };
-        // Declared before the store, also for a call that is dropped: the slot is given back first, then the permit for it.
+        // Declared before the store, so that it is dropped after the store: the slot must be free before its permit is.
         let (_permit, queued) = match permits.try_acquire() {
             Ok(permit) => (permit, Duration::ZERO),
             Err(_) => match place(permits, patience).await {
@@ -80,7 +80,8 @@ impl Sandbox {
         let mut store = self.store(first, limits);
         let busy = Arc::clone(&store.data().busy);
         let called = {
-            // Pinned here and lent: a future that is handed over has its place twice in the one that it is handed to.
+            // Pin the future here and pass a reference, because a future that is passed by value takes its space twice
+            // in the future of the callee.
             let work = pin!(async {
                 let _ticking = self.ticker.call();
                 let instance = pre.instantiate_async(&mut store).await;
@@ -94,7 +95,7 @@ impl Sandbox {
                     })?;
                 }
                 if let Some(setup) = then {
-                    // As with an image: what the event may use up is the event's alone.
+                    // The event gets its full budgets, as it does when the instance starts from an image.
                     store.data_mut().begin(setup, limits.sizes);
                     let _ = store.set_fuel(limits.sizes.fuel.get());
                 }
@@ -110,10 +111,10 @@ impl Sandbox {
         finished(store, answer, limits.sizes, began)
     }
 
-    /// An instance that a caller keeps for more than one call; for loading, never for events.
+    /// Creates an instance that the caller keeps for more than one call. Only for loading, never for events.
     ///
     /// # Errors
-    /// If no instance can be made within the limits.
+    /// Fails if the instance cannot be created within the limits.
     pub(crate) async fn instantiate(
         &self,
         pre: &InstancePre<Guest>,
@@ -129,7 +130,7 @@ impl Sandbox {
         Ok((store, instance))
     }
 
-    /// Calls a function of a kept instance; for loading, never for events.
+    /// Calls a function of an instance from `instantiate`. Only for loading, never for events.
     pub(crate) async fn call_kept<P, R>(
         &self,
         store: &mut Store<Guest>,
@@ -152,7 +153,7 @@ impl Sandbox {
         store.limiter(|guest| &mut guest.limiter);
         store.set_max_component_handles(limits.sizes.handles.get() as usize);
         store.set_hostcall_fuel(limits.sizes.output.get().saturating_add(COPY_OVERHEAD));
-        // Only an engine without fuel refuses it.
+        // This fails only for an engine without fuel.
         let _ = store.set_fuel(limits.sizes.fuel.get());
         store.set_epoch_deadline(1);
         store.epoch_deadline_callback(|mut context| {
@@ -191,7 +192,7 @@ fn finished<R>(store: Store<Guest>, answer: Result<R, Failure>, limits: &Limits,
 }
 
 impl<R> CallOutcome<Result<R, String>> {
-    /// The outcome of a call whose answer may be invalid; the error says in what. Then it has no effects.
+    /// Turns an invalid answer, whose error describes the problem, into a failure. The outcome then has no effects.
     pub(crate) fn checked(self) -> CallOutcome<R> {
         let Self { answer, mut did } = self;
         let answer = answer.and_then(|answer| answer.map_err(Failure::invalid));
@@ -203,7 +204,7 @@ impl<R> CallOutcome<Result<R, String>> {
 }
 
 impl<R> CallOutcome<R> {
-    /// The outcome of a call, with what its guest had.
+    /// Returns the outcome of a call, with the log and report of its guest.
     pub(super) fn of(mut guest: Guest, answer: Result<R, Failure>, fuel: u64, began: Instant) -> Self {
         let log = guest.take_log();
         guest.note_what_wasi_showed();
@@ -219,15 +220,16 @@ impl<R> CallOutcome<R> {
         Self { answer, did }
     }
 
-    /// A call that could not be made.
+    /// Returns the outcome of a call that could not be made.
     pub(crate) fn failed(failure: Failure) -> Self {
         Self { answer: Err(failure), did: Box::default() }
     }
 }
 
-/// A place in the pool, which has a slot for each permit; `None` if there is none in time.
+/// Waits for a permit of the pool, which has one slot per permit. Returns `None` if there is no permit within
+/// `patience`.
 async fn place(permits: &Semaphore, patience: Duration) -> Option<SemaphorePermit<'_>> {
-    // Nobody closes it.
+    // The semaphore is never closed.
     tokio::time::timeout(patience, permits.acquire()).await.ok()?.ok()
 }
 
@@ -242,18 +244,16 @@ pub(super) fn deadline_passed(limits: CallLimits<'_>) -> Failure {
     Failure::new(FailureKind::Deadline, format!("did not answer within {:?} (limits.deadline)", limits.deadline))
 }
 
-/// The output of `future`, or `None` once `limit` is over. A future that waits for nothing never
-/// touches a timer, so that the usual event costs no system call: a guest that computes is stopped
-/// by its epochs.
+/// Returns the output of `future`, or `None` if it takes longer than `limit`. A future that never waits uses no timer,
+/// so that a usual event costs no system call. Epochs stop a guest that computes for too long.
 pub(crate) async fn with_deadline<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
     let deadline = tokio::time::Instant::now() + limit;
     let mut future = pin!(future);
     let mut timer: Option<Pin<Box<tokio::time::Sleep>>> = None;
     let mut long = false;
     poll_fn(|context| {
-        // The deadline first, once there was something to wait for: a guest that computes for
-        // another tick would come too late. By the clock, since a runtime looks at its timers only
-        // now and then while a task keeps it busy.
+        // After the first wait, check the deadline before the future is polled: a guest that computes for another tick
+        // would come too late. Compare with the clock, because a busy runtime looks at its timers only now and then.
         if timer.is_some() && tokio::time::Instant::now() >= deadline {
             return Poll::Ready(None);
         }

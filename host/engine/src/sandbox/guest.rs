@@ -1,4 +1,4 @@
-//! The data in the store of one call: everything that the guest can reach, and its use of limits.
+//! The data in the store of one call: everything that the guest can reach, and how much of its limits it has used.
 
 use super::capability::{
     Effects, EventFacts, Level, Log, LogLine, Model, NoTranscript, OwnCall, ReplayedInputs, Transcript,
@@ -22,14 +22,14 @@ use wasmtime::component::ResourceTable;
 use wasmtime_wasi::filesystem::{WasiFilesystemCtxView, WasiFilesystemView as _};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-/// A guest's data. Created for each call and moved into its store, so it must be cheap and small: what few guests use is made
-/// when first used.
+/// The data of a guest. It is created for each call and moved into the store, so it must be small and cheap to create.
+/// Parts that few guests use are created at their first use.
 pub(crate) struct Guest {
     pub(super) given: Box<GuestSetup>,
     pub(super) did: Box<CallReport>,
-    /// Bytes of the conversation in its inputs.
+    /// Size of the recorded messages of the conversation, in bytes.
     pub(super) recorded_bytes: usize,
-    /// Bytes of questions to the model and the embedding program, and of their answers, in its inputs.
+    /// Size of the recorded requests to the model and the embedding program, and of the answers, in bytes.
     pub(super) asked_bytes: usize,
     pub(super) log: Log,
     pub(super) limiter: MemoryLimiter,
@@ -41,27 +41,27 @@ pub(crate) struct Guest {
     wasi: Option<Box<WasiCtx>>,
     looked_for_directories: bool,
     http: Option<Box<Http>>,
-    /// Bytes of a body over HTTP.
+    /// Maximum size of an HTTP body, in bytes.
     http_body: usize,
-    /// The time of its HTTP requests. It exists before the first one, since the call's clock reads it.
+    /// The time of the guest's HTTP requests. It exists before the first request, because the call's clock reads it.
     pub(super) busy: Arc<Busy>,
     output: Option<Output>,
     table: ResourceTable,
 }
 
-/// The memory and tables that the guest may still grow by, and what was denied.
+/// The memory and tables by which the guest may still grow, and the resource that it was denied.
 #[derive(Debug)]
 pub(super) struct MemoryLimiter {
-    /// Bytes that are left, of all memories together.
+    /// Bytes that are left for all memories together.
     memory: usize,
-    /// Elements that are left, of all tables together.
+    /// Elements that are left for all tables together.
     elements: usize,
     tables: usize,
     instances: usize,
     pub(super) denied: Option<DeniedResource>,
 }
 
-/// A resource that a guest can ask for more of.
+/// A resource of which a guest can request more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DeniedResource {
     Memory,
@@ -72,7 +72,7 @@ pub(super) enum DeniedResource {
 pub(crate) struct GuestSetup {
     pub(crate) plugin: Arc<str>,
     pub(crate) event: Arc<EventFacts>,
-    /// Round of the event, from 1; 0 while the plugin is loaded, when there is no event.
+    /// The round of the event, from 1. While the plugin is loaded, there is no event and the round is 0.
     pub(crate) round: u32,
     pub(crate) grants: Arc<Grants>,
     pub(crate) preopens: Arc<Preopens>,
@@ -87,11 +87,11 @@ pub(crate) struct GuestSetup {
     pub(crate) model_calls: Option<Arc<AtomicU32>>,
     /// The capabilities of the embedding program, if the plugin is granted any.
     pub(crate) own: Option<OwnCall>,
-    /// The code that waits for the call, and so for the program's callbacks that answer it.
+    /// The code that waits for the call, and so also for the callbacks of the program that the call makes.
     pub(crate) waiters: Waiters,
-    /// In place of the agent's model and transcript, where the call is replayed.
+    /// The recorded inputs, if the call is a replay. They replace the agent's model and transcript.
     pub(crate) replayed: Option<ReplayedInputs>,
-    /// Maximum time for which the call waits for a place and for a processor.
+    /// Maximum time for which the call waits for a free instance and for a processor.
     pub(crate) patience: Duration,
 }
 
@@ -102,9 +102,9 @@ pub(crate) struct CallReport {
     pub(crate) fuel: u64,
     /// Wall time, waiting included.
     pub(crate) time: Duration,
-    /// Held only where the call returned.
+    /// Findings and reminders; none if the call did not return.
     pub(crate) effects: Effects,
-    /// State writes; none where the call did not return.
+    /// State writes; none if the call did not return.
     pub(crate) writes: Option<Writes>,
     /// State that the guest has read.
     pub(crate) reads: Reads,
@@ -116,12 +116,12 @@ pub(crate) struct CallReport {
     pub(crate) missed: bool,
     /// Log lines, also those of a failed call.
     pub(crate) log: Vec<LogLine>,
-    /// Log lines that found no room.
+    /// Number of log lines for which there was no room.
     pub(crate) log_dropped: u64,
 }
 
 impl CallReport {
-    /// Returns the report of a call without a valid answer, which has no effects.
+    /// Removes the effects and state writes, because a call without a valid answer has none.
     pub(super) fn without_effects(&mut self) {
         (self.effects, self.writes) = (Effects::default(), None);
     }
@@ -185,7 +185,7 @@ impl Guest {
         }
     }
 
-    /// Turns a configured guest into one that handles an event: it gets the event, its capabilities and fresh budgets.
+    /// Prepares a configured guest for an event: gives it the event, its capabilities and fresh budgets.
     pub(super) fn begin(&mut self, given: Box<GuestSetup>, limits: &Limits) {
         self.given = given;
         self.did.effects = Effects::default();
@@ -196,7 +196,7 @@ impl Guest {
         self.http = None;
     }
 
-    /// Returns the time for which the guest may compute.
+    /// Returns the maximum time for which the guest may compute.
     pub(super) fn compute(&self) -> Duration {
         self.compute
     }
@@ -231,7 +231,8 @@ impl Guest {
         self.did.unrepeatable.extend(shown.into_iter().filter_map(|(shown, why)| shown.then_some(why)));
     }
 
-    /// Returns the guest's files for an operation. Their content is not recorded, so the call cannot be replayed.
+    /// Returns the guest's files for an operation. The call then cannot be replayed, because the content of files is
+    /// not recorded.
     pub(super) fn files(&mut self) -> WasiFilesystemCtxView<'_> {
         if !self.given.preopens.is_empty() {
             self.did.unrepeatable.insert("the plugin used files");
@@ -239,7 +240,7 @@ impl Guest {
         self.filesystem()
     }
 
-    /// Returns the state of the guest's requests, and its handles.
+    /// Returns the state of the guest's HTTP requests, and the table of its handles.
     #[cfg(feature = "http")]
     pub(super) fn http_and_table(&mut self) -> (&mut Http, &mut ResourceTable) {
         let http = self.http.get_or_insert_with(|| {
@@ -249,7 +250,7 @@ impl Guest {
         (http, &mut self.table)
     }
 
-    /// Its preopened directories, for listing them.
+    /// Returns the guest's preopened directories, so that it can list them.
     pub(super) fn directories(&mut self) -> WasiFilesystemCtxView<'_> {
         self.looked_for_directories = true;
         self.filesystem()
@@ -291,7 +292,7 @@ impl WasiView for Guest {
 }
 
 impl MemoryLimiter {
-    /// Takes the growth from `left`, or records that it was denied.
+    /// Subtracts the growth from `left`, or records that it was denied.
     fn grow(
         left: &mut usize,
         denied: &mut Option<DeniedResource>,
@@ -329,7 +330,7 @@ impl wasmtime::ResourceLimiter for MemoryLimiter {
         self.tables
     }
 
-    // A pool has no more; without one nothing else says so.
+    // A pool enforces this number by itself, but an engine without a pool does not.
     fn memories(&self) -> usize {
         MEMORIES as usize
     }

@@ -1,4 +1,4 @@
-//! The inputs of a call from outside its event: recorded, and given again in a replay.
+//! The inputs of a call from outside its event. They are recorded, and a replay gives them to the plugin again.
 
 use super::capability::{CapabilityAnswer, Message, ModelRequest};
 use crate::contract::bytes::Bytes;
@@ -30,14 +30,14 @@ pub struct Inputs {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct StateUse {
-    /// Size of the scopes `session`, `tree` and `plugin`: bytes of keys and values, and 64 for each
-    /// key. Absent if the call wrote nothing.
+    /// Size of the scopes `session`, `tree` and `plugin` in bytes: the keys, the values, and 64 bytes for each key.
+    /// Absent if the call wrote nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<[usize; 3]>,
     /// Number of keys in these scopes, at most 10 000. Absent if the call wrote nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keys: Option<[usize; 3]>,
-    /// The values of the keys that it read or wrote.
+    /// The values of the keys that the call read or wrote.
     pub read: Vec<StateRead>,
 }
 
@@ -50,10 +50,10 @@ pub struct StateRead {
     pub scope: Scope,
     /// The key.
     pub key: String,
-    /// Its value, where the call read it and there was one.
+    /// The value, if the call read it and the key existed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Bytes>,
-    /// Bytes of key and value, where the call learnt only that the key exists.
+    /// Size of key and value in bytes, if the call learnt only that the key exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<usize>,
 }
@@ -76,9 +76,9 @@ pub struct ModelAnswer {
 pub enum ModelReply {
     /// The completion.
     Completion(String),
-    /// The grant or the agent does not permit it; why.
+    /// The reason why the grant or the agent does not permit the request.
     Denied(String),
-    /// The model failed; why.
+    /// The reason why the model failed.
     Failed(String),
     /// The grant allows no more calls in this session.
     BudgetExceeded,
@@ -89,7 +89,7 @@ pub enum ModelReply {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct TranscriptRead {
-    /// Messages in it.
+    /// Number of messages in the conversation.
     pub length: u32,
     /// The messages that were read, by index.
     pub messages: BTreeMap<u32, Message>,
@@ -104,7 +104,7 @@ impl Inputs {
 }
 
 impl Reads {
-    /// As in a record; nothing where the state was not used.
+    /// Returns the reads and writes of the state as they are recorded, or `None` if the call did not use the state.
     pub(crate) fn recorded(self) -> Option<StateUse> {
         let read = |((scope, key), read)| {
             let (value, size) = match read {

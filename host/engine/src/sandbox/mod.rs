@@ -1,9 +1,9 @@
-//! The sandbox: what a guest gets, and what stops it.
+//! The sandbox: the things that a guest can use, and the limits that stop it.
 //!
-//! Every call is made in a fresh instance, in a fresh store, mostly from a pool; nothing that a guest leaves in its memory
-//! reaches the next call. Four limits hold at once: fuel stops computation, an epoch deadline stops wall time spent
-//! computing, a timer around the whole call stops time spent waiting, and hostcall fuel bounds what a guest makes the
-//! host copy.
+//! Every call runs in a fresh instance and a fresh store, so nothing that a guest leaves in its memory reaches the next
+//! call. The instances usually come from a pool. Four limits apply at the same time. Fuel limits computation. An epoch
+//! deadline limits the wall time of computation. A timer around the whole call limits the time of waiting. Hostcall
+//! fuel limits the amount of data that a guest makes the host copy.
 
 pub(crate) mod capability;
 mod clock;
@@ -39,44 +39,46 @@ use tokio::sync::Semaphore;
 use wasmtime::component::Linker;
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
-/// Linear memories of one component. A Rust component has 1. The same for all plugins: each reserves 4 GiB of address
-/// space in every slot.
+/// Maximum number of linear memories of one component. A Rust component has 1. The number is the same for all plugins,
+/// because each memory reserves 4 GiB of address space in every slot.
 const MEMORIES: u32 = 2;
-/// Bytes of linear memory, and of stack, that a slot keeps mapped and resets by copying, rather than giving them back to the
-/// system: to copy it costs less than the page faults would. `cargo run -p bench -- budgets` counts those of an event of shell-guard. With
-/// `pagemap_scan`, which resets only written pages, wasmtime 48 misses a written page that was swapped out
+/// Bytes of linear memory and of stack that a slot keeps mapped. After a call they are reset by copying, because
+/// copying costs less than the page faults that follow when memory is returned to the system.
+/// `cargo run -p bench -- budgets` counts the page faults of an event of shell-guard. The option `pagemap_scan` would
+/// reset only written pages, but with it wasmtime 48 misses a written page that was swapped out
 /// (<https://github.com/bytecodealliance/wasmtime/pull/14357>).
 const KEEP_MEMORY: usize = 2 * 1024 * 1024;
 const KEEP_STACK: usize = 64 * 1024;
-/// Stack of the guest's compiled code, and of the fiber that it and the host functions it calls run
-/// on, in bytes. The same for all plugins: it is a setting of wasmtime's engine, and an engine per
-/// plugin would cost each a pool and a clock.
+/// Stack sizes in bytes: of the guest's compiled code, and of the fiber that runs this code and the host functions that
+/// it calls. They are the same for all plugins, because they are settings of wasmtime's engine. With an engine per
+/// plugin, each plugin would need its own pool and clock.
 const WASM_STACK: usize = 512 * 1024;
 const FIBER_STACK: usize = WASM_STACK + 512 * 1024;
 
-/// A pool of at least this many calls at once is divided among threads, and has as many slots as
-/// wasmtime divides. A thread then takes slots that it has used before, whose memory is still in
-/// its processor's cache. A slot that nobody uses costs address space alone.
+/// A pool for at least `DIVIDED_CALLS` concurrent calls is divided among threads and gets `DIVIDED_SLOTS` slots, the
+/// number from which wasmtime divides a pool. A thread then reuses slots whose memory is still in the cache of its
+/// processor. An unused slot costs only address space.
 const DIVIDED_CALLS: u32 = 32;
 const DIVIDED_SLOTS: u32 = 128;
 
-/// The size of the pool: the maximum that any plugin's limits allow.
+/// The size of the pool. Each field is the maximum that the limits of any plugin allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PoolSize {
-    /// Bytes of the largest linear memory of a guest.
+    /// Size of the largest linear memory of any guest, in bytes.
     memory: usize,
-    /// Elements of the largest table, tables and core instances of any guest.
+    /// Maximum number of elements of a table, of tables and of core instances of any guest.
     table_elements: u32,
     tables: u32,
     instances: u32,
-    /// Calls at once of plugins that only compute.
+    /// Maximum number of concurrent calls of plugins that only compute.
     computing: u32,
-    /// Calls at once of plugins that may wait in a capability.
+    /// Maximum number of concurrent calls of plugins that may wait in a capability.
     waiting: u32,
 }
 
 impl PoolSize {
-    /// The size for `concurrent` calls at once of these entries' plugins, and as many again of plugins that may wait.
+    /// Returns the size for `concurrent` calls of these entries' plugins, and for as many more calls of plugins that
+    /// may wait.
     pub(crate) fn of(entries: &[&Entry], concurrent: NonZeroU32) -> Self {
         let any_waits = entries.iter().any(|entry| may_wait(&entry.grants));
         let computing = concurrent.get();
@@ -97,7 +99,8 @@ impl PoolSize {
         })
     }
 
-    /// Returns true if calls of that size have room in a pool of this one. As many at once as were asked for, no more.
+    /// Returns true if a pool of this size can be used in place of one of size `other`. The number of concurrent calls
+    /// must be the same and not larger.
     pub(crate) fn holds(self, other: Self) -> bool {
         self.computing == other.computing
             && self.waiting >= other.waiting
@@ -118,17 +121,18 @@ pub(crate) struct Sandbox {
     pool_size: PoolSize,
     engine: Engine,
     ticker: Ticker,
-    /// Slots for plugins that only compute, and for those that may wait in a capability: the latter starve nobody.
+    /// Permits for plugins that only compute, and for plugins that may wait in a capability. They are separate, so that
+    /// a waiting plugin blocks no other.
     computing: Semaphore,
     waiting: Semaphore,
-    /// Made once for all plugins that are granted the same and import the same.
+    /// One linker for all plugins with the same grants and the same imports.
     linkers: Mutex<Vec<(Parts, Arc<Linker<Guest>>)>>,
 }
 
-/// The additions of a linker to the WASI that is always linked.
+/// The parts of a linker in addition to the WASI that is always linked.
 type Parts = (capability::LinkedCapabilities, OptionalWasi);
 
-/// The optional parts of WASI that a component imports. They are most of WASI, and few plugins have them.
+/// The optional parts of WASI that a component imports. They are the larger part of WASI, and few plugins import them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OptionalWasi {
     filesystem: bool,
@@ -148,7 +152,7 @@ impl OptionalWasi {
     }
 }
 
-/// A reason why there is no sandbox.
+/// The reason why the sandbox could not be set up.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the sandbox could not be set up: {problem}. Each of its {slots} instances reserves address space (see `ulimit -v`); set \
@@ -161,10 +165,10 @@ pub struct SandboxError {
 }
 
 impl Sandbox {
-    /// A sandbox with a pool of that size.
+    /// Creates a sandbox with a pool of that size.
     ///
     /// # Errors
-    /// If the machine gives no address space for the pool, or no thread for the clock.
+    /// Fails if the machine has no address space for the pool, or cannot start the clock's thread.
     pub(crate) fn new(pool_size: PoolSize) -> Result<Self, SandboxError> {
         let instances = InstanceAllocationStrategy::Pooling(pool(pool_size));
         let fail = |problem| SandboxError { problem, slots: pool_size.slots() };
@@ -183,7 +187,8 @@ impl Sandbox {
         &self.engine
     }
 
-    /// A linker with what a component imports of base WASI, and what `grants` gives of the contract.
+    /// Returns a linker with the parts of base WASI that a component imports, and the capabilities of the contract that
+    /// `grants` contains.
     pub(crate) fn linker(&self, grants: &Grants, imported: OptionalWasi) -> wasmtime::Result<Arc<Linker<Guest>>> {
         let linked = capability::LinkedCapabilities::by(grants);
         let parts = (linked, imported);
@@ -195,7 +200,7 @@ impl Sandbox {
         virtual_wasi::link(&mut linker, imported)?;
         capability::link(&mut linker, linked)?;
         if imported.http {
-            // Without the grant it has no servers, and each request is denied.
+            // Also linked without the grant: there are then no servers, and each request is denied.
             http::link(&mut linker)?;
         }
         let linker = Arc::new(linker);
@@ -231,7 +236,7 @@ fn pool(pool_size: PoolSize) -> PoolingAllocationConfig {
         .max_memories_per_module(MEMORIES)
         .max_memory_size(pool_size.memory.max(1).next_multiple_of(64 * 1024))
         .table_elements(pool_size.table_elements.max(1) as usize)
-        // All: a slot that has to take another plugin's image costs an event more than its own work.
+        // All slots stay warm, because giving a slot the image of another plugin costs more than handling an event.
         .max_unused_warm_slots(slots * MEMORIES)
         .linear_memory_keep_resident(KEEP_MEMORY)
         .async_stack_keep_resident(KEEP_STACK)
@@ -239,7 +244,8 @@ fn pool(pool_size: PoolSize) -> PoolingAllocationConfig {
     pool
 }
 
-/// The same with a pool and without: what one engine has compiled, another one runs.
+/// Returns the settings of an engine. They are the same with and without a pool, so that one engine can run code that
+/// another engine compiled.
 fn config(instances: InstanceAllocationStrategy) -> Config {
     let mut config = Config::new();
     config
@@ -247,25 +253,25 @@ fn config(instances: InstanceAllocationStrategy) -> Config {
         .epoch_interruption(true)
         .max_wasm_stack(WASM_STACK)
         .async_stack_size(FIBER_STACK)
-        // Component-model async is not part of the contract, and costs every call a microsecond.
+        // The contract does not use component-model async, which would cost every call a microsecond.
         .concurrency_support(false)
-        // The same bits on every machine, so that a verdict can be replayed.
+        // SIMD results must have the same bits on every machine, so that a verdict can be replayed.
         .relaxed_simd_deterministic(true)
-        // Nobody reads backtraces, and a plugin that traps again and again would make the host walk
-        // its stack each time.
+        // Backtraces are not used, and with them a plugin that often traps would make the host walk its stack each
+        // time.
         .wasm_backtrace_max_frames(None)
-        // Without stack walks, the compiled code needs no tables for them, and is read and hashed faster.
+        // Without stack walks, the compiled code needs no tables for them, so it can be read and hashed faster.
         .generate_address_map(false)
         .native_unwind_info(cfg!(windows))
         .allocation_strategy(instances);
     #[cfg(feature = "compile")]
-    // For the same reason.
+    // NaN values must be the same on every machine, for the same reason.
     config.cranelift_nan_canonicalization(true);
     config
 }
 
-/// Returns true if a plugin with these grants may wait in a capability, rather than compute: for a model, for a server, for the
-/// embedding program, or for a disk, which may be on a network.
+/// Returns true if a plugin with these grants may wait in a capability: for a model, for a server, for the embedding
+/// program, or for a disk, which may be on a network.
 pub(crate) fn may_wait(grants: &Grants) -> bool {
     grants.waits_for_others() || grants.has_directories()
 }

@@ -1,4 +1,4 @@
-//! A guest's standard output and error: into the log, bounded; never to the host's terminal.
+//! A guest's standard output and error. They go into the log, up to a limit, and never to the host's terminal.
 
 use super::processor_time;
 use crate::locked::locked;
@@ -11,11 +11,11 @@ use tokio::io::AsyncWrite;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
 
-/// Bytes that one write may have; WASI has it that a guest asks how many it may write, and more is a trap.
+/// Maximum size of one write, in bytes. WASI requires a guest to ask how many bytes it may write; a larger write traps.
 const CHUNK: usize = 64 * 1024;
 
-/// A sink that keeps as much as fits and silently drops the rest: a guest that writes much must not fail, since its
-/// `println!` would trap.
+/// A sink that keeps as much as fits and silently drops the rest. A write to it never fails, because a failed
+/// `println!` would trap the guest.
 #[derive(Clone, Debug)]
 pub(super) struct Output {
     buffer: Arc<Mutex<Buffer>>,
@@ -26,9 +26,9 @@ pub(super) struct Output {
 struct Buffer {
     bytes: Vec<u8>,
     capacity: usize,
-    /// Lines of which something found no room.
+    /// Number of lines that were not kept completely.
     dropped: u64,
-    /// True if the current line is one of them.
+    /// True if a part of the current line was dropped.
     is_dropping: bool,
 }
 
@@ -40,7 +40,7 @@ impl Output {
         }
     }
 
-    /// The bytes that were kept, and the number of lines that did not fit as a whole.
+    /// Returns the text that was kept, and the number of lines that were not kept completely.
     pub(super) fn take(&self) -> (String, u64) {
         let mut buffer = locked(&self.buffer);
         (String::from_utf8_lossy(&std::mem::take(&mut buffer.bytes)).into_owned(), buffer.dropped)

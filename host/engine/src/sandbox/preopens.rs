@@ -1,12 +1,11 @@
 //! The directories that an entry grants.
 //!
-//! Each is opened once, when its plugin is loaded. Every call reaches it through that handle and
-//! never through its path again: a directory that is renamed, or another one in its place, changes
-//! nothing in what the guest reaches. Within it, wasmtime resolves each path one step at a time, so
-//! that neither `..` nor a symbolic link leads out.
+//! Each directory is opened once, when its plugin is loaded. Every call uses the open handle and never the path. So a
+//! guest reaches the same directory even if it is renamed or another directory takes its path. Within the directory,
+//! wasmtime resolves each path one component at a time, so that neither `..` nor a symbolic link leads out of it.
 //!
-//! Other users of the directory follow links. So a plugin must not make a link that could lead out,
-//! nor move one: a link's target is a relative path without `..`, which stays inside wherever the
+//! Other programs that use the directory may follow links. So a plugin must not create or move a link that could lead
+//! out of the directory. The target of a link must be a relative path without `..`, which stays inside wherever the
 //! link is.
 
 use super::guest::Guest;
@@ -24,7 +23,7 @@ use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
 #[derive(Clone, Default)]
 pub(crate) struct Preopens {
     granted: WasiFilesystemCtx,
-    /// The same directories, read-only: for a replay.
+    /// The same directories, but read-only, for a replay.
     unwritable: WasiFilesystemCtx,
     any: bool,
 }
@@ -34,17 +33,17 @@ pub(crate) struct Preopens {
 pub(crate) struct PreopenError {
     /// The key of `[plugin.grants]`.
     pub(crate) grant: &'static str,
-    /// The guest's path of it.
+    /// The path of the directory in the guest.
     pub(crate) guest: String,
     pub(crate) directory: PathBuf,
     pub(crate) source: io::Error,
 }
 
 impl Preopens {
-    /// Opens what is granted.
+    /// Opens the granted directories.
     ///
     /// # Errors
-    /// If a directory is not there, or cannot be opened.
+    /// Fails if a directory does not exist or cannot be opened.
     pub(crate) fn open(grants: &Grants) -> Result<Self, PreopenError> {
         let (mut granted, mut unwritable) = (WasiCtx::builder(), WasiCtx::builder());
         let kinds = [
@@ -72,12 +71,12 @@ impl Preopens {
         Ok(Self { granted: files(granted), unwritable: files(unwritable), any: grants.has_directories() })
     }
 
-    /// Returns true if there is none.
+    /// Returns true if no directory is granted.
     pub(super) fn is_empty(&self) -> bool {
         !self.any
     }
 
-    /// The directories for a call; those of a replay are read-only.
+    /// Returns the directories for a call. In a replay they are read-only.
     pub(super) fn given(&self, replayed: bool) -> WasiFilesystemCtx {
         if replayed { self.unwritable.clone() } else { self.granted.clone() }
     }
@@ -89,7 +88,7 @@ impl std::fmt::Debug for Preopens {
     }
 }
 
-/// The interface, as wasmtime's bindings call it; the linker takes any version that is compatible.
+/// The name of the interface in wasmtime's bindings. The linker accepts any compatible version.
 const TYPES: &str = "wasi:filesystem/types@0.2.12";
 
 type FsResult = wasmtime::Result<(Result<(), ErrorCode>,)>;
@@ -97,7 +96,7 @@ type LinkArguments = (Resource<Descriptor>, PathFlags, String, Resource<Descript
 type RenameArguments = (Resource<Descriptor>, String, Resource<Descriptor>, String);
 type SymlinkArguments = (Resource<Descriptor>, String, String);
 
-/// Replaces wasmtime's functions that make and move links by ones that check the links.
+/// Replaces wasmtime's functions that create and move links by functions that check the links.
 pub(super) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     linker.allow_shadowing(true);
     let mut types = linker.instance(TYPES)?;
@@ -145,20 +144,21 @@ fn answer(done: Result<(), FsError>) -> FsResult {
     },))
 }
 
-/// Returns true if a link with that target could lead out of a directory, from any place in it.
+/// Returns true if a link with that target could lead out of the directory from any place in it.
 fn may_lead_out(target: &str) -> bool {
     target.starts_with(['/', '\\']) || target.split(['/', '\\']).any(|part| part == "..") || target.contains(':')
 }
 
-/// Returns true if the path is a link that could lead out, such as an absolute target, which wasmtime does not read.
+/// Returns true if the path is a link that could lead out. A link that wasmtime refuses to read, such as one with an
+/// absolute target, counts too.
 async fn names_a_way_out(guest: &mut Guest, directory: &Resource<Descriptor>, path: &str) -> bool {
-    // With a slash at its end, the path would name the link's target.
+    // With a slash at its end, the path would name the target of the link instead of the link.
     let path = path.trim_end_matches('/').to_owned();
     let target = guest.files().readlink_at(Resource::new_borrow(directory.rep()), path).await;
     match target.map_err(FsError::downcast) {
         Ok(target) => may_lead_out(&target),
         Err(Ok(error)) => matches!(error, ErrorCode::NotPermitted | ErrorCode::Access),
-        // A wrong descriptor is reported where it is used.
+        // The function that uses a wrong descriptor reports it.
         Err(Err(_)) => false,
     }
 }

@@ -1,5 +1,6 @@
-//! The epoch ticker: a thread that advances the engine's epoch every millisecond while calls run, so that a
-//! guest that computes yields and is stopped. It sleeps while there are none: an idle host wakes nobody.
+//! The epoch ticker: a thread that advances the engine's epoch every millisecond while calls run. At each epoch, a
+//! guest that computes yields, and is stopped if it exceeds its limit. Without calls the thread sleeps, so that an idle
+//! host uses no processor time.
 
 use std::sync::{
     Arc,
@@ -9,11 +10,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use wasmtime::Engine;
 
-/// Wall time between two epochs, and so the grain of `limits.compute`.
+/// Wall time between two epochs, and so the resolution of `limits.compute`.
 pub(crate) const TICK: Duration = Duration::from_millis(1);
 
-/// Ticks without a call after which the thread goes to sleep. Waking it costs a system call, so a steady stream of
-/// events must not see it asleep.
+/// Number of ticks without a call after which the thread goes to sleep. Waking it costs a system call, so it must stay
+/// awake during a steady stream of events.
 const IDLE_TICKS: u32 = 100;
 
 #[derive(Debug)]
@@ -29,13 +30,13 @@ struct TickerState {
     stop: AtomicBool,
 }
 
-/// A running call; the epoch advances while one exists.
+/// A running call. The epoch advances while a value of this type exists.
 #[derive(Debug)]
 pub(crate) struct RunningEpoch<'a>(&'a TickerState);
 
 impl Ticker {
     /// # Errors
-    /// If the operating system gives no thread.
+    /// Fails if the operating system cannot start a thread.
     pub(crate) fn start(engine: &Engine) -> std::io::Result<Self> {
         let shared = Arc::new(TickerState::default());
         let engine = engine.weak();
@@ -45,9 +46,9 @@ impl Ticker {
                 let mut idle = 0;
                 let mut next = Instant::now();
                 while !shared.stop.load(Ordering::Acquire) {
-                    // From tick to tick rather than for a tick, since every sleep ends a little late.
+                    // Sleep until a fixed time instead of for a tick, because every sleep ends a little late.
                     next = (next + TICK).max(Instant::now());
-                    // Woken early, it notices a stop at once instead of at the next tick.
+                    // If the thread is woken early, it notices a stop at once instead of at the next tick.
                     while let Some(rest) = next.checked_duration_since(Instant::now()).filter(|rest| !rest.is_zero())
                         && !shared.stop.load(Ordering::Acquire)
                     {
@@ -59,7 +60,8 @@ impl Ticker {
                     if idle >= IDLE_TICKS {
                         idle = 0;
                         shared.asleep.store(true, Ordering::SeqCst);
-                        // A call that began before the line above was seen did not wake us: look once more.
+                        // A call that began before the line above took effect did not wake this thread, so check once
+                        // more.
                         if shared.calls.load(Ordering::SeqCst) == 0 && !shared.stop.load(Ordering::SeqCst) {
                             std::thread::park();
                         }
@@ -97,7 +99,7 @@ impl Drop for Ticker {
         self.shared.stop.store(true, Ordering::SeqCst);
         self.wake();
         if let Some(thread) = self.thread.take() {
-            // This fails only if that thread panicked, and it never does.
+            // `join` fails only if the thread panicked, which never happens.
             let _ = thread.join();
         }
     }

@@ -6,12 +6,12 @@ use crate::contract::{Failure, FailureKind};
 use wasmtime::Trap;
 use wasmtime::component::ResourceTableError;
 
-/// Raised inside a call by the host's own limits, and recognised again when the call returns.
+/// The error of a call that exceeded a limit of the host. It is recognised when the call returns.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Limit(pub(crate) Failure);
 
-/// Classifies an error of wasmtime from a call. `denied`: the resource that the guest was denied before.
+/// Classifies an error of wasmtime from a call. `denied` is the resource that the guest was denied before.
 pub(super) fn classify(error: &wasmtime::Error, denied: Option<DeniedResource>, limits: &Limits) -> Failure {
     if let Some(limit) = error.downcast_ref::<Limit>() {
         return limit.0.clone();
@@ -36,7 +36,7 @@ pub(super) fn classify(error: &wasmtime::Error, denied: Option<DeniedResource>, 
     }
 }
 
-/// Classifies an error of wasmtime from making an instance.
+/// Classifies an error of wasmtime from the creation of an instance.
 pub(super) fn not_instantiated(error: &wasmtime::Error, denied: Option<DeniedResource>, limits: &Limits) -> Failure {
     if error.is::<Limit>() || error.is::<Trap>() || is_out_of_handles(error) {
         return classify(error, denied, limits);
@@ -45,7 +45,7 @@ pub(super) fn not_instantiated(error: &wasmtime::Error, denied: Option<DeniedRes
         return refused;
     }
     let made_of = |count, of, key| {
-        Failure::new(FailureKind::NotInstantiated, format!("is made of more than its {count} {of} (limits.{key})"))
+        Failure::new(FailureKind::NotInstantiated, format!("has more than its {count} {of} (limits.{key})"))
     };
     match () {
         () if says(error, "instance count too high") => made_of(limits.instances, "core instances", "instances"),
@@ -54,7 +54,7 @@ pub(super) fn not_instantiated(error: &wasmtime::Error, denied: Option<DeniedRes
     }
 }
 
-/// The failure of a guest that asked for more memory than it may have.
+/// Returns the failure of a guest that asked for more memory or larger tables than it may have.
 fn refused(denied: Option<DeniedResource>, limits: &Limits) -> Option<Failure> {
     let detail = match denied? {
         DeniedResource::Memory => format!("asked for more than its {} bytes of memory (limits.memory)", limits.memory),
@@ -65,12 +65,13 @@ fn refused(denied: Option<DeniedResource>, limits: &Limits) -> Option<Failure> {
     Some(Failure::new(FailureKind::OutOfMemory, detail))
 }
 
-/// The host's own table is full, or wasmtime's of the guest's handles.
+/// Returns true if the host's table of handles or wasmtime's table of the guest's handles is full.
 fn is_out_of_handles(error: &wasmtime::Error) -> bool {
     matches!(error.downcast_ref(), Some(ResourceTableError::Full)) || says(error, "store handle limit exceeded")
 }
 
-/// wasmtime keeps the types of some errors to itself; a test for each holds us to its text.
+/// Returns true if the message of the error contains `text`. Some error types of wasmtime are private, so only the
+/// message identifies them; a test checks each message.
 fn says(error: &wasmtime::Error, text: &str) -> bool {
     error.root_cause().to_string().contains(text)
 }

@@ -1,10 +1,10 @@
-//! The WASI that every guest has: nothing of the machine in it.
+//! The WASI that every guest has. It shows nothing of the machine.
 //!
-//! No arguments, standard input closed, output into the log; no directories but those that are
-//! granted; sockets that cannot be made, since the libraries of some languages import them and
-//! never use them. The clocks are frozen at the event's time and random numbers are a stream seeded
-//! from the event's id, so that a verdict can be reproduced; `grants.env` adds variables,
-//! `grants.clock` and `grants.random` give real ones.
+//! There are no arguments, standard input is closed, and output goes into the log. Only granted directories exist.
+//! Sockets are linked because the libraries of some languages import them, but no socket can be created. The clocks
+//! show the fixed time of the event, and the seed of random numbers is the id of the event, so that a verdict can be
+//! reproduced. `grants.env` adds environment variables; `grants.clock` and `grants.random` give the real clock and real
+//! random numbers.
 
 use super::OptionalWasi;
 use super::capability::EventFacts;
@@ -25,7 +25,7 @@ use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtx, WasiView as _};
 /// Maximum number of bytes that one call for random numbers returns.
 const RANDOM_BYTES: u64 = 1 << 20;
 
-/// The packages whose interfaces every component may import; of `wasi:http` some are linked beside them.
+/// The packages whose interfaces every component may import. Some interfaces of `wasi:http` are linked too.
 pub(super) const PACKAGES: [&str; 6] =
     ["wasi:cli/", "wasi:clocks/", "wasi:filesystem/", "wasi:io/", "wasi:random/", "wasi:sockets/"];
 
@@ -52,7 +52,7 @@ impl HostMonotonicClock for Frozen {
 pub(super) fn context(event: &EventFacts, grants: &Grants, files: WasiFilesystemCtx, output: &Output) -> WasiCtx {
     let mut builder = WasiCtx::builder();
     builder.stdout(output.clone()).stderr(output.clone());
-    // No socket is made and no name is looked up, so nothing that takes one has anything to take.
+    // A guest can create no socket and look up no name, so functions that need a socket cannot be used.
     builder.allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false).max_random_size(RANDOM_BYTES);
     if !grants.clock {
         builder.wall_clock(Frozen(Duration::from_millis(event.time)));

@@ -1,18 +1,18 @@
-//! In place of `http`, in a program that is built without the feature of that name: nothing of `wasi:http` is linked.
+//! Replaces `http` in a program that is built without the feature `http`. Nothing of `wasi:http` is linked.
 
 use super::guest::Guest;
 use crate::config::{Grants, Server};
 use std::sync::Arc;
 use wasmtime::component::Linker;
 
-/// The line that grants it.
+/// The line that grants `http`.
 pub(crate) const GRANT: &str = r#"http = ["api.example.com"]"#;
 
-/// The network of no requests.
+/// The network, which sends no requests.
 #[derive(Debug, Default)]
 pub(crate) struct Network;
 
-/// The state of the requests of one call: there are none.
+/// The state of the requests of one call. There are none.
 #[derive(Debug)]
 pub(super) enum Http {}
 

@@ -1,8 +1,8 @@
 //! Runs work on a separate thread with a large stack. The caller waits until a deadline.
 //!
-//! A thread cannot be ended from outside. A thread that misses its deadline continues, and keeps its place among
-//! [`MAX_THREADS`]; the bounds of schemas and values ensure that it ends. While all places are taken, further callers wait
-//! for a place until their own deadline.
+//! A thread cannot be ended from outside. A thread that misses its deadline continues, and counts against
+//! [`MAX_THREADS`] until it ends. It ends at some time, because the size of its work is bounded. While there are
+//! `MAX_THREADS` threads, other callers wait for a free place until their own deadline.
 
 use crate::locked::locked;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,11 +10,11 @@ use std::sync::{Condvar, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Maximum number of threads at the same time.
+/// Maximum number of concurrent threads.
 const MAX_THREADS: usize = 8;
 
-/// Size of a stack, in bytes. It is enough for [`super::MAX_CHAIN`] subschemas in a chain at each of the
-/// [`super::MAX_NESTING`] levels of a value. The system allocates only the part that is used.
+/// Size of a thread's stack, in bytes. It is large enough for [`super::MAX_CHAIN`] nested schemas at
+/// [`super::MAX_NESTING`] levels of a value. The system provides only the memory that is used.
 const STACK: usize = 256 * 1024 * 1024;
 
 /// A reason why there is no result.
@@ -22,7 +22,7 @@ const STACK: usize = 256 * 1024 * 1024;
 pub(super) enum WorkFailure {
     /// The work took too long. The thread continues.
     Deadline,
-    /// No place for a thread became free before the deadline.
+    /// There were too many threads until the deadline.
     Full,
     /// The work panicked, or the system could not start a thread.
     Died,
@@ -31,7 +31,7 @@ pub(super) enum WorkFailure {
 static BUSY: Mutex<usize> = Mutex::new(0);
 static FREED: Condvar = Condvar::new();
 
-/// A place for a thread.
+/// One of the [`MAX_THREADS`] places for threads.
 struct Place;
 
 impl Place {
@@ -53,7 +53,7 @@ impl Drop for Place {
     }
 }
 
-/// Returns the result of `work` if it is ready before the deadline.
+/// Returns the result of `work` if the work ends in time.
 pub(super) fn run<T: Send + 'static>(
     within: Duration,
     work: impl FnOnce() -> T + Send + 'static,
@@ -64,7 +64,7 @@ pub(super) fn run<T: Send + 'static>(
     let working = move || {
         let result = catch_unwind(AssertUnwindSafe(work));
         drop(place);
-        // Perhaps nobody waits any more.
+        // Sending fails if the caller no longer waits.
         let _ = done.send(result);
     };
     thread::Builder::new().name("schema".into()).stack_size(STACK).spawn(working).map_err(|_| WorkFailure::Died)?;

@@ -1,31 +1,31 @@
-//! Reads the structure of a schema: the subschemas for the same value, and the subschemas for a part of the value. Checks
-//! the schema's bounds.
+//! The structure of a schema: subschemas for the same value, and subschemas for a part of the value. This module checks
+//! the bounds of a schema.
 //!
-//! An unknown keyword counts as a subschema for the same value. Keywords that can change the target of a reference (`$id`
-//! within a schema, anchors, dynamic references) are refused.
+//! Schemas are read conservatively. An unknown keyword is treated as a subschema for the same value. Keywords that
+//! change the target of a reference (`$id` within a schema, anchors, dynamic references) are rejected.
 
 use super::SchemaError;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
-/// Maximum size of a schema as JSON, in bytes.
+/// Maximum size of a schema, in bytes of JSON.
 pub const MAX_BYTES: usize = 32 * 1024;
 /// Maximum number of subschemas of one schema.
 pub const MAX_SUBSCHEMAS: usize = 2_000;
-/// Maximum number of paths from the schema through its subschemas and references. A path also ends at a recursion.
+/// Maximum number of paths from the schema through subschemas and references to an end. A recursion also ends a path.
 pub const MAX_PATHS: u64 = 10_000;
-/// Maximum number of subschemas in a chain, in which each leads to the next.
+/// Maximum length of a chain of subschemas in which each leads to the next.
 pub const MAX_CHAIN: usize = 100;
-/// Maximum nesting of the arrays and objects of a schema, in levels.
+/// Maximum depth of nested arrays and objects in a schema.
 pub const MAX_NESTING: usize = 64;
-/// Maximum number of patterns.
+/// Maximum number of patterns of a schema.
 pub const MAX_PATTERNS: usize = 100;
 
-/// Steps of a pattern for each 32 bytes of a text.
+/// Steps that a pattern takes for each 32 bytes of a text.
 const PATTERN: u64 = 64;
-/// Steps of a format for each 32 bytes of a text.
+/// Steps that a format takes for each 32 bytes of a text.
 const FORMAT: u64 = 16;
-/// Maximum number of subschemas of a schema that is compiled on the calling thread.
+/// Maximum number of subschemas, and maximum nesting, of a schema that is compiled on the caller's thread.
 const SIMPLE: usize = 64;
 const SIMPLE_NESTING: usize = 16;
 
@@ -33,7 +33,8 @@ const SIMPLE_NESTING: usize = 16;
 #[derive(Debug, Default)]
 pub(super) struct Shape {
     pub(super) nodes: Vec<Node>,
-    /// The place of each node in an order in which a node comes before its subschemas for the same value.
+    /// The position of each node in an order in which every node comes after all nodes that lead to it for the same
+    /// value.
     pub(super) order: Vec<usize>,
     patterns: usize,
     nesting: usize,
@@ -42,19 +43,19 @@ pub(super) struct Shape {
 /// A subschema.
 #[derive(Debug, Default)]
 pub(super) struct Node {
-    /// Steps of the subschema's own check, for each member of a value.
+    /// Steps that this subschema itself takes, for each member of a value.
     pub(super) own: u64,
-    /// Steps for each 32 bytes of a text.
+    /// Steps that this subschema itself takes for each 32 bytes of a text.
     pub(super) textual: u64,
-    /// True if it compares the elements of a list with each other.
+    /// True if the subschema compares the elements of a list with each other.
     pub(super) unique: bool,
     /// Subschemas for the same value.
     pub(super) same: Vec<usize>,
-    /// The subschema of `same` that a `$ref` names.
+    /// The subschema in `same` that a `$ref` names.
     refers: Option<usize>,
-    /// True if it depends on the parts that the schemas for the same value have checked.
+    /// True if the result depends on the parts of the value that the subschemas in `same` have checked.
     unevaluated: bool,
-    /// Number of checks of each subschema of `same`.
+    /// Number of times that each subschema in `same` is checked.
     pub(super) times: u64,
     pub(super) properties: HashMap<String, usize>,
     pub(super) any_property: Vec<usize>,
@@ -103,15 +104,16 @@ impl Shape {
         Ok(shape)
     }
 
-    /// Returns true if the compiled subschema may own itself, so that its memory is never given back: `jsonschema` 0.60 keeps, with
-    /// each `unevaluated…`, everything that the schemas for the same value look at, and shares it among references by counting. Of
-    /// `properties` after a reference it keeps the names alone, which lets a schema that extends another recur.
+    /// Returns true if the compiled subschema may own itself, so that its memory would never be freed. With each
+    /// `unevaluated…`, `jsonschema` 0.60 stores everything that the schemas for the same value check, and references
+    /// share it by reference counting. From `properties` after a reference, it stores only the names, so a schema that
+    /// extends another may be recursive.
     fn keeps_itself(&self, node: usize) -> bool {
         let asks = &self.nodes[node];
         if !asks.unevaluated {
             return false;
         }
-        // Each by whether only references led there.
+        // For each node: was it reached through other keywords, and was it reached through references alone?
         let mut met = vec![[false; 2]; self.nodes.len()];
         let mut open: Vec<_> = asks.same.iter().map(|next| (*next, asks.refers == Some(*next))).collect();
         while let Some((next, referred)) = open.pop() {
@@ -130,7 +132,7 @@ impl Shape {
         false
     }
 
-    /// Returns true if compiling takes little time and little stack.
+    /// Returns true if compiling the schema needs little time and little stack.
     pub(super) fn is_simple(&self) -> bool {
         self.nodes.len() <= SIMPLE && self.patterns == 0 && self.nesting <= SIMPLE_NESTING
     }
@@ -142,14 +144,14 @@ fn too_many(what: &'static str, found: String, most: u64) -> SchemaError {
 
 struct ShapeReader<'a> {
     root: &'a Value,
-    /// Subschemas by their address in memory.
+    /// Indexes of subschemas by their addresses in memory.
     known: HashMap<*const Value, usize>,
     found: Vec<(&'a Value, String)>,
     shape: Shape,
 }
 
 impl<'a> ShapeReader<'a> {
-    /// Visits every value of the schema, also those that are no keywords.
+    /// Checks the bounds on every value in the schema, including values that are not keywords.
     fn survey(&mut self) -> Result<(), SchemaError> {
         let mut open = vec![(self.root, 1)];
         let mut objects = 0;
@@ -249,7 +251,8 @@ impl<'a> ShapeReader<'a> {
                     _ => {}
                 },
             }
-            // What they ask is which parts the schemas for the same value have looked at, so these are asked once more.
+            // `unevaluated…` depends on the parts that the schemas for the same value have checked, so these schemas
+            // are checked twice.
             if keyword.starts_with("unevaluated") {
                 node.times *= 2;
                 node.unevaluated = true;
@@ -285,7 +288,8 @@ fn object(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flat_map(Map::iter)
 }
 
-/// Returns the number of values in a value. The survey has bounded the nesting.
+/// Returns the number of values in a value, including itself. The recursion is bounded because the survey has checked
+/// the nesting.
 fn values_in(value: &Value) -> u64 {
     match value {
         Value::Array(values) => 1 + values.iter().map(values_in).sum::<u64>(),
@@ -294,18 +298,18 @@ fn values_in(value: &Value) -> u64 {
     }
 }
 
-/// A depth-first walk from each subschema to those that it leads to.
+/// A depth-first walk from each subschema to the subschemas to which it leads.
 struct Walk<'a> {
     nodes: &'a [Node],
     /// True if the walk includes subschemas for parts of a value, not only those for the same value.
     into_parts: bool,
-    /// For each finished node, the number of paths that begin there, and the length of the longest.
+    /// For each finished node, the number of paths that begin there, and the length of the longest path.
     left: Vec<Option<(u64, usize)>>,
     entered: Vec<bool>,
     ended: Vec<usize>,
 }
 
-/// The end of a walk.
+/// The reason why a walk stopped early.
 enum WalkEnd {
     /// A node that leads to itself.
     Cycle(usize),
@@ -318,7 +322,8 @@ impl<'a> Walk<'a> {
         Self { nodes, into_parts, left, entered, ended: Vec::new() }
     }
 
-    /// Returns the place of each node in an order in which a node comes before its subschemas for the same value.
+    /// Returns the position of each node in an order in which every node comes before the nodes for the same value to
+    /// which it leads.
     fn order(mut self, places: &[String]) -> Result<Vec<usize>, SchemaError> {
         for node in 0..self.nodes.len() {
             self.enter(node, 0).map_err(|met| match met {
@@ -333,7 +338,7 @@ impl<'a> Walk<'a> {
         Ok(order)
     }
 
-    /// Counts the paths from the first node.
+    /// Counts the paths from the first node, and checks the bound.
     fn measure(mut self) -> Result<(), SchemaError> {
         match self.enter(0, 0) {
             Ok((paths, _)) if paths > MAX_PATHS => {
@@ -344,7 +349,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Goes no deeper than [`MAX_CHAIN`].
+    /// Visits a node and the nodes to which it leads, to a depth of at most [`MAX_CHAIN`].
     fn enter(&mut self, node: usize, depth: usize) -> Result<(u64, usize), WalkEnd> {
         if let Some(left) = self.left[node] {
             return if depth + left.1 > MAX_CHAIN { Err(WalkEnd::TooLong) } else { Ok(left) };
@@ -360,7 +365,7 @@ impl<'a> Walk<'a> {
         let parts = read.parts().filter(|_| into_parts).map(|next| (next, 1));
         for (next, times) in same.chain(parts) {
             if self.entered[next] && self.left[next].is_none() {
-                // Recursion. Where it takes a step into the value, the value ends it.
+                // A recursion that leads into a part of the value ends with the value.
                 if self.into_parts {
                     continue;
                 }

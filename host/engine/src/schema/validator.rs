@@ -1,4 +1,4 @@
-//! A schema, compiled by the library `jsonschema`.
+//! A compiled schema of the library `jsonschema`.
 
 use super::{MAX_PATTERN, MAX_PROBLEMS, SchemaError};
 use jsonschema::{PatternOptions, ValidationError};
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 pub(super) struct Validator(jsonschema::Validator);
 
-/// A mistake of a value.
+/// A mistake in a value.
 pub(super) struct Problem<'a>(ValidationError<'a>);
 
-/// Returns the mistake with its place and the wrong part of the value.
+/// Describes the mistake, with the wrong part of the value and its place.
 pub(super) fn in_full(Problem(error): &Problem<'_>) -> String {
     match error.instance_path().to_string() {
         path if path.is_empty() => error.to_string(),
@@ -17,20 +17,20 @@ pub(super) fn in_full(Problem(error): &Problem<'_>) -> String {
     }
 }
 
-/// Returns the mistake without the value.
+/// Describes the mistake without the value.
 pub(super) fn masked(Problem(error): &Problem<'_>) -> String {
     error.masked().to_string()
 }
 
 impl Validator {
-    /// Compiles a schema. Patterns use the regex engine with linear time, so a pattern with look-around or a back-reference is
-    /// refused.
+    /// Compiles a schema. Patterns are matched by an engine that takes linear time, so a pattern with look-around or a
+    /// back-reference is an error.
     pub(super) fn compile(schema: &Value) -> Result<Self, SchemaError> {
         let patterns = PatternOptions::regex().size_limit(MAX_PATTERN).dfa_size_limit(2 * MAX_PATTERN);
         jsonschema::options()
             .with_pattern_options(patterns)
             .offline()
-            // This format would compile the value as a pattern.
+            // The format `regex` would compile an untrusted pattern from a value, so every text passes.
             .with_format("regex", |_: &str| true)
             .build(schema)
             .map(Self)
@@ -43,7 +43,7 @@ impl Validator {
         }
         let errors = self.0.iter_errors(value).take(MAX_PROBLEMS);
         let found: Vec<String> = errors.map(|error| told(&Problem(error))).collect();
-        // The two ways of asking agree. If they ever do not, the value does not fit.
+        // The two checks should agree. If they ever do not, reject the value.
         if found.is_empty() { vec!["does not fit the schema".into()] } else { found }
     }
 }

@@ -1,5 +1,5 @@
-//! In place of `validator`, in a program that is built without the feature `json-schema`: no schema compiles, so that a tool
-//! that has one is refused.
+//! Replaces `validator` in a program that is built without the feature `json-schema`. No schema compiles there, so a
+//! tool with a schema is rejected.
 
 use super::SchemaError;
 use serde_json::Value;

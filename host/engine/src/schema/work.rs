@@ -1,31 +1,32 @@
-//! Counts the steps of a check of a value before the check.
+//! Counts the steps of a check before the check runs.
 //!
-//! The count visits each part of the value once. For each part, it has the number of times that each subschema checks it. If each level
-//! of the value doubles this number, the number grows, but the time for counting does not.
+//! The count visits each part of the value once. For each part, it knows the number of times that each subschema checks
+//! the part. If each level doubles this number, only the number grows, and counting does not take longer.
 
 use super::shape::{Node, Shape};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Maximum nesting of the arrays and objects of a value, in levels.
+/// Maximum depth of nested arrays and objects of a value.
 pub const MAX_NESTING: usize = 128;
 
-/// Maximum number of steps of a check. A step takes up to 250 ns with the worst known schema, and 60 ns with the schema of a usual
-/// tool (measured by `cargo run -p bench -- budgets --only engine --schemas`). So a check takes at most half a second, a tenth of
-/// [`super::DEADLINE`].
+/// Maximum number of steps of a check. A step takes up to 250 ns in the worst known schema, and 60 ns in the schema of
+/// a usual tool (measured by `cargo run -p bench -- budgets --only engine --schemas`). So a check takes at most half a
+/// second, which is a tenth of [`super::DEADLINE`].
 pub const MAX_WORK: u64 = 2_000_000;
 
 /// The work of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Work {
     pub(super) steps: u64,
-    /// The maximum number of subschemas for the same value, summed over the levels of the value.
+    /// Maximum over all parts of the value: the number of subschemas that check the part or a value that contains the
+    /// part.
     pub(super) deep: u64,
 }
 
 impl Shape {
     /// # Errors
-    /// If the value is nested too deeply, or checking it takes more than [`MAX_WORK`] steps.
+    /// Fails if the value is nested too deeply, or if checking it takes more than [`MAX_WORK`] steps.
     pub(super) fn work(&self, value: &Value) -> Result<Work, String> {
         let mut count = Count { shape: self, steps: 0, deepest: 0 };
         count.part(value, vec![(0, 1)], 0, 0)?;
@@ -40,12 +41,13 @@ struct Count<'a> {
 }
 
 impl Count<'_> {
-    /// Counts the steps for a part of the value. `asked` has the number of times that each subschema checks this part.
+    /// Counts the steps for a part of the value. `asked` contains the subschemas that the level above checks on this
+    /// part, each with the number of checks.
     fn part(&mut self, value: &Value, asked: Vec<(usize, u64)>, level: usize, deep: u64) -> Result<(), String> {
         if level > MAX_NESTING {
             return Err(format!("the value has more than {MAX_NESTING} levels"));
         }
-        // Visits the subschemas in order, so that a subschema comes after all subschemas that lead to it.
+        // Visit the nodes in their order, so that all nodes that lead to a node come before it.
         let nodes = &self.shape.nodes;
         let mut open: BTreeMap<usize, (usize, u64)> = BTreeMap::new();
         for (node, times) in asked {
@@ -58,7 +60,7 @@ impl Count<'_> {
             let mut own =
                 node.own.saturating_mul(sizes.members).saturating_add(node.textual.saturating_mul(sizes.text));
             if node.unique && value.is_array() {
-                // The check compares hashes of whole elements.
+                // The check compares the hashes of whole elements.
                 own = own.saturating_add(whole(value, 0).saturating_mul(8));
             }
             self.take(own.saturating_mul(times))?;
@@ -100,7 +102,7 @@ impl Count<'_> {
 
     fn below(&mut self, part: &Value, asked: Vec<(usize, u64)>, level: usize, deep: u64) -> Result<(), String> {
         self.take(asked.len() as u64)?;
-        // What nobody asks about is not looked at.
+        // A part without a subschema is not checked.
         if asked.is_empty() { Ok(()) } else { self.part(part, asked, level + 1, deep) }
     }
 
@@ -115,9 +117,9 @@ fn add(open: &mut BTreeMap<usize, (usize, u64)>, place: usize, node: usize, time
     entry.1 = entry.1.saturating_add(times);
 }
 
-/// Sizes of a value, without the content of its parts.
+/// The size of a value, without the content of its members.
 struct Sizes {
-    /// Number of members, and one for the value itself.
+    /// Number of values: the value itself and its members.
     members: u64,
     /// Size of the text, or of the names of the members, in units of 32 bytes.
     text: u64,
@@ -137,10 +139,11 @@ impl Sizes {
     }
 }
 
-/// Returns the size of a value with its parts, in steps.
+/// Returns the size of a value and all its parts, in steps.
 fn whole(value: &Value, level: usize) -> u64 {
     let sizes = Sizes::of(value);
-    // A deeper value is refused when the count reaches it. The check hashes also the values that the count does not reach.
+    // The count rejects deeper values when it reaches them. But it does not reach all values, and the check hashes
+    // those too.
     let own = sizes.members + sizes.text;
     if level > MAX_NESTING {
         return u64::MAX;

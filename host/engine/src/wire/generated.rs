@@ -1,6 +1,6 @@
 //! Generated from `wit/` by `cargo xtask contract`: change the WIT, not this file.
 
-/// What a component is given: borrowed from what the host has.
+/// Values for a component. They borrow from the host's values.
 pub(crate) mod given {
     use crate::contract;
     use crate::wire::{Given, In};
@@ -696,7 +696,7 @@ pub(crate) mod given {
     }
 }
 
-/// What a component answers.
+/// Values from a component.
 pub(crate) mod answered {
     use crate::contract;
     use crate::wire::{Answered, Out, json};

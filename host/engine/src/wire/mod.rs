@@ -1,5 +1,6 @@
-//! The contract's types as wasmtime passes them, so that neither the contract nor the programs that use it depend on wasmtime's
-//! traits. A component is given what borrows from the host's values, and answers what becomes one.
+//! The contract's types in the form in which wasmtime passes them. This form is separate, so that the contract and the
+//! programs that use it do not depend on wasmtime's traits. Values for a component borrow from the host's values.
+//! Values from a component are converted to the contract's types.
 
 #[rustfmt::skip]
 mod generated;
@@ -7,9 +8,9 @@ mod generated;
 use crate::contract::Json;
 use wasmtime::component::{ComponentNamedList, ComponentType, Lift, Lower};
 
-/// A value that a component can be given.
+/// A value that can be passed to a component.
 pub(crate) trait Given {
-    /// Its form in wasmtime.
+    /// The form in which wasmtime passes the value.
     type Wire<'a>: ComponentType + Lower + Send + Sync
     where
         Self: 'a;
@@ -17,23 +18,24 @@ pub(crate) trait Given {
     fn given(&self) -> Self::Wire<'_>;
 }
 
-/// A value that a component can answer.
+/// A value that a component can return.
 pub(crate) trait Answered: Sized {
-    /// Its form in wasmtime.
+    /// The form in which wasmtime passes the value.
     type Wire: ComponentType + Lift + Send + Sync + 'static;
 
     /// # Errors
-    /// What is wrong with the value, as the end of "the plugin … ": a text that is not the JSON that the contract says it is.
+    /// Returns the mistake in the value, as the end of the sentence "the plugin …". The mistake is a text that is not
+    /// JSON although the contract requires it.
     fn answered(wire: Self::Wire) -> Result<Self, String>;
 }
 
-/// All that a function of a component answers: nothing, or one value.
+/// The results of a function of a component: nothing, or one value.
 pub(crate) trait Answer: Sized {
-    /// Its form in wasmtime.
+    /// The form in which wasmtime passes the value.
     type Wire: ComponentNamedList + Lift + Send + Sync + 'static;
 
     /// # Errors
-    /// As [`Answered::answered`].
+    /// The errors of [`Answered::answered`].
     fn answer(wire: Self::Wire) -> Result<Self, String>;
 }
 
@@ -75,7 +77,7 @@ impl Answered for Json {
     }
 }
 
-/// The JSON of a field or a case that a component has answered.
+/// Returns the JSON of a field or case that a component has returned.
 fn json(name: &str, text: String) -> Result<Json, String> {
     Json::new(text).map_err(|error| format!("answered with `{name}` that is not JSON: {error}"))
 }

@@ -446,8 +446,8 @@ async fn what_a_plugin_does_about_a_record_is_not_kept_and_it_is_told_so() {
         let event = EventKind::AuditRecord;
         let record = session.dispatch_event(event, payload(event), options).await.unwrap().record;
         let call = &record.calls[0];
-        let failed = call.failure.as_ref().map(|failure| failure.detail.contains("records are not recorded"));
-        let logged = call.log.first().map(|line| line.message.contains("records are not recorded"));
+        let failed = call.failure.as_ref().map(|failure| failure.detail.contains("`audit-record` has no record"));
+        let logged = call.log.first().map(|line| line.message.contains("`audit-record` has no record"));
         let expected = match number {
             0..3 => (None, Some(true)),
             3..5 => (Some(true), None),

@@ -379,14 +379,14 @@ async fn what_cannot_be_a_native_rule_is_refused_with_the_reason() {
     let mut large = Entry::from_bytes("p", vec![0; 70 << 20]);
     large.priority = 2;
     for (entry, said) in [
-        (http, "it is a native rule, to which `http` gives nothing"),
-        (configured, "refuses its configuration: it takes none"),
+        (http, "it is a native rule, for which the grant `http` has no effect"),
+        (configured, "refuses its configuration: it takes no configuration"),
         (audits, "audit-record (by exporting it)"),
         (
             native("p", json!({ "configure": { "error": "I do not like it" } })),
             "refuses its configuration: I do not like it",
         ),
-        (Entry::from_rule("p", Rule::new()), "is a native rule that is asked about nothing"),
+        (Entry::from_rule("p", Rule::new()), "is a native rule without a function for any event"),
         (Entry::from_bytes("p", b"\0asm".as_slice()), "plugin `p`: the component in the program "),
         (large, "has 73400320 bytes"),
     ] {

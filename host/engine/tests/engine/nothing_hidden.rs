@@ -271,7 +271,7 @@ async fn a_call_without_a_name_is_invalid_and_a_payload_that_is_not_json_cannot_
     let session = host.open_session(spec()).unwrap();
     let Decision::Rejected(rejection) = session.check_tool("", &json!({})).await.outcome else { panic!("no name") };
     assert_eq!(rejection.cause, Cause::Invalid);
-    assert_eq!(rejection.to_string(), "Rejected because the event is invalid: a tool call names a tool");
+    assert_eq!(rejection.to_string(), "Rejected because the event is invalid: a tool call must name a tool");
     for (payload, valid) in [("{", false), ("", false), ("{} x", false), ("{}", true), (" [1] ", true)] {
         let made = Json::new(payload);
         assert_eq!(made.is_ok(), valid, "{payload}");

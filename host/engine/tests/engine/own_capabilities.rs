@@ -109,8 +109,7 @@ async fn without_the_grant_the_plugin_does_not_load_and_the_line_is_named() {
 #[tokio::test]
 async fn a_host_that_does_not_bring_it_loads_no_plugin_that_is_granted_it() {
     let error = builder(Config::empty()).plugin(entry()).build().await.unwrap_err().to_string();
-    let expected =
-        "plugin `customers` is granted the capability `customers`, which this program does not bring (it brings none)";
+    let expected = "plugin `customers` is granted the capability `customers`, which this program does not provide (it provides none)";
     assert_eq!(error, expected);
     let ungranted = Entry::from_file("customers", component("customers.wasm")).unwrap();
     let error = builder(Config::empty()).plugin(ungranted).build().await.unwrap_err().to_string();
@@ -261,8 +260,8 @@ async fn a_capability_has_a_name_and_an_interface_of_its_own() {
         (&[("c", "hookhost:hooks/state@0.1.0")], "is not an interface of your own"),
         (&[("c", "wasi:io/streams@0.2.0")], "is not an interface of your own"),
         (&[("c", "customers")], "is not an interface of your own"),
-        (&[("c", "a:b/c@1.0.0"), ("c", "a:b/d@1.0.0")], "is brought twice"),
-        (&[("c", "a:b/c@1.0.0"), ("d", "a:b/c@1.0.0")], "is brought twice"),
+        (&[("c", "a:b/c@1.0.0"), ("c", "a:b/d@1.0.0")], "is added twice"),
+        (&[("c", "a:b/c@1.0.0"), ("d", "a:b/c@1.0.0")], "is added twice"),
     ] {
         let error = built(wrong).await.unwrap_err();
         assert!(matches!(&error, Error::Capability(text) if text.contains(why)), "{error}");

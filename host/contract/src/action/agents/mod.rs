@@ -1,10 +1,11 @@
 //! The actions of each agent's tools.
 //!
-//! An agent's function in [`tables`] lists its own tools and the arguments that they read. Any other tool is looked up in
-//! [`tables::common`], which has names that mean the same in every agent. So a tool that an agent gets later is not missed.
-//! An agent without a function also gets [`tables::unknown`], which reads ambiguous names in the strict way.
+//! Each agent has a function in [`tables`] that lists the agent's tools and their arguments. Any other tool is looked
+//! up in [`tables::common`], which contains names that mean the same in every agent, so that a tool of a later version
+//! of the agent is recognised. An agent without a function also uses [`tables::unknown`], which gives ambiguous names
+//! their strictest meaning.
 //!
-//! To add an agent, add a function there, a line in [`AGENTS`], and its calls in `tests.rs`.
+//! To add an agent, add a function in [`tables`], a line in [`AGENTS`], and its calls in `tests.rs`.
 
 mod tables;
 
@@ -13,13 +14,13 @@ use crate::{McpTool, ShellDialect};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// The agents, by the name in a session.
+/// The agents, sorted by the names that sessions use.
 static AGENTS: [Agent; 21] = [
     Agent::new("acp-proxy", tables::acp_proxy),
     Agent::new("amp", tables::amp),
     Agent::new("antigravity", tables::antigravity),
     Agent::new("claude-code", tables::claude_code),
-    // The same agent: a mod gets the same calls in the agent's own process.
+    // A mod runs inside Claude Code and gets the same calls.
     Agent::new("claude-code-mods", tables::claude_code),
     Agent::new("cline", tables::cline),
     Agent::new("codex", tables::codex),
@@ -72,7 +73,7 @@ impl Agent {
     }
 }
 
-/// The rows of one agent. A row consists of tools and of the arguments that they read, the preferred spelling first.
+/// The rows of one agent. A row consists of tools and of the names of their arguments, the preferred name first.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     rows: HashMap<String, ToolShape>,
@@ -114,8 +115,8 @@ impl Table {
         }
     }
 
-    /// Returns the tool's name from a name that the agent made of this server and the tool. The server's name ends at
-    /// the separator, or at a `_` if there is none.
+    /// Returns the server's own name of a tool, from the name that the agent composed of the server and the tool. The
+    /// server's name ends at the separator, or at a `_` if there is no separator.
     pub(super) fn tool_of_server<'a>(&self, name: &'a str, server: &str) -> Option<&'a str> {
         let McpNames { prefix, separator } = self.mcp.as_ref()?;
         name.strip_prefix(prefix)?.strip_prefix(server)?.strip_prefix(separator.unwrap_or("_"))

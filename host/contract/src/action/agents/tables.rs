@@ -1,10 +1,10 @@
-//! The tools of each agent and the arguments that they read: a function for each agent, in alphabetical order.
+//! The tools of each agent and the names of their arguments: one function per agent, in alphabetical order.
 
 use super::Table;
 use crate::ShellDialect;
 use crate::action::arguments::{ADDRESS, COMMAND, CWD, FILE};
 
-/// Names of the argument with the input for a running command.
+/// Names of the argument that contains input for a running command.
 const TYPED: &[&str] = &["chars", "input"];
 const DIRECTORY: &[&str] = &["path", "dir_path", "directory", "dir", "target_directory"];
 
@@ -29,11 +29,11 @@ pub(super) fn amp(table: &mut Table) {
     table.spawns(&["oracle"], &["task"]);
 }
 
-/// Antigravity (`agy`). Source: a live payload of 1.1.2, which has `command`; the model's own calls have the names in
-/// camel case.
+/// Antigravity (`agy`). Source: a live payload of 1.1.2, which has `command`. In the calls of the model, the names are
+/// in camel case.
 pub(super) fn antigravity(table: &mut Table) {
     table.shell(&["run_command"], &["CommandLine", "command"], &["Cwd", "cwd"]);
-    // Input for a running command.
+    // This tool sends input to a running command.
     table.shell(&["send_command_input"], &["Input"], &[]);
     table.reads(&["view_file", "view_file_outline"], &["AbsolutePath"]);
     table.reads(&["list_dir"], &["DirectoryPath"]);
@@ -84,7 +84,7 @@ pub(super) fn codex(table: &mut Table) {
     // Hooks get `Bash` as the name of the shell and of unified exec; the model uses the other names.
     table.shell(&["Bash", "shell", "local_shell", "shell_command", "container.exec"], &["command"], &["workdir"]);
     table.shell(&["exec_command"], &["cmd"], &["workdir"]);
-    // Input for a session of `exec_command`.
+    // This tool sends input to a session of `exec_command`.
     table.shell(&["write_stdin"], &["chars"], &[]);
     // Hooks get the patch as the argument `command`.
     table.patches(&["apply_patch"], &["command", "input", "patch"]);
@@ -117,12 +117,13 @@ pub(super) fn common(table: &mut Table) {
 }
 
 /// GitHub Copilot CLI. Source: the vendor's hooks reference; payloads recorded with 1.0.102. If the hooks file has hook
-/// points in Pascal case, some tools have Claude Code's names, with unchanged arguments: `bash` is `Bash`, `view` is
-/// `Read`, `create` is `Write`, `task` is `Agent`. `Edit` is `edit` or `apply_patch`.
+/// points in Pascal case, some tools have Claude Code's names, but their arguments are unchanged: `bash` becomes
+/// `Bash`, `view` becomes `Read`, `create` becomes `Write`, and `task` becomes `Agent`. The name `Edit` then means
+/// `edit` or `apply_patch`.
 pub(super) fn copilot_cli(table: &mut Table) {
     table.shell(&["bash"], &["command"], &[]);
     table.shell_in(ShellDialect::Powershell, &["powershell"], &["command"], &[]);
-    // Input for a session of `bash` or `powershell`.
+    // These tools send input to a session of `bash` or `powershell`.
     table.shell(&["write_bash"], &["input"], &[]);
     table.shell_in(ShellDialect::Powershell, &["write_powershell"], &["input"], &[]);
     table.reads(&["view", "glob", "grep", "rg"], &["path"]);
@@ -139,7 +140,7 @@ pub(super) fn crush(table: &mut Table) {
     table.reads(&["view"], &["file_path"]);
     table.reads(&["ls", "glob", "grep"], &["path"]);
     table.writes(&["write", "edit", "multiedit"], &["file_path"]);
-    // It also fetches, and it leaves the file behind.
+    // This tool fetches a URL and writes the content to a file.
     table.writes(&["download"], &["file_path"]);
     table.fetches(&["fetch", "web_fetch", "agentic_fetch"], &["url"]);
     table.spawns(&["agent"], &["prompt"]);
@@ -147,8 +148,8 @@ pub(super) fn crush(table: &mut Table) {
     table.mcp_names("mcp_", None);
 }
 
-/// Cursor. Source: the vendor's hooks reference of 3.18. Events about one kind of call name no tool: the adapter uses
-/// `Shell` for `beforeShellExecution`, and `Read` for `beforeReadFile`.
+/// Cursor. Source: the vendor's hooks reference of 3.18. Some hooks are about one kind of call and name no tool. For
+/// them, the adapter uses the names `Shell` (for `beforeShellExecution`) and `Read` (for `beforeReadFile`).
 pub(super) fn cursor(table: &mut Table) {
     table.shell(&["Shell"], &["command"], &["working_directory", "cwd"]);
     table.reads(&["Read", "TabRead"], &["file_path", "path"]);
@@ -188,7 +189,8 @@ pub(super) fn gemini_cli(table: &mut Table) {
 }
 
 /// goose. Source: aaif-goose/goose, `crates/goose/src/agents/platform_extensions/`, and its hooks guide. A hook gets
-/// names such as `extension__tool`. The extensions that are part of goose are listed here; all others are MCP servers.
+/// names such as `extension__tool`. The built-in extensions of goose are listed here; all other extensions are MCP
+/// servers.
 pub(super) fn goose(table: &mut Table) {
     table.shell(&["shell", "developer__shell"], &["command"], &[]);
     table.reads(&["tree", "developer__tree"], &["path"]);
@@ -222,13 +224,13 @@ pub(super) fn hookhost(table: &mut Table) {
 /// Kiro. Source: the vendor's CLI hooks page (2.x) and its list of built-in tools.
 pub(super) fn kiro(table: &mut Table) {
     table.shell(&["execute_bash", "shell", "execute_cmd"], &["command"], &["working_dir"]);
-    // A call that reads several files has them in `operations`.
+    // A call that reads several files has their paths in `operations`.
     table.reads(&["fs_read", "read", "glob", "grep"], &["path"]);
     // `command` is the kind of write: `create`, `str_replace`, `insert`, `append`.
     table.writes(&["fs_write", "write"], &["path"]);
     table.fetches(&["web_fetch"], &["url"]);
     table.spawns(&["delegate"], &["task"]);
-    // A server's tool is `@server/tool`.
+    // The tool of an MCP server has the name `@server/tool`.
     table.mcp_names("@", Some("/"));
 }
 
@@ -277,14 +279,14 @@ pub(super) fn qwen_code(table: &mut Table) {
     table.other(&["exit_plan_mode"], "plan");
 }
 
-/// Names with different meanings in different agents, for unknown agents: each gets its strictest meaning.
+/// Names with different meanings in different agents. For an unknown agent, each name has its strictest meaning.
 pub(super) fn unknown(table: &mut Table) {
     table.spawns(&["agent", "task"], &["prompt", "task", "message", "description"]);
     table.other(&["submit_plan"], "plan");
 }
 
-/// Windsurf. Source: the vendor's Cascade hooks page. Its hooks name a kind of call, not a tool: the adapter uses the
-/// event's name without `pre_` and `post_`. The model uses the names in camel case.
+/// Windsurf. Source: the vendor's Cascade hooks page. Its hooks name a kind of call and not a tool, so the adapter uses
+/// the name of the hook without `pre_` and `post_`. The model uses the names in camel case.
 pub(super) fn windsurf(table: &mut Table) {
     table.shell(&["run_command"], &["command_line", "CommandLine"], &["cwd", "Cwd"]);
     table.reads(&["read_code"], &["file_path"]);

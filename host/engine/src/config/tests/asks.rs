@@ -101,11 +101,11 @@ fn a_wrong_rule_is_named_with_its_place_and_what_would_be_right() {
         ("[[asks]]\ntools = ['*']", "1:3 asks [ask] unknown key `asks`: did you mean `ask`?"),
         (
             "\n[[ask]]",
-            "2:1 ask [] `ask`: a rule says what it asks about: give `tools`, `actions` or both; `tools = [\"*\"]` is every call",
+            "2:1 ask [] `ask`: a rule must say about which calls it asks: give `tools`, `actions` or both; `tools = [\"*\"]` is every call",
         ),
         (
             "[[ask]]\nquestion = 'Sure?'",
-            "1:1 ask [] `ask`: a rule says what it asks about: give `tools`, `actions` or both; `tools = [\"*\"]` is every call",
+            "1:1 ask [] `ask`: a rule must say about which calls it asks: give `tools`, `actions` or both; `tools = [\"*\"]` is every call",
         ),
         (
             "[[ask]]\ntool = ['bash']\ntools = ['*']",
@@ -117,11 +117,11 @@ fn a_wrong_rule_is_named_with_its_place_and_what_would_be_right() {
         ),
         (
             "[[ask]]\ntools = []",
-            "2:9 ask.tools [] `ask.tools`: an empty list asks about nothing: leave the key out, or the whole rule",
+            "2:9 ask.tools [] `ask.tools`: an empty list selects no call: remove the key, or the whole rule",
         ),
         (
             "[[ask]]\ntools = ['*']\nactions = []",
-            "3:11 ask.actions [] `ask.actions`: an empty list asks about nothing: leave the key out, or the whole rule",
+            "3:11 ask.actions [] `ask.actions`: an empty list selects no call: remove the key, or the whole rule",
         ),
         (
             "[[ask]]\nactions = ['shel']",
@@ -134,7 +134,7 @@ fn a_wrong_rule_is_named_with_its_place_and_what_would_be_right() {
         ("[[ask]]\ntools = 'bash'", "2:9 ask.tools [] `ask.tools`: expected an array, found a string"),
         (
             "[[ask]]\ntools = ['*']\nquestion = ' '",
-            "3:12 ask.question [] `ask.question`: an empty question asks nothing: leave the key out for the default",
+            "3:12 ask.question [] `ask.question`: the question is empty: remove the key to ask the default question",
         ),
     ];
     for (text, expected) in cases {

@@ -49,7 +49,7 @@ const AFTER_A_GOOD_ENTRY: &[(&str, &str)] = &[
     ),
     (
         "events = []",
-        "5:10 plugin.events [] `plugin.events`: an empty list lets nothing through: leave the key out for all, or set `enabled = false`",
+        "5:10 plugin.events [] `plugin.events`: an empty list selects nothing: remove the key to select all, or set `enabled = false`",
     ),
     (
         "actions = ['shell', 'write-file']",
@@ -141,7 +141,7 @@ const AFTER_A_GOOD_ENTRY: &[(&str, &str)] = &[
     ),
     (
         "limits = { compute = '2s' }",
-        "5:22 plugin.limits.compute [] `plugin.limits.compute`: longer than `deadline`, which is 100ms and holds all of the call",
+        "5:22 plugin.limits.compute [] `plugin.limits.compute`: longer than `deadline`, which is 100ms and applies to the whole call",
     ),
     ("grants = { state = true }", "5:20 plugin.grants.state [] `plugin.grants.state`: expected a table, found `true`"),
     (
@@ -158,19 +158,19 @@ const AFTER_A_GOOD_ENTRY: &[(&str, &str)] = &[
     ),
     (
         "grants = { http = ['https://a.b/'] }",
-        "5:19 plugin.grants.http [] `plugin.grants.http`: \"https://a.b/\" is no host: write `name` or `name:port`, without scheme, path or `*`",
+        "5:19 plugin.grants.http [] `plugin.grants.http`: \"https://a.b/\" is not a host: write `name` or `name:port`, without scheme, path or `*`",
     ),
     (
         "grants = { env = ['*'] }",
-        "5:18 plugin.grants.env [] `plugin.grants.env`: \"*\" is no environment variable: each is named in full, without `=` and `*`",
+        "5:18 plugin.grants.env [] `plugin.grants.env`: \"*\" is not the name of an environment variable: write the full name, without `=` and `*`",
     ),
     (
         "grants = { read-dirs = { 'policy' = 'p' } }",
-        "5:37 plugin.grants.read-dirs.policy [] `plugin.grants.read-dirs.policy`: \"policy\" is no guest directory: one begins with `/` and has neither `.` nor `..` in it",
+        "5:37 plugin.grants.read-dirs.policy [] `plugin.grants.read-dirs.policy`: \"policy\" is not a guest directory: its path begins with `/` and contains neither `.` nor `..`",
     ),
     (
         "grants = { read-dirs = { '/p' = '' } }",
-        "5:33 plugin.grants.read-dirs./p [] `plugin.grants.read-dirs./p`: an empty path names nothing",
+        "5:33 plugin.grants.read-dirs./p [] `plugin.grants.read-dirs./p`: the path is empty",
     ),
     (
         "grants = { read-dirs = { '/p' = 'p' }, write-dirs = { '/p' = 'q' } }",
@@ -266,7 +266,7 @@ fn two_entries_of_one_name_are_an_error_that_names_both_places() {
     let found = problems(&format!("{}{}", entry("a"), entry("a").replace("a.wasm", "b.wasm")));
     assert_eq!(
         shown(&found[0]),
-        "6:8 plugin.name [] the name `a` is taken: the entry at /etc/hookhost.toml:2 has it, and none overrides another"
+        "6:8 plugin.name [] the name `a` is taken: the entry at /etc/hookhost.toml:2 has it, and no entry overrides another"
     );
     assert_eq!(found.len(), 1);
 }

@@ -141,7 +141,7 @@ fn a_project_cannot_say_what_the_users_log_holds() {
         world.approve(&project);
         let error = world.discover().unwrap_err().to_string();
         let expected = format!(
-            "{}:{place}: a project's file cannot set `settings.audit`, which decides what your own log holds",
+            "{}:{place}: a project's file cannot set `settings.audit`, which decides what your own log contains",
             project.display()
         );
         assert!(error.starts_with(&expected), "{error}");

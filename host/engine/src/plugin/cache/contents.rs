@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 #[cfg(feature = "compile")]
-/// Removes files that were not used for `age`. While the remaining files have more than `bytes` bytes, removes the least
-/// recently used one. Never removes the file `written`.
+/// Removes files that were not used for longer than `age`. While the rest is larger than `bytes`, removes the least
+/// recently used file. Never removes `written`, the file that was just written.
 pub(super) fn evict(directory: &Path, written: &Path, age: Duration, bytes: u64) -> io::Result<()> {
     let mut files = Vec::new();
     for path in kept_in(directory)? {
-        // Another process may remove one at the same time.
+        // Another process may have removed the file in the meantime.
         let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
         let used = metadata.modified()?;
         files.push((used, metadata.len(), path));
@@ -36,20 +36,22 @@ pub(super) fn evict(directory: &Path, written: &Path, age: Duration, bytes: u64)
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CacheFiles {
-    /// Files of compiled code: of each plugin one, of each configuration that it leaves an image of
-    /// another, and the one that images are taken in; for each engine version and setting.
+    /// Number of files of compiled code. For each engine version and setting, a plugin has one file, one for its
+    /// instrumented form, and one for each configuration that leaves an image.
     pub files: u64,
-    /// Bytes of these, of the small files that say which code belongs to which configuration, and of the stamps of components.
+    /// Total size in bytes of the files of code, of the small files that map a configuration to its code, and of the
+    /// stamps of components.
     pub bytes: u64,
-    /// Those among all of them that are made again when they are needed, and why: what is foreign,
-    /// loosely protected, cut off or not by this user's key.
+    /// The files that cannot be used and are created again when they are needed, each with the reason: the file belongs
+    /// to somebody else, others can access it, it is truncated, or its authentication code is wrong.
     pub unusable: Vec<(PathBuf, String)>,
 }
 
-/// Inspects the directory that [`crate::HostBuilder::cache`] was given; one that is not there is empty.
+/// Inspects the directory that [`crate::HostBuilder::cache`] was given. A directory that does not exist counts as
+/// empty.
 ///
 /// # Errors
-/// If the directory cannot be read, or others can reach it.
+/// Fails if the directory cannot be read, or if other users can access it.
 pub fn cache_files(directory: &Path) -> io::Result<CacheFiles> {
     let mut found = CacheFiles::default();
     if !directory.exists() {
@@ -66,11 +68,11 @@ pub fn cache_files(directory: &Path) -> io::Result<CacheFiles> {
     Ok(found)
 }
 
-/// Removes all compiled code from a directory, and returns what that was. The plugins are compiled
-/// again when they load next.
+/// Removes all compiled code from a directory, and returns a description of the removed files. The plugins are compiled
+/// again at their next load.
 ///
 /// # Errors
-/// If the directory cannot be read, or a file cannot be removed.
+/// Fails if the directory cannot be read, or if a file cannot be removed.
 pub fn clear_cache(directory: &Path) -> io::Result<CacheFiles> {
     let mut removed = CacheFiles::default();
     if !directory.exists() {
@@ -89,7 +91,7 @@ fn is_code(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == CODE)
 }
 
-/// The files in a directory, without the key, by name.
+/// Returns the files in a directory, sorted by name and without the key.
 pub(super) fn kept_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for file in fs::read_dir(directory)? {

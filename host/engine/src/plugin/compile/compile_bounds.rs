@@ -1,9 +1,9 @@
-//! Bounds on the components that the host compiles. A compilation cannot be interrupted, so its cost is bounded beforehand, by a
-//! scan of the file in linear time.
+//! Bounds on the components that the host compiles. A compilation cannot be interrupted, so the host first scans the
+//! file, in linear time, and rejects a component that would cost too much.
 //!
-//! The host does not compile in a child process under limits of the operating system: a library cannot start itself in an
-//! embedder's program, the compiled code would return over a channel that has to be trusted, and limits on address space
-//! conflict with wasmtime's reservations.
+//! The host does not compile in a child process under limits of the operating system, for three reasons: a library
+//! cannot start itself in an embedder's program, the channel for the compiled code would have to be trusted, and limits
+//! on address space conflict with wasmtime's reservations.
 
 use crate::plugin::ContractError;
 use crate::plugin::component_file::MAX_BYTES as FILE;
@@ -12,46 +12,51 @@ use wasmparser::{
     SectionLimited,
 };
 
-/// Components and modules within each other.
+/// Depth of nested components and modules.
 pub(super) const NESTED_COMPONENTS: usize = 100;
-/// Bytes of the bodies of all functions. The worst known code takes 11 µs a byte; usual code takes one.
+/// Size of the bodies of all functions, in bytes. Compiling a byte takes up to 11 µs in the worst known code, and 1 µs
+/// in usual code.
 const CODE: u64 = 16 << 20;
-/// Bytes of one function. What the compiler keeps of one is up to 700 times that.
+/// Size of one function, in bytes. The compiler's memory for one function is up to 700 times its size.
 const FUNCTION: u64 = 512 << 10;
-/// Functions, which cost some 0.3 ms each, whatever their size.
+/// Number of functions. Each costs about 0.3 ms, whatever its size.
 const FUNCTIONS: u64 = 50_000;
-/// The sum over all functions of the square of what [`FunctionBranches`] counts: time grows with the square of it.
+/// Sum over all functions of the square of the weight that [`FunctionBranches`] counts, because compile time grows with
+/// this square.
 const BRANCHING: u64 = 1_600_000_000;
-/// Blocks within each other: time and memory grow with the square of it. A `match` of a thousand cases is a thousand.
+/// Depth of nested blocks. Time and memory grow with its square. A `match` with a thousand cases has depth 1000.
 const NESTED: usize = 3_000;
-/// Loops within each other, which take as much and more. People nest five.
+/// Depth of nested loops, which cost at least as much as blocks. Handwritten code has about five.
 const NESTED_LOOPS: usize = 100;
-/// Local variables of one function: what the compiler keeps grows with these times the branches.
+/// Number of local variables of one function. The compiler's memory grows with this number times the number of
+/// branches.
 const LOCALS: u64 = 5_000;
-/// The same of all functions, at five bytes of the file for any number of them: 0.3 µs each.
+/// Number of local variables of all functions. Each costs 0.3 µs, and five bytes of the file can declare any number of
+/// them.
 const ALL_LOCALS: u64 = 2_000_000;
-/// Targets of `br_table`, of all functions together: 7 µs each.
+/// Number of targets of `br_table` in all functions together. Each costs 7 µs.
 const TARGETS: u64 = 500_000;
-/// Core modules. A Rust component has 4.
+/// Number of core modules. A Rust component has 4.
 const MODULES: u64 = 200;
-/// Types of core modules, for each of which a way in and out of the host is compiled: 0.3 ms.
+/// Number of types of core modules. For each type, the compiler creates code for calls to and from the host, which
+/// costs 0.3 ms.
 const TYPES: u64 = 10_000;
-/// Imports of core modules.
+/// Number of imports of core modules.
 const IMPORTS: u64 = 20_000;
-/// Exports and globals of core modules.
+/// Number of exports and globals of core modules.
 const EXPORTS: u64 = 100_000;
-/// Elements that segments put into tables.
+/// Number of elements that segments put into tables.
 const ELEMENTS: u64 = 1_000_000;
-/// Maximum number of types, imports, aliases, functions and exports of the component and those within it, once for each time that
-/// they are instantiated. Components within each other, each instantiated twice, take 1 KB for a million.
+/// Number of types, imports, aliases, functions and exports of the component and its nested components, counted once
+/// for each instantiation. With nested components that are each instantiated twice, a file of 1 KB reaches a million.
 const PARTS: u64 = 200_000;
-/// Parts for each function between core code and a component: 2 ms each.
+/// Number of parts as which a function between core code and a component counts, because it costs 2 ms.
 const PARTS_OF_FUNCTION: u64 = 50;
 
-/// Checks what a component would cost to compile.
+/// Checks that a component does not cost too much to compile.
 ///
 /// # Errors
-/// If it is too much, or if the file is not that of a component.
+/// Fails if a bound is exceeded, or if the file is not a component.
 pub(super) fn check(bytes: &[u8]) -> Result<(), ContractError> {
     if bytes.len() as u64 > FILE {
         return Err(too_many("bytes", bytes.len() as u64, FILE));
@@ -87,7 +92,7 @@ fn names_a_component(ty: &ComponentType<'_>) -> bool {
 /// The result of the scan so far.
 #[derive(Default)]
 struct Scan {
-    /// The component that is read, last, and those around it; `None` means a core module.
+    /// The component that is being read (last) and the components around it; `None` stands for a core module.
     around: Vec<Option<Parts>>,
     code: u64,
     functions: u64,
@@ -105,12 +110,12 @@ struct Scan {
 #[derive(Clone, Copy, Default)]
 struct Parts {
     own: u64,
-    /// The most that any component has that could be instantiated here. Which one it is that is instantiated does not
-    /// matter: at worst a file that instantiates many of different sizes is taken for larger than it is.
+    /// The largest number of parts of any component that can be instantiated here. The scan does not track which of
+    /// them is instantiated, so it overestimates a file that instantiates components of different sizes.
     heaviest: u64,
 }
 
-/// Adds to a count, and holds it against the most that it may be.
+/// Adds to a count, and fails if the count then exceeds `most`.
 fn count(counted: &mut u64, more: u64, what: &str, most: u64) -> Result<(), ContractError> {
     *counted = counted.saturating_add(more);
     if *counted > most { Err(too_many(what, *counted, most)) } else { Ok(()) }
@@ -176,10 +181,11 @@ impl Scan {
             Payload::CoreTypeSection(section) => self.section(&section),
             Payload::ComponentTypeSection(section) => {
                 for ty in section.clone() {
-                    // A component that is handed around could be instantiated any number of times
-                    // without any being seen.
+                    // A component that is passed as an argument could be instantiated any number of times, and the scan
+                    // would not see it.
                     if names_a_component(&ty.map_err(invalid)?) {
-                        let why = "has components for parameters of others, which cannot be counted".to_owned();
+                        let why =
+                            "passes components to other components, so their instances cannot be counted".to_owned();
                         return Err(ContractError::TooLarge(why));
                     }
                 }
@@ -209,7 +215,7 @@ impl Scan {
         self.part(section.count().into())
     }
 
-    /// Counts parts of the component that is read.
+    /// Counts parts of the component that is being read.
     fn part(&mut self, parts: u64) -> Result<(), ContractError> {
         match self.around.last_mut() {
             Some(Some(component)) => count(&mut component.own, parts, "parts", PARTS),
@@ -245,14 +251,15 @@ impl Scan {
     }
 }
 
-/// The branches of a function. The compiler cuts it into blocks there, in a time that grows with the square of their number.
+/// The branches of a function. They divide the function into blocks, and compile time grows with the square of the
+/// number of blocks.
 #[derive(Default)]
 struct FunctionBranches {
-    /// 1 for a branch, 4 for what is compiled to several, 8 for a loop, 16 for what is compiled to
-    /// a loop over a table or costs as much.
+    /// Sum of the weights of the instructions: 1 for a branch, 4 for an instruction that is compiled to several
+    /// branches, 8 for a loop, and 16 for an instruction that is compiled to a loop over a table or costs as much.
     weight: u64,
     targets: u64,
-    /// For each block that is open, whether it is a loop.
+    /// For each open block, true if the block is a loop.
     open: Vec<bool>,
     loops: usize,
 }
@@ -268,9 +275,9 @@ impl FunctionBranches {
             Operator::MemoryGrow { .. } | Operator::MemoryFill { .. } | Operator::MemoryInit { .. } => 4,
             Operator::MemoryCopy { .. } | Operator::DataDrop { .. } | Operator::ElemDrop { .. } => 4,
             Operator::TableGet { .. } | Operator::TableSet { .. } => 4,
-            // As long as a loop over the table, with what asks the host.
+            // Together with the call of the host, the code is as long as a loop over the table.
             Operator::TableGrow { .. } => 16,
-            // Each is compiled to a loop over the elements, with its checks.
+            // Each of these is compiled to a loop over the elements with checks.
             Operator::TableFill { .. } | Operator::TableInit { .. } | Operator::TableCopy { .. } => 16,
             _ => 0,
         };

@@ -1,4 +1,4 @@
-//! Looking into a file without running anything of it.
+//! Describes a file without running any of its code.
 
 use super::{compile_bounds, compiling::compile_here, outline::outline};
 use crate::config::{Digest, Settings};
@@ -16,34 +16,34 @@ pub struct Inspection {
     /// SHA-256 of the file.
     #[serde(serialize_with = "as_text")]
     pub digest: Digest,
-    /// Its size in bytes.
+    /// Size of the file, in bytes.
     pub size: usize,
-    /// Its exports, by their whole names.
+    /// Full names of the exports.
     pub exports: Vec<String>,
-    /// Its imports, by their whole names.
+    /// Full names of the imports.
     pub imports: Vec<String>,
-    /// The events that it would subscribe to.
+    /// The events to which the plugin would subscribe.
     pub events: Vec<crate::contract::EventKind>,
-    /// True if it takes a configuration.
+    /// True if the plugin accepts a configuration.
     pub configurable: bool,
-    /// True if it brings tools.
+    /// True if the plugin has tools.
     pub tools: bool,
-    /// The grants that it needs, as lines of `[plugin.grants]`.
+    /// The grants that the plugin needs, as lines of `[plugin.grants]`.
     pub grants: Vec<String>,
-    /// The grants without which it loads, and what it asks for by them is denied: `http`, which the
-    /// engines of some languages import even if the plugin never uses it.
+    /// The grants without which the plugin loads, but is denied the requests that need them. The only one is `http`,
+    /// which the engines of some languages import even if the plugin never uses it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub optional_grants: Vec<String>,
-    /// Reason why the file cannot be loaded in its present form.
+    /// The reason why the file cannot be loaded, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
-/// Looks into a file's bytes. Nothing of it runs, and none of its code is compiled; a component of another contract is
-/// described, too.
+/// Describes the bytes of a file. No code of the file runs or is compiled. Components of other versions of the contract
+/// are described too.
 ///
 /// # Errors
-/// If it is not a component.
+/// Fails if the file is not a component.
 pub fn inspect(bytes: &[u8]) -> Result<Inspection, ContractError> {
     let engine = wasmtime::Engine::default();
     kind_of_file(bytes)?;

@@ -1,4 +1,4 @@
-//! Makes compiled code from bytes: reads them, checks their bounds, compiles them on separate threads, pre-initialises the code, and keeps it.
+//! Turns bytes into compiled code: reads, checks the bounds, compiles on separate threads, pre-initialises and stores.
 
 pub(crate) mod compile_bounds;
 mod compiling;
@@ -16,7 +16,7 @@ use compiling::compile_within;
 use outline::outline;
 use wasmtime::component::Component;
 
-/// Returns the compiled and linked component of an entry. The flag is true if the code is an image, which contains the state after
+/// Returns the component of an entry, compiled and linked. The flag is true if the component is an image after
 /// `configure`.
 pub(super) async fn linked(
     compiler: &Compiler<'_>,
@@ -33,7 +33,7 @@ pub(super) async fn linked(
     if image.is_none() {
         configure::try_out(&linked).await?;
     }
-    // The outcome is kept only for a plugin that has taken its configuration.
+    // Store the outcome only now, because the plugin has accepted its configuration.
     if let Some(cache) = cache {
         let code = image.as_deref().map_or(digest, Digest::of_bytes);
         cache.put_outcome(entry, &Outcome { code, is_image: image.is_some() });
@@ -45,10 +45,11 @@ impl Compiler<'_> {
     /// Compiles an entry's component for [`Entry::from_compiled`].
     ///
     /// # Errors
-    /// If it is no component of the contract, or takes too long.
+    /// Fails if the file is not a component of the contract, or takes too long to compile.
     pub(crate) async fn ahead(&self, entry: &Entry) -> Result<CompiledComponent, LoadError> {
         let Allowed { bytes, digest, .. } = component_file::of(entry)?;
-        // Its imports are checked when it is loaded: the host may bring capabilities of its own.
+        // The imports are checked only when the component is loaded, because the host may have capabilities of the
+        // embedding program.
         bounded(entry, &bytes)?;
         let component = self.compiled(entry, &bytes).await?;
         let code =
@@ -56,13 +57,13 @@ impl Compiler<'_> {
         Ok(CompiledComponent::new(digest, &code))
     }
 
-    /// Rejects a component by its size and shape, and by its imports and exports, before its code is compiled.
+    /// Rejects an unsuitable component before its code is compiled, by its size, structure, imports and exports.
     async fn check(&self, entry: &Entry, bytes: &[u8]) -> Result<(), LoadError> {
         bounded(entry, bytes)?;
         self.check_outline(entry, bytes).await
     }
 
-    /// Compiles a component, unless that is done already. Nothing of it runs.
+    /// Compiles a component, or returns it from the cache. No code of the component runs.
     async fn compiled(&self, entry: &Entry, bytes: &[u8]) -> Result<Component, LoadError> {
         let (engine, digest) = (self.sandbox.engine(), Digest::of_bytes(bytes));
         if let Some(component) = self.cache.and_then(|cache| cache.code(engine, entry, &digest)) {
@@ -76,7 +77,7 @@ impl Compiler<'_> {
         Ok(component)
     }
 
-    /// Rejects a component by its imports and exports, before its code is compiled.
+    /// Rejects an unsuitable component before its code is compiled, by its imports and exports.
     async fn check_outline(&self, entry: &Entry, bytes: &[u8]) -> Result<(), LoadError> {
         let engine = self.sandbox.engine();
         let unfit = |problem| unfit(entry, problem);
@@ -87,7 +88,7 @@ impl Compiler<'_> {
 }
 
 /// # Errors
-/// If it is no component, or is too large or too complex to be compiled.
+/// Fails if the file is not a component, or is too large or too complex to be compiled.
 fn bounded(entry: &Entry, bytes: &[u8]) -> Result<(), LoadError> {
     let bounded = kind_of_file(bytes).and_then(|()| compile_bounds::check(bytes));
     bounded.map_err(|problem| unfit(entry, problem))

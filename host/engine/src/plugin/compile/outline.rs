@@ -1,16 +1,16 @@
-//! A component without its code: with the same imports, exports and types, and with functions that do nothing but trap.
+//! The outline of a component: a component with the same imports, exports and types, whose functions only trap.
 //!
-//! What a plugin needs and subscribes to is known by its types, and wasmtime only says these of a
-//! component that it has compiled. To compile the outline takes next to no time, so what is refused
-//! is refused before the whole is compiled.
+//! The types of a component show its imports and events, but wasmtime reports them only for a compiled component.
+//! Compiling the outline takes almost no time, so an unsuitable component is rejected before the whole of it is
+//! compiled.
 
 use super::compile_bounds::NESTED_COMPONENTS;
 use crate::plugin::ContractError;
 use wasmparser::{Validator, WasmFeatures};
 
-/// The header of a module or a component, in bytes.
+/// Size of the header of a module or component, in bytes.
 const HEADER: usize = 8;
-/// The sections of a component that hold a module and a component, and the one of a module that holds code.
+/// Ids of sections: of a module in a component, of a component in a component, and of the code in a module.
 const CORE_MODULE: u8 = 1;
 const COMPONENT: u8 = 4;
 const CODE: u8 = 10;
@@ -18,21 +18,22 @@ const CUSTOM: u8 = 0;
 /// A function without variables whose only instruction is `unreachable`.
 const TRAPS: [u8; 4] = [3, 0, 0x00, 0x0b];
 
-/// The outline of a component that is found to be valid.
+/// Validates a component, and returns its outline.
 ///
 /// # Errors
-/// If it is not valid.
+/// Fails if the component is not valid.
 pub(super) fn outline(bytes: &[u8]) -> Result<Vec<u8>, ContractError> {
     Validator::new().validate_all(bytes).map_err(|error| unfit(bytes, &error.to_string()))?;
     outlined(bytes, 0).ok_or_else(|| ContractError::Invalid("its sections cannot be told apart".into()))
 }
 
-/// Tells a damaged component from a sound one that goes beyond what this host takes.
+/// Returns the error for an invalid component. It distinguishes a damaged component from a valid one that exceeds the
+/// limits of this host.
 fn unfit(bytes: &[u8], error: &str) -> ContractError {
     let is_sound = Validator::new_with_features(WasmFeatures::all()).validate_all(bytes).is_ok();
     match error {
         _ if is_sound => ContractError::Unsupported(error.to_owned()),
-        // The validator has no types for its own bounds; a test holds us to these texts.
+        // The validator has no error types for its bounds, so only these texts identify them; a test checks the texts.
         _ if ["exceed", "too deep", "too many"].iter().any(|word| error.contains(word)) => {
             ContractError::TooLarge(format!("is larger than the validator takes: {error}"))
         }
@@ -56,7 +57,8 @@ fn outlined(bytes: &[u8], depth: usize) -> Option<Vec<u8>> {
                 let (functions, _) = number(content)?;
                 let mut code = Vec::new();
                 put(&mut code, functions)?;
-                // Each function of the original has a byte at least, so this is bounded by its size.
+                // Each function of the original has at least one byte, so the size of the original limits the number of
+                // functions.
                 code.extend(TRAPS.iter().copied().cycle().take(functions.min(content.len()).checked_mul(TRAPS.len())?));
                 section(&mut out, id, &code)?;
             }
@@ -73,7 +75,7 @@ fn section(out: &mut Vec<u8>, id: u8, content: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// An unsigned number of 32 bits, seven in a byte, and what follows it.
+/// Reads an unsigned 32-bit number in LEB128, and returns it with the bytes after it.
 fn number(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let mut value = 0_u64;
     for (at, byte) in bytes.iter().enumerate().take(5) {

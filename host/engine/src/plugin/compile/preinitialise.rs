@@ -1,11 +1,11 @@
-//! The pristine image: `setup.configure` runs once, and the memory it leaves is what every instance starts from.
+//! The image of a plugin: `setup.configure` runs once, and every instance starts from the memory after that call.
 //!
-//! wasmtime's pre-initialiser instruments the component so that its memories and globals can be read, and writes what
-//! they hold after `configure` back into it. A component of a shape that it does not know has `configure` run in each
-//! instance instead: the same meaning, merely slower. The driver of `wasmtime-wizer` is not used, because it needs wasmtime's
-//! features `cache`, `gc`, `threads` and `wave`.
+//! wasmtime's pre-initialiser instruments the component so that its memories and globals can be read. After
+//! `configure`, it writes their content back into the component. If it does not support the structure of a component,
+//! `configure` runs in each instance instead: the result is the same but each call is slower. The driver of
+//! `wasmtime-wizer` is not used, because it needs wasmtime's features `cache`, `gc`, `threads` and `wave`.
 //!
-//! Random numbers that the guest drew during `configure` are part of the image, which a replay needs.
+//! The image contains the random numbers that the guest requested during `configure`. A replay needs the same numbers.
 
 use crate::config::Entry;
 use crate::plugin::configure::configured;
@@ -19,17 +19,17 @@ use wasmtime::Store;
 use wasmtime::component::{Instance, Lift, WasmList};
 use wasmtime_wizer::{ComponentInstanceState, Wizer};
 
-/// The component with what `configure` left in its memory. `None` where it exports no `setup`, or is of a shape that no
-/// image can be taken of.
+/// Returns the component with its memory after `configure`, or `None` if the component does not export `setup` or if no
+/// image can be made of it.
 ///
 /// # Errors
-/// If `configure` refuses the configuration, or fails.
+/// Fails if `configure` rejects the configuration or fails.
 pub(super) async fn image(compiler: &Compiler<'_>, entry: &Entry, bytes: &[u8]) -> Result<Option<Vec<u8>>, LoadError> {
     if !exports_setup(bytes) {
         return Ok(None);
     }
-    // The pre-initialiser gives up on shapes it does not know by an error, on some by a panic; the component is a
-    // stranger's. Either way it is then loaded as it is.
+    // If the pre-initialiser does not support the structure of a component, it returns an error or panics. The
+    // component is untrusted, so both can happen. The component is then loaded without an image.
     let image = AssertUnwindSafe(snapshot(compiler, entry, bytes)).catch_unwind().await.unwrap_or(Ok(None))?;
     if image.is_none() {
         tracing::info!(plugin = entry.name, "cannot be pre-initialised: `configure` runs in each instance");
@@ -40,10 +40,10 @@ pub(super) async fn image(compiler: &Compiler<'_>, entry: &Entry, bytes: &[u8]) 
 async fn snapshot(compiler: &Compiler<'_>, entry: &Entry, bytes: &[u8]) -> Result<Option<Vec<u8>>, LoadError> {
     let wizer = Wizer::new();
     let Ok((context, instrumented)) = wizer.instrument_component(bytes) else { return Ok(None) };
-    // What is wrong with the plugin itself is found again, and said, when it is loaded as it is.
-    // Instrumented it is the same for every configuration, so another one is soon tried.
+    // Errors of the plugin itself are ignored here, because the load without an image reports them. The instrumented
+    // code is the same for every configuration, so the cache speeds up the next configuration.
     let prepared = match compiler.compiled(entry, &instrumented).await {
-        // Compiled without the instrumentation, it would take as long again.
+        // Without the instrumentation, compiling would take as long again.
         Err(slow @ LoadError::Unfit { problem: ContractError::TooSlow(_) | ContractError::StillCompiling(_), .. }) => {
             return Err(slow);
         }
@@ -54,17 +54,17 @@ async fn snapshot(compiler: &Compiler<'_>, entry: &Entry, bytes: &[u8]) -> Resul
     let Ok(linked) = linked else { return Ok(None) };
     let (mut store, instance) = configured(&linked).await?;
     if store.data().holds_resources() {
-        // A handle in its memory, to a stream say, would mean nothing in another instance.
+        // The memory may contain a handle, for example of a stream, which would be invalid in another instance.
         return Ok(None);
     }
-    // Reading the memory costs the instrumented guest fuel and time of its own.
+    // The instrumented guest reads its memory itself, which needs additional fuel and time.
     let _ = store.set_fuel(u64::MAX);
     store.epoch_deadline_callback(|_| Ok(wasmtime::UpdateDeadline::Yield(1)));
     store.set_hostcall_fuel(usize::MAX);
     Ok(wizer.snapshot_component(&context, &mut Reader { store, instance }).await.ok())
 }
 
-/// Returns true if the component exports `setup`, as far as its bytes can be read.
+/// Returns true if the component exports `setup`. Reads the bytes up to the first invalid one.
 fn exports_setup(bytes: &[u8]) -> bool {
     let mut depth = 0_u32;
     for payload in Parser::new(0).parse_all(bytes) {
@@ -97,8 +97,8 @@ impl Reader {
         function: &str,
         take: impl FnOnce(&Store<Guest>, R) -> T,
     ) -> T {
-        // The instrumentation exports exactly what it then asks for; otherwise the caller catches
-        // the panic and continues without an image.
+        // The instrumentation exports exactly the functions that are called here. If not, the caller catches the panic
+        // and continues without an image.
         let value = {
             let interface = self.instance.get_export_index(&mut self.store, None, interface).expect("the accessors");
             let function =

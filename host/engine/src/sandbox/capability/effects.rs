@@ -1,4 +1,4 @@
-//! `effects`: findings and reminders, held until the call has returned.
+//! The capability `effects`: findings and reminders. They take effect only when the call has returned.
 
 use super::{Guest, of_the_contract, wit};
 use crate::contract::bytes::written_size;
@@ -6,17 +6,19 @@ use crate::contract::{Failure, FailureKind};
 use crate::sandbox::trap::Limit;
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of findings, and of reminders, of one call. A further one is a failure, so no effect is lost
-/// silently.
+/// Maximum number of findings of one call, and of its reminders. One more makes the call fail, so that no effect is
+/// lost silently.
 const MAX_EFFECTS: usize = 64;
 
-/// Maximum size of a reminder with its tags and key, in bytes, because a model reads this text of a plugin.
+/// Maximum size of a reminder with its tags and key, in bytes. It is small, because a model reads this text of a
+/// plugin.
 const MAX_REMINDER_BYTES: usize = 4096;
 
-/// Longest finding, in bytes.
+/// Maximum size of a finding, in bytes.
 const MAX_FINDING_BYTES: usize = 64 * 1024;
 
-/// Maximum size of all findings and reminders of one call, in bytes of JSON. JSON may need six bytes for one byte of a text.
+/// Maximum size of all findings and reminders of one call together, in bytes of JSON. JSON may write one byte of a text
+/// as six bytes.
 const MAX_WRITTEN: usize = 256 * 1024;
 
 /// A finding for the audit log.
@@ -34,7 +36,7 @@ pub struct Finding {
     pub references: Vec<String>,
     /// Action of the rule.
     pub action: String,
-    /// More, as JSON text.
+    /// Further details, as JSON text.
     pub details: Option<String>,
 }
 
@@ -49,12 +51,12 @@ pub enum Severity {
     Error,
 }
 
-/// A reminder for the model, which comes with the next request, after the last user message.
+/// A reminder for the model. The next request contains it after the last user message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Reminder {
-    /// The plugin that says it.
+    /// The plugin that gives the reminder.
     pub plugin: String,
     /// Text of the reminder.
     pub body: String,
@@ -62,7 +64,7 @@ pub struct Reminder {
     pub tags: Vec<String>,
     /// A newer reminder of the same plugin with the same key replaces an older one.
     pub dedupe_key: Option<String>,
-    /// Number of model calls for which the reminder is still given; absent: until the session ends.
+    /// Number of model calls that still get the reminder. If absent, every call gets it until the session ends.
     pub ttl_turns: Option<u32>,
 }
 
@@ -71,7 +73,7 @@ pub struct Reminder {
 pub(crate) struct Effects {
     pub(crate) findings: Vec<Finding>,
     pub(crate) reminders: Vec<Reminder>,
-    /// Bytes of both as JSON.
+    /// Size of the findings and reminders, in bytes of JSON.
     written: usize,
 }
 
@@ -87,7 +89,8 @@ impl Effects {
     }
 }
 
-/// Bytes of texts, with the memory that each text takes: a list of empty texts costs something, too.
+/// Returns the size of the texts in bytes. Each text also counts the memory of its `String`, so that empty texts are
+/// not free.
 fn size<'a>(texts: impl Iterator<Item = &'a String>) -> usize {
     texts.map(|text| size_of::<String>() + text.len()).sum()
 }
@@ -103,7 +106,8 @@ impl Guest {
         if self.given.is_recorded {
             return Ok(());
         }
-        let detail = format!("gave {effect} about `audit-record`, of which none is kept: records are not recorded");
+        let detail =
+            format!("gave {effect} about `audit-record`, but `audit-record` has no record that could store it");
         Err(Limit(Failure::invalid(detail)).into())
     }
 }

@@ -1,7 +1,9 @@
-//! The capabilities of the embedding program: interfaces of the program's own WIT packages, called with values as JSON.
+//! The capabilities of the embedding program: interfaces of the program's own WIT packages. Arguments and results are
+//! JSON.
 //!
-//! As JSON, calls are recorded, masked and replayed without code of the program. With wasmtime's linker in its place, each
-//! release of wasmtime would break programs, and recording and deadlines would be their work.
+//! Because values are JSON, the engine can record, mask and replay calls without code of the program. If programs used
+//! wasmtime's linker instead, each release of wasmtime would break them, and each program would have to implement
+//! recording and deadlines.
 
 use super::Interface;
 use super::embedder_json;
@@ -21,28 +23,31 @@ use wasmtime::StoreContextMut;
 use wasmtime::component::types::ComponentFunc;
 use wasmtime::component::{Linker, Val};
 
-/// Upper bound of the reason why there is no answer, in characters.
+/// Maximum length of the reason why there is no answer, in characters.
 const MAX_REASON: usize = 1000;
 
-/// Upper bound of the levels of an answer, as of what is read as JSON. A call's own stack has no room for many more.
+/// Maximum nesting depth of an answer: the same as for JSON that the host reads. The stack of a call has no room for
+/// many more levels.
 const MAX_LEVELS: usize = 128;
 
-/// Maximum size of the requests and answers in the record of one call, in bytes of JSON. A call with more cannot be replayed.
+/// Maximum size of the calls and answers in the record of one call, in bytes of JSON. A call with more cannot be
+/// replayed.
 const RECORDED: usize = 4 << 20;
 
 /// A capability of the embedding program: an interface of the program's own WIT package. A plugin that imports the interface loads if
 /// its entry grants the capability by its name: `capabilities = ["customers"]` in `[plugin.grants]`.
 ///
-/// Values are JSON: a record is an object with the names of the WIT, a variant with a payload an object of one key, an `enum`
-/// and a variant without a payload a string, flags a list of strings, a tuple a list, an `option` its value or `null`, and a
-/// `result` `{"ok": …}` or `{"err": …}`. Resources, futures and streams have no JSON: a plugin that imports a function
-/// with one does not load.
+/// Values are JSON. A record is an object with the field names of the WIT. A variant with a payload is an object with
+/// one key; an `enum` and a variant without a payload are a string. Flags are a list of strings, and a tuple is a list.
+/// An `option` is its value or `null`, and a `result` is `{"ok": …}` or `{"err": …}`. Resources, futures and streams
+/// cannot be JSON, so a plugin does not load if it imports a function that uses one of them.
 ///
-/// What a plugin asked and what it was answered is in the record of its call, and a replay gives the same answers. The
-/// time that an answer takes is part of the call's time (`limits.deadline`).
+/// The record of a plugin's call contains its questions to the capability and the answers, and a replay gives the same
+/// answers. The time of an answer is part of the call's time (`limits.deadline`).
 ///
-/// A capability runs on the stack of the plugin's call, which has half a megabyte for it: what needs more belongs into a task
-/// of its own. An event that it sends to the session that asks is rejected, since that session waits for the answer.
+/// A capability runs on the stack of the plugin's call, which has half a megabyte for it. Code that needs more stack
+/// belongs in a separate task. If a capability sends an event to the session of the calling plugin, the event is
+/// rejected, because that session waits for the answer.
 ///
 /// ```
 /// use hookhost::BoxFuture;
@@ -82,17 +87,17 @@ const RECORDED: usize = 4 << 20;
 /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
 /// ```
 pub trait Capability: Send + Sync {
-    /// The name of the grant: as an entry's name.
+    /// Returns the name of the grant. The rules for it are those for the name of an entry.
     fn name(&self) -> &str;
 
-    /// The interface, whole: `acme:crm/customers@1.0.0`.
+    /// Returns the full name of the interface, such as `acme:crm/customers@1.0.0`.
     fn interface(&self) -> &str;
 
-    /// Answers a call with the function's result; `null` if it has none.
+    /// Answers a call with the function's result, or with `null` if the function has no result.
     ///
     /// # Errors
-    /// One sentence on why there is no answer, of which 1000 characters count. The plugin gets it where the function returns `result<_, string>`; otherwise
-    /// the plugin's call fails.
+    /// Returns one sentence on why there is no answer; text after its first 1000 characters is ignored. If the function
+    /// returns `result<_, string>`, the plugin gets the sentence as the error. Otherwise the plugin's call fails.
     fn call(&self, call: CapabilityCall) -> BoxFuture<'_, Result<Value, String>>;
 }
 
@@ -101,7 +106,7 @@ pub trait Capability: Send + Sync {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct CapabilityCall {
-    /// The session in which the plugin is asked.
+    /// The session of the event that the plugin handles.
     #[serde(skip)]
     pub session: String,
     /// The plugin that calls.
@@ -134,15 +139,15 @@ pub struct CapabilityAnswer {
 pub enum CapabilityReply {
     /// The function's result.
     Value(Value),
-    /// There is none; why.
+    /// The reason why there is no result.
     Failed(String),
 }
 
-/// The capabilities that an embedding program brings, by their interfaces.
+/// The capabilities that an embedding program provides, by their interfaces.
 #[derive(Clone, Default)]
 pub(crate) struct OwnCapabilities(Arc<BTreeMap<String, Brought>>);
 
-/// A capability and its name, which it is asked for once.
+/// A capability with its name, which is read only once.
 pub(crate) struct Brought {
     pub(crate) name: Arc<str>,
     capability: Arc<dyn Capability>,
@@ -150,35 +155,35 @@ pub(crate) struct Brought {
 
 impl OwnCapabilities {
     /// # Errors
-    /// If one has no valid name or interface, or two have the same.
+    /// Fails if a capability has no valid name or interface, or if two capabilities have the same name or interface.
     pub(crate) fn new(capabilities: Vec<Arc<dyn Capability>>) -> Result<Self, String> {
         let mut by_interface = BTreeMap::<String, Brought>::new();
         for capability in capabilities {
             let named = || (capability.name().to_owned(), capability.interface().to_owned());
             let (name, interface) = callback::caught(named)
-                .map_err(|_| "a capability cannot be brought: it panicked when it was asked for its name".to_owned())?;
+                .map_err(|_| "a capability cannot be added: it panicked when it was asked for its name".to_owned())?;
             crate::config::name_rule(&name).map_err(|why| {
                 let name: String = name.chars().take(100).flat_map(char::escape_debug).collect();
-                format!("the capability `{name}` cannot be brought: {why}")
+                format!("the capability `{name}` cannot be added: {why}")
             })?;
             if !is_own(&interface) {
                 let interface: String = interface.chars().take(100).flat_map(char::escape_debug).collect();
                 return Err(format!(
-                    "the capability `{name}` cannot be brought: `{interface}` is not an interface of your own, as `acme:crm/customers@1.0.0` is"
+                    "the capability `{name}` cannot be added: `{interface}` is not an interface of your own package, such as `acme:crm/customers@1.0.0`"
                 ));
             }
             let has_name = by_interface.values().any(|other| *other.name == *name);
             let brought = Brought { name: name.as_str().into(), capability };
             if has_name || by_interface.insert(interface, brought).is_some() {
                 return Err(format!(
-                    "the capability `{name}` is brought twice: give each a name and an interface of its own"
+                    "the capability `{name}` is added twice: give each capability its own name and its own interface"
                 ));
             }
         }
         Ok(Self(Arc::new(by_interface)))
     }
 
-    /// The capability whose interface this is.
+    /// Returns the capability with this interface.
     pub(crate) fn of_interface(&self, interface: &str) -> Option<&Brought> {
         self.0.get(interface)
     }
@@ -187,18 +192,18 @@ impl OwnCapabilities {
         self.0.values().find(|brought| *brought.name == *name).map(|brought| &brought.capability)
     }
 
-    /// The first of these names that none of the capabilities has.
+    /// Returns the first of `names` that is not the name of a capability.
     pub(crate) fn missing<'a>(&self, mut names: impl Iterator<Item = &'a String>) -> Option<&'a str> {
         names.find(|name| self.named(name).is_none()).map(String::as_str)
     }
 
-    /// The names.
+    /// Returns the names of all capabilities.
     pub(crate) fn names(&self) -> Vec<&str> {
         self.0.values().map(|brought| &*brought.name).collect()
     }
 }
 
-/// Returns true if it has the form of an interface, and is neither the contract's nor WASI's.
+/// Returns true if `interface` has the form of an interface and belongs neither to the contract nor to WASI.
 fn is_own(interface: &str) -> bool {
     let package = interface.split_once('/').map(|(package, _)| package);
     package.and_then(|package| package.split_once(':')).is_some_and(|(namespace, package)| {
@@ -216,7 +221,7 @@ pub(crate) struct OwnCall {
 pub(crate) struct Own {
     pub(crate) name: Arc<str>,
     pub(crate) interface: String,
-    /// Its functions that the plugin imports.
+    /// The functions of the interface that the plugin imports.
     pub(crate) functions: Vec<String>,
 }
 
@@ -246,7 +251,7 @@ impl Interface for Own {
     }
 }
 
-/// A guest's call: the arguments become JSON, and the answer a value of the function's type.
+/// Makes a guest's call: turns the arguments into JSON, and the answer into a value of the function's type.
 async fn called(
     mut store: StoreContextMut<'_, Guest>,
     capability: Arc<str>,
@@ -286,13 +291,15 @@ async fn called(
 }
 
 impl Guest {
-    /// Puts a call to the embedding program.
+    /// Passes a call to the embedding program.
     fn ask_own(&self, call: CapabilityCall) -> impl Future<Output = CapabilityReply> + Send + use<> {
         let own = self.given.own.as_ref().and_then(|own| own.capabilities.named(&call.capability)).cloned();
         let waiters = self.given.waiters.clone();
         async move {
             let Some(own) = own else {
-                return CapabilityReply::Failed("there is nobody to answer before the first event".into());
+                return CapabilityReply::Failed(
+                    "capabilities of the program are not available before the first event".into(),
+                );
             };
             match callback::polled(waiters, || own.call(call)).await {
                 Ok(Ok(value)) if is_within(&value, MAX_LEVELS) => CapabilityReply::Value(value),
@@ -306,7 +313,7 @@ impl Guest {
         }
     }
 
-    /// Notes a call and its answer, as far as there is room for them in the record.
+    /// Records a call and its answer if the record has room for them.
     fn note_own(&mut self, call: CapabilityCall, answer: &CapabilityReply) {
         let asked = CapabilityAnswer { call, answer: answer.clone() };
         self.asked_bytes = self.asked_bytes.saturating_add(size_of::<CapabilityAnswer>() + written_size(&asked));
@@ -318,7 +325,7 @@ impl Guest {
     }
 }
 
-/// Returns true if no part of a value is nested deeper than this.
+/// Returns true if no part of the value is nested deeper than `levels`.
 fn is_within(value: &Value, levels: usize) -> bool {
     let mut parts = vec![(value, levels)];
     while let Some((value, left)) = parts.pop() {
@@ -332,7 +339,7 @@ fn is_within(value: &Value, levels: usize) -> bool {
     true
 }
 
-/// Drops a value level by level: otherwise a deep value would need a deep stack.
+/// Drops a value level by level, because the recursive drop of a deep value would need a deep stack.
 fn dismantle(value: Value) {
     let mut parts = vec![value];
     while let Some(part) = parts.pop() {

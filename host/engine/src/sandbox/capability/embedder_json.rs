@@ -1,14 +1,14 @@
-//! Values of the component model as JSON, by their types.
+//! Converts values of the component model to JSON and back, according to their types.
 
 use super::embedder::CapabilityReply;
 use serde_json::{Map, Number, Value};
 use wasmtime::component::Val;
 use wasmtime::component::types::{Case, Type};
 
-/// A value as JSON.
+/// Returns a value as JSON.
 ///
 /// # Errors
-/// If it is or has a number that JSON does not have, or a resource, future or stream.
+/// Fails if the value contains a number that JSON cannot express, or a resource, future or stream.
 pub(super) fn to_json(value: &Val) -> Result<Value, String> {
     let float = |number: f64| {
         Number::from_f64(number).map(Value::Number).ok_or_else(|| format!("JSON has no number for {number}"))
@@ -50,11 +50,11 @@ fn one_key(key: &str, value: Value) -> Value {
     Value::Object(Map::from_iter([(key.to_owned(), value)]))
 }
 
-/// The answer to a call as a value of the function's result. Where there is none and the function can return a text as its
-/// error, that is what it returns.
+/// Returns the answer to a call as a value of the function's result type. If the call failed and the function can
+/// return a text as its error, the reason of the failure is that text.
 ///
 /// # Errors
-/// If there is no answer, or it is not of that type.
+/// Fails if there is no answer, or if the answer does not have that type.
 pub(super) fn answer(answer: CapabilityReply, ty: &Type) -> Result<Val, String> {
     match answer {
         CapabilityReply::Value(value) => from_json(&value, ty),
@@ -67,10 +67,10 @@ pub(super) fn answer(answer: CapabilityReply, ty: &Type) -> Result<Val, String> 
     }
 }
 
-/// JSON as a value of a type.
+/// Returns JSON as a value of a type.
 ///
 /// # Errors
-/// If it is not of the type.
+/// Fails if the JSON does not have that type.
 fn from_json(json: &Value, ty: &Type) -> Result<Val, String> {
     fn integer<T: TryFrom<i128>>(json: &Value, what: &'static str) -> Result<T, String> {
         let number = json.as_i64().map(i128::from).or_else(|| json.as_u64().map(i128::from));
@@ -120,7 +120,7 @@ fn from_json(json: &Value, ty: &Type) -> Result<Val, String> {
         Type::Record(record) => {
             let object = json.as_object().ok_or_else(|| not(json, "an object"))?;
             let fields = record.fields().map(|field| {
-                // An option may be left out.
+                // The answer may leave out a field whose type is `option`.
                 let value = from_json(object.get(field.name).unwrap_or(&Value::Null), &field.ty);
                 Ok((field.name.to_owned(), value.map_err(|why| format!("`{}`: {why}", field.name))?))
             });
@@ -171,7 +171,7 @@ fn from_json(json: &Value, ty: &Type) -> Result<Val, String> {
     })
 }
 
-/// The case of a variant and its payload, `null` where it has none.
+/// Returns the case of a variant and its payload, or `null` if the case has no payload.
 fn case(json: &Value) -> Result<(&str, &Value), String> {
     match json {
         Value::String(name) => Ok((name, &Value::Null)),
@@ -182,7 +182,7 @@ fn case(json: &Value) -> Result<(&str, &Value), String> {
     }
 }
 
-/// Names the kind of the answer, not what it holds: that may be a secret, or long.
+/// Returns a message that names the kind of the answer but does not contain its value, which may be secret or long.
 fn not(json: &Value, what: &str) -> String {
     let found = match json {
         Value::Null => "null",

@@ -1,4 +1,4 @@
-//! `event`: facts about the event being handled.
+//! The capability `event`: facts about the event that the plugin handles.
 
 use super::{Guest, of_the_contract, wit};
 use crate::contract::Json;

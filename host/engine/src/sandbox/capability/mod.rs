@@ -1,8 +1,8 @@
 //! The capabilities that the host offers to a guest: one file per capability of `wit/capabilities.wit`.
 //!
-//! The host traits come from the WIT by `bindgen!`, in a module of their own; everything else here is written by hand.
-//! Those of the contract and those of an embedding program are loaded and linked by one trait, [`Interface`].
-//! Every call of a capability is counted against `limits.capability-calls`.
+//! `bindgen!` generates the host traits from the WIT, in a module of their own; everything else here is written by
+//! hand. Capabilities of the contract and of an embedding program are loaded and linked through one trait,
+//! [`Interface`]. Every call of a capability counts against `limits.capability-calls`.
 
 mod effects;
 mod embedder;
@@ -43,7 +43,8 @@ pub(crate) mod generated {
     });
 }
 
-/// `types` has no functions, so there is nothing to link; of its types the capabilities use the one for JSON.
+/// The interface `types` of the contract. It has no functions, so there is nothing to link. The capabilities use only
+/// its type for JSON.
 #[doc(hidden)]
 #[cfg_attr(
     all(
@@ -59,7 +60,7 @@ pub(crate) mod generated {
 )]
 #[expect(unreachable_pub, reason = "the generated code names them, in bounds only")]
 pub mod types {
-    /// Given to the plugin, or taken from it and not checked yet.
+    /// JSON for the plugin, or JSON from the plugin that is not checked yet.
     pub type Json = String;
 
     pub trait HostWithStore<T> {}
@@ -79,21 +80,22 @@ pub mod types {
 
 use generated::hookhost::hooks as wit;
 
-/// A capability as loading and linking see it. Ours have a file each; [`Own`] is one of the embedding program.
+/// A capability, for loading and linking. Each capability of the contract has its own file; [`Own`] is a capability of
+/// the embedding program.
 pub(crate) trait Interface: Sync {
-    /// Its name: of ours, that of the interface.
+    /// Returns the name. For a capability of the contract, this is the name of its interface.
     fn name(&self) -> &str;
 
-    /// The line that grants it; `None` for a capability of every plugin.
+    /// Returns the line that grants the capability, or `None` if every plugin has the capability.
     fn line(&self) -> Option<String>;
 
-    /// Returns true if these grants contain it.
+    /// Returns true if these grants contain the capability.
     fn is_granted(&self, grants: &Grants) -> bool;
 
-    /// Adds its functions to a linker.
+    /// Adds the functions of the capability to a linker.
     ///
     /// # Errors
-    /// If the linker has them already.
+    /// Fails if the linker already has the functions.
     fn link(&self, linker: &mut Linker<Guest>) -> wasmtime::Result<()>;
 }
 
@@ -107,12 +109,12 @@ const OURS: [&dyn Interface; 6] = [
     &model::SideCalls,
 ];
 
-/// The capability of the contract that has this name.
+/// Returns the capability of the contract with this name.
 pub(crate) fn of_contract(name: &str) -> Option<&'static dyn Interface> {
     OURS.into_iter().find(|ours| ours.name() == name)
 }
 
-/// The contract's capabilities in a set of grants. Plugins with the same capabilities share a linker.
+/// The capabilities of the contract that a set of grants contains. Plugins with the same capabilities share a linker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LinkedCapabilities([bool; OURS.len()]);
 
@@ -122,12 +124,12 @@ impl LinkedCapabilities {
     }
 }
 
-/// Links the capabilities of the contract that are given.
+/// Links the granted capabilities of the contract.
 pub(super) fn link(linker: &mut Linker<Guest>, LinkedCapabilities(given): LinkedCapabilities) -> wasmtime::Result<()> {
     OURS.into_iter().zip(given).filter(|(_, is_given)| *is_given).try_for_each(|(ours, _)| ours.link(linker))
 }
 
-/// Implements [`Interface`] for a capability of the contract, by the functions that wasmtime generates from the WIT.
+/// Implements [`Interface`] for a capability of the contract, with the functions that wasmtime generates from the WIT.
 macro_rules! of_the_contract {
     ($type:ident = $interface:ident, $name:literal, $line:expr, $granted:expr) => {
         impl $crate::sandbox::capability::Interface for $type {

@@ -1,4 +1,4 @@
-//! `model`: side calls to a language model, within the grant's budget.
+//! The capability `model`: side calls to a language model, within the budget of the grant.
 
 use super::{Guest, of_the_contract, wit};
 use crate::callback;
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering;
 use wit::model::Error;
 
-/// Maximum size of the questions and answers in the record of one call, in bytes of JSON. A call with more cannot be replayed. A
-/// question counts even if it is not sent to the model, because a guest may ask ten thousand times.
+/// Maximum size of the requests and answers in the record of one call, in bytes of JSON. A call with more cannot be
+/// replayed. Requests that are not sent to the model count too, because a guest may make ten thousand requests.
 const RECORDED: usize = 4 << 20;
 
-/// A language model, as the embedder has it.
+/// The language models of the embedding program.
 ///
 /// ```
 /// use hookhost::BoxFuture;
@@ -46,20 +46,20 @@ pub trait Model: Send + Sync {
     /// Completes a request to the model that the configuration calls `name`.
     ///
     /// # Errors
-    /// One sentence on why there is no completion.
+    /// Returns one sentence on why there is no completion.
     fn complete<'a>(&'a self, name: &'a str, request: ModelRequest) -> BoxFuture<'a, Result<String, String>>;
 }
 
-/// A side call.
+/// A request of a plugin to a language model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct ModelRequest {
-    /// The request to the model.
+    /// Instructions for the model.
     pub instructions: String,
-    /// Data, which is to be kept apart from the instructions.
+    /// Data for the model. The client must keep it apart from the instructions.
     pub input: String,
-    /// Tokens that the answer may have.
+    /// Maximum number of tokens of the answer.
     pub max_output_tokens: u32,
     /// Sampling temperature; absent: the model's own default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -103,7 +103,7 @@ impl wit::model::Host for Guest {
 }
 
 impl Guest {
-    /// Notes what was asked and answered, as far as there is room for it in the record.
+    /// Records a request and its reply if the record has room for them.
     fn note_asked(&mut self, request: ModelRequest, reply: &ModelReply) {
         let asked = ModelAnswer { request, answer: reply.clone() };
         self.asked_bytes = self.asked_bytes.saturating_add(size_of::<ModelAnswer>() + written_size(&asked));

@@ -1,11 +1,11 @@
-//! The recorded inputs of a call, given again when it is replayed.
+//! The recorded inputs of a call. A replay gives them to the plugin again.
 
 use super::{CapabilityAnswer, CapabilityCall, CapabilityReply, Message, ModelRequest, Transcript};
 use crate::sandbox::{Inputs, ModelAnswer, ModelReply, TranscriptRead};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Replaces the agent's model and conversation in a call that is replayed.
+/// The recorded answers, which replace the agent's model and conversation in a replay.
 #[derive(Debug, Default)]
 pub(crate) struct ReplayedInputs {
     model: VecDeque<ModelAnswer>,
@@ -25,7 +25,7 @@ impl ReplayedInputs {
         }
     }
 
-    /// The recorded reply, where the same is asked in the same order.
+    /// Returns the recorded reply, if the plugin makes the same requests in the same order as in the record.
     pub(super) fn reply(&mut self, request: &ModelRequest) -> ModelReply {
         match self.model.pop_front().filter(|recorded| recorded.request == *request) {
             Some(recorded) => recorded.answer,
@@ -36,7 +36,8 @@ impl ReplayedInputs {
         }
     }
 
-    /// The same for a capability of the embedding program.
+    /// Returns the recorded reply of a capability of the embedding program, under the same condition as
+    /// [`Self::reply`].
     pub(super) fn own(&mut self, call: &CapabilityCall) -> CapabilityReply {
         let is_same = |recorded: &CapabilityAnswer| {
             let CapabilityCall { capability, function, arguments, .. } = &recorded.call;
@@ -51,7 +52,8 @@ impl ReplayedInputs {
         }
     }
 
-    /// Returns true if the call asked for something that was not recorded. Then its answer may differ.
+    /// Returns true if the call asked for something that was not recorded. In that case the verdict of the replay may
+    /// differ.
     pub(crate) fn missed(&self) -> bool {
         self.missed.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! `state`: the plugin's own values.
+//! The capability `state`: values that the plugin stores.
 
 use super::{Guest, of_the_contract, wit};
 use crate::sandbox::processor_time;
@@ -33,16 +33,16 @@ impl Guest {
             Some(view) => use_it(view).map_err(Into::into),
             None => Err(interface::Error::Unavailable("`configure` has no state".into())),
         };
-        // It may have waited for a disk.
+        // Check the time again, because the access may have waited for a disk.
         processor_time::check(self.compute())?;
         Ok(answer)
     }
 
-    /// The same, where what is written is kept.
+    /// Like `with_state`, but fails if the event has no record, because its writes would not be stored.
     fn with_kept_state<T>(&mut self, use_it: impl FnOnce(&mut View) -> Result<T, StateError>) -> StateResult<T> {
         if !self.given.is_recorded {
             self.count_call()?;
-            let why = "what is written about `audit-record` is not kept: records are not recorded";
+            let why = "`audit-record` has no record, so writes to the state are not stored";
             return Ok(Err(interface::Error::Unavailable(why.into())));
         }
         self.with_state(use_it)

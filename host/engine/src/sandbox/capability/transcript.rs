@@ -1,4 +1,4 @@
-//! `transcript`: the conversation, read as needed.
+//! The capability `transcript`: the conversation, which a plugin reads page by page.
 
 use super::{Guest, of_the_contract, wit};
 use crate::callback::{self, Waiters};
@@ -15,7 +15,7 @@ const PAGE: usize = 1 << 20;
 /// be replayed.
 const RECORDED: usize = 256 * 1024;
 
-/// The conversation of a session, as its embedder keeps it.
+/// The conversation of a session. The embedding program stores it.
 ///
 /// ```
 /// use hookhost::capability::{Message, Transcript};
@@ -48,9 +48,9 @@ const RECORDED: usize = 256 * 1024;
 /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
 /// ```
 pub trait Transcript: Send + Sync {
-    /// The number of messages.
+    /// Returns the number of messages.
     fn length(&self) -> u32;
-    /// The message at `index`, 0 being the oldest.
+    /// Returns the message at `index`. The oldest message has index 0.
     fn message(&self, index: u32) -> Option<Message>;
 }
 
@@ -60,19 +60,19 @@ pub trait Transcript: Send + Sync {
 pub struct Message {
     /// `system`, `user`, `assistant` or `tool`.
     pub role: String,
-    /// Its text.
+    /// The text of the message.
     pub content: String,
 }
 
 impl Message {
-    /// A message of this role and text.
+    /// Creates a message with this role and text.
     #[must_use]
     pub fn new(role: impl Into<String>, content: impl Into<String>) -> Self {
         Self { role: role.into(), content: content.into() }
     }
 }
 
-/// The transcript of a session whose embedder keeps none.
+/// The transcript of a session whose embedding program stores none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NoTranscript;
 
@@ -102,7 +102,7 @@ impl wit::transcript::Host for Guest {
         self.count_call()?;
         let (length, messages) = guarded(&self.given.waiters, || {
             let mut bytes = 0;
-            // Bounds a conversation that has an empty message at every index, too.
+            // Limit the indices too, because a conversation may return an empty message at every index.
             let indices = start..start.saturating_add(count).min(self.transcript().length());
             let messages = indices.map_while(|index| Some((index, self.transcript().message(index)?)));
             let page = messages.take_while(|(_, message)| {
@@ -127,7 +127,7 @@ impl Guest {
         }
     }
 
-    /// Notes what was read, as far as there is room for it in the record.
+    /// Records the messages that the call read, if the record has room for them.
     fn note_read(&mut self, length: u32, messages: &[(u32, Message)]) {
         let read: &mut TranscriptRead = self.did.inputs.transcript.get_or_insert_default();
         read.length = length;
@@ -145,7 +145,7 @@ impl Guest {
     }
 }
 
-/// Runs the embedder's code.
+/// Runs code of the embedding program, which may panic.
 fn guarded<T>(waiters: &Waiters, read: impl FnOnce() -> T) -> wasmtime::Result<T> {
     callback::run(waiters, read).map_err(|_| {
         let detail = "asked for the transcript, and the agent failed to read it";

@@ -1,12 +1,12 @@
 //! The addresses of the public internet.
 //!
-//! A name that an entry grants is under somebody's control, not always the operator's; where it leads must not be the
-//! machine itself, its neighbours, or a cloud's metadata service.
+//! The owner of a granted name, who may not be the operator, decides to which address the name leads. That address must
+//! not be the machine itself, one of its neighbours, or a cloud's metadata service.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Returns true if an address is that of a host on the public internet. By the special-purpose registries of IANA:
-/// <https://www.iana.org/assignments/iana-ipv4-special-registry>,
+/// Returns true if a host on the public internet can have this address, according to the special-purpose registries of
+/// IANA: <https://www.iana.org/assignments/iana-ipv4-special-registry>,
 /// <https://www.iana.org/assignments/iana-ipv6-special-registry>.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
@@ -15,7 +15,7 @@ pub(super) fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// Networks that are not on the public internet, and the bits that make each.
+/// Networks that are not on the public internet, each with the length of its prefix in bits.
 const SPECIAL_V4: [([u8; 4], u32); 15] = [
     // This network.
     ([0, 0, 0, 0], 8),
@@ -27,7 +27,7 @@ const SPECIAL_V4: [([u8; 4], u32); 15] = [
     ([100, 64, 0, 0], 10),
     // Loopback.
     ([127, 0, 0, 0], 8),
-    // Link-local, metadata services of clouds among them.
+    // Link-local; includes the metadata services of clouds.
     ([169, 254, 0, 0], 16),
     // IETF protocols.
     ([192, 0, 0, 0], 24),
@@ -58,15 +58,14 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         return is_public_v4(embedded);
     }
     let [a, b, ..] = address.segments();
-    // Global unicast is 2000::/3; of it, not: IETF protocols (Teredo among them), documentation,
-    // 6to4, documentation again.
+    // Global unicast is 2000::/3, except for IETF protocols (including Teredo), documentation (two networks) and 6to4.
     let global = a & 0xe000 == 0x2000;
     let special = (a == 0x2001 && (b < 0x0200 || b == 0x0db8)) || a == 0x2002 || (a == 0x3fff && b < 0x1000);
     global && !special
 }
 
-/// The IPv4 address within an IPv6 address: a mapped one, or one that the network's NAT64 translates
-/// (RFC 6052).
+/// Returns the IPv4 address within an IPv6 address, if the address is IPv4-mapped or one that the network's NAT64
+/// translates (RFC 6052).
 fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let translated = match address.segments() {
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low))),

@@ -1,4 +1,4 @@
-//! A body that ends with an error where it is too large, or silent for too long.
+//! A body that ends with an error if it is too large or pauses for too long.
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::time::{Instant, Sleep};
 use wasmtime_wasi_http::Error;
 
-/// A body of at most so many bytes.
+/// A body with a maximum number of bytes.
 pub(super) struct BoundedBody<B> {
     body: B,
     limit: usize,
@@ -25,12 +25,12 @@ struct Silence {
 }
 
 impl<B> BoundedBody<B> {
-    /// `too_large` is the error for a body of more than `limit` bytes.
+    /// Limits `body` to `limit` bytes. `too_large` returns the error for a longer body.
     pub(super) fn new(body: B, limit: usize, too_large: fn(Option<u64>) -> Error) -> Self {
         Self { body, limit, left: limit, too_large, silence: None }
     }
 
-    /// The same, and each frame comes within that time.
+    /// Also limits the time until each next frame.
     pub(super) fn with_silence(mut self, most: Option<Duration>) -> Self {
         self.silence = most.map(|most| Silence { most, timer: Box::pin(tokio::time::sleep(most)) });
         self

@@ -1,10 +1,11 @@
-//! The grant `http`: `wasi:http/outgoing-handler`, to the servers that the entry names. It is
-//! linked without the grant, too, since the engines of some languages always import it: then there
-//! are no servers, and each request is denied.
+//! The grant `http`: `wasi:http/outgoing-handler`, for requests to the servers that the entry names.
 //!
-//! Each request is checked by itself, so a redirect, which no host follows for a guest, is checked
-//! when the guest asks for it. It is a call of a capability; its body and the response's are
-//! bounded by `limits.http-body`, and all of it ends with the call. A replay sends nothing.
+//! The interface is also linked without the grant, because the engines of some languages always import it. There are
+//! then no servers, and each request is denied.
+//!
+//! The host checks each request and follows no redirects; to follow one, a guest sends another request. A request
+//! counts as a call of a capability. `limits.http-body` limits the size of its body and of the response's body. All
+//! requests end with the call. A replay sends nothing.
 
 mod address;
 mod body;
@@ -37,13 +38,14 @@ use wasmtime_wasi_http::{
     Error, RequestOptions, WasiBody, WasiHttp, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView,
 };
 
-/// Bytes of a request's body that are taken from the guest before the server has taken them.
+/// Maximum number of bytes of a request's body that the host accepts from the guest before the server has accepted
+/// them.
 const CHUNK: usize = 64 * 1024;
 
 /// The interfaces of `wasi:http` that are linked.
 const INTERFACES: [&str; 2] = ["wasi:http/outgoing-handler@0.2.", "wasi:http/types@0.2."];
 
-/// The line that grants it.
+/// The line that grants `http`.
 pub(crate) const GRANT: &str = r#"http = ["api.example.com"]"#;
 
 /// Returns true if an import needs the grant `http`.
@@ -51,23 +53,24 @@ pub(crate) fn is_http(import: &str) -> bool {
     INTERFACES.iter().any(|interface| import.starts_with(interface))
 }
 
-/// Links what `http` gives.
+/// Links the interfaces of the grant `http`.
 pub(super) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     types::add_to_linker::<_, WasiHttp>(linker, &LinkOptions::default(), Guest::http)?;
-    // Not `outgoing_handler::add_to_linker`: a request is counted, which can end the call.
+    // `outgoing_handler::add_to_linker` is not used, because a request counts as a call of a capability and may end the
+    // plugin's call.
     linker.instance(HANDLER)?.func_wrap("handle", handle)?;
-    // wasmtime's own knows no error of a body that is being read.
+    // wasmtime's function does not know the errors of a body that is being read.
     linker.allow_shadowing(true);
     linker.instance(TYPES)?.func_wrap("http-error-code", http_error_code)?;
     linker.allow_shadowing(false);
     Ok(())
 }
 
-/// The interfaces, as wasmtime's bindings call them; the linker takes any version that is compatible.
+/// The names of the interfaces in wasmtime's bindings. The linker accepts any compatible version.
 const HANDLER: &str = "wasi:http/outgoing-handler@0.2.12";
 const TYPES: &str = "wasi:http/types@0.2.12";
 
-/// The parameters of its `handle`.
+/// The parameters of the function `handle`.
 type HandleArguments = (Resource<HostOutgoingRequest>, Option<Resource<RequestOptions>>);
 
 type Response = Result<Resource<HostFutureIncomingResponse>, ErrorCode>;
@@ -103,16 +106,16 @@ pub(super) struct Http {
 struct RequestSender {
     servers: Arc<[Server]>,
     network: Arc<Network>,
-    /// Bytes of a body.
+    /// Maximum size of a body, in bytes.
     limit: usize,
     replayed: bool,
-    /// Thread time of the connections counts as the call's own.
+    /// The thread time of the connections, which counts as the call's own time.
     busy: Arc<Busy>,
 }
 
-/// The servers that an entry grants.
+/// Returns the servers that an entry grants.
 pub(crate) fn servers(grants: &Grants) -> Arc<[Server]> {
-    // Each was read when the configuration was.
+    // Parsing cannot fail here, because the configuration was checked when it was read.
     grants.http.iter().filter_map(|server| Server::parse(server).ok()).collect()
 }
 
@@ -150,7 +153,7 @@ impl RequestSender {
             return Err(Error::HttpRequestDenied);
         }
         if method.as_str().eq_ignore_ascii_case(Method::CONNECT.as_str()) {
-            // It would ask the server to lead on to another.
+            // CONNECT would ask the server to forward the connection to another server.
             return Err(Error::HttpRequestMethodInvalid);
         }
         let destination = destination(uri).ok_or(Error::HttpRequestUriInvalid)?;
@@ -163,10 +166,10 @@ impl RequestSender {
     }
 }
 
-/// Returns the target of a URL; `None` if it is unclear.
+/// Returns the destination of a URL, or `None` if the URL is ambiguous.
 fn destination(uri: &Uri) -> Option<Destination> {
     let (host, authority) = (uri.host()?, uri.authority()?.as_str());
-    // Neither a user's name before the host nor an invalid port.
+    // A URL with a user name before the host, or with an invalid port, is refused.
     let port = match authority.strip_prefix(host)? {
         "" => None,
         port => Some(port.strip_prefix(':')?.parse::<u16>().ok().filter(|port| *port > 0)?),
@@ -198,11 +201,11 @@ impl WasiHttpHooks for RequestSender {
         let rest_busy = Arc::clone(&busy);
         Box::new(busy.noting(async move {
             let destination = destination?;
-            // The host that was checked, spelt as it was checked.
+            // Send the host name exactly as it was checked.
             let host = HeaderValue::try_from(destination.authority()).map_err(|_| Error::HttpRequestUriInvalid)?;
             request.headers_mut().insert(header::HOST, host);
             let sending = network.send(&destination, request, options.unwrap_or_default(), limit);
-            // The resolver is the embedder's, and its runtime may lack the network: a panic must not become the host's.
+            // Catch a panic of the embedding program's resolver, which may lack a runtime with network support.
             let sent = AssertUnwindSafe(sending).catch_unwind().await;
             let (response, rest) = sent.unwrap_or(Err(Error::InternalError(None)))?;
             let rest: Rest = Box::new(rest_busy.noting(Pin::from(rest)));
@@ -216,7 +219,7 @@ impl WasiHttpHooks for RequestSender {
 
     fn p2_error_from_hyper(&mut self, error: &hyper::Error) -> ErrorCode {
         let (own, io) = (cause::<Error>(error), cause::<io::Error>(error));
-        // Our own error about a body that was too large comes back as the cause.
+        // If a body was too large, hyper returns our own error as the cause.
         if let Some(Error::HttpRequestBodySize(size)) = own {
             ErrorCode::HttpRequestBodySize(*size)
         } else if let Some(io) = io {

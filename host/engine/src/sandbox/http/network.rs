@@ -1,4 +1,4 @@
-//! Sending a request: look the name up once, check every address, connect to exactly these.
+//! Sends a request: looks the name up once, checks every address, and connects to exactly these addresses.
 
 use super::address::is_public;
 use super::body::BoundedBody;
@@ -24,36 +24,37 @@ use tokio_rustls::TlsConnector;
 use wasmtime_wasi_http::io::TokioIo;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
-/// Longest that a connection, TLS included, is waited for; a plugin can ask for less.
+/// Maximum time to connect, including TLS. A plugin can ask for less.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Bytes that the head of a response may have.
+/// Maximum size of the head of a response, in bytes.
 const RESPONSE_HEAD: usize = 64 * 1024;
 
-/// Bytes that are read of a server until that head is there: with interim responses, and with the part of the body
-/// together with the head.
+/// Maximum number of bytes that are read from a server until the head is complete. Interim responses count, and so does
+/// the part of the body that arrives together with the head.
 const BEFORE_RESPONSE: usize = RESPONSE_HEAD;
 
-/// Bytes that are read of a server after that head, for a body of so many. Where it comes in chunks, each has a line with its
-/// length before it.
+/// Returns the maximum number of bytes that are read from a server after the head, for a body of at most `body` bytes.
+/// In a chunked body, each chunk has a line with its length.
 const fn behind_head(body: usize) -> usize {
     body.saturating_mul(2).saturating_add(FRAMING)
 }
 
-/// Part of it that a small body may have, and trailers.
+/// Bytes that are allowed for the chunk lines of a small body, and for trailers.
 const FRAMING: usize = 128 * 1024;
 
-/// Turns names into addresses. What it says is checked: a name that leads to an address that is not on the public
-/// internet is not connected to.
+/// Turns names into addresses. The host checks the addresses: it does not connect to a name if any of its addresses is
+/// not on the public internet.
 pub trait Resolver: Send + Sync {
-    /// The addresses of `name`, which is in lower case, has no dot at its end, and is neither `localhost` nor an address.
+    /// Returns the addresses of `name`. The name is in lower case, has no dot at its end, and is neither `localhost`
+    /// nor an address.
     ///
     /// # Errors
-    /// If the name could not be looked up.
+    /// Fails if the name could not be looked up.
     fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
 }
 
-/// As the operating system resolves names.
+/// The resolver of the operating system.
 struct SystemResolver;
 
 impl Resolver for SystemResolver {
@@ -65,7 +66,7 @@ impl Resolver for SystemResolver {
 /// The state that all requests of a host share.
 pub(crate) struct Network {
     resolver: Arc<dyn Resolver>,
-    /// Made by the first request that needs it: it reads the system's certificates.
+    /// Created by the first request that needs it, because it reads the system's certificates.
     tls: OnceLock<Option<Arc<ClientConfig>>>,
 }
 
@@ -78,7 +79,7 @@ pub(super) struct Destination {
 }
 
 impl Destination {
-    /// As a URL spells it.
+    /// Returns the host and port as they are written in a URL.
     pub(super) fn authority(&self) -> String {
         let host = match &self.host {
             ServerHost::Localhost => "localhost".to_owned(),
@@ -90,10 +91,10 @@ impl Destination {
     }
 }
 
-/// Addresses that a request may go to. There are none but through [`Network::addresses`].
+/// Addresses to which a request may be sent. Only [`Network::addresses`] creates this type.
 struct PermittedAddresses(Vec<SocketAddr>);
 
-/// A response, and the connection that carries its body and is to be driven meanwhile.
+/// A response, and the connection that carries its body. The caller must poll the connection while it reads the body.
 pub(super) type PendingResponse = (Response<WasiBody>, Rest);
 pub(super) type Rest = Box<dyn Future<Output = Result<(), Error>> + Send>;
 
@@ -108,8 +109,8 @@ impl Network {
         Self { resolver, tls: OnceLock::new() }
     }
 
-    /// Sends a request to a destination that the entry grants; `body_limit` is the bytes that its body may have, and the
-    /// response's.
+    /// Sends a request to a destination that the entry grants. `body_limit` is the maximum size of the request's body
+    /// and of the response's, in bytes.
     pub(super) async fn send(
         &self,
         destination: &Destination,
@@ -117,7 +118,7 @@ impl Network {
         options: RequestOptions,
         body_limit: usize,
     ) -> Result<PendingResponse, Error> {
-        // What a proxy would be sent is the whole URL; we talk to the server itself.
+        // The request goes to the server itself and not to a proxy, so it has only the path and not the whole URL.
         let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
         *request.uri_mut() = Uri::builder().path_and_query(path).build().map_err(|_| Error::HttpRequestUriInvalid)?;
         let request = request.map(|body| BoundedBody::new(body, body_limit, Error::HttpRequestBodySize).boxed_unsync());
@@ -157,8 +158,8 @@ impl Network {
         Ok((response, Box::new(rest)))
     }
 
-    /// The addresses of a destination. The operator names literal addresses and `localhost`; a name must lead to the public
-    /// internet and nothing else.
+    /// Returns the addresses of a destination. An address or `localhost` is allowed because the operator named it. All
+    /// addresses of a name must be on the public internet.
     async fn addresses(&self, destination: &Destination) -> Result<PermittedAddresses, Error> {
         let addresses = match &destination.host {
             ServerHost::Localhost => vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
@@ -169,7 +170,7 @@ impl Network {
                 if found.is_empty() {
                     return Err(Error::DestinationNotFound);
                 }
-                // A name with a private address among public ones is a trick, or a network's inside: neither was granted.
+                // A name with private and public addresses is an attack or an internal name. Neither was granted.
                 if let Some(address) = found.iter().find(|address| !is_public(**address)) {
                     tracing::warn!(name, %address, "no request is sent to a name that leads to such an address");
                     return Err(Error::DestinationIpProhibited);
@@ -200,7 +201,7 @@ impl std::fmt::Debug for Network {
     }
 }
 
-/// The system's certificates decide whom to believe.
+/// Returns the TLS configuration, which trusts the system's certificates.
 fn tls() -> Option<Arc<ClientConfig>> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
@@ -215,13 +216,13 @@ fn tls() -> Option<Arc<ClientConfig>> {
     }
 }
 
-/// The first address that accepts a connection.
+/// Connects to the first address that accepts a connection.
 async fn connected(addresses: &PermittedAddresses) -> Result<TcpStream, Error> {
     let mut failed = Error::DestinationNotFound;
     for address in &addresses.0 {
         match TcpStream::connect(address).await {
             Ok(stream) => {
-                // Only latency is at stake.
+                // A failure only increases latency.
                 let _ = stream.set_nodelay(true);
                 return Ok(stream);
             }

@@ -1,5 +1,5 @@
-//! Bounds everything that is read of a server: interim responses (1xx) before the response count, and the framing of
-//! its body, which may be without end.
+//! Limits the number of bytes that are read from a server. Interim responses (1xx) before the response count, and so
+//! does the framing of the body, which could be endless.
 
 use std::future::Future as _;
 use std::io;
@@ -9,20 +9,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Bytes that are read in a row. Then others have their turn, and the runtime looks at its timers.
+/// Maximum number of bytes that are read without a pause. In the pause, other tasks run and the runtime checks its
+/// timers.
 const IN_A_ROW: usize = 32 * 1024;
 
-/// The server sent more than that before a response.
+/// The server sent more bytes before its response than the limit allows.
 #[derive(Debug, thiserror::Error)]
 #[error("the server sent too much before its response")]
 pub(super) struct HeadTooLong;
 
-/// The server sent more for a body than any body takes that may be read.
+/// The server sent more bytes for a body than the largest allowed body needs.
 #[derive(Debug, thiserror::Error)]
 #[error("the server sent too much for the body of its response")]
 pub(super) struct BodyTooLong;
 
-/// A stream with a maximum number of bytes until the head is complete, and another one after it.
+/// A stream with one limit on the bytes until the head is complete, and another limit on the bytes after it.
 pub(super) struct BoundedStream<S> {
     stream: S,
     before: usize,
@@ -32,7 +33,7 @@ pub(super) struct BoundedStream<S> {
 }
 
 impl<S> BoundedStream<S> {
-    /// The reader sets the flag when it has received the head.
+    /// Limits a stream. The reader must set the returned flag when it has received the head.
     pub(super) fn new(stream: S, before: usize, after: usize) -> (Self, Arc<AtomicBool>) {
         let is_there = Arc::new(AtomicBool::new(false));
         (Self { stream, before, after, in_a_row: 0, is_there: Arc::clone(&is_there) }, is_there)
@@ -44,7 +45,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for BoundedStream<S> {
         let this = self.get_mut();
         if this.in_a_row == IN_A_ROW {
             this.in_a_row = 0;
-            // Unlike a wake-up at once, this waits until the runtime has looked at its timers.
+            // `yield_now` waits until the runtime has checked its timers; an immediate wake-up would not.
             if pin!(tokio::task::yield_now()).poll(context).is_pending() {
                 return Poll::Pending;
             }
@@ -55,7 +56,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for BoundedStream<S> {
             let error = if is_there { io::Error::other(BodyTooLong) } else { io::Error::other(HeadTooLong) };
             return Poll::Ready(Err(error));
         }
-        // Not one byte beyond them.
+        // Read no byte beyond the limits.
         let most = into.remaining().min(*left).min(IN_A_ROW - this.in_a_row);
         let mut part = ReadBuf::new(into.initialize_unfilled_to(most));
         let polled = Pin::new(&mut this.stream).poll_read(context, &mut part);

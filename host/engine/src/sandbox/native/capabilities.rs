@@ -1,4 +1,4 @@
-//! The capabilities for a native rule: the functions that answer a guest, called directly.
+//! The capabilities for a native rule. The rule calls the same functions that answer a guest, but directly.
 
 use super::{RunningCall, UnwindSignal};
 use crate::contract::Failure;
@@ -16,7 +16,7 @@ use wit::log::Host as _;
 use wit::state::Host as _;
 use wit::transcript::Host as _;
 
-/// Answers a rule on the thread of its call.
+/// The capabilities of one call of a native rule. They run on the thread of the call.
 pub(super) struct OfTheHost {
     running: Arc<RunningCall>,
 }
@@ -26,8 +26,8 @@ impl OfTheHost {
         Self { running: Arc::clone(running) }
     }
 
-    /// Uses the guest's data. Where the use fails as a trap of a guest would, or nobody waits for the call any more, the rule
-    /// unwinds.
+    /// Uses the guest's data. The rule unwinds if the use fails with an error that would trap a guest, or if the call
+    /// was given up.
     fn with<T>(&self, use_it: impl FnOnce(&mut Guest) -> wasmtime::Result<T>) -> T {
         let used = match &mut *locked(&self.running.guest) {
             Some(guest) if !self.running.is_given_up() => Some(use_it(guest)),
@@ -157,7 +157,7 @@ impl Capabilities for OfTheHost {
         messages.into_iter().map(message).collect()
     }
 
-    /// The program has its models itself.
+    /// Always fails, because a native rule can call the program's models directly.
     fn complete(&self, _: &model::Request) -> Result<String, model::Error> {
         Err(model::Error::Denied(
             "a native rule has no capability `model`: it calls the program's models itself".into(),

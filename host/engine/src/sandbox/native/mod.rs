@@ -1,7 +1,8 @@
-//! Calls native rules on separate threads, under the deadline, with the capabilities of a guest.
+//! Calls of native rules. They run on separate threads, under the deadline, with the capabilities of a guest.
 //!
-//! Native code cannot be interrupted. So the host gives up a call that takes too long, or for which nobody waits any more: the event
-//! continues without the rule, the thread stays occupied until the rule returns, and none of the rule's effects is applied.
+//! Native code cannot be interrupted. A call that takes too long, or whose event was cancelled, is therefore given up.
+//! The event continues without the rule, and none of the rule's effects is applied. The thread is blocked until the
+//! rule returns.
 
 #[cfg(feature = "native")]
 mod capabilities;
@@ -28,24 +29,24 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 /// The reason why no call of a native rule can be replayed.
 const UNREPEATABLE: &str = "a native rule can read anything outside of the event";
 
-/// Longest message of a panic that is passed on, in characters.
+/// Maximum length of the message of a panic that is reported, in characters.
 const MAX_MESSAGE: usize = 500;
 
 /// The threads for the calls of one native rule.
 pub(crate) struct NativeCalls {
     threads: Threads,
-    /// A place for each call at once.
+    /// One permit for each concurrent call.
     places: Arc<Semaphore>,
     most: usize,
-    /// Calls that were given up and have not returned. Each holds its place and its thread.
+    /// Number of calls that were given up and have not returned. Each of them keeps its permit and its thread.
     stuck: Arc<AtomicUsize>,
 }
 
-/// A call between its thread and the event that waits for it.
+/// The state of a call, shared by the call's thread and the event that waits for the call.
 struct RunningCall {
     state: AtomicU8,
     guest: Mutex<Option<Guest>>,
-    /// The first use of a capability that ended the call, also where the rule has caught that.
+    /// The first failure in a capability that ended the call. It counts even if the rule caught the panic.
     failed: Mutex<Option<Failure>>,
     stuck: Arc<AtomicUsize>,
     /// The start of the call on its thread.
@@ -60,7 +61,7 @@ const GIVEN_UP: u8 = 2;
 struct UnwindSignal;
 
 impl NativeCalls {
-    /// Room for so many calls at once.
+    /// Allows at most `most` concurrent calls.
     pub(crate) fn new(most: NonZeroU32) -> Self {
         let most = most.get() as usize;
         Self { threads: Threads::default(), places: Arc::new(Semaphore::new(most)), most, stuck: Arc::default() }
@@ -78,7 +79,7 @@ impl NativeCalls {
         self.run(setup, limits, move |running| with_capabilities(&configuration, running, rule)).await
     }
 
-    /// Has a rule take its configuration. Nothing but the log answers it.
+    /// Passes a rule its configuration. The only capability in this call is the log.
     pub(crate) async fn configure(
         &self,
         plugin: Arc<str>,
@@ -111,7 +112,7 @@ impl NativeCalls {
         let (returned, mut answer) = oneshot::channel();
         let waiting = AwaitedCall(Arc::clone(&running));
         self.threads.start(Box::new(move || {
-            // Given back when the rule has returned, and not when it was given up.
+            // The permit is returned when the rule returns, not when the call is given up.
             let _place = place;
             let _ = running.start.set(Start::now());
             let caught = || catch_unwind(AssertUnwindSafe(|| rule(&running))).map_err(panicked);
@@ -127,14 +128,14 @@ impl NativeCalls {
             match tokio::time::timeout(left, &mut answer).await {
                 Ok(Ok(answer)) => break answer,
                 Ok(Err(_)) => {
-                    // The machine gave no thread: there is nothing that could be stuck.
+                    // The machine could not start a thread, so no call can be stuck.
                     waiting.0.end(RETURNED);
                     break Err(overloaded(patience));
                 }
                 Err(_) => {}
             }
             left = match waiting.0.start.get().map(Start::spent) {
-                // What it waits for its thread is not its own time.
+                // Time in which the call waits for its thread does not count as the rule's time.
                 None if began.elapsed() > patience => break Err(overloaded(patience)),
                 None => limits.deadline,
                 Some((own, starved)) if starved > patience.max(own.saturating_mul(SHARE)) => {
@@ -147,7 +148,7 @@ impl NativeCalls {
         waiting.finish(answer, began)
     }
 
-    /// A place for a call, which it keeps until the rule returns.
+    /// Waits for the permit of a call, which keeps it until the rule returns.
     async fn place(&self, patience: Duration) -> Result<OwnedSemaphorePermit, Failure> {
         if self.stuck.load(Ordering::Relaxed) >= self.most {
             let detail = format!("has not returned from {} earlier calls, and is not called meanwhile", self.most);
@@ -155,13 +156,13 @@ impl NativeCalls {
         }
         let places = Arc::clone(&self.places);
         let place = tokio::time::timeout(patience, places.acquire_owned()).await;
-        // Nobody closes it.
+        // The semaphore is never closed.
         place.ok().and_then(Result::ok).ok_or_else(|| overloaded(patience))
     }
 }
 
 impl RunningCall {
-    /// Ends the call, unless it has ended; whether this did.
+    /// Ends the call if it has not ended yet. Returns true if this method ended it.
     fn end(&self, how: u8) -> bool {
         self.state.compare_exchange(UNDER_WAY, how, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
@@ -175,14 +176,14 @@ impl RunningCall {
     }
 }
 
-/// The event's side of a call. If it is dropped, the call is given up.
+/// The event's side of a call. When this value is dropped, the call is given up.
 struct AwaitedCall(Arc<RunningCall>);
 
 impl AwaitedCall {
-    /// The outcome of the call.
+    /// Ends the call, and returns its outcome.
     fn finish<R>(self, answer: Result<R, Failure>, began: Instant) -> CallOutcome<R> {
         self.give_up();
-        // A rule that was given up may be using a capability, which may wait for a disk.
+        // Do not wait for the lock: a rule that was given up may still use a capability, which may wait for a disk.
         let guest = self.0.guest.try_lock().ok().and_then(|mut guest| guest.take());
         match guest {
             Some(guest) => CallOutcome::of(guest, answer, 0, began),
@@ -195,7 +196,7 @@ impl AwaitedCall {
     }
 
     fn give_up(&self) {
-        // Before the thread can see that it was given up.
+        // Count the call before its thread can see that it was given up, because that thread subtracts it again.
         self.0.stuck.fetch_add(1, Ordering::Relaxed);
         if !self.0.end(GIVEN_UP) {
             self.0.stuck.fetch_sub(1, Ordering::Relaxed);
@@ -209,7 +210,7 @@ impl Drop for AwaitedCall {
     }
 }
 
-/// The failure of a rule that unwound.
+/// Returns the failure of a rule that panicked.
 fn panicked(panic: Box<dyn Any + Send>) -> Failure {
     let message = panic.downcast_ref::<&str>().copied();
     let message = message.or_else(|| panic.downcast_ref::<String>().map(String::as_str));

@@ -1,28 +1,29 @@
-//! The time for which the thread of a call could have run and had no processor: that time is the machine's, and not the rule's.
+//! The time for which the thread of a call was ready to run but had no processor. It counts as the machine's time and
+//! not as the rule's.
 //!
-//! Linux shows this in `/proc/thread-self/schedstat`: nanoseconds on a processor, nanoseconds of waiting for one, and turns.
-//! Where the system does not, all time is the rule's.
+//! Linux reports it in `/proc/thread-self/schedstat`: nanoseconds on a processor, nanoseconds of waiting for a
+//! processor, and the number of time slices. On other systems, all time counts as the rule's.
 
 use std::time::{Duration, Instant};
 #[cfg(target_os = "linux")]
 use std::{fs::File, os::unix::fs::FileExt as _, sync::Arc};
 
-/// The moment at which the thread of a call began with it.
+/// The time at which a thread began a call.
 pub(super) struct Start {
     began: Instant,
-    /// Time for which the thread had waited for a processor by then.
+    /// The thread's file, and the time for which the thread had already waited for a processor.
     #[cfg(target_os = "linux")]
     starved: Option<(Arc<File>, Duration)>,
 }
 
 #[cfg(target_os = "linux")]
 thread_local! {
-    /// Open for as long as the thread lives: it is read in each of its calls.
+    /// The thread's file. It stays open while the thread lives, because each of the thread's calls reads it.
     static OWN: Option<Arc<File>> = File::open("/proc/thread-self/schedstat").ok().map(Arc::new);
 }
 
 impl Start {
-    /// This moment, of this thread.
+    /// Returns the start of a call that begins now on this thread.
     pub(super) fn now() -> Self {
         #[cfg(target_os = "linux")]
         let starved = OWN.with(Clone::clone).and_then(|file| Some((Arc::clone(&file), waited(&file)?)));
@@ -33,7 +34,7 @@ impl Start {
         }
     }
 
-    /// The time since then: the rule's own, and of waiting for a processor.
+    /// Returns the time since the start: the rule's own time, and the time of waiting for a processor.
     pub(super) fn spent(&self) -> (Duration, Duration) {
         let wall = self.began.elapsed();
         let starved = self.starved().min(wall);
@@ -52,7 +53,7 @@ impl Start {
     }
 }
 
-/// Returns the time for which the thread of this file has waited for a processor.
+/// Returns the time for which the thread to which `file` belongs has waited for a processor.
 #[cfg(target_os = "linux")]
 fn waited(file: &File) -> Option<Duration> {
     let mut text = [0; 64];

@@ -1,6 +1,7 @@
-//! Threads that run jobs: started when a job finds none that is idle, ended when they have had none for a while.
+//! Threads that run jobs. A thread is started if a job finds no idle thread, and ends after it has been idle for a
+//! while.
 //!
-//! Not those of the runtime, which would wait for a job that never ends when it is shut down.
+//! The threads of the runtime are not used, because its shutdown would wait for a job that never ends.
 
 use crate::locked::locked;
 use std::collections::VecDeque;
@@ -8,12 +9,12 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::Builder;
 use std::time::Duration;
 
-/// Time for which a thread waits for its next job.
+/// Time for which an idle thread waits for its next job.
 const IDLE: Duration = Duration::from_secs(10);
 
 pub(super) type Job = Box<dyn FnOnce() + Send>;
 
-/// The bound on the number of threads is the caller's: there are no more than jobs at once.
+/// A group of threads. There are never more threads than concurrent jobs, and the caller limits the number of those.
 #[derive(Default)]
 pub(super) struct Threads(Arc<ThreadQueue>);
 
@@ -26,13 +27,13 @@ struct ThreadQueue {
 #[derive(Default)]
 struct Queue {
     jobs: VecDeque<Job>,
-    /// Threads that wait for a job.
+    /// Number of threads that wait for a job.
     idle: usize,
     is_closed: bool,
 }
 
 impl ThreadQueue {
-    /// The next job; none where the thread is to end.
+    /// Waits for the next job. Returns `None` if the thread must end.
     fn next(&self) -> Option<Job> {
         let mut queue = locked(&self.queue);
         if let Some(job) = queue.jobs.pop_front() {
@@ -48,7 +49,7 @@ impl ThreadQueue {
 }
 
 impl Threads {
-    /// Runs a job. It is dropped where the machine gives no thread.
+    /// Runs a job. If no thread can be started, the job is dropped.
     pub(super) fn start(&self, job: Job) {
         let mut queue = locked(&self.0.queue);
         queue.jobs.push_back(job);
