@@ -10,7 +10,7 @@ use tokio::runtime::{Handle, Id};
 pub(crate) enum Missing {
     /// The thread is in no runtime.
     Runtime,
-    /// The runtime has no timer, and would panic where something waits.
+    /// The runtime has no timer, so it would panic at the first wait with a time limit.
     Timer,
 }
 
@@ -24,7 +24,8 @@ pub(crate) fn check() -> Result<(), Missing> {
     if CHECKED.get() == Some(runtime) {
         return Ok(());
     }
-    // There is no other way to ask: a timer is looked up where it is made.
+    // Tokio has no function for this question. It looks for its timer when a `Sleep` is created, and panics if there
+    // is none.
     catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO))).map_err(|_| Missing::Timer)?;
     CHECKED.set(Some(runtime));
     Ok(())

@@ -175,8 +175,8 @@ pub struct EventRecord {
     /// reproduced.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_replayable: Vec<String>,
-    /// Redacted parts, by their path in the record, such as `calls/0/verdict`. A cut text is replaced by JSON that says
-    /// so, as a text.
+    /// Redacted parts, by their path in the record, such as `calls/0/verdict`. A text that was cut is replaced by a
+    /// text that contains JSON about the cut.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub redacted: BTreeMap<String, Redacted>,
 }
@@ -190,7 +190,7 @@ pub struct AskedAgain {
     pub of: String,
     /// Number of earlier rounds of questions that were answered with yes.
     pub round: u32,
-    /// The questions of this dispatch that those answers answer.
+    /// The questions of this dispatch that need no answer, because the earlier answers cover them.
     pub answered: Vec<Question>,
 }
 
@@ -218,7 +218,7 @@ pub struct CallRecord {
     pub code: CodeId,
     /// SHA-256 of the plugin's configuration, as JSON.
     pub config: Digest,
-    /// True if the answer has an effect.
+    /// Effect of the plugin's answers.
     pub mode: Mode,
     /// Round of the call, from 1.
     pub round: u32,
@@ -379,15 +379,15 @@ pub struct Dropped {
     pub events: BTreeMap<String, u64>,
 }
 
-/// A changed configuration was loaded while sessions ran. Events that had begun before were decided under the previous
-/// one.
+/// A changed configuration was loaded while sessions ran. Events that had begun before were decided under the
+/// previous configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct RulesChanged {
     /// Time, in milliseconds since the Unix epoch.
     pub time: u64,
-    /// The loaded plugins from then on, in chain order.
+    /// The plugins that are loaded from now on, in chain order.
     pub plugins: Vec<LoadedPlugin>,
 }
 

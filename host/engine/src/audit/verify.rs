@@ -1,8 +1,8 @@
 //! Verification: checks that nobody has changed, removed or moved a record.
 //!
-//! Each line contains the hash of the line before it, so a changed line does not match the next line. A missing number
-//! means a removed line, a number in the wrong place a moved line. A log alone cannot show that its end is missing; for
-//! that, its head (the hash of the last line) has to be noted elsewhere.
+//! Each line contains the hash of the line before it, so a changed line does not match the next line. A missing
+//! number means that a line was removed. A number in the wrong place means that a line was moved. A log alone cannot
+//! show that its end is missing. To detect this, keep its head (the hash of the last line) in another place.
 
 mod order;
 
@@ -23,7 +23,7 @@ pub struct Report {
     pub lines: u64,
     /// Hash of the last line.
     pub head: Option<Digest>,
-    /// The flaws: first of the database, then of single lines, then of their order, then of the head.
+    /// The flaws, in this order: flaws of the database, of single lines, of the order of lines, of the head.
     pub flaws: Vec<Flaw>,
     /// Number of flaws beyond the first 1000.
     pub more_flaws: u64,
@@ -32,7 +32,8 @@ pub struct Report {
     /// True if a hash confirms the content of the last line: the hash in the database, or the requested head. The last
     /// line of an export has no such hash.
     pub last_is_vouched_for: bool,
-    /// The file ends in the middle of this line, because its writer was interrupted. The lines before are valid.
+    /// Number of the last line if the file ends in the middle of it, because the writer was interrupted. The lines
+    /// before are valid.
     pub cut_at: Option<u64>,
     /// Sessions without an end, with the number of their last record. Their agent still works, or was killed.
     pub open_sessions: BTreeMap<String, u64>,
@@ -46,11 +47,11 @@ pub enum Flaw {
     Changed(u64),
     /// Records are missing, from the first to the last of these numbers.
     Removed(u64, u64),
-    /// A record is not in its place.
+    /// A record is in the wrong place.
     Moved(u64),
     /// A number occurs twice.
     Twice(u64),
-    /// The log does not begin with the first record of every log.
+    /// The log does not begin with the opening record that every log must have.
     NoBeginning,
     /// This line is not a valid record.
     Unreadable {
@@ -59,7 +60,8 @@ pub enum Flaw {
         /// The mistake.
         problem: String,
     },
-    /// The database has, or lacks, this object in addition to the records; hookhost did not make this change.
+    /// The schema of the database is not the one that hookhost creates. Names the difference: an added, changed or
+    /// missing object.
     Foreign(String),
     /// No record has the requested head: the end of the log is missing, or the log was rewritten.
     HeadMissing(Digest),
@@ -149,10 +151,11 @@ pub(crate) fn verify<E>(
             report.head_at = Some(line.seq());
         }
         if order.follows(line.seq()) && line.previous() != before {
-            // Which of the two it is only the line after could tell.
+            // This line or the line before was changed; only the next line could show which. Report the line before.
             report.flaw(Flaw::Changed(line.seq().saturating_sub(1).max(1)));
         }
-        // Where the database has the hash that was written, one changed line is not two.
+        // Compare the next line with the hash in the database, if there is one, so that one changed line is not
+        // reported as two.
         before = next.row.map_or(hash, |(_, stored)| stored);
         report.last_is_vouched_for = next.row.is_some() || head == Some(hash);
         report.head = Some(hash);
