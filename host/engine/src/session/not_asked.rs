@@ -6,13 +6,13 @@ use crate::store::StoreError;
 
 /// The reason why no plugin is asked about an event.
 pub(crate) enum NotAsked {
-    /// The session could not have its turn.
+    /// The event did not get its turn, because of an error of the store.
     Store(StoreError),
     /// The session has ended.
     Ended,
     /// There is no tokio runtime, or none with a timer.
     NoRuntime(runtime::Missing),
-    /// The payload is invalid; why.
+    /// The payload is invalid. Holds the reason.
     Invalid(String),
 }
 
