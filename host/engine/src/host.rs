@@ -334,7 +334,7 @@ impl Host {
         self.shared.services.store.push(LateWrite { outcome: Some(change), ..LateWrite::default() })
     }
 
-    /// Returns the outcomes that hosts with the same store have kept, and that count now.
+    /// Returns the outcomes that hosts with the same store have kept, and that are valid now.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -542,7 +542,7 @@ impl HostBuilder {
             open: Mutex::default(),
             notices: Mutex::default(),
         };
-        // Questions of processes that are gone.
+        // This also answers the questions of processes that have ended.
         services.open_questions().await?;
         let reloading = tokio::sync::Mutex::default();
         let shared = HostInner { services: Arc::new(services), reloading, loading, entries };

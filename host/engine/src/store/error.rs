@@ -12,7 +12,7 @@ pub enum StoreError {
     /// Another program holds its lock.
     #[error("{} is locked by another program: end that program, or let it finish", .0.display())]
     Locked(PathBuf),
-    /// The file system has no locks, as a network file system without a lock service.
+    /// The file system has no locks, for example a network file system without a lock service.
     #[error(
         "{} lies on a file system without locks, so nothing can be recorded there: name a directory on another one in HOOKHOST_STATE_DIR",
         .0.display()
@@ -29,8 +29,8 @@ pub enum StoreError {
     /// The file belongs to another program.
     #[error("{} is not an audit log of hookhost: move it away, or name another file", .0.display())]
     Foreign(PathBuf),
-    /// The schema differs from hookhost's: it has a trigger, a view or another table, or lacks a table. Records could
-    /// vanish in this way.
+    /// The schema differs from hookhost's: it has a trigger, a view or another table, or lacks a table. This could
+    /// remove records.
     #[error(
         "{} holds {what}, so what it says cannot be relied on: find out who changed it, and move it away, and a new one is begun",
         path.display()

@@ -75,7 +75,7 @@ impl Backend for Memory {
         Ok(())
     }
 
-    /// The state of a plugin as it is now.
+    /// Returns the current state of a plugin.
     fn snapshot(&self, plugin: &Arc<str>, lineage: Lineage<'_>, now: Time) -> Arc<dyn Source> {
         let namespaces = locked(&self.namespaces);
         let of = |scope| namespaces.get(&owner(plugin, lineage, scope)).cloned().unwrap_or_default();

@@ -1,8 +1,9 @@
 //! The database file: one SQLite database per user, in which audit log and state are committed together.
 //!
-//! WAL mode: a commit is one append to a second file, readers and writers do not wait for each other, and the transaction
-//! of a killed process has no effect. `synchronous = NORMAL`: the operating system has a commit when the commit returns,
-//! and the disk has it at the next checkpoint. A power cut may thus lose the last records, never their order. <https://sqlite.org/wal.html>
+//! WAL mode: a commit is one append to a second file, readers and writers do not wait for each other, and the
+//! transaction of a killed process has no effect. `synchronous = NORMAL`: the operating system has a commit when the
+//! commit returns, and the disk has it at the next checkpoint. So a power cut may lose the last records, but never
+//! changes their order. <https://sqlite.org/wal.html>
 
 use super::journal::Directory;
 use crate::audit::{self, BEFORE_THE_FIRST, LogBegins, ToRecord as _};
@@ -133,7 +134,7 @@ pub(super) struct WritableDatabase {
 pub(super) fn create(path: &Path, now: u64) -> Result<WritableDatabase, StoreError> {
     let began = Instant::now();
     loop {
-        // When several processes create it at once, SQLite does not always wait by itself.
+        // When several processes create the database at the same time, SQLite does not always wait by itself.
         match try_to_create(path, now) {
             Err(error) if error.is_transient() && began.elapsed() < LOCK_TIMEOUT => {
                 std::thread::sleep(Duration::from_millis(5));
@@ -166,7 +167,8 @@ fn try_to_create(path: &Path, now: u64) -> Result<WritableDatabase, StoreError> 
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(of)?;
     // The flusher does checkpoints, outside of the path of events.
     connection.pragma_update(None, "wal_autocheckpoint", 0).map_err(of)?;
-    // The bound on steps was for reading the schema and the last record. Nothing resets the count after this.
+    // The limit on steps is only for reading the schema and the last record. It is removed here, because nothing
+    // resets the count later.
     connection.progress_handler(0, None::<fn() -> bool>).map_err(of)?;
     // From here on the callers retry when the file is locked, without blocking a thread.
     connection.busy_timeout(Duration::ZERO).map_err(of)?;
@@ -195,25 +197,25 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// The connection, for one query of an event, which may take [`MAX_STATE_STEPS`].
+    /// Returns the connection for one query, which may take [`MAX_STATE_STEPS`].
     pub(super) fn ask(&self) -> &Connection {
         self.steps.begin();
         &self.connection
     }
 }
 
-/// Steps of SQLite between two checks of the count.
+/// Number of SQLite's steps between two checks of the count.
 const STEPS_AT_A_TIME: u16 = 10_000;
 
 /// Steps that each query may take regardless of the file's size: some tenths of a second.
 const FREE_STEPS: u64 = 10_000_000;
 
-/// Steps that a query may take per byte of the file. A row has more bytes than a query takes steps for it, or only a few
-/// times fewer.
+/// Steps that a query may take per byte of the file. For one row, a query takes at most a few times as many steps as
+/// the row has bytes.
 const STEPS_PER_BYTE: u64 = 16;
 
-/// Steps that a query of the state may take: some tens of milliseconds. The longest, counting a full scope, takes a
-/// quarter of them.
+/// Steps that a query of the state may take: some tens of milliseconds. The longest query, which counts a full scope,
+/// takes a quarter of this number.
 const MAX_STATE_STEPS: u64 = 2_000_000;
 
 /// Counts the steps of a connection's queries, and interrupts a query that takes far more steps than a file of its size
@@ -277,7 +279,7 @@ pub(crate) fn read(path: &Path) -> Result<ReadableDatabase, StoreError> {
         return Err(StoreError::Missing(path.to_owned()));
     }
     let mut foreign = foreign(&connection).map_err(of)?;
-    // The first host of this version adds it.
+    // The first host of this version that opens the database adds this table.
     foreign.retain(|object| object.says != format!("no table `{OUTCOMES}`"));
     let (records, foreign): (Vec<_>, Vec<_>) = foreign.into_iter().partition(|object| object.is_the_log);
     match records.into_iter().next() {
@@ -327,13 +329,13 @@ struct Foreign {
     is_the_log: bool,
 }
 
-/// All differences from the schema that [`TABLES`] creates.
+/// Returns all differences from the schema that [`TABLES`] creates.
 fn foreign(connection: &Connection) -> rusqlite::Result<Vec<Foreign>> {
     let mut objects = connection.prepare("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY rowid")?;
     let mut rows = objects.query([])?;
     let (mut foreign, mut missing) = (Vec::new(), Vec::from(TABLES));
     while let Some(row) = rows.next()? {
-        // A value of any type is reported; none is an error.
+        // Values of any type are reported. No type is an error.
         let text = |column| row.get_ref(column).ok().and_then(|value| value.as_str().ok());
         let (kind, name, table, statement) = (text(0), text(1).unwrap_or_default(), text(2), text(3));
         let of_this_name = TABLES.iter().find(|(ours, _)| name.eq_ignore_ascii_case(ours));
@@ -360,7 +362,7 @@ fn foreign(connection: &Connection) -> rusqlite::Result<Vec<Foreign>> {
             .into_iter()
             .map(|(name, _)| Foreign { says: format!("no table `{name}`"), is_the_log: name == TABLES[0].0 }),
     );
-    // A change of the table of records is the most important one.
+    // A change of the table of records is the most important difference, so it comes first.
     foreign.sort_by_key(|object| !object.is_the_log);
     Ok(foreign)
 }
@@ -374,31 +376,31 @@ pub(super) fn check_schema(connection: &Connection, path: &Path) -> Result<(), S
     }
 }
 
-/// A number that each change of the schema raises. <https://sqlite.org/pragma.html#pragma_schema_version>
+/// Returns a number that each change of the schema raises. <https://sqlite.org/pragma.html#pragma_schema_version>
 pub(super) fn schema_version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.prepare_cached("PRAGMA schema_version")?.query_row([], |row| row.get(0))
 }
 
-/// The number and the hash of the last line; 0 and [`BEFORE_THE_FIRST`] if there is none.
+/// Returns the number and the hash of the last line; 0 and [`BEFORE_THE_FIRST`] if there is none.
 pub(super) fn head(connection: &Connection) -> rusqlite::Result<(u64, Digest)> {
     let mut last = connection.prepare_cached("SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1")?;
     let last = last.query_row([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, [u8; 32]>(1)?))).optional()?;
     match last {
         None => Ok((0, BEFORE_THE_FIRST)),
-        // Such a number cannot be continued, and hookhost never writes one.
+        // No number could follow this one, and hookhost never writes it.
         Some((seq, _)) if !(1..i64::MAX).contains(&seq) => Err(rusqlite::Error::IntegralValueOutOfRange(0, seq)),
         Some((seq, hash)) => Ok((seq.cast_unsigned(), Digest::from_bytes(hash))),
     }
 }
 
-/// The hash of the first line, by which the log is known; [`BEFORE_THE_FIRST`] if there is none.
+/// Returns the hash of the first line, which identifies the log; [`BEFORE_THE_FIRST`] if there is none.
 pub(super) fn first_hash(connection: &Connection) -> rusqlite::Result<Digest> {
     let first =
         connection.query_row("SELECT hash FROM audit ORDER BY seq LIMIT 1", [], |row| row.get::<_, [u8; 32]>(0));
     Ok(first.optional()?.map_or(BEFORE_THE_FIRST, Digest::from_bytes))
 }
 
-/// Appends one record after the line `head`; returns the new head.
+/// Appends one record after the line with this number and hash. Returns the number and the hash of the new line.
 pub(super) fn append(
     connection: &Connection,
     (seq, hash): (u64, Digest),
@@ -417,7 +419,7 @@ pub(super) fn one_row(changed: usize) -> rusqlite::Result<()> {
     if changed == 1 { Ok(()) } else { Err(rusqlite::Error::StatementChangedRows(changed)) }
 }
 
-/// Returns true if the file has our schema; `false` for an empty file. A file of anything else is an error.
+/// Returns true if the file has our schema, and false if it is empty. Any other file is an error.
 fn is_begun(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
     // SQLite takes a file of one byte for an empty one, and would overwrite it.
     if std::fs::metadata(path).is_ok_and(|file| file.len() == 1) {
@@ -483,8 +485,8 @@ fn make_tables(connection: &Connection) -> rusqlite::Result<()> {
     TABLES.iter().try_for_each(|(_, makes)| connection.execute(makes, []).map(drop))
 }
 
-/// Creates the file if it is missing, readable by its user only, since it contains what agents have seen. SQLite gives the
-/// files beside it the same permissions.
+/// Creates the file if it is missing. Only its user can read it, because it contains data that agents have seen.
+/// SQLite gives the files beside it the same permissions.
 fn make_private(path: &Path) -> Result<(), StoreError> {
     let of = |error: std::io::Error| StoreError::io(&error, path);
     if let Some(directory) = path.parent() {
@@ -501,8 +503,9 @@ fn make_private(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Refuses a database that other users can write, or whose WAL, index or journal they can write. The check is by path,
-/// since closing one of these files would release SQLite's locks. Other users cannot replace a file in that directory.
+/// Refuses a database that other users can write, or whose WAL, index or journal they can write. The check is by
+/// path, because opening and closing one of these files would release SQLite's locks. Other users cannot replace a
+/// file in that directory.
 fn check_owner(path: &Path) -> Result<(), StoreError> {
     files::look_in_kept_directory(path, Guard::OnlyMineToWrite).map_err(|error| StoreError::file(error, path))?;
     for ending in ["-wal", "-shm"] {
@@ -511,8 +514,9 @@ fn check_owner(path: &Path) -> Result<(), StoreError> {
     check_journal(path)
 }
 
-/// Refuses a rollback journal beside a database in WAL mode. When SQLite opens the database it would copy the journal's
-/// pages into it, so a forged journal could replace the log. hookhost has a journal only until a new database is in WAL mode.
+/// Refuses a rollback journal beside a database in WAL mode. When SQLite opens the database, it would copy the pages
+/// of the journal into the database, so a forged journal could replace the log. hookhost has a journal only until a
+/// new database is in WAL mode.
 fn check_journal(path: &Path) -> Result<(), StoreError> {
     // Checked first: a process that is creating the database removes the journal before it creates the WAL.
     let is_in_wal_mode = std::fs::symlink_metadata(wal(path)).is_ok();
@@ -540,18 +544,20 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// The file beside the database in which processes take turns: one, by whatever name each has opened the database.
+/// Returns the file beside the database in which processes take turns. All processes use the same file, even if they
+/// have opened the database by different names.
 pub(super) fn turns(path: &Path) -> Result<PathBuf, StoreError> {
     let of = |error: std::io::Error| StoreError::io(&error, path);
     Ok(beside(&path.canonicalize().map_err(of)?, "-turns"))
 }
 
-/// The directory of the database's journals: one place, by whatever name a process has opened the database.
+/// Returns the directory of the database's journals. All processes use the same directory, even if they have opened
+/// the database by different names.
 pub(super) fn journals(path: &Path) -> Result<Directory, StoreError> {
     Ok(Directory::of(&path.canonicalize().map_err(|error| StoreError::io(&error, path))?))
 }
 
-/// The file beside the database to which commits are appended.
+/// Returns the file beside the database to which commits are appended.
 pub(super) fn wal(path: &Path) -> PathBuf {
     beside(path, "-wal")
 }
