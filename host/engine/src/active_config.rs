@@ -244,7 +244,9 @@ impl RuleSet {
         match source.map(|source| source.upgrade()) {
             None => Ok(()),
             Some(Some(source)) => source.refresh().await,
-            Some(None) => Err("its rules are no longer kept up to date: send the call again".to_owned()),
+            Some(None) => {
+                Err("the source of the rules was dropped, so the rules may be outdated: send the call again".to_owned())
+            }
         }
     }
 

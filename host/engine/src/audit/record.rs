@@ -547,7 +547,7 @@ impl Record {
             "delivery" => Self::Delivery(serde_json::from_str(json)?),
             "rules-changed" => Self::RulesChanged(serde_json::from_str(json)?),
             "session-ended" => Self::SessionEnded(serde_json::from_str(json)?),
-            other => return Err(serde::de::Error::custom(format!("`{other}` is no kind of record"))),
+            other => return Err(serde::de::Error::custom(format!("`{other}` is not a kind of record"))),
         })
     }
 }

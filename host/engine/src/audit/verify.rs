@@ -76,10 +76,10 @@ impl fmt::Display for Flaw {
             Self::Moved(seq) => write!(f, "record {seq} was moved"),
             Self::Twice(seq) => write!(f, "record {seq} is there twice"),
             Self::NoBeginning => {
-                f.write_str("the log does not begin as every log does: its beginning was removed or changed")
+                f.write_str("the log does not begin with its opening record: the record was removed or changed")
             }
             Self::Unreadable { line, problem } => write!(f, "line {line} is {problem}"),
-            Self::Foreign(what) => write!(f, "the database holds {what}: records may have been kept out of it"),
+            Self::Foreign(what) => write!(f, "the database holds {what}, which may have kept records out of the log"),
             Self::HeadMissing(head) => {
                 write!(f, "no record has the hash {head}: the end of the log was removed, or all of it rewritten")
             }

@@ -214,7 +214,7 @@ impl Drop for Session {
         if state.is_unwritten() {
             let late = LateWrite { session: Some(state.pending_write(Vec::new())), ..LateWrite::default() };
             if let Err(error) = services.store.push(late) {
-                tracing::error!(%error, session = &**id, "what is known of a session could not be kept");
+                tracing::error!(%error, session = &**id, "the state of a session could not be stored");
             }
         }
     }

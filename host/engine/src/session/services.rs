@@ -86,7 +86,7 @@ impl Services {
     /// Returns the time of an event that begins now, in milliseconds since the Unix epoch.
     pub(crate) fn now(&self) -> u64 {
         milliseconds(callback::caught(|| self.clock.now()).unwrap_or_else(|_| {
-            tracing::error!("the program's clock panicked: the operating system's counts");
+            tracing::error!("the program's clock panicked, so the operating system's clock is used");
             SystemTime::now()
         }))
     }

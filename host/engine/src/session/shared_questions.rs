@@ -41,7 +41,7 @@ impl Services {
                 Ok(Some(Some(answer))) => return approval::read(&answer),
                 Ok(None) => return approval::taken_for_gone(),
                 // The next attempt may succeed; otherwise the deadline passes.
-                Err(error) => tracing::warn!(%error, id, "whether a question is answered cannot be read"),
+                Err(error) => tracing::warn!(%error, id, "the answer to a question cannot be read"),
             }
         }
     }

@@ -62,7 +62,7 @@ pub struct PluginTools {
 #[non_exhaustive]
 pub enum ToolCallError {
     /// There is no such tool. The configuration may have changed since the tools were listed.
-    #[error("the plugin {plugin} brings no tool `{tool}`, or no longer")]
+    #[error("the plugin {plugin} has no tool `{tool}`; the configuration may have changed")]
     Unknown {
         /// The plugin.
         plugin: String,

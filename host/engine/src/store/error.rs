@@ -14,7 +14,7 @@ pub enum StoreError {
     Locked(PathBuf),
     /// The file system has no locks, for example a network file system without a lock service.
     #[error(
-        "{} lies on a file system without locks, so nothing can be recorded there: name a directory on another one in HOOKHOST_STATE_DIR",
+        "{} lies on a file system without locks, so nothing can be recorded there: name a directory on another file system in HOOKHOST_STATE_DIR",
         .0.display()
     )]
     NoLocks(PathBuf),
@@ -32,7 +32,7 @@ pub enum StoreError {
     /// The schema differs from hookhost's: it has a trigger, a view or another table, or lacks a table. This could
     /// remove records.
     #[error(
-        "{} holds {what}, so what it says cannot be relied on: find out who changed it, and move it away, and a new one is begun",
+        "{} holds {what}, so its records cannot be trusted: find out who changed it, and move it away, and a new one is begun",
         path.display()
     )]
     Altered {

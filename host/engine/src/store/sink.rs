@@ -115,7 +115,7 @@ impl Drop for Sink {
         let Some(sink) = &self.sink else { return };
         if let Err(error) = self.give_missed(&**sink) {
             let records = locked(&self.missed).records.len();
-            tracing::error!(%error, records, "the audit sink lacks records");
+            tracing::error!(%error, records, "the audit sink did not get all records");
         }
     }
 }

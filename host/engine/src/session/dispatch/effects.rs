@@ -43,7 +43,7 @@ fn passed_on(call: &CallRecord, warned: u32) -> Vec<PassedOn<'_>> {
     for (place, LogLine { level, message }) in call.log.iter().enumerate() {
         if first == Some(place) {
             let is_last = warned + 1 == MAX_WARNINGS;
-            let more = if is_last { " (what it warns of from here on in this session is only traced)" } else { "" };
+            let more = if is_last { " (its further warnings in this session are only traced)" } else { "" };
             passed_on.push(PassedOn::Warning(message.chars().take(MAX_WARNING).chain(more.chars()).collect()));
         } else if traced < MAX_TRACED {
             traced += 1;
@@ -128,7 +128,7 @@ impl Dispatch<'_> {
         let writes = std::mem::take(&mut held.writes);
         let with = RecordEffects { writes, reminders: held.reminders(true), question: None };
         if let Err(error) = self.session.record(self.rules, &self.info, &observed, with, Durability::Soon).await {
-            tracing::error!(%error, "what observers did could not be recorded, and has no effect");
+            tracing::error!(%error, "the calls of observers could not be recorded, so their effects are not applied");
             observed.calls.iter_mut().for_each(CallRecord::void_effects);
             self.session.record_soon(self.rules, &self.info, &observed);
         }

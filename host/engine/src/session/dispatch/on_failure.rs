@@ -63,9 +63,9 @@ impl SessionInner {
             return;
         }
         // The plugin's calls about audit records have no record.
-        let further = if event == EventKind::AuditRecord { "not told" } else { "in the audit log alone" };
+        let further = if event == EventKind::AuditRecord { "not reported" } else { "only in the audit log" };
         let text = format!(
-            "the plugin {name} failed on {event}: it {failure}; {why}. Its further failures of this session are {further}"
+            "the plugin {name} failed on {event}: it {failure}; {why}. Its further failures in this session are {further}"
         );
         self.notice(Notice::about(NoticeKind::FailureSkipped, name, text));
     }

@@ -315,12 +315,12 @@ fn read_header(bytes: &[u8], log: Digest, id: &str) -> Result<Option<usize>, &'s
         }
     }
     if ![MAGIC, NAMELESS_MAGIC].iter().any(|magic| bytes.starts_with(magic)) {
-        return Err("it does not begin like one");
+        return Err("it does not begin like a journal");
     }
     if bytes.get(MAGIC.len()..NAMELESS_HEADER) != Some(log.as_bytes()) {
         return Err("its records are those of another log");
     }
-    Err("it is a copy, since the name in it is not its own")
+    Err("it is a copy of another journal, because the identifier in it differs from its name")
 }
 
 /// Returns the frame that begins at the byte `at`, and the bytes after it; `None` if its end is missing.
@@ -339,7 +339,7 @@ fn next(bytes: &[u8], at: u64) -> Result<Option<(&str, &[u8])>, &'static str> {
     if of_record != checksum(at, record) {
         return Err("a record is not as it was written");
     }
-    std::str::from_utf8(record).map(|record| Some((record, rest))).map_err(|_| "a record is no text")
+    std::str::from_utf8(record).map(|record| Some((record, rest))).map_err(|_| "a record is not valid UTF-8")
 }
 
 fn is_blank(bytes: &[u8]) -> bool {

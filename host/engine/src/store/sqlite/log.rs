@@ -433,7 +433,7 @@ impl Iterator for StoredLines<'_> {
                 // row out of order, the next page could be one that was read before, without end.
                 if seq < *next {
                     (*ended, *unstored) = (true, Vec::new().into_iter());
-                    let problem = format!("record {seq} is where only one from {next} on can be");
+                    let problem = format!("record {seq} is out of order: its number must be at least {next}");
                     return Some(Err(StoreError::Damaged { path: path.to_path_buf(), problem }.into()));
                 }
                 match seq.checked_add(1) {

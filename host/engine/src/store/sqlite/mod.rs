@@ -171,7 +171,10 @@ impl DiskStore {
     fn push(&self, late: LateWrite) -> Result<(), StoreError> {
         let mut queue = locked(&self.queue);
         if queue.bytes > MAX_QUEUED_BYTES {
-            let full = || StoreError::Io { path: self.path.clone(), problem: "too slow".into() };
+            let full = || StoreError::Io {
+                path: self.path.clone(),
+                problem: "records arrive faster than they can be written".into(),
+            };
             return Err(queue.problem.clone().unwrap_or_else(full));
         }
         let was_empty = queue.waiting.is_empty();
@@ -377,7 +380,7 @@ impl Database {
             Err(error) if error.is_transient() => {}
             // The store can still be opened. Each event that cannot be recorded reports the reason itself.
             Err(error @ (StoreError::Full(_) | StoreError::Io { .. })) => {
-                tracing::warn!(%error, "old sessions are not forgotten");
+                tracing::warn!(%error, "old sessions are not deleted");
             }
             done => done?,
         }

@@ -145,7 +145,7 @@ impl Snapshot {
     fn error(&self, error: &rusqlite::Error) -> String {
         // Only the limit on steps interrupts a query.
         if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) {
-            return "the state takes longer to read than one within its bounds can".into();
+            return "reading the state takes more steps than a state within its limits can need".into();
         }
         StoreError::of(error, &self.readers.path).to_string()
     }
