@@ -75,7 +75,7 @@ impl OnFailure {
     }
 }
 
-/// Returns true if a failure of this kind counts towards tripping. It does if the plugin caused it, and not the
+/// Returns true if a failure of this kind counts towards tripping: the plugin caused the failure, and not the
 /// machine, the event or an earlier tripping.
 pub(crate) fn counts_towards_tripping(kind: FailureKind) -> bool {
     !matches!(kind, FailureKind::Overloaded | FailureKind::Oversized | FailureKind::Tripped)

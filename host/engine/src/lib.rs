@@ -81,7 +81,7 @@
 //!
 //! The crate needs a tokio runtime with the timer enabled.
 //!
-//! # What can grow
+//! # Types that can grow
 //!
 //! Specifications, records and errors are `#[non_exhaustive]`: create them with `new` or `Default`, and then set
 //! their fields. Outcomes ([`Decision`], [`TransformOutcome`], [`contract::Stop`]) and [`contract::Shape`] are

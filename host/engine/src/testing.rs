@@ -134,8 +134,8 @@ pub struct ScriptedApprover {
 }
 
 impl ScriptedApprover {
-    /// Creates an approver with these answers. It answers each further question with no, and gives the missing answer
-    /// as the reason.
+    /// Creates an approver with these answers. Each further question is answered with no; the reason says that there
+    /// are no more answers.
     #[must_use]
     pub fn new(answers: impl IntoIterator<Item = Approval>) -> Arc<Self> {
         Arc::new(Self { answers: Mutex::new(answers.into_iter().collect()), asked: Mutex::default() })

@@ -50,7 +50,7 @@ pub(crate) struct Ask {
     pub(crate) round: u32,
 }
 
-/// The decision when nobody is left to ask.
+/// The result of a gate event, when no member is left to ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum GateResult<V, R> {
     /// The value may pass, if a person says yes to the questions.

@@ -24,11 +24,11 @@
 //! | `dispatch` | one event: its chain, its record, its question and its observers |
 //! | `handle` | the handle of a session |
 //! | `reminders` | reminders of plugins for the model |
-//! | `prepared` | a tool call with what the host derives |
+//! | `prepared` | a tool call, with the data that the host derives |
 //! | `checked` | a tool call that may run |
 //! | `payload` | payloads as JSON |
-//! | `dispatched` | the shape of each event |
-//! | `turn` | an event in its turn |
+//! | `dispatched` | dispatches each event according to its shape |
+//! | `turn` | dispatches an event when its turn has come |
 //! | `typed` | the events as types, decided as far as possible without a person |
 //! | `events` | the typed methods, one per event |
 //! | `stream` | text of the model that is checked as it arrives |

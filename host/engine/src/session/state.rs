@@ -50,7 +50,7 @@ pub(super) struct SessionState {
     pub(super) reminders: Vec<(u32, Reminder)>,
     /// Notices for the user.
     pub(super) notices: Vec<Notice>,
-    /// Plugins about whose skipped failure the user got a notice.
+    /// Plugins for which the user got a notice about a skipped failure.
     skipped: BTreeSet<String>,
     /// Number of model calls of each plugin.
     model_calls: BTreeMap<String, u32>,
@@ -65,7 +65,7 @@ pub(super) struct SessionState {
 /// A change of a session.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
-    /// This number of event numbers is reserved.
+    /// The handle has reserved this number of event numbers.
     Numbers(u64),
     /// A plugin failed.
     Failed(Caller, Time),

@@ -196,7 +196,7 @@ impl SessionInner {
     /// Returns a reason if an event that this thread sends would wait for itself.
     fn waits_for_itself(&self) -> Option<&'static str> {
         if self.services.store.is_in_sink() {
-            return Some("an audit sink sent it, and events wait for the sink: send it from a task of its own");
+            return Some("an audit sink sent it, but events wait for the sink: send it from a separate task");
         }
         let waits = callback::waits(self.turn_queue.waiting());
         waits.then_some("it was sent from within an event of its session, which waits for it: use another session")

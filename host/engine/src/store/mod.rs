@@ -104,7 +104,7 @@ pub(crate) struct LateWrite {
     pub(crate) record: Option<String>,
     /// A session handle with unwritten changes.
     pub(crate) session: Option<Arc<dyn SessionChanges>>,
-    /// The identifier of a settled question, whose row is deleted.
+    /// The identifier of an answered question, whose row is deleted.
     pub(crate) settles: Option<String>,
     /// A change of the stored outcomes; ignored by a store without a file, which no other host reads.
     pub(crate) outcome: Option<OutcomeChange>,

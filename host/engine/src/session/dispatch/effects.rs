@@ -188,14 +188,14 @@ impl Dispatch<'_> {
         self.session.record_soon(self.rules, &self.info, &*self.record);
     }
 
-    /// Ends an event without an outcome about which no plugin is asked, and tells the user.
+    /// Ends an event that has no outcome, because no plugin can be asked about it. Adds a notice for the user.
     pub(in crate::session) fn leave_out(&mut self, why: &NotAsked) {
         self.record_not_asked(why);
         let text = format!("no plugin was asked about the event {}: {}", self.record.event, of_the_session(why));
         self.session.notice(Notice::new(NoticeKind::NotAsked, text));
     }
 
-    /// Ends an event with an outcome about which no plugin is asked. The outcome is a rejection.
+    /// Rejects an event, because no plugin can be asked about it.
     pub(in crate::session) fn not_asked(&mut self, why: &NotAsked) -> Rejection {
         let rejection = self.rejected(Rejection::host(Vec::new(), why.cause(), why.to_string()));
         self.record_not_asked(why);
@@ -267,7 +267,7 @@ impl Dispatch<'_> {
     }
 }
 
-/// Returns the reason in a form that does not need the session as its subject.
+/// Returns the reason as a complete sentence for a notice.
 fn of_the_session(why: &NotAsked) -> String {
     match why {
         NotAsked::Ended => format!("the session has ended: {why}"),

@@ -323,7 +323,7 @@ fn check_name(path: &Path) -> Result<(), StoreError> {
 
 /// A difference from the schema that hookhost creates.
 struct Foreign {
-    /// As the end of "the database holds …".
+    /// The difference, worded as the end of "the database holds …".
     says: String,
     /// True if it concerns the table of records.
     is_the_log: bool,

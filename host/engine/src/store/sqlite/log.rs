@@ -98,7 +98,7 @@ pub enum LogError {
     Version {
         /// The file.
         path: PathBuf,
-        /// Its format.
+        /// The format of the log.
         found: u32,
         /// The format of this version.
         known: u32,

@@ -19,7 +19,7 @@ pub(super) struct Waiting {
     journals: Vec<(Arc<JournalFile>, u64)>,
     /// Session handles with unwritten changes.
     pub(super) sessions: Vec<Arc<dyn SessionChanges>>,
-    /// Identifiers of settled questions, whose rows are deleted.
+    /// Identifiers of answered questions, whose rows are deleted.
     pub(super) settled: Vec<String>,
     /// Changes of the kept outcomes. No record depends on them.
     pub(super) outcomes: Vec<OutcomeChange>,
