@@ -35,7 +35,7 @@ pub(crate) struct Loading {
     #[cfg(feature = "cache")]
     pub(crate) cache: Option<Cache>,
     pub(crate) own: OwnCapabilities,
-    /// Version of the program, for the records of its native rules.
+    /// Version of the program, for the records of native rules.
     pub(crate) version: Option<Arc<str>>,
 }
 
@@ -107,7 +107,8 @@ impl ActiveConfig {
         &self.plugins
     }
 
-    /// The plugins that subscribe to an event, in the order in which they are asked: by priority, then by name.
+    /// Returns the plugins that subscribe to an event, in the order in which they are asked: by priority, then by
+    /// name.
     pub(crate) fn chain(&self, event: EventKind) -> &[Plugin] {
         self.chains.get(event as usize).map_or(&[], Vec::as_slice)
     }
@@ -128,7 +129,7 @@ impl ActiveConfig {
         self.plugins.iter().find(|plugin| plugin.name() == name)
     }
 
-    /// The loaded plugins, in the form in which records list them.
+    /// Returns the loaded plugins, in the form in which records list them.
     pub(crate) fn loaded(&self) -> Vec<LoadedPlugin> {
         let loaded = |plugin: &Plugin| LoadedPlugin {
             plugin: plugin.name().to_owned(),
@@ -139,7 +140,7 @@ impl ActiveConfig {
         self.plugins.iter().map(loaded).collect()
     }
 
-    /// The differences between `before` and this configuration.
+    /// Returns the differences between `before` and this configuration.
     pub(crate) fn changes_since(&self, before: &Self) -> Changes {
         let names = |plugins: &[Plugin], taken: &dyn Fn(&Plugin) -> bool| {
             plugins.iter().filter(|plugin| taken(plugin)).map(|plugin| plugin.name().to_owned()).collect()
@@ -265,7 +266,8 @@ impl RuleSet {
         self.active().plugins().to_vec()
     }
 
-    /// The plugins that subscribe to an event, in the order in which they are asked: by priority, then by name.
+    /// Returns the plugins that subscribe to an event, in the order in which they are asked: by priority, then by
+    /// name.
     #[must_use]
     pub fn chain(&self, event: EventKind) -> Vec<Plugin> {
         self.active().chain(event).to_vec()
@@ -304,7 +306,8 @@ impl std::fmt::Debug for RuleSet {
     }
 }
 
-/// Returns true if two lists of ask rules are the same apart from their positions in the files of one layer.
+/// Returns true if two lists of ask rules are the same. The position of a rule in the files of its layer does not
+/// matter.
 fn same_rules(some: &[AskRule], others: &[AskRule]) -> bool {
     let said = |rules: &[AskRule]| rules.iter().map(|rule| (rule.layer(), rule.without_origin())).collect::<Vec<_>>();
     said(some) == said(others)

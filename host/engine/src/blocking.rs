@@ -209,7 +209,7 @@ where
     if is_ours { tokio::task::block_in_place(|| taken(&slot)) } else { taken(&slot) }
 }
 
-/// A place for an output that another thread fills.
+/// A place for an output, which another thread fills.
 type Slot<T> = (Mutex<Option<std::thread::Result<T>>>, Condvar);
 
 fn taken<T>(slot: &Slot<T>) -> T {

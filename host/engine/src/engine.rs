@@ -1,4 +1,4 @@
-//! The shared resources of all rules of a process: pools of instances with their clocks, and compiled code.
+//! The resources that all rules of a process share: pools of instances with their clocks, and compiled code.
 
 use crate::config::{CodeId, Digest, Entry};
 use crate::locked::locked;

@@ -51,7 +51,7 @@ pub struct Host {
 
 struct HostInner {
     services: Arc<Services>,
-    /// Held while a new configuration is loaded, so that only one is loaded at a time.
+    /// Locked while a new configuration is loaded, so that only one is loaded at a time.
     reloading: tokio::sync::Mutex<()>,
     loading: Loading,
     /// Entries that the program adds to each configuration.
@@ -192,7 +192,8 @@ impl Host {
         self.shared.services.rules.plugins()
     }
 
-    /// The plugins that subscribe to an event, in the order in which they are asked: by priority, then by name.
+    /// Returns the plugins that subscribe to an event, in the order in which they are asked: by priority, then by
+    /// name.
     #[must_use]
     pub fn chain(&self, event: EventKind) -> Vec<Plugin> {
         self.shared.services.rules.chain(event)
@@ -266,7 +267,8 @@ impl Host {
         self.shared.services.rules.clone()
     }
 
-    /// Loads another configuration beside the host's own, for the sessions that name it ([`SessionSpec::rules`]).
+    /// Loads another configuration in addition to the host's own. Sessions that name it use its rules
+    /// ([`SessionSpec::rules`]).
     ///
     /// # Errors
     /// As [`HostBuilder::build`].
@@ -415,7 +417,7 @@ impl HostBuilder {
         self
     }
 
-    /// Sets the actions of the embedder's own tools: rows in addition to the tables of [`ActionMap`].
+    /// Sets the actions of the embedder's own tools. They are added to the tables of [`ActionMap`].
     #[must_use]
     pub fn actions(mut self, actions: ActionMap) -> Self {
         self.actions = actions;

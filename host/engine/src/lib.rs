@@ -46,7 +46,7 @@
 //!
 //! # Where things are
 //!
-//! Data flows down this list and never back up: a module uses only modules above it, and a test checks this.
+//! A module uses only modules above it in this list; a test checks this.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -135,7 +135,7 @@ pub use futures_util::future::BoxFuture;
 pub use hookhost_contract as contract;
 pub use hookhost_files as files;
 
-/// The capabilities that plugins can ask of the host: the types that an embedder implements or uses.
+/// The capabilities that a host can offer to plugins: the types that an embedder implements or uses.
 pub mod capability {
     pub use crate::sandbox::capability::{
         Capability, CapabilityAnswer, CapabilityCall, CapabilityReply, Finding, Level, LogLine, Message, Model,

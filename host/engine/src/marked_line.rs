@@ -2,7 +2,8 @@
 
 use unicode_width::UnicodeWidthStr as _;
 
-/// Maximum width of a line, and of the text before the part in a longer line, in columns.
+/// Maximum width of a line, in columns. If a line is longer, the second number is the maximum width of the text
+/// before the part.
 const MAX_COLUMNS: usize = 110;
 const MAX_COLUMNS_BEFORE: usize = 30;
 

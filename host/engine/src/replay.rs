@@ -81,7 +81,7 @@ pub enum Difference {
     },
     /// The final value differs, or the response that takes its place.
     Value,
-    /// The questions to a person differ, or the plugins that ask or waive them.
+    /// The questions to a person differ, or the plugins that ask these questions or waive them.
     Questions,
     /// A plugin was asked in this round both times, and gave different answers.
     Verdict {
@@ -184,8 +184,8 @@ async fn replay_lines(
 /// A session in the log.
 struct RecordedSession {
     session: ReplayedSession,
-    /// True if the log lacks schemas of the session's tools. Arguments that were invalid when they were recorded are then
-    /// valid.
+    /// True if the log lacks schemas of the session's tools. Then a replay accepts arguments that were invalid when
+    /// they were recorded.
     lacks_schemas: bool,
     /// Number of the session's open handles. A handle of a killed process counts as open.
     handles: u64,

@@ -1,4 +1,4 @@
-//! The tokio runtime of the thread, and whether it has what a host needs.
+//! Checks that the thread is in a tokio runtime that a host can use.
 
 use std::cell::Cell;
 use std::panic::catch_unwind;
@@ -17,7 +17,8 @@ pub(crate) enum Missing {
 /// Checks that this thread is within a runtime that has a timer.
 pub(crate) fn check() -> Result<(), Missing> {
     thread_local! {
-        /// The runtime of the thread that was checked last. No other runtime of the process gets its identifier.
+        /// The runtime that was checked last on this thread. No other runtime of the process gets the same
+        /// identifier.
         static CHECKED: Cell<Option<Id>> = const { Cell::new(None) };
     }
     let runtime = Handle::try_current().map_err(|_| Missing::Runtime)?.id();

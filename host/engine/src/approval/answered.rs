@@ -54,7 +54,7 @@ pub(crate) fn written(answered: &Answered) -> String {
     serde_json::to_string(answered).unwrap_or_default()
 }
 
-/// Reads an answer from the store. An invalid one is a no.
+/// Reads an answer from the store. An invalid answer counts as no.
 pub(crate) fn read(written: &str) -> Answered {
     serde_json::from_str(written)
         .unwrap_or_else(|error| no(AnswerKind::Denied, format!("the stored answer cannot be read: {error}")))

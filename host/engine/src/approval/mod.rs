@@ -1,4 +1,4 @@
-//! Asking a person. The engine never reads a terminal: the embedder provides an [`Approver`].
+//! Asks a person. The engine never reads a terminal; the embedder provides an [`Approver`].
 //!
 //! A request is answered at most once. If nobody is there, no answer comes in time, or the approver panics, the answer is
 //! no.
@@ -80,7 +80,7 @@ where
     }
 }
 
-/// A question to a person, with an immutable snapshot of what would run.
+/// A question to a person, with an immutable copy of the value that would run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -179,7 +179,7 @@ impl ApprovalRequest {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct AskingAgent {
-    /// 0 for the agent that the user talks to, n for a sub-agent n levels down.
+    /// Depth: 0 for the agent to which the user talks, n for a sub-agent n levels down.
     pub depth: u32,
     /// Identifier of the session that started the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
-/// An approver that lists its requests until somebody answers them: from a web page, a chat or another thread.
+/// An approver that lists its requests until somebody answers them, for example from a web page, a chat or another
+/// thread.
 ///
 /// A request is answered at most once. It is listed until it is answered, its deadline passes, or its event is
 /// cancelled; a later answer is an error. The list needs no limit, because each of its requests belongs to an event
@@ -80,7 +81,7 @@ pub struct NotPending {
 }
 
 impl PendingApprovals {
-    /// The requests that wait for an answer, in the order in which they were asked.
+    /// Returns the requests that wait for an answer, in the order in which they were asked.
     #[must_use]
     pub fn list(&self) -> Vec<Arc<ApprovalRequest>> {
         let waiting = locked(&self.waiting);

@@ -1,4 +1,5 @@
-//! The records of the log: events with their calls and outcomes, and everything that followed.
+//! The records of the log: events with their calls and outcomes, answers, tool calls, observations and changes of the
+//! rules.
 
 use super::delivery::Delivery;
 use super::redaction::Redacted;
@@ -34,7 +35,7 @@ pub enum Record {
     Delivery(Delivery),
     /// A changed configuration was loaded.
     RulesChanged(RulesChanged),
-    /// The agent closed a session. Without this record the agent still works, or was killed.
+    /// The agent closed a session. If this record is missing, the agent still runs, or was killed.
     SessionEnded(SessionEnded),
 }
 
@@ -238,13 +239,13 @@ pub struct CallRecord {
     /// State that the plugin wrote, if the writes of the call are kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wrote: Vec<StateWrite>,
-    /// Number of writes that the record has no room for; they take effect like the others.
+    /// Number of writes for which the record has no room. They take effect like the others.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub wrote_dropped: u64,
     /// Log lines of the plugin.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<LogLine>,
-    /// Number of log lines that the record has no room for.
+    /// Number of log lines for which the record has no room.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub log_dropped: u64,
     /// Findings of the plugin, if the effects of the call are kept.
@@ -300,8 +301,8 @@ pub struct ApprovalRecord {
     pub header: Header,
     /// The event.
     pub event: EventKind,
-    /// Outcome of the event. `escalated` if the answer is yes and the plugins are asked again; then a further record of
-    /// the event, whose `asked-again` names this record's event, has the final outcome.
+    /// Outcome of the event. It is `escalated` if the answer is yes and the plugins are asked again. Then a further
+    /// record contains the final outcome; its `asked-again` names the event of this record.
     pub outcome: OutcomeKind,
     /// The answer.
     pub answer: Answered,
@@ -325,7 +326,7 @@ impl ApprovalRecord {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct ToolRun {
-    /// Identifier of the call, unique among events and such calls of all sessions.
+    /// Identifier of the call, unique among all events and tool calls of all sessions.
     pub id: String,
     /// Session and time of the record.
     #[serde(flatten)]
@@ -336,8 +337,8 @@ pub struct ToolRun {
     pub tool: String,
     /// Arguments of the call.
     pub arguments: Box<RawValue>,
-    /// The plugin's call; its `verdict` is the tool's result. Without a verdict and a failure, the agent stopped
-    /// waiting for it.
+    /// The plugin's call. Its `verdict` is the tool's result. If it has neither a verdict nor a failure, the agent
+    /// stopped waiting.
     pub call: CallRecord,
     /// Reasons why the call cannot be repeated from this record, one sentence each. Empty if it can be repeated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -534,7 +535,7 @@ impl Record {
             #[serde(borrow)]
             kind: std::borrow::Cow<'a, str>,
         }
-        // A `RawValue` cannot be read after serde's own tag.
+        // Serde's tagged enums cannot contain a `RawValue`, so the kind is read first.
         let Kind { kind } = serde_json::from_str(json)?;
         Ok(match &*kind {
             "log" => Self::Log(serde_json::from_str(json)?),

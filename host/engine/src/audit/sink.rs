@@ -1,6 +1,6 @@
 //! Sinks, through which the embedding program gets the records of the log.
 
-/// Receives each record as the log would hold it: masked and cut as the configuration says.
+/// Receives each record in the form in which the log contains it: masked and cut according to the configuration.
 ///
 /// The records of one session arrive in order. The record of a gate event arrives before the agent gets the outcome.
 /// If the sink cannot take this record, the event is rejected with the cause

@@ -1,4 +1,4 @@
-//! The part of a plugin's state that a record holds.
+//! The writes to a plugin's state that a record contains.
 
 use super::record::{CallRecord, StateWrite, WrittenValue};
 use crate::contract::bytes::{Bytes, written_size};

@@ -35,7 +35,8 @@ pub struct Report {
     /// Number of the last line if the file ends in the middle of it, because the writer was interrupted. The lines
     /// before are valid.
     pub cut_at: Option<u64>,
-    /// Sessions without an end, with the number of their last record. Their agent still works, or was killed.
+    /// Sessions without an end, with the number of their last record. The agent of such a session still runs, or was
+    /// killed.
     pub open_sessions: BTreeMap<String, u64>,
 }
 
@@ -102,8 +103,8 @@ impl Report {
     }
 }
 
-/// Checks every line of a log. `foreign` lists other objects in the database; `head` is the hash of a record that must
-/// exist. Returns the version instead if the log has another format.
+/// Checks every line of a log. `foreign` lists the differences of the database's schema; `head` is the hash of a
+/// record that must exist. If the log has another format, returns its version instead.
 ///
 /// # Errors
 /// If the lines cannot be read.

@@ -14,7 +14,7 @@ pub(crate) struct Gate<V, R> {
     /// Number of changes. Equal values of different versions count as different, because a plugin has changed the
     /// value in between.
     version: u32,
-    /// The author of each version, from version 1 on.
+    /// The member that wrote each version, from version 1 on.
     authors: Vec<usize>,
     response: Option<(usize, R)>,
     round: u32,
@@ -28,7 +28,7 @@ pub(crate) struct Gate<V, R> {
 #[derive(Clone, Debug)]
 struct MemberProgress {
     member: Member,
-    /// Version of the value in its last answer; `None` before its first answer.
+    /// Version of the value about which the member answered last; `None` before its first answer.
     answered: Option<u32>,
     /// True if the member gave no answer last time: it failed in a way that does not reject, or its entry excludes
     /// the value.
@@ -240,7 +240,7 @@ impl<V: PartialEq, R> Gate<V, R> {
         self.has_not_seen(member) && (self.round <= MAX_ROUNDS || (asked.is_silent && asked.member.enforcing))
     }
 
-    /// Starts the next round, if anybody has not seen the value and rounds are left.
+    /// Starts the next round, if a member has not seen the value and rounds are left.
     fn begin_pass(&mut self) -> bool {
         let mut unseen = (0..self.chain.len()).filter(|&member| self.has_not_seen(member)).peekable();
         let begins = unseen.peek().is_some()

@@ -1,4 +1,4 @@
-//! The dispatch of one event: ask the chain, decide, record, and apply the effects.
+//! The dispatch of one event: asks the chain, decides, records, and applies the effects.
 
 mod again;
 mod ask_plugin;
@@ -145,7 +145,7 @@ impl<'a> Dispatch<'a> {
     }
 
     /// Decides a gate event, as far as this is possible without a person.
-    // Not an `async fn`, which would copy the payload and the outcome once more.
+    // Not an `async fn`, because it would copy the payload and the outcome once more.
     pub(crate) fn gate<E: GateEvent + Kind>(
         self: Box<Self>,
         payload: E::Payload,

@@ -9,7 +9,7 @@ use crate::state::Time;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Decision about the call of a plugin for its next event.
+/// The decision whether a plugin is called for its next event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NextCall {
     /// The plugin is called.
@@ -23,8 +23,8 @@ pub(super) enum NextCall {
 #[serde(rename_all = "kebab-case")]
 pub(super) struct Caller {
     plugin: String,
-    /// True if the plugin observes, false if it answers. Observers are called in no fixed order with events, so their failures must not
-    /// affect outcomes.
+    /// True if the plugin observes, false if it answers. The two are counted separately: observers run at some later
+    /// time, so their failures must not affect outcomes.
     observes: bool,
     /// The digests of the plugin's file and configuration. So a plugin that was fixed starts without failures.
     of: [Digest; 2],

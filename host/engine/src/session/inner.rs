@@ -52,7 +52,7 @@ impl SessionInner {
     /// records of the session from other stores.
     ///
     /// # Errors
-    /// If the turn cannot be taken, or the session cannot be read.
+    /// If the session does not get its turn, or its row cannot be read.
     pub(super) async fn turn(&self) -> Result<Turn, StoreError> {
         let turn = self.turn_queue.turn().await?;
         if turn.is_stale {

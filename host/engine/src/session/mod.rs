@@ -1,7 +1,7 @@
 //! Sessions: the events of a session are decided one at a time, in order of arrival, by the plugins that subscribe to
 //! them.
 //!
-//! Each module uses those above it in this table, and no other; a test checks it.
+//! A module uses only modules above it in this table; a test checks this.
 //!
 //! | module | contents |
 //! |---|---|

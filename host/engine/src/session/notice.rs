@@ -7,7 +7,8 @@ use std::fmt;
 /// notices can leave this target out.
 pub(super) const TOLD: &str = "hookhost::told";
 
-/// Maximum number of notices that wait for the agent: for each open session, and for all closed sessions together.
+/// Maximum number of notices that wait for the agent. It applies to each open session, and to all closed sessions
+/// together.
 pub(super) const MAX_NOTICES: usize = 256;
 
 /// Something that the user should read once. Its text is one sentence.
@@ -29,7 +30,7 @@ pub struct Notice {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum NoticeKind {
-    /// A plugin failed so often in a row that it is not called for a while.
+    /// A plugin failed several times in a row, so it is not called for a while.
     Tripped,
     /// A plugin failed, and the event passed without its answer.
     FailureSkipped,

@@ -23,7 +23,7 @@ pub(crate) struct ReplayInputs {
     pub(crate) kept: Vec<KeptAnswer>,
 }
 
-/// A yes after which the plugins were asked again.
+/// A person's yes after which the plugins were asked again.
 #[derive(Clone, Debug)]
 pub(crate) struct ReplayedConsent {
     /// Number of rounds of questions that were answered with yes so far, from 1.

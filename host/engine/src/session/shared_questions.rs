@@ -29,7 +29,7 @@ pub enum QuestionGone {
 }
 
 impl Services {
-    /// Waits for another process's answer to a question; never returns if questions are not shared.
+    /// Waits for another process's answer to a question. Never returns if questions are not shared.
     pub(super) async fn answered_elsewhere(&self, id: &str) -> Answered {
         if !self.shares_questions {
             return std::future::pending().await;
@@ -40,7 +40,7 @@ impl Services {
                 Ok(Some(None)) => {}
                 Ok(Some(Some(answer))) => return approval::read(&answer),
                 Ok(None) => return approval::taken_for_gone(),
-                // The next attempt may succeed; otherwise the deadline passes.
+                // The next attempt may succeed. If none does, the question expires.
                 Err(error) => tracing::warn!(%error, id, "the answer to a question cannot be read"),
             }
         }

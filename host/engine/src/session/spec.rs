@@ -43,7 +43,7 @@ pub struct SessionSpec {
     /// Root of the project on which the agent works: an absolute path without `..`. If a project file applies in a
     /// directory above, rules see the directory of the outermost such file instead.
     pub workspace: PathBuf,
-    /// 0 for the agent that the user talks to, n for a sub-agent n levels down.
+    /// Depth: 0 for the agent to which the user talks, n for a sub-agent n levels down.
     pub depth: u32,
     /// True if a person can be asked.
     pub interactive: bool,
@@ -114,7 +114,7 @@ impl SessionSpec {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// The session id is invalid; holds its first 40 characters, escaped.
+    /// The session id is invalid. Holds its first 40 characters, escaped.
     #[error(
         "`{0}` is not a valid session id: an id has 1 to {MAX_ID_BYTES} bytes and no control characters; leave it out to get a fresh one"
     )]

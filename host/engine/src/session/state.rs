@@ -1,7 +1,8 @@
 //! The state of a session, without the state of plugins. It is a row of the store, and each handle has a copy.
 //!
-//! A handle applies each change to its copy at once, and keeps it in a list until a transaction has written it. If another
-//! handle has written the row meanwhile, the listed changes are applied again to the new row, so that none is lost.
+//! A handle applies each change to its copy at once, and keeps the change in a list until a transaction has written
+//! it. If another handle has written the row meanwhile, the listed changes are applied again to the new row, so that
+//! no change is lost.
 
 mod unwritten;
 
@@ -152,7 +153,7 @@ pub(super) struct SessionCopy {
     id: String,
     handle: u64,
     copy: Mutex<Inner>,
-    /// True if a plugin has failed; otherwise no lookup is needed.
+    /// True if a plugin has failed. Saves a lookup if none has.
     has_failures: AtomicBool,
     is_stale: AtomicBool,
 }

@@ -85,7 +85,7 @@ pub struct TextStream {
     is_final: bool,
     /// True once the answer has ended.
     is_ended: bool,
-    /// True once a rejection has said that nothing more is shown.
+    /// True once a rejection has ended the stream, so that nothing more is shown.
     is_closed: bool,
     length: Length,
 }

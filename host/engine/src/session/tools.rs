@@ -16,7 +16,7 @@ use crate::sandbox::capability::EventFacts;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The tools of plugins, as a session calls them.
+/// The tools of plugins, for calls in one session.
 ///
 /// ```
 /// use hookhost::{Config, Host};

@@ -1,4 +1,4 @@
-//! The events as types, for programs that decide on an event as far as possible without a person.
+//! The events as types, for programs that want the pending approval instead of waiting for a person.
 
 use super::dispatch::{OpenDecision, OpenOutcome};
 use super::dispatched::Dispatched;

@@ -30,7 +30,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// All scopes; the index of each is `scope as usize`.
+    /// All scopes. The index of a scope is `scope as usize`.
     pub(crate) const ALL: [Self; 3] = [Self::Session, Self::Tree, Self::Plugin];
 
     /// Returns the name of the scope in the database and in records.

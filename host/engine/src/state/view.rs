@@ -28,7 +28,7 @@ pub(crate) struct View {
     snapshot: Arc<dyn Source>,
     writes: Writes,
     reads: Reads,
-    /// The use of the scopes, own writes included; absent until the first write.
+    /// The use of the scopes, including the call's own writes; absent until the first write.
     used: Option<Usages>,
     quota: usize,
     now: Time,

@@ -50,7 +50,7 @@ pub enum StoreError {
     /// This program was built without the feature `store`.
     #[error("{} cannot be opened, since this program was built without the feature `store` of hookhost: build it with the feature, or name no store", .0.display())]
     NotBuilt(PathBuf),
-    /// SQLite would not read the name as that of a file.
+    /// SQLite would not use this name as the name of a file.
     #[error("`{}` cannot be the name of an audit log, since {problem}: name a file", path.display())]
     Name {
         /// The name.

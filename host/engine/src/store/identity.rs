@@ -1,4 +1,4 @@
-//! The identity of an open file, so that another file in its place is noticed.
+//! The identity of an open file. It shows if another file has taken the file's place.
 
 use std::fs::File;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The database: it commits the audit log and the state together, so that a crash leaves both or neither.
+//! The database. It commits the audit log and the state together, so that after a crash it contains both or neither.
 //!
 //! A commit contains everything that this process recorded before it, in order. Changes that may be written late go
 //! into a queue. The next commit writes them along with its own records, or a background thread, the flusher, writes
@@ -42,7 +42,7 @@ pub(crate) struct Store {
     sink: Sink,
 }
 
-/// The place of state, sessions and questions: memory, or a database.
+/// The storage of state, sessions and questions: memory, or a database.
 trait Backend: Any + Send + Sync {
     /// Returns true if records are stored.
     fn keeps_log(&self) -> bool;
@@ -164,8 +164,9 @@ impl Store {
     /// Opens the database at `path`, and creates it if it is missing.
     ///
     /// # Errors
-    /// If the file is not ours, is damaged, has a later version, stays locked for 5 s or cannot be written; or if SQLite would
-    /// not read the path as the name of a file. Without the feature `store`, always.
+    /// If the file is not a database of hookhost, is damaged, has a later version, stays locked for 5 s or cannot be
+    /// written, or if SQLite would not use the path as the name of a file. Without the feature `store`, this always
+    /// fails.
     pub(crate) fn open(path: &Path, now: Time) -> Result<Self, StoreError> {
         #[cfg(feature = "store")]
         return Ok(Self { backend: Box::new(sqlite::Database::open(path, now)?), sink: Sink::default() });

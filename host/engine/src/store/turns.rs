@@ -138,7 +138,7 @@ impl Drop for Ticket {
             if is_only_one && file.keep(&self.order, &mut held) {
                 held.kept = Some(self.byte);
             } else {
-                // Unlocking an own lock does not fail; at the latest the lock ends with the process.
+                // Unlocking one's own lock does not fail. If it did, the lock would end with the process.
                 let _ = file.unlock(self.byte);
             }
         }
@@ -311,7 +311,7 @@ impl TurnQueue {
         // One process at a time looks for the highest ticket and takes the next.
         let _door = file.open_door(first).await?;
         let mut held = locked(&self.order.held);
-        // An event of this process may have left meanwhile.
+        // An event of this process may have ended meanwhile, and left a kept ticket.
         if let Some(byte) = held.kept.take() {
             file.unlock(byte)?;
         }
@@ -407,7 +407,7 @@ impl TicketFile {
         let of = |error: std::io::Error| StoreError::io(&error, &self.path);
         let at = (place % CELLS) * 8;
         let mut last = [0; 8];
-        // A file that ends before this cell has no value in it.
+        // If the file ends before this cell, the cell has no value.
         let is_written = self.file.read_at(&mut last, at).map_err(of)? == last.len();
         let last = if is_written { u64::from_le_bytes(last) } else { 0 };
         if last != handle {

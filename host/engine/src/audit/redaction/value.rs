@@ -32,8 +32,8 @@ pub struct Redacted {
     /// Masked values that are not listed.
     #[serde(skip_serializing_if = "is_zero")]
     pub masked_unlisted: u64,
-    /// True if the value is recorded as `{"cut": {"bytes": …, "sha256": …, "begins": …}}`: the size and the digest of its JSON
-    /// text, and up to 1 KiB of its beginning, all of them after masking.
+    /// True if the value was too large. It is then recorded as `{"cut": {"bytes": …, "sha256": …, "begins": …}}`: the
+    /// size and the digest of its JSON text, and up to 1 KiB of the beginning, all after masking.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
 }

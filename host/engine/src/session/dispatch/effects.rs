@@ -62,9 +62,9 @@ fn passed_on(call: &CallRecord, warned: u32) -> Vec<PassedOn<'_>> {
 #[derive(Default)]
 pub(super) struct PendingEffects {
     pub(super) snapshot: Option<Arc<dyn Source>>,
-    /// The writes of its last call that returned, with the index of the call's record.
+    /// The writes of the plugin's last call that returned, with the index of the call's record.
     pub(super) writes: Option<(usize, Writes)>,
-    /// The other effects of its last call, with the index of the call's record; `None` if the call failed.
+    /// The other effects of the plugin's last call, with the index of the call's record; `None` if the call failed.
     pub(super) last: Option<(usize, Effects)>,
     /// The effects of each call whose change is part of the final value.
     kept: Vec<(usize, Effects)>,

@@ -425,8 +425,8 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         }
     }
 
-    /// Returns true if the plugins would give the same answers again. A verdict is a function of the event, the rules and the inputs
-    /// from outside, so asking again can be skipped if all of them are unchanged.
+    /// Returns true if the plugins would give the same answers again. A verdict depends only on the event, the rules
+    /// and the inputs from outside. If all of these are unchanged, the plugins need not be asked again.
     fn would_answer_the_same(&self) -> bool {
         // A plugin that was tripped then may be called now, and its answer is unknown.
         let was_tripped =

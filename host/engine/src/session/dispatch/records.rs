@@ -1,4 +1,4 @@
-//! Writing a session's records, together with their effects.
+//! Writes a session's records, together with their effects.
 
 use super::observers;
 use crate::active_config::ActiveConfig;
@@ -22,7 +22,7 @@ pub(in crate::session) enum Durability {
     Soon,
 }
 
-/// Effects that are applied with a record, and only with it.
+/// Effects that are applied only together with a record.
 #[derive(Default)]
 pub(in crate::session) struct RecordEffects {
     /// The writes of plugins to their state.

@@ -26,9 +26,9 @@ const APPLICATION: i64 = 0x686b_6873;
 /// Timeout for opening the file while a process creates or closes it.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The tables: their names, and the statements that create them. SQLite stores each statement verbatim, and a database is
-/// ours only if it contains exactly these. A change of a single character, even in a comment, has to raise
-/// [`audit::FORMAT`].
+/// The tables: their names, and the statements that create them. SQLite stores each statement verbatim, and a
+/// database is accepted only if it contains exactly these statements. So if a single character changes, even in a
+/// comment, [`audit::FORMAT`] has to be raised.
 pub(super) const TABLES: [(&str, &str); 6] = [
     (
         "audit",
@@ -165,7 +165,7 @@ fn try_to_create(path: &Path, now: u64) -> Result<WritableDatabase, StoreError> 
     check_schema(&connection, path)?;
     connection.pragma_update(None, "journal_mode", "WAL").map_err(of)?;
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(of)?;
-    // The flusher does checkpoints, outside of the path of events.
+    // The flusher runs checkpoints, so that no event waits for them.
     connection.pragma_update(None, "wal_autocheckpoint", 0).map_err(of)?;
     // The limit on steps is only for reading the schema and the last record. It is removed here, because nothing
     // resets the count later.
@@ -178,7 +178,8 @@ fn try_to_create(path: &Path, now: u64) -> Result<WritableDatabase, StoreError> 
     Ok(WritableDatabase { connection, file, schema })
 }
 
-/// Opens the database once more, to read the state of plugins. Fails if the path no longer leads to `file`.
+/// Opens another connection to the database, for reading the state of plugins. Fails if the path no longer leads to
+/// `file`.
 pub(super) fn reader(path: &Path, file: Option<Identity>) -> Result<Reader, StoreError> {
     let of = |error: rusqlite::Error| StoreError::of(&error, path);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -267,14 +268,14 @@ pub(crate) fn read(path: &Path) -> Result<ReadableDatabase, StoreError> {
     }
     check_journal(path)?;
     let of = |error: rusqlite::Error| StoreError::of(&error, path);
-    // Not read-only: the first process that opens a WAL has to create the index that its readers share.
+    // Not read-only, because the first process that opens a WAL has to create the index that its readers share.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(of)?;
     let steps = Steps::of(&mut connection, path).map_err(of)?;
     harden(&connection).map_err(of)?;
     connection.busy_timeout(LOCK_TIMEOUT).map_err(of)?;
     connection.pragma_update(None, "query_only", true).map_err(of)?;
-    // The process that created the file was killed before it wrote anything.
+    // If the file is empty, the process that created it was killed before it wrote anything.
     if !is_begun(&connection, path)? {
         return Err(StoreError::Missing(path.to_owned()));
     }
@@ -290,9 +291,9 @@ pub(crate) fn read(path: &Path) -> Result<ReadableDatabase, StoreError> {
     }
 }
 
-/// Protects against a hostile file: opening and reading it runs no trigger, view or function of its schema. Our own
-/// statements cannot write to the schema's table, and a misspelt name is an error rather than a text.
-/// <https://sqlite.org/security.html#untrusted_sqlite_database_files>
+/// Protects against a hostile file: no trigger, view or function of its schema runs when the file is opened or read.
+/// Our own statements cannot write to the table of the schema. A misspelt name in a statement is an error, and not a
+/// text. <https://sqlite.org/security.html#untrusted_sqlite_database_files>
 fn harden(connection: &Connection) -> rusqlite::Result<()> {
     for (setting, value) in [
         // Closing a connection must not write to the file, which may turn out not to be ours.
@@ -421,12 +422,12 @@ pub(super) fn one_row(changed: usize) -> rusqlite::Result<()> {
 
 /// Returns true if the file has our schema, and false if it is empty. Any other file is an error.
 fn is_begun(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
-    // SQLite takes a file of one byte for an empty one, and would overwrite it.
+    // SQLite treats a file of one byte as empty, and would overwrite it.
     if std::fs::metadata(path).is_ok_and(|file| file.len() == 1) {
         return Err(StoreError::Foreign(path.to_owned()));
     }
     let of = |error: rusqlite::Error| StoreError::of(&error, path);
-    // In one transaction: another process may be creating the schema.
+    // Read in one transaction, because another process may be creating the schema.
     let _reading = connection.unchecked_transaction().map_err(of)?;
     let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(of);
     let (application, version) = (pragma("application_id")?, pragma("user_version")?);
@@ -434,7 +435,7 @@ fn is_begun(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
     match (application, version) {
         (0, 0) if !has_tables => Ok(false),
         (APPLICATION, version) if version == i64::from(audit::FORMAT) => {
-            // Damage of the last record is better found now than at the first commit.
+            // Find damage of the last record now, and not only at the first commit.
             if foreign(connection).map_err(of)?.iter().all(|object| !object.is_the_log) {
                 head(connection).map_err(of)?;
             }
@@ -493,7 +494,8 @@ fn make_private(path: &Path) -> Result<(), StoreError> {
         std::fs::create_dir_all(directory).map_err(of)?;
     }
     let mut options = std::fs::OpenOptions::new();
-    // An existing file is not opened: closing it would release every lock that SQLite holds on it in this process.
+    // An existing file is not opened, because closing it would release every lock that SQLite holds on it in this
+    // process.
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -518,7 +520,8 @@ fn check_owner(path: &Path) -> Result<(), StoreError> {
 /// of the journal into the database, so a forged journal could replace the log. hookhost has a journal only until a
 /// new database is in WAL mode.
 fn check_journal(path: &Path) -> Result<(), StoreError> {
-    // Checked first: a process that is creating the database removes the journal before it creates the WAL.
+    // Checked before the journal, because a process that is creating the database removes the journal before it
+    // creates the WAL.
     let is_in_wal_mode = std::fs::symlink_metadata(wal(path)).is_ok();
     if look_beside(path, "-journal")? && is_in_wal_mode {
         let what =

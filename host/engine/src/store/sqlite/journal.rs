@@ -1,4 +1,4 @@
-//! The journal: a file in which records are durable before the database has them.
+//! The journal: a file that makes records durable before they are in the database.
 //!
 //! Each open store has a journal beside the database, from its first event on that changes nothing but the log. Such
 //! an event needs only one write to the journal; the flusher later moves the records into the database.

@@ -111,7 +111,8 @@ impl Log {
     /// # Errors
     /// If the file is missing, or is not a log that this version can read.
     pub fn open(path: &Path) -> Result<Self, LogError> {
-        // SQLite opens the file first: if we opened and closed it, every lock that this process has on it would be released.
+        // Let SQLite open the file first. If we opened and closed it, every lock that this process has on it would be
+        // released.
         let (source, foreign) = match database::read(path) {
             Ok(opened) => (Source::Database(opened.connection, opened.steps), opened.foreign),
             Err(StoreError::Foreign(_)) => (Source::File, Vec::new()),

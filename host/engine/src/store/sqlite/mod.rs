@@ -68,7 +68,7 @@ struct DiskStore {
 struct Inner {
     connection: Connection,
     commits: u32,
-    /// SQLite's schema version at the last check that found the schema to be ours.
+    /// SQLite's schema version when the schema was last found to be ours.
     schema: i64,
     files: Files,
 }
@@ -78,7 +78,7 @@ struct Queue {
     waiting: Waiting,
     /// An empty list that keeps the memory of the last one for reuse.
     spare: Waiting,
-    /// Makes records durable before the database has them.
+    /// Makes records durable before they are in the database.
     journal: Journal,
     /// The files of the database, for the checks of the journal.
     files: Files,

@@ -9,8 +9,8 @@ use crate::store::{Owner, Unit, owner};
 use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::HashMap;
 
-/// Time that the state of a session or a tree is kept after its last write, in milliseconds: 30 days, so that a session can be
-/// continued.
+/// Time for which the state of a session or a tree is kept after its last write, in milliseconds. It is 30 days, so
+/// that a session can be continued.
 pub(super) const SESSION_RETENTION: Time = 30 * 24 * 60 * 60 * 1000;
 
 /// The cached sizes of namespaces.
@@ -22,7 +22,7 @@ pub(super) struct Counts(HashMap<Owner, NamespaceSize>);
 pub(super) struct NamespaceSize {
     version: i64,
     pub(super) usage: Usage,
-    /// Time of the first expiry of its values; 0 if an expired value is still stored.
+    /// Time of the first expiry of a value; 0 if an expired value is still stored.
     next_expiry: Option<Time>,
 }
 

@@ -93,7 +93,7 @@ impl Readers {
             }
             if pool.open < MAX_READERS { Vec::new() } else { pool.snapshots.clone() }
         };
-        // Skips a snapshot in use: its reader may itself be waiting for a connection.
+        // Skips a snapshot in use, because its reader may itself be waiting for a connection.
         let given_up = snapshots.iter().filter_map(Weak::upgrade).find_map(|snapshot| {
             let mut moment = snapshot.moment.try_lock().ok()?;
             snapshot.give_up(&mut moment)

@@ -25,7 +25,7 @@ pub(super) struct Files {
     wal_path: PathBuf,
     /// The path of the file of turns, and the identity of the file when it was opened.
     turns: Option<(PathBuf, Option<Identity>)>,
-    /// The directory of all of them; `None` if a link leads from one directory to another.
+    /// The directory of all these files; `None` if a link leads from one directory to another.
     directory: Option<PathBuf>,
     /// The identity of the directory, and the time of its last change, when all files were last found in it.
     seen: Option<(Identity, SystemTime)>,
