@@ -32,7 +32,7 @@ pub(super) fn read<E: Kind>(session: &Session, payload: Value, refuse_unknown: b
     match unknown.first() {
         Some(field) if refuse_unknown => Err(refused::<E>(field, &read)),
         Some(field) => {
-            tracing::debug!(event = %E::KIND, field = field.join("."), "a field that the event does not have is ignored");
+            tracing::debug!(event = %E::KIND, field = field.join("."), "an unknown field is ignored");
             Ok(read)
         }
         None => Ok(read),
