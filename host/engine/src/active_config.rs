@@ -1,9 +1,9 @@
 //! The active configuration: the loaded plugins in chain order, the ask rules and the settings.
 //!
-//! An active configuration never changes. A new one is built separately and replaces the old one between events: each event
-//! is settled, recorded and dispatched to observers under the configuration that it began with. With a lock in place of the
-//! swap, a change would wait for the slowest event. If plugins were changed one at a time, there would be chains in between
-//! that no configuration describes.
+//! An active configuration never changes. A new one is built separately and replaces the old one between events, so
+//! each event is decided, recorded and dispatched to observers under the configuration with which it began. If a lock
+//! took the place of this swap, a change would wait for the slowest event. If plugins were replaced one at a time, an
+//! event could meet a chain that no configuration describes.
 
 use crate::audit::LoadedPlugin;
 use crate::config::{AskRule, Code, Config, Entry, Settings};
@@ -29,25 +29,26 @@ pub(crate) enum NotActive {
     Sandbox(#[from] SandboxError),
 }
 
-/// The parts that all configurations of a host are loaded with.
+/// The resources with which a host loads each of its configurations.
 pub(crate) struct Loading {
     pub(crate) engine: Engine,
     #[cfg(feature = "cache")]
     pub(crate) cache: Option<Cache>,
     pub(crate) own: OwnCapabilities,
-    /// Version of the program, for the records of its native rules.
+    /// Version of the program, for the records of native rules.
     pub(crate) version: Option<Arc<str>>,
 }
 
 pub(crate) struct ActiveConfig {
     plugins: Vec<Plugin>,
-    /// By the number of the event.
+    /// Indexed by the number of the event kind.
     chains: Vec<Vec<Plugin>>,
     config: Config,
 }
 
 impl ActiveConfig {
-    /// Loads every enabled entry, or none. What the engine runs already is not compiled again.
+    /// Loads all enabled entries. If one of them fails, none is loaded. Plugins that the engine already runs are not
+    /// compiled again.
     ///
     /// # Errors
     /// If a plugin cannot be loaded, or there is no address space for the sandbox.
@@ -64,7 +65,7 @@ impl ActiveConfig {
         Ok(Self { plugins, chains, config: config.clone() })
     }
 
-    /// The plugins of these entries.
+    /// Loads the plugins of these entries.
     async fn plugins_of(loading: &Loading, entries: &[&Entry], settings: &Settings) -> Result<Vec<Plugin>, NotActive> {
         let Loading { engine, own, version, .. } = loading;
         let most = settings.concurrent_calls;
@@ -106,7 +107,8 @@ impl ActiveConfig {
         &self.plugins
     }
 
-    /// The plugins that subscribe to an event, in the order in which they are asked: by priority, then by name.
+    /// Returns the plugins that subscribe to an event, in the order in which they are asked: by priority, then by
+    /// name.
     pub(crate) fn chain(&self, event: EventKind) -> &[Plugin] {
         self.chains.get(event as usize).map_or(&[], Vec::as_slice)
     }
@@ -127,7 +129,7 @@ impl ActiveConfig {
         self.plugins.iter().find(|plugin| plugin.name() == name)
     }
 
-    /// The loaded plugins, in the form in which records list them.
+    /// Returns the loaded plugins, in the form in which records list them.
     pub(crate) fn loaded(&self) -> Vec<LoadedPlugin> {
         let loaded = |plugin: &Plugin| LoadedPlugin {
             plugin: plugin.name().to_owned(),
@@ -138,7 +140,7 @@ impl ActiveConfig {
         self.plugins.iter().map(loaded).collect()
     }
 
-    /// The differences between `before` and this configuration.
+    /// Returns the differences between `before` and this configuration.
     pub(crate) fn changes_since(&self, before: &Self) -> Changes {
         let names = |plugins: &[Plugin], taken: &dyn Fn(&Plugin) -> bool| {
             plugins.iter().filter(|plugin| taken(plugin)).map(|plugin| plugin.name().to_owned()).collect()
@@ -154,7 +156,8 @@ impl ActiveConfig {
         }
     }
 
-    /// A plugin and a sentence for each pattern of an entry's `tools` that matches none of a session's tools.
+    /// Finds the patterns in entries' `tools` that match none of a session's tools. Returns the plugin and a sentence
+    /// for each.
     pub(crate) fn unmatched_tool_patterns(&self, known: &[ToolSpec]) -> Vec<(String, String)> {
         if known.is_empty() {
             return Vec::new();
@@ -176,11 +179,11 @@ impl ActiveConfig {
     }
 }
 
-/// The rules that a session runs under: loaded plugins, ask rules and settings. Cheap to clone; all clones are the same rule
-/// set, and [`Host::reload_rules`](crate::Host::reload_rules) replaces its rules for all sessions that run under it.
+/// The rules of a session: loaded plugins, ask rules and settings. Cheap to clone; all clones are the same rule set.
+/// [`Host::reload_rules`](crate::Host::reload_rules) replaces the rules for all sessions that use the set.
 ///
-/// A plugin's state belongs to its name and the store, whichever rule set calls it: tenants that must not see each other's
-/// state have a [`Host`](crate::Host) each, on one [`Engine`].
+/// Rule sets of one host share the state of plugins with the same name. If tenants must not see each other's state,
+/// give each tenant a separate [`Host`](crate::Host) on one shared [`Engine`].
 ///
 /// ```
 /// use hookhost::config::{Entry, Settings};
@@ -213,13 +216,13 @@ pub struct RuleSet {
 
 /// Keeps a rule set up to date with its files ([`RuleSet::follow`]).
 pub trait RuleSource: Send + Sync {
-    /// Looks at the files, and returns once the rules that they now contain are in force. The host calls this after a
-    /// person has said yes, and before it checks that yes against the rules. The method may wait for a load in progress. It
-    /// must not send an event of the session that asked.
+    /// Reads the files again, and returns when their current rules are active. The host calls this after a person has
+    /// said yes, and before it checks that yes against the rules. The method may wait for a load in progress. It must
+    /// not send an event of the session that asks.
     ///
     /// # Errors
-    /// If it is unknown which rules are active: one sentence. The yes does not count then. Files that cannot be read are no
-    /// error if the rules that were loaded stay in force.
+    /// Returns one sentence if it is unknown which rules are active. The event is then rejected despite the yes.
+    /// Unreadable files are not an error if the loaded rules stay active.
     fn refresh(&self) -> BoxFuture<'_, Result<(), String>>;
 }
 
@@ -228,25 +231,27 @@ impl RuleSet {
         Self { active: Arc::new(ArcSwap::from_pointee(config)), source: Arc::default() }
     }
 
-    /// Lets `source` update the rules before a person's yes is checked against them. Without a source, a yes is checked
-    /// against the rules that were loaded last, such as by [`Host::reload_rules`](crate::Host::reload_rules). The caller
-    /// keeps `source`: once it is dropped, no yes is accepted under these rules.
+    /// Lets `source` update the rules before a person's yes is checked against them. Without a source, a yes is
+    /// checked against the rules that were loaded last, such as by [`Host::reload_rules`](crate::Host::reload_rules).
+    /// The caller must keep `source` alive: after it is dropped, no yes is accepted under these rules.
     pub fn follow(&self, source: &Arc<impl RuleSource + 'static>) {
         let source = Arc::downgrade(source);
         *locked(&self.source) = Some(source);
     }
 
-    /// Brings the rules up to date.
+    /// Lets the source, if there is one, update the rules.
     pub(crate) async fn refresh(&self) -> Result<(), String> {
         let source = locked(&self.source).clone();
         match source.map(|source| source.upgrade()) {
             None => Ok(()),
             Some(Some(source)) => source.refresh().await,
-            Some(None) => Err("its rules are no longer kept up to date: send the call again".to_owned()),
+            Some(None) => {
+                Err("the source of the rules was dropped, so the rules may be outdated: send the call again".to_owned())
+            }
         }
     }
 
-    /// The configuration of events that begin now.
+    /// Returns the configuration for events that begin now.
     pub(crate) fn active(&self) -> Arc<ActiveConfig> {
         self.active.load_full()
     }
@@ -261,13 +266,14 @@ impl RuleSet {
         self.active().plugins().to_vec()
     }
 
-    /// The plugins that subscribe to an event, in the order in which they are asked: by priority, then by name.
+    /// Returns the plugins that subscribe to an event, in the order in which they are asked: by priority, then by
+    /// name.
     #[must_use]
     pub fn chain(&self, event: EventKind) -> Vec<Plugin> {
         self.active().chain(event).to_vec()
     }
 
-    /// The tools that plugins bring, in chain order. A plugin in audit mode brings none.
+    /// The tools that plugins provide, in chain order. A plugin in audit mode provides none.
     #[must_use]
     pub fn tools(&self) -> Vec<PluginTool> {
         self.active().plugins().iter().flat_map(|plugin| plugin.tools().to_vec()).collect()
@@ -279,14 +285,15 @@ impl RuleSet {
         self.active().has_subscriber(event)
     }
 
-    /// The settings of events that begin now.
+    /// Returns the settings for events that begin now.
     #[must_use]
     pub fn settings(&self) -> Settings {
         self.active().settings().clone()
     }
 
-    /// The configuration from which these rules were loaded, with the program's own entries. An entry names its code by
-    /// digest; [`Self::plugins`] has what was loaded. A reload that changes no rule leaves it unchanged.
+    /// Returns the configuration from which these rules were loaded, including the entries that the program adds. An
+    /// entry names its code by digest; [`Self::plugins`] returns the loaded plugins. A reload that changes no rule
+    /// does not replace this configuration.
     #[must_use]
     pub fn config(&self) -> Config {
         self.active().config.clone()
@@ -299,13 +306,14 @@ impl std::fmt::Debug for RuleSet {
     }
 }
 
-/// Returns true if two lists of ask rules are the same apart from their positions in the files of one layer.
+/// Returns true if two lists of ask rules are the same. The position of a rule in the files of its layer does not
+/// matter.
 fn same_rules(some: &[AskRule], others: &[AskRule]) -> bool {
     let said = |rules: &[AskRule]| rules.iter().map(|rule| (rule.layer(), rule.without_origin())).collect::<Vec<_>>();
     said(some) == said(others)
 }
 
-/// The changes by a new configuration.
+/// The differences between a new configuration and the previous one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Changes {
@@ -328,7 +336,7 @@ impl Changes {
     }
 }
 
-/// As `added a, b; removed c; changed d; settings changed`.
+/// Formats the changes as `added a, b; removed c; changed d; settings changed`.
 impl std::fmt::Display for Changes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names = [("added", &self.added), ("removed", &self.removed), ("changed", &self.changed)];

@@ -1,7 +1,7 @@
-//! The host without `async`: for programs and threads that wait.
+//! The host without `async`, for programs and threads that may block.
 //!
-//! Everything runs on a runtime of its own, which all blocking hosts of the process share. So a call also works from within
-//! another runtime; there it blocks the thread that calls.
+//! All blocking hosts of the process share a separate tokio runtime. So a call also works from within another
+//! runtime; there it blocks the calling thread.
 //!
 //! ```
 //! use hookhost::config::{Config, Entry};
@@ -33,7 +33,8 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// Threads of the runtime: what plugins compute is bounded, and a host has a pool of its own for what they wait for.
+/// Number of threads of the runtime. Two are enough, because the computing time of plugins is limited, and a host has
+/// a separate pool for operations on which plugins wait.
 const THREADS: usize = 2;
 
 /// A [`Host`](crate::Host) whose calls block. Cheap to clone; all clones are the same host.
@@ -62,7 +63,7 @@ impl HostBuilder {
     /// Builds a host whose calls block.
     ///
     /// # Errors
-    /// As [`Self::build`]; and if the machine gives no threads for the runtime.
+    /// As [`Self::build`], or if the threads of the runtime cannot be started.
     pub fn build_blocking(self) -> Result<Host, Error> {
         let runtime = runtime()?;
         let host = wait(runtime, self.build())?;
@@ -71,7 +72,7 @@ impl HostBuilder {
 }
 
 impl Host {
-    /// The host itself, whose methods that do not wait are called directly.
+    /// Returns the async host. Its methods that are not `async` can be called directly.
     #[must_use]
     pub fn host(&self) -> &crate::Host {
         &self.host
@@ -94,7 +95,7 @@ impl Host {
         Ok(Session { session, runtime: self.runtime })
     }
 
-    /// Waits for a call of the host that is `async`.
+    /// Calls an `async` method of the host, and waits for its result.
     pub fn wait<F>(&self, call: impl FnOnce(crate::Host) -> F) -> F::Output
     where
         F: Future<Output: Send + 'static> + Send + 'static,
@@ -115,14 +116,14 @@ impl Session {
         TextStream { stream: self.session.stream(), runtime: self.runtime }
     }
 
-    /// The session itself, whose methods that do not wait are called directly.
+    /// Returns the async session. Its methods that are not `async` can be called directly.
     #[must_use]
     pub fn session(&self) -> &crate::Session {
         &self.session
     }
 
-    /// Waits for any other event of the session:
-    /// `session.wait(|session| async move { session.prompt_submit(prompt).await })`.
+    /// Sends any other event of the session, and waits for its outcome: `session.wait(|session| async move {
+    /// session.prompt_submit(prompt).await })`.
     pub fn wait<F>(&self, event: impl FnOnce(Arc<crate::Session>) -> F) -> F::Output
     where
         F: Future<Output: Send + 'static> + Send + 'static,
@@ -157,7 +158,7 @@ impl TextStream {
     where
         F: Future<Output = (Vec<Piece>, crate::TextStream)> + Send + 'static,
     {
-        // The future runs on another thread, and so owns the stream meanwhile.
+        // The future runs on another thread, so it must own the stream.
         let emptied = self.stream.emptied();
         let stream = std::mem::replace(&mut self.stream, emptied);
         let (pieces, stream) = wait(self.runtime, call(stream));
@@ -170,13 +171,13 @@ impl TextStream {
         wait(self.runtime, self.stream.finish())
     }
 
-    /// The stream itself, whose methods that do not wait are called directly.
+    /// Returns the async stream. Its methods that are not `async` can be called directly.
     pub fn stream(&self) -> &crate::TextStream {
         &self.stream
     }
 }
 
-/// The runtime of all blocking hosts of the process.
+/// Returns the runtime of all blocking hosts of the process.
 fn runtime() -> Result<&'static Runtime, Error> {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     static MAKING: Mutex<()> = Mutex::new(());
@@ -189,7 +190,7 @@ fn runtime() -> Result<&'static Runtime, Error> {
     Ok(RUNTIME.get_or_init(|| runtime))
 }
 
-/// The output of a future that runs on `runtime`, while this thread waits.
+/// Runs a future on `runtime`, and blocks this thread until the output is there.
 fn wait<F>(runtime: &Runtime, future: F) -> F::Output
 where
     F: Future<Output: Send + 'static> + Send + 'static,
@@ -202,12 +203,13 @@ where
         *locked(&filled.0) = Some(output);
         filled.1.notify_one();
     });
-    // An approver or a model of this process that calls back runs on the same runtime, which must have a thread left.
+    // The caller may be an approver or a model that runs on this same runtime. Then the runtime needs another thread
+    // for the future.
     let is_ours = Handle::try_current().is_ok_and(|current| current.id() == runtime.handle().id());
     if is_ours { tokio::task::block_in_place(|| taken(&slot)) } else { taken(&slot) }
 }
 
-/// A place for an output that another thread fills.
+/// A place for an output, which another thread fills.
 type Slot<T> = (Mutex<Option<std::thread::Result<T>>>, Condvar);
 
 fn taken<T>(slot: &Slot<T>) -> T {

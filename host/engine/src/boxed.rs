@@ -1,9 +1,10 @@
-//! Futures in boxes. What few events wait for is in a box of its own: the future of each event would else have room for it, and
-//! would be copied with that room.
+//! Futures in boxes. Work that few events need is boxed separately. Otherwise the future of every event would reserve
+//! space for this work, and would be copied with that space.
 
 use std::pin::Pin;
 
-/// Makes a future in its box. `Box::pin` makes it on the stack and copies all of it, also the room that it does not use yet.
+/// Creates a future directly in its box. `Box::pin` creates the future on the stack and then copies all of it,
+/// including the space that it does not use yet.
 #[inline]
 pub(crate) fn boxed<F: Future>(make: impl FnOnce() -> F) -> Pin<Box<F>> {
     let place = Box::new_uninit();

@@ -1,5 +1,5 @@
-//! Code of the embedding program that the host calls: its panic is not the host's, and an event that it sends is told from
-//! others while an event waits for it.
+//! Calls code of the embedding program. Catches its panics, and detects events that the code sends while another
+//! event waits for the code.
 
 use futures_util::future::BoxFuture;
 use std::any::Any;
@@ -10,24 +10,25 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// The code has panicked. The panic's message is where the program has it reported.
+/// The code panicked. The program's panic hook has reported the message.
 #[derive(Debug)]
 pub(crate) struct Panicked;
 
-/// Work that waits until code of the program returns. Each has the address of the object that is held meanwhile.
+/// Work that waits until code of the program returns, with the address of the object that it uses meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
-    /// The event whose record this sink takes. The sink's own events would have records in turn.
+    /// An event waits until this sink has taken its record. If the sink sent an event, the sink would also get that
+    /// event's record.
     Sink(usize),
-    /// An event that has this queue's turn. Other events of its session wait for that.
+    /// An event has the turn of this queue, so other events of its session wait.
     Turn(usize),
 }
 
-/// All that waits for the code that runs on a thread.
+/// All work that waits for the code on a thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiters {
     last: Option<Waiting>,
-    /// Work that waits for this work: a sink can use another host.
+    /// Work that waits for `last`. For example, a sink can use another host.
     others: Option<Arc<Self>>,
 }
 
@@ -41,7 +42,7 @@ impl Waiters {
         WAITERS.with_borrow(Clone::clone)
     }
 
-    /// The same, and one more.
+    /// Returns these waiters and one more.
     pub(crate) fn and(self, last: Waiting) -> Self {
         let others = self.last.is_some().then(|| Arc::new(self));
         Self { last: Some(last), others }
@@ -57,13 +58,13 @@ pub(crate) fn waits(waiting: Waiting) -> bool {
     WAITERS.with_borrow(|waiters| waiters.has(waiting))
 }
 
-/// Runs code for which these wait.
+/// Runs code while `waiters` wait for it, and catches its panic.
 pub(crate) fn run<T>(waiters: &Waiters, code: impl FnOnce() -> T) -> Result<T, Panicked> {
     let _before = Before(WAITERS.replace(waiters.clone()));
     caught(code)
 }
 
-/// Runs code for which waits what waits for the code that runs on this thread.
+/// Runs code, and catches its panic. The waiters of this thread stay the same.
 pub(crate) fn caught<T>(code: impl FnOnce() -> T) -> Result<T, Panicked> {
     catch_unwind(AssertUnwindSafe(code)).map_err(|panic| {
         discard(panic);
@@ -71,7 +72,7 @@ pub(crate) fn caught<T>(code: impl FnOnce() -> T) -> Result<T, Panicked> {
     })
 }
 
-/// Puts back what waited before.
+/// Restores the previous waiters of the thread.
 struct Before(Waiters);
 
 impl Drop for Before {
@@ -80,15 +81,15 @@ impl Drop for Before {
     }
 }
 
-/// Drops the message of a panic, which may panic itself.
+/// Drops the payload of a panic. This may panic, too.
 pub(crate) fn discard(panic: Box<dyn Any + Send>) {
     if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
-        // Dropping that one could panic without end.
+        // Dropping the second payload could panic again, without end.
         std::mem::forget(again);
     }
 }
 
-/// Makes a future of the program, polls it and drops it.
+/// Creates a future of the program, polls it and drops it, and catches the panic of each step.
 pub(crate) async fn polled<'a, T>(waiters: Waiters, make: impl FnOnce() -> BoxFuture<'a, T>) -> Result<T, Panicked> {
     let future = run(&waiters, make)?;
     Guarded { future: Some(future), waiters }.await
@@ -122,7 +123,8 @@ impl<T> Drop for Guarded<'_, T> {
     }
 }
 
-/// A future that another thread polls for this one: what waits for this thread waits for it.
+/// Wraps a future that another thread polls on behalf of this thread. The waiters of this thread then wait for the
+/// future.
 pub(crate) fn continued<F: Future>(future: F) -> impl Future<Output = F::Output> {
     let waiters = Waiters::here();
     async move {

@@ -1,4 +1,4 @@
-//! The shared resources of all rules of a process: pools of instances with their clocks, and compiled code.
+//! The resources that all rules of a process share: pools of instances with their clocks, and compiled code.
 
 use crate::config::{CodeId, Digest, Entry};
 use crate::locked::locked;
@@ -10,9 +10,10 @@ use std::sync::{Arc, Mutex, Weak};
 
 /// Pools of instances, their clocks, and compiled code. Cheap to clone; all clones are the same engine.
 ///
-/// A pool reserves a terabyte of addresses, so that a process has room for about a hundred. Hosts and rule sets that share
-/// an engine share its pools: one for each number of `concurrent-calls`, and another where a plugin's limits are larger than any
-/// before. Two entries that say the same share one compiled plugin. What nobody uses any more is given back.
+/// A pool reserves a terabyte of address space, so a process has room for about a hundred pools. Hosts and rule sets
+/// that share an engine share its pools. The engine has one pool for each value of `concurrent-calls`, and creates
+/// another if a plugin's limits are larger than those of the existing pools. Equal entries share one compiled plugin.
+/// Pools and plugins that are no longer used are freed.
 ///
 /// ```
 /// use hookhost::{Config, Engine, Host};
@@ -34,15 +35,15 @@ pub struct Engine {
     known: Arc<Mutex<CodeInUse>>,
 }
 
-/// A reason why a component cannot be compiled ahead.
+/// A reason why a component cannot be compiled ahead of time.
 #[cfg(feature = "compile")]
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompileError {
-    /// It cannot be read, is no component of the contract, or takes too long.
+    /// The component cannot be read, does not implement the contract, or takes too long to compile.
     #[error(transparent)]
     Load(#[from] crate::plugin::LoadError),
-    /// There is no room for its sandbox.
+    /// There is no address space for the sandbox.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
 }
@@ -56,18 +57,18 @@ struct CodeInUse {
 }
 
 impl Engine {
-    /// An engine that has made no pool yet; each is made when a configuration needs it.
+    /// Creates an engine without pools. Each pool is created when a configuration needs it.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Compiles the component of an entry, for [`Entry::from_compiled`](crate::config::Entry::from_compiled), now or in a later process on the same
-    /// kind of machine.
+    /// Compiles the component of an entry. [`Entry::from_compiled`](crate::config::Entry::from_compiled) uses the
+    /// result, in this process or in a later one on the same kind of machine.
     ///
     /// # Errors
-    /// If the entry names no component, it is not one of the contract, or compiling it takes longer than the default of
-    /// `compile-time`; or if there is no address space.
+    /// If the entry names no component, if the component does not implement the contract or takes longer to compile
+    /// than the default of `compile-time`, or if there is no address space for a sandbox.
     #[cfg(feature = "compile")]
     pub async fn compile(&self, entry: &Entry) -> Result<crate::config::CompiledComponent, CompileError> {
         use crate::plugin::Compiler;
@@ -78,10 +79,10 @@ impl Engine {
         Ok(compiler.ahead(entry).await?)
     }
 
-    /// A sandbox in which calls of that size have room.
+    /// Returns a sandbox whose pool is at least this large.
     ///
     /// # Errors
-    /// If there is none, and the machine gives no address space for another.
+    /// If no existing sandbox is large enough, and there is no address space for another.
     pub(crate) fn sandbox(&self, size: PoolSize) -> Result<SharedSandbox, SandboxError> {
         let mut known = locked(&self.known);
         known.sandboxes.retain(|sandbox| sandbox.strong_count() > 0);
@@ -93,14 +94,14 @@ impl Engine {
         Ok(sandbox)
     }
 
-    /// The plugin that is loaded of such an entry in this sandbox.
+    /// Returns the plugin that was already loaded from an equal entry in this sandbox.
     pub(crate) fn loaded(&self, sandbox: &SharedSandbox, entry: &Entry, own: &OwnCapabilities) -> Option<Plugin> {
         let known = locked(&self.known);
         let loaded = known.plugins.get(&entry.code.digest()?)?.iter().filter_map(Weak::upgrade);
         loaded.map(|shared| Plugin { shared }).find(|plugin| plugin.is_of(sandbox, entry, own))
     }
 
-    /// Keeps a plugin in mind for as long as somebody uses it.
+    /// Registers a plugin, so that `loaded` finds it while it is in use.
     pub(crate) fn remember(&self, plugin: &Plugin) {
         let CodeId::Component(digest) = plugin.code_id() else { return };
         let mut known = locked(&self.known);

@@ -1,29 +1,32 @@
-//! The failure policy: the consequences of a call of a plugin that gives no valid answer.
+//! The failure policy: the consequences if a plugin gives no valid answer.
 //!
-//! A failure is not a verdict. The kinds of failure are [`FailureKind`]; `sandbox::trap` derives them from errors of wasmtime.
-//! For the event, [`OnFailure`] decides. Failures in a row trip a plugin: it is not called for a while, and each event in
-//! between is a failure of the kind `tripped`. `docs/failures.md` is the same for users.
+//! A failure is not a verdict. [`FailureKind`] lists the kinds of failure; `sandbox::trap` derives them from the
+//! errors of wasmtime. [`OnFailure`] decides the consequence for the event. Several failures in a row trip a plugin:
+//! for a while it is not called, and each event in this time counts as a failure of the kind `tripped`.
+//! `docs/failures.md` explains the policy to users.
 
 use crate::contract::{FailureKind, Shape};
 use serde::{Deserialize, Serialize};
 
-/// Failures in a row after which a plugin is tripped.
+/// Number of failures in a row after which a plugin is tripped.
 pub(crate) const FAILURES_TO_TRIP: u32 = 3;
 
-/// Time for which a tripped plugin is not called, in milliseconds. Each further failure doubles it.
+/// Time for which a tripped plugin is not called, in milliseconds. Each further failure doubles the time, up to the
+/// maximum.
 const FIRST_BACK_OFF: u64 = 10_000;
 const MAX_BACK_OFF: u64 = 300_000;
 
-/// Replaces the verdict of a plugin that failed.
+/// The setting `on-failure`: the replacement for the verdict of a plugin that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum OnFailure {
-    /// Rejects: the call does not run, the value is withheld.
+    /// Rejects the event: the call does not run, or the value is withheld.
     Reject,
-    /// Nothing: as if the plugin were not in the chain.
+    /// Continues as if the plugin were not in the chain.
     Skip,
-    /// Asks a person about the value, in the plugin's name. Where nobody can be asked, and on transforms, it rejects.
+    /// Asks a person about the value, in the plugin's name. Rejects if nobody can be asked, or if the event is a
+    /// transform.
     Ask,
 }
 
@@ -34,12 +37,12 @@ pub(crate) enum FailureConsequence {
     Rejects,
     /// A person is asked.
     Asks,
-    /// The event continues without the plugin's answer. The user is told the reason, once for each plugin.
+    /// The event continues without the plugin's answer. A notice tells the user the reason, once for each plugin.
     Passes(&'static str),
 }
 
 impl OnFailure {
-    /// The word in the file.
+    /// Returns the name of the value in the configuration file.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -49,8 +52,8 @@ impl OnFailure {
         }
     }
 
-    /// The policy for events of this shape; `written` is the entry's `on-failure`. Nothing depends on the answers to events that
-    /// only collect or observe.
+    /// Returns the policy for events of this shape. `written` is the entry's `on-failure`. Events that only collect
+    /// or observe continue without a failed plugin, because no decision depends on its answer.
     pub(crate) fn for_shape(written: Option<Self>, shape: Shape) -> Self {
         match shape {
             Shape::Gate | Shape::Transform => written.unwrap_or(Self::Reject),
@@ -58,7 +61,7 @@ impl OnFailure {
         }
     }
 
-    /// The consequence for an event of this shape; a plugin whose `mode` is `audit` does not enforce.
+    /// Returns the consequence for an event of this shape. `enforces` is false for a plugin whose `mode` is `audit`.
     pub(crate) fn consequence(self, shape: Shape, enforces: bool) -> FailureConsequence {
         match (self, shape) {
             _ if !enforces => FailureConsequence::Passes("its `mode = \"audit\"` let the event pass"),
@@ -72,26 +75,27 @@ impl OnFailure {
     }
 }
 
-/// True if a failure of this kind counts towards tripping: it is the plugin's own, and not the machine's or the event's, nor the
-/// result of tripping.
+/// Returns true if a failure of this kind counts towards tripping: the plugin caused the failure, and not the
+/// machine, the event or an earlier tripping.
 pub(crate) fn counts_towards_tripping(kind: FailureKind) -> bool {
     !matches!(kind, FailureKind::Overloaded | FailureKind::Oversized | FailureKind::Tripped)
 }
 
-/// True if a plugin with so many failures in a row is tripped.
+/// Returns true if a plugin with this number of failures in a row is tripped.
 pub(crate) fn is_tripped(failures: u32) -> bool {
     failures >= FAILURES_TO_TRIP
 }
 
-/// Time for which a tripped plugin is not called after its last failure, in milliseconds. Then one call tries it again: if that
-/// succeeds, the plugin has no failures; otherwise the next time is twice as long.
+/// Returns the time for which a tripped plugin is not called after its last failure, in milliseconds. Then one call
+/// tries the plugin again. If that call succeeds, the count of failures is reset. Otherwise the next wait is twice as
+/// long.
 pub(crate) fn back_off(failures: u32) -> u64 {
     let doublings = failures.saturating_sub(FAILURES_TO_TRIP).min(16);
     FIRST_BACK_OFF.saturating_mul(1 << doublings).min(MAX_BACK_OFF)
 }
 
-/// True until a tripped plugin may be tried again, at the time `retry`, in milliseconds since the Unix epoch. A clock that was
-/// set back does not extend the wait.
+/// Returns true if a tripped plugin may not be tried again yet. `retry` is the time of the next try, in milliseconds
+/// since the Unix epoch. A clock that was set back does not extend the wait.
 pub(crate) fn is_backing_off(retry: u64, now: u64) -> bool {
     now < retry && retry <= now.saturating_add(MAX_BACK_OFF)
 }

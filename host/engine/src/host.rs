@@ -1,4 +1,4 @@
-//! The host: the active rules, and what an embedder provides.
+//! The host: the active rules, and the services that an embedder provides.
 
 pub use crate::active_config::{Changes, RuleSet, RuleSource};
 
@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Loaded plugins, ready to be asked. Cheap to clone; all clones are the same host.
+/// Loaded plugins that judge the events of sessions. Cheap to clone; all clones are the same host.
 ///
 /// ```
 /// use hookhost::contract::{Refusal, ToolCall};
@@ -51,10 +51,10 @@ pub struct Host {
 
 struct HostInner {
     services: Arc<Services>,
-    /// Held while a new configuration is loaded, so that only one is loaded at a time.
+    /// Locked while a new configuration is loaded, so that only one is loaded at a time.
     reloading: tokio::sync::Mutex<()>,
     loading: Loading,
-    /// Entries of the program itself, which hold under each configuration.
+    /// Entries that the program adds to each configuration.
     entries: Vec<Entry>,
 }
 
@@ -90,7 +90,7 @@ struct HostInner {
 /// ```
 pub struct HostBuilder {
     config: Config,
-    /// Entries beside those of the configuration.
+    /// Entries that the program adds to the configuration.
     entries: Vec<Result<Entry, crate::config::ConfigError>>,
     version: Option<Arc<str>>,
     clock: Arc<dyn Clock>,
@@ -107,23 +107,23 @@ pub struct HostBuilder {
     sink: Option<Arc<dyn AuditSink>>,
 }
 
-/// A reason why there is no host.
+/// A reason why a host cannot be built or reloaded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// An entry of [`HostBuilder::plugin`] cannot be used.
     #[error(transparent)]
     Config(#[from] crate::config::ConfigError),
-    /// A plugin of the allowlist cannot be loaded. All of its enabled entries load, or none.
+    /// A plugin of the allowlist cannot be loaded. Then no entry of the allowlist is loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
     /// The machine has no address space for the sandbox.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
-    /// Audit log and state cannot be kept where they should.
+    /// The database for the audit log and the state cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A capability of [`HostBuilder::capability`] has no valid name or interface; one sentence says which.
+    /// A capability of [`HostBuilder::capability`] has an invalid name or interface, which one sentence describes.
     #[error("{0}")]
     Capability(String),
     /// There is no tokio runtime.
@@ -147,7 +147,7 @@ impl From<NotActive> for Error {
 }
 
 impl Host {
-    /// A host of what `config` allows.
+    /// Returns a builder for a host with the plugins that `config` allows.
     #[must_use]
     pub fn builder(config: Config) -> HostBuilder {
         HostBuilder {
@@ -180,7 +180,8 @@ impl Host {
     /// Opens a session.
     ///
     /// # Errors
-    /// If the schema of one of its tools is not a JSON Schema, or its identifier or a directory of it is invalid.
+    /// If the schema of one of the session's tools is not a JSON Schema, or if the session's identifier or one of its
+    /// directories is invalid.
     pub fn open_session(&self, spec: SessionSpec) -> Result<Session, SessionError> {
         Session::open(Arc::clone(&self.shared.services), spec)
     }
@@ -191,13 +192,14 @@ impl Host {
         self.shared.services.rules.plugins()
     }
 
-    /// The plugins that subscribe to an event, in the order in which they are asked: by priority, then by name.
+    /// Returns the plugins that subscribe to an event, in the order in which they are asked: by priority, then by
+    /// name.
     #[must_use]
     pub fn chain(&self, event: EventKind) -> Vec<Plugin> {
         self.shared.services.rules.chain(event)
     }
 
-    /// The tools that plugins bring, in chain order. A plugin in audit mode brings none.
+    /// The tools that plugins provide, in chain order. A plugin in audit mode provides none.
     #[must_use]
     pub fn tools(&self) -> Vec<PluginTool> {
         self.shared.services.rules.tools()
@@ -215,31 +217,33 @@ impl Host {
         self.shared.services.rules.settings()
     }
 
-    /// The configuration under which the host runs, with the program's own entries. An entry names its code by digest;
-    /// [`Self::plugins`] has what was loaded. A reload that changes no rule leaves it unchanged.
+    /// Returns the active configuration, including the entries that the program adds. An entry names its code by
+    /// digest; [`Self::plugins`] returns the loaded plugins. A reload that changes no rule does not replace this
+    /// configuration.
     #[must_use]
     pub fn config(&self) -> Config {
         self.shared.services.rules.config()
     }
 
-    /// Activates another configuration while sessions run. Its plugins are loaded and checked separately, and replace the old
-    /// ones between two events. A pending event is decided, recorded and dispatched to observers under the plugins that
-    /// it began with: no event is lost, dispatched twice, or decided by some of both. Unchanged plugins are not compiled
-    /// again. The log records the change.
+    /// Activates another configuration while sessions run. The new plugins are loaded and checked first, and then
+    /// replace the old ones between two events. An event in progress is decided, recorded and dispatched to observers
+    /// under the plugins with which it began. So no event is lost, dispatched twice, or decided by a mix of old and
+    /// new plugins. Unchanged plugins are not compiled again. The log records the change.
     ///
-    /// A new plugin takes part in a session from its next event on: it gets no `session-start`. Failures in a row count
-    /// from 0 for a plugin that has changed; model calls do not.
+    /// A new plugin takes part in an open session from the session's next event on, so it gets no `session-start`.
+    /// For a changed plugin, the count of failures in a row starts at 0 again, but the count of its model calls
+    /// continues.
     ///
     /// # Errors
-    /// As [`HostBuilder::build`]; then nothing has changed.
+    /// As [`HostBuilder::build`]. The previous configuration then stays active.
     pub async fn reload(&self, config: &Config) -> Result<Changes, Error> {
         self.reload_rules(&self.shared.services.rules, config).await
     }
 
-    /// The same for the rules of a rule set, and the sessions that run under it.
+    /// Like [`Self::reload`], for the rules of a rule set and the sessions that use it.
     ///
     /// # Errors
-    /// As [`HostBuilder::build`]; then nothing has changed.
+    /// As [`HostBuilder::build`]. The previous configuration then stays active.
     pub async fn reload_rules(&self, rules: &RuleSet, config: &Config) -> Result<Changes, Error> {
         let HostInner { services, reloading, loading, entries } = &*self.shared;
         let _turn = reloading.lock().await;
@@ -257,13 +261,14 @@ impl Host {
         Ok(changes)
     }
 
-    /// The rules of sessions that name no others.
+    /// Returns the host's own rules. A session uses them if its specification names no others.
     #[must_use]
     pub fn rules(&self) -> RuleSet {
         self.shared.services.rules.clone()
     }
 
-    /// Loads another configuration beside the host's own, for the sessions that name it ([`SessionSpec::rules`]).
+    /// Loads another configuration in addition to the host's own. Sessions that name it use its rules
+    /// ([`SessionSpec::rules`]).
     ///
     /// # Errors
     /// As [`HostBuilder::build`].
@@ -273,9 +278,9 @@ impl Host {
         Ok(RuleSet::new(ActiveConfig::load(loading, &config).await?))
     }
 
-    /// Waits until observers have handled all events and their calls are recorded, for `deadline` at most. Call it last in a
-    /// process that has opened sessions. Events that observers have not handled by then are given up; their number is
-    /// recorded and returned.
+    /// Waits, for `deadline` at most, until observers have handled all events and their calls are recorded. Call this
+    /// last in a process that has opened sessions. Events that observers have not handled by then are dropped; their
+    /// number is recorded and returned.
     ///
     /// # Errors
     /// If the last records could not be written.
@@ -285,16 +290,16 @@ impl Host {
         Ok(given_up)
     }
 
-    /// Writes what was recorded so far. Records that need not be there at once are otherwise written within 20 ms.
+    /// Writes all records so far to the store. Otherwise, records that are not urgent are written within 20 ms.
     ///
     /// # Errors
-    /// If they could not be written; they are tried again later.
+    /// If the records could not be written. The host tries again later.
     pub async fn flush(&self) -> Result<(), StoreError> {
         self.shared.services.store.flush().await
     }
 
-    /// The questions that wait for a person's answer, of all processes with the same store that share theirs, the first to
-    /// expire first.
+    /// Returns the questions that wait for a person's answer, in the order in which they expire. The list contains
+    /// the questions of all processes that use the same store and share their questions.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -302,27 +307,27 @@ impl Host {
         self.shared.services.open_questions().await
     }
 
-    /// Answers a question, of this process or another one with the same store. The first answer decides. The process
-    /// that asked decides on the event and records it.
+    /// Answers a question of this process, or of another process with the same store. If there are several answers,
+    /// the first counts. The process that asked then decides the event and records it.
     ///
     /// # Errors
-    /// If the question waits for no answer any more, or the answer cannot be written.
+    /// If the question no longer waits for an answer, or the answer cannot be written.
     pub async fn answer(&self, id: &str, approval: Approval) -> Result<(), QuestionGone> {
         self.shared.services.answer(id, approval).await
     }
 
-    /// Keeps the outcome of a call in the store, soon, for hosts that come after this one.
+    /// Queues the outcome of a call for the store, where later hosts find it.
     ///
     /// # Errors
-    /// If too much waits to be written.
+    /// If too many changes wait to be written.
     pub fn keep_outcome(&self, kept: KeptOutcome) -> Result<(), StoreError> {
         self.change_outcome(OutcomeChange::Keep(kept))
     }
 
-    /// Forgets the outcome of a call, soon.
+    /// Queues the removal of a call's outcome from the store.
     ///
     /// # Errors
-    /// If too much waits to be written.
+    /// If too many changes wait to be written.
     pub fn forget_outcome(&self, call: [u8; 32]) -> Result<(), StoreError> {
         self.change_outcome(OutcomeChange::Forget(call))
     }
@@ -331,7 +336,7 @@ impl Host {
         self.shared.services.store.push(LateWrite { outcome: Some(change), ..LateWrite::default() })
     }
 
-    /// Returns the outcomes that hosts with the same store have kept, and that count now.
+    /// Returns the outcomes that hosts with the same store have kept, and that are valid now.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -340,9 +345,10 @@ impl Host {
         services.store.outcomes(services.now()).await
     }
 
-    /// The notices of closed sessions for the user, each once: what their own
-    /// [`take_notices`](crate::Session::take_notices) was not asked for, and what observers did afterwards. At most 256 wait
-    /// here. A process that ends takes them after [`Self::drain`].
+    /// Takes the notices of closed sessions for the user: those that the session's own
+    /// [`take_notices`](crate::Session::take_notices) has not returned, and those of observers that ran after the
+    /// session was closed. Each notice is returned once. At most 256 are kept. When the process ends, call this after
+    /// [`Self::drain`].
     #[must_use]
     pub fn take_notices(&self) -> Vec<Notice> {
         self.shared.services.take_notices()
@@ -350,16 +356,16 @@ impl Host {
 }
 
 impl HostBuilder {
-    /// Loads this plugin, too. It is the program's: it holds under each configuration that the host is given later.
+    /// Adds a plugin of the program itself. It stays loaded under each configuration that the host gets later.
     #[must_use]
     pub fn plugin(mut self, entry: Entry) -> Self {
         self.entries.push(Ok(entry));
         self
     }
 
-    /// Asks a closure about each tool call: a rule of the program itself, without wasm. It answers with a
-    /// [`ToolCallVerdict`], or with what becomes one: a `Refusal`, an `Escalation`, or an
-    /// `Option` of either. Rules about other events are a [`Rule`], which [`Entry::from_rule`] names.
+    /// Adds a rule of the program itself, without WebAssembly: a closure that is asked about each tool call. It
+    /// returns a [`ToolCallVerdict`], or a value that converts to one: a `Refusal`, an `Escalation`, or an `Option`
+    /// of either. For other events, use a [`Rule`] with [`Entry::from_rule`].
     #[must_use]
     pub fn rule<V: Into<ToolCallVerdict>>(
         self,
@@ -369,8 +375,8 @@ impl HostBuilder {
         self.plugin(Entry::from_rule(name, Rule::new().before_tool_call(move |_, call| rule(call))))
     }
 
-    /// Asks a plugin of the guest SDK as part of the program, without wasm: the type of which a component is built.
-    /// `config` is its configuration, an object or `null`.
+    /// Adds a plugin that is written with the guest SDK and compiled into the program, without WebAssembly. `P` is
+    /// the type from which a component would be built. `config` is the plugin's configuration, an object or `null`.
     #[cfg(feature = "native")]
     #[must_use]
     pub fn native<P: hookhost_guest::Plugin + 'static>(mut self, name: &str, config: serde_json::Value) -> Self {
@@ -389,38 +395,39 @@ impl HostBuilder {
         self
     }
 
-    /// Sets the version of this program, which records of its native rules name in place of a digest:
-    /// `env!("CARGO_PKG_VERSION")`.
+    /// Sets the version of this program, usually `env!("CARGO_PKG_VERSION")`. Records of native rules contain the
+    /// version in place of a digest.
     #[must_use]
     pub fn version(mut self, version: impl Into<Arc<str>>) -> Self {
         self.version = Some(version.into());
         self
     }
 
-    /// Sets the clock; without one, it is the operating system's.
+    /// Sets the clock. By default it is the clock of the operating system.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Runs the plugins on this engine, which other hosts share; without it, the host has its own engine.
+    /// Runs the plugins on this engine, which other hosts can share. By default the host has its own engine.
     #[must_use]
     pub fn engine(mut self, engine: &Engine) -> Self {
         self.engine = engine.clone();
         self
     }
 
-    /// Sets the actions of the embedder's own tools: rows in addition to the tables of [`ActionMap`].
+    /// Sets the actions of the embedder's own tools. They are added to the tables of [`ActionMap`].
     #[must_use]
     pub fn actions(mut self, actions: ActionMap) -> Self {
         self.actions = actions;
         self
     }
 
-    /// Keeps compiled code in this directory, which must be the user's alone (it is created so if it is missing). A directory or
-    /// file that others can access is not used, and the log says so. By default it is the command's: `HOOKHOST_CACHE_DIR`, or
-    /// `hookhost` in the platform's directory for caches, and in it `compiled`. Where neither is known, every start compiles.
+    /// Keeps compiled code in this directory, which is created if it is missing. Only the user may have access to it:
+    /// a directory or file that others can access is not used, and the log says so. By default it is the directory of
+    /// the command `hookhost`: `compiled` in `HOOKHOST_CACHE_DIR`, or in `hookhost` in the platform's cache
+    /// directory. If neither is known, every start compiles.
     #[cfg(feature = "cache")]
     #[must_use]
     pub fn cache(mut self, directory: impl Into<PathBuf>) -> Self {
@@ -436,38 +443,40 @@ impl HostBuilder {
         self
     }
 
-    /// Keeps the audit log and the state of plugins in this database, which is created if it is missing; several processes
-    /// may share it. Without one, only [`Self::audit`] gets records, and state lives as long as the host.
+    /// Keeps the audit log and the state of plugins in this database, which is created if it is missing; several
+    /// processes may share it. Without a store, only the sink of [`Self::audit`] gets records, and the state of
+    /// plugins is lost when the host is dropped.
     #[must_use]
     pub fn store(mut self, file: impl Into<PathBuf>) -> Self {
         self.store = Some(file.into());
         self
     }
 
-    /// Gives each record of the audit log to `sink`, too, with or without a store ([`AuditSink`]): a
-    /// [`MemoryLog`](crate::audit::MemoryLog), or a function.
+    /// Also gives each record of the audit log to `sink`, with or without a store. A sink ([`AuditSink`]) is for
+    /// example a [`MemoryLog`](crate::audit::MemoryLog) or a function.
     #[must_use]
     pub fn audit(mut self, sink: impl AuditSink + 'static) -> Self {
         self.sink = Some(Arc::new(sink));
         self
     }
 
-    /// Sets the approver, which answers escalations; without one, each is rejected.
+    /// Sets the approver, which answers escalations. Without an approver, each escalation is rejected.
     #[must_use]
     pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
         self.approver = Some(approver);
         self
     }
 
-    /// Has other processes with the same store answer questions, too ([`Self::store`]). Every program that can write that file
-    /// can then say yes, what the agent itself has started as this user included: leave it off where a tool of the agent could.
+    /// Lets other processes with the same store ([`Self::store`]) answer questions, too. Every program that can write
+    /// the file of the store can then say yes, including programs that the agent has started as this user. So do not
+    /// call this if a tool of the agent can write that file.
     #[must_use]
     pub fn share_questions(mut self) -> Self {
         self.shares_questions = true;
         self
     }
 
-    /// The models behind the capability `model`; without one, each side call is denied.
+    /// Sets the models behind the capability `model`. Without this, each model call of a plugin is denied.
     #[must_use]
     pub fn model(mut self, model: Arc<dyn Model>) -> Self {
         self.model = Some(model);
@@ -481,7 +490,7 @@ impl HostBuilder {
         self
     }
 
-    /// Sets the resolver of server names, for the grant `http`; without one, the operating system resolves them.
+    /// Sets the resolver of server names, for the grant `http`. By default the operating system resolves them.
     #[cfg(feature = "http")]
     #[must_use]
     pub fn resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {
@@ -489,10 +498,11 @@ impl HostBuilder {
         self
     }
 
-    /// Loads every enabled entry, or none.
+    /// Loads all enabled entries, and returns the host.
     ///
     /// # Errors
-    /// If a plugin cannot be loaded, the store cannot be used, there is no room for the sandbox, or there is no tokio runtime with a timer.
+    /// If a plugin cannot be loaded, the store cannot be used, there is no address space for the sandbox, or there is
+    /// no tokio runtime with a timer.
     pub async fn build(self) -> Result<Host, Error> {
         runtime::check().map_err(|missing| match missing {
             Missing::Runtime => Error::NoRuntime,
@@ -534,7 +544,7 @@ impl HostBuilder {
             open: Mutex::default(),
             notices: Mutex::default(),
         };
-        // Questions of processes that are gone.
+        // This also answers the questions of processes that have ended.
         services.open_questions().await?;
         let reloading = tokio::sync::Mutex::default();
         let shared = HostInner { services: Arc::new(services), reloading, loading, entries };

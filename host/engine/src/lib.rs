@@ -46,7 +46,7 @@
 //!
 //! # Where things are
 //!
-//! Data flows down this list and never back up: a module uses only modules above it, and a test checks this.
+//! A module uses only modules above it in this list; a test checks this.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -68,25 +68,25 @@
 //! | `sandbox` | what a guest gets: WASI, capabilities, limits ([`capability`] is what an embedder sees of it) |
 //! | `event` | the typed events: the payload that a plugin's `handle` gets, and the meaning of the verdict that it returns |
 //! | [`plugin`] | from bytes to a component that is checked, compiled and configured |
-//! | `engine` | what all rules of a process run on: pools of instances, compiled code ([`Engine`]) |
+//! | `engine` | the resources that all rules of a process share: pools of instances, compiled code ([`Engine`]) |
 //! | [`audit`] | the records of the log, their hash chain and their redaction, pure |
 //! | `active_config` | the active configuration: plugins in chain order, ask rules, settings |
 //! | [`store`] | the database: log and state, committed together, and reading them back |
 //! | [`approval`] | asking a person |
-//! | [`session`] | asks the chain, settles the event, records it, dispatches it to observers |
-//! | `host` | all of it together ([`Host`]) |
+//! | [`session`] | asks the chain, decides the event, records it, dispatches it to observers |
+//! | `host` | combines the modules above ([`Host`]) |
 //! | [`blocking`] | the host for programs without `async` |
 //! | [`replay`] | asks plugins about recorded events a second time |
 //! | [`testing`] | a host for the tests of a product |
 //!
-//! It runs on tokio, with its timer enabled.
+//! The crate needs a tokio runtime with the timer enabled.
 //!
-//! # What can grow
+//! # Types that can grow
 //!
-//! Specifications, records and errors are `#[non_exhaustive]`: they are made by `new` or `Default`, and their fields are
-//! set. Outcomes ([`Decision`], [`TransformOutcome`], [`contract::Stop`]) and [`contract::Shape`] are exhaustive, so that a
-//! program that does not handle a new variant fails to compile. The types of the WIT are those of one version of the
-//! contract, and stay as they are.
+//! Specifications, records and errors are `#[non_exhaustive]`: create them with `new` or `Default`, and then set
+//! their fields. Outcomes ([`Decision`], [`TransformOutcome`], [`contract::Stop`]) and [`contract::Shape`] are
+//! exhaustive, so that a program that does not handle a new variant fails to compile. The types of the WIT belong to
+//! one version of the contract and do not change.
 
 #![deny(missing_docs)]
 #![cfg_attr(
@@ -135,7 +135,7 @@ pub use futures_util::future::BoxFuture;
 pub use hookhost_contract as contract;
 pub use hookhost_files as files;
 
-/// The capabilities that plugins can ask of the host: the types that an embedder implements or uses.
+/// The capabilities that a host can offer to plugins: the types that an embedder implements or uses.
 pub mod capability {
     pub use crate::sandbox::capability::{
         Capability, CapabilityAnswer, CapabilityCall, CapabilityReply, Finding, Level, LogLine, Message, Model,

@@ -1,8 +1,9 @@
-//! Mutexes whose data is valid after each statement, so that a panic of a thread that holds one says nothing about the data.
+//! Locks mutexes whose data is valid after each statement. So the data stays usable if a thread panics while it holds
+//! the lock.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks a mutex, also one whose holder panicked.
+/// Locks a mutex, even if an earlier holder panicked.
 pub(crate) fn locked<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,7 +2,8 @@
 
 use unicode_width::UnicodeWidthStr as _;
 
-/// Maximum width of a line, and of the text before the part in a longer line, in columns.
+/// Maximum width of a line, in columns. If a line is longer, the second number is the maximum width of the text
+/// before the part.
 const MAX_COLUMNS: usize = 110;
 const MAX_COLUMNS_BEFORE: usize = 30;
 
@@ -18,8 +19,8 @@ pub struct MarkedLine {
 }
 
 impl MarkedLine {
-    /// The line of these three texts, which contain no control characters. A line of more than 110 columns is cut: the beginning
-    /// of the part stays.
+    /// Creates the line from the texts before, in and after the marked part. They must not contain control
+    /// characters. A line of more than 110 columns is cut, but the beginning of the part is kept.
     #[must_use]
     pub fn new([before, part, after]: [String; 3]) -> Self {
         if before.width() + part.width() + after.width() <= MAX_COLUMNS {
@@ -31,20 +32,20 @@ impl MarkedLine {
         Self { before, part, after }
     }
 
-    /// The columns before the carets.
+    /// Returns the spaces before the carets.
     #[must_use]
     pub fn indent(&self) -> String {
         " ".repeat(self.before.width())
     }
 
-    /// The carets: at least one, since a part that no terminal shows is still there.
+    /// Returns the carets: at least one, even if the part is invisible on a terminal.
     #[must_use]
     pub fn carets(&self) -> String {
         "^".repeat(self.part.width().max(1))
     }
 }
 
-/// The beginning of a text that fits into so many columns, and `…` if that is not all.
+/// Returns the beginning of a text that fits into this number of columns. It ends with `…` if the text was cut.
 fn first_columns(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_owned();
@@ -54,7 +55,7 @@ fn first_columns(text: &str, columns: usize) -> String {
     format!("{}…", text.get(..end).unwrap_or_default())
 }
 
-/// The same, of its end.
+/// Like `first_columns`, for the end of the text.
 fn last_columns(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_owned();

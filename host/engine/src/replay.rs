@@ -1,8 +1,9 @@
 //! Replay: asks plugins about recorded events a second time.
 //!
-//! The plugins of a host judge each recorded event again. They get the inputs of its record: identifier, time, state, and
-//! what the capabilities answered. The same plugins give the same verdicts; other plugins show what a new rule would have
-//! decided. Nothing is recorded, nobody is asked, and what a plugin writes to its state is kept for the replay only.
+//! The plugins of a host judge each recorded event again. They get the inputs that the record contains: identifier,
+//! time, state, and the answers of the capabilities. The same plugins give the same verdicts; other plugins show what
+//! a new rule would have decided. Nothing is recorded, no person is asked, and state that plugins write exists only
+//! during the replay.
 //!
 //! ```
 //! use hookhost::config::Entry;
@@ -54,7 +55,7 @@ use std::path::PathBuf;
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Compared {
-    /// The number of its record.
+    /// Number of the event's record.
     pub seq: u64,
     /// The recorded event.
     pub recorded: EventRecord,
@@ -71,7 +72,7 @@ pub struct Compared {
 #[serde(rename_all = "kebab-case", tag = "kind")]
 #[non_exhaustive]
 pub enum Difference {
-    /// The outcome, who decided it, or why.
+    /// The outcome differs, or the plugins that decided it, or the reason.
     Outcome {
         /// The recorded outcome.
         recorded: OutcomeKind,
@@ -80,9 +81,9 @@ pub enum Difference {
     },
     /// The final value differs, or the response that takes its place.
     Value,
-    /// The questions to a person differ, or the plugins that ask or waive them.
+    /// The questions to a person differ, or the plugins that ask these questions or waive them.
     Questions,
-    /// The answer of a plugin that was asked in the same round both times.
+    /// A plugin was asked in this round both times, and gave different answers.
     Verdict {
         /// The plugin.
         plugin: String,
@@ -119,8 +120,8 @@ pub struct Summary {
 /// nor an approver. Each record is verified before it is replayed.
 ///
 /// # Errors
-/// If the log cannot be read or was changed. Neither the record that the error names nor a later one is replayed then. A
-/// record of a later version counts as an event that is not replayable.
+/// If the log cannot be read or was changed. Then the record that the error names and all later records are not
+/// replayed. A record of a later version counts as an event that is not replayable.
 pub async fn replay(host: &Host, log: &Log, each: impl FnMut(&Compared)) -> Result<Summary, LogError> {
     replay_lines(host, log.verified_lines()?, each).await
 }
@@ -183,10 +184,10 @@ async fn replay_lines(
 /// A session in the log.
 struct RecordedSession {
     session: ReplayedSession,
-    /// True if the log lacks schemas of the session's tools. Arguments that were invalid when they were recorded are then
-    /// valid.
+    /// True if the log lacks schemas of the session's tools. Then a replay accepts arguments that were invalid when
+    /// they were recorded.
     lacks_schemas: bool,
-    /// Number of the session's open handles. A handle of a killed process still counts.
+    /// Number of the session's open handles. A handle of a killed process counts as open.
     handles: u64,
 }
 
@@ -199,7 +200,7 @@ enum ReplayedSession {
 }
 
 impl ReplayedSession {
-    /// The session, which is opened at first use.
+    /// Returns the session, and opens it at first use.
     fn session(&mut self, host: &Host) -> Result<&Session, String> {
         if let Self::Announced(opened) = self {
             let opened = host.open_session(spec(opened)).map_err(|error| error.to_string());
@@ -326,7 +327,7 @@ fn differences(recorded: &EventRecord, again: &EventRecord) -> Vec<Difference> {
     if recorded.outcome == again.outcome && asked(recorded) != asked(again) {
         differences.push(Difference::Questions);
     }
-    // The calls of observers are in a record of their own.
+    // The calls of observers are in a separate record.
     if recorded.event.shape() == Shape::Observe {
         return differences;
     }
@@ -349,7 +350,7 @@ fn is_same_ask(one: &CallRecord, other: &CallRecord) -> bool {
     one.plugin == other.plugin && one.round == other.round
 }
 
-/// A call's verdict or failure.
+/// Returns the verdict or the failure of a call.
 fn said(call: &CallRecord) -> (Option<String>, Option<crate::contract::FailureKind>) {
     (json(call.verdict.as_deref()), call.failure.as_ref().map(|failure| failure.kind))
 }
@@ -381,7 +382,7 @@ impl Summary {
 }
 
 impl Compared {
-    /// Returns true if the outcome is the same. Asking other plugins does not count as a difference.
+    /// Returns true if the outcome is the same, even if other plugins were asked.
     #[must_use]
     pub fn is_same(&self) -> bool {
         self.again.is_some()

@@ -1,4 +1,4 @@
-//! The tokio runtime of the thread, and whether it has what a host needs.
+//! Checks that the thread is in a tokio runtime that a host can use.
 
 use std::cell::Cell;
 use std::panic::catch_unwind;
@@ -10,21 +10,23 @@ use tokio::runtime::{Handle, Id};
 pub(crate) enum Missing {
     /// The thread is in no runtime.
     Runtime,
-    /// The runtime has no timer, and would panic where something waits.
+    /// The runtime has no timer, so it would panic at the first wait with a time limit.
     Timer,
 }
 
 /// Checks that this thread is within a runtime that has a timer.
 pub(crate) fn check() -> Result<(), Missing> {
     thread_local! {
-        /// The runtime of the thread that was checked last. No other runtime of the process gets its identifier.
+        /// The runtime that was checked last on this thread. No other runtime of the process gets the same
+        /// identifier.
         static CHECKED: Cell<Option<Id>> = const { Cell::new(None) };
     }
     let runtime = Handle::try_current().map_err(|_| Missing::Runtime)?.id();
     if CHECKED.get() == Some(runtime) {
         return Ok(());
     }
-    // There is no other way to ask: a timer is looked up where it is made.
+    // Tokio has no function for this question. It looks for its timer when a `Sleep` is created, and panics if there
+    // is none.
     catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO))).map_err(|_| Missing::Timer)?;
     CHECKED.set(Some(runtime));
     Ok(())

@@ -1,7 +1,7 @@
-//! For the tests of a product: a host that starts in milliseconds, an approver that follows a script, and a clock that
-//! the test turns.
+//! Helpers for the tests of a product: a host that starts in milliseconds, an approver that follows a script, and a
+//! clock that the test sets.
 //!
-//! A test that deploys are refused:
+//! This test checks that deploys are refused:
 //!
 //! ```
 //! use hookhost::contract::{Refusal, ToolCall};
@@ -16,7 +16,7 @@
 //! # tokio::runtime::Runtime::new().unwrap().block_on(deploys_are_refused());
 //! ```
 //!
-//! A test of all rules of a product starts from its own builder, with an approver in place of its users:
+//! To test all rules of a product, start from the product's own builder, with an approver in place of its users:
 //!
 //! ```
 //! use hookhost::approval::Approval;
@@ -55,7 +55,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The workspace of a test's session. Nothing has to be there.
+/// The workspace of a test's session. The directory need not exist.
 const WORKSPACE: &str = "/work";
 
 /// A host with one session. See the [module](self).
@@ -78,7 +78,7 @@ pub async fn host<V: Into<ToolCallVerdict>>(rule: impl Fn(&ToolCall) -> V + Send
     }
 }
 
-/// The host that this builder makes, with a [`Clock`] of its own, and a session in it of the agent `test`.
+/// Builds a host with a separate [`Clock`], and opens a session of the agent `test`.
 ///
 /// # Errors
 /// As [`HostBuilder::build`].
@@ -93,7 +93,7 @@ pub async fn start(builder: HostBuilder) -> Result<TestHost, Error> {
 }
 
 impl TestHost {
-    /// Asks about a call of one of the agent's own tools, as [`Session::check_tool`].
+    /// Checks a call of one of the agent's own tools, like [`Session::check_tool`].
     pub async fn check(&self, name: &str, arguments: Value) -> Decision<AllowedCall, ToolResult> {
         let settled = self.session.check_tool(name, &arguments).await;
         let earlier = settled.earlier.into_iter().map(|(record, _)| record);
@@ -107,7 +107,7 @@ impl TestHost {
         locked(&self.records).clone()
     }
 
-    /// The session, for any other event.
+    /// Returns the session, for all other events.
     #[must_use]
     pub fn session(&self) -> &Session {
         &self.session
@@ -119,14 +119,14 @@ impl TestHost {
         &self.host
     }
 
-    /// The clock, which the test turns.
+    /// Returns the clock, which stands still until the test moves it.
     #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 }
 
-/// Answers questions in the order in which it was given the answers, and remembers the questions.
+/// An approver that gives prepared answers in order, and remembers the questions.
 #[derive(Debug, Default)]
 pub struct ScriptedApprover {
     answers: Mutex<VecDeque<Approval>>,
@@ -134,7 +134,8 @@ pub struct ScriptedApprover {
 }
 
 impl ScriptedApprover {
-    /// An approver with these answers. A question beyond the last is answered with no, for a reason that says so.
+    /// Creates an approver with these answers. Each further question is answered with no; the reason says that there
+    /// are no more answers.
     #[must_use]
     pub fn new(answers: impl IntoIterator<Item = Approval>) -> Arc<Self> {
         Arc::new(Self { answers: Mutex::new(answers.into_iter().collect()), asked: Mutex::default() })
@@ -146,7 +147,7 @@ impl ScriptedApprover {
         locked(&self.asked).clone()
     }
 
-    /// The number of answers that nobody has asked for.
+    /// Returns the number of answers that are left.
     #[must_use]
     pub fn unused(&self) -> usize {
         locked(&self.answers).len()
@@ -165,7 +166,7 @@ impl Approver for ScriptedApprover {
     }
 }
 
-/// A clock that stands still until the test turns it. It begins at the start of 2030, UTC.
+/// A clock that stands still until the test moves it. It starts at the beginning of 2030 (UTC).
 #[derive(Debug)]
 pub struct Clock(Mutex<SystemTime>);
 
@@ -173,18 +174,18 @@ impl Clock {
     /// From the Unix epoch to the start of 2030.
     const BEGINS: Duration = Duration::from_secs(1_893_456_000);
 
-    /// A clock.
+    /// Creates a clock.
     #[must_use]
     pub fn new() -> Arc<Self> {
         Arc::new(Self(Mutex::new(UNIX_EPOCH + Self::BEGINS)))
     }
 
-    /// Turns it forward.
+    /// Moves the clock forward.
     pub fn advance(&self, by: Duration) {
         *locked(&self.0) += by;
     }
 
-    /// Sets it, also back.
+    /// Sets the clock, forward or back.
     pub fn set(&self, time: SystemTime) {
         *locked(&self.0) = time;
     }

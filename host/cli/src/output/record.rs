@@ -367,7 +367,7 @@ mod tests {
                 r#""kind":"observed","id":"s.0","session":"s","event":"stream-end","time":0,"calls":[]"#,
                 "stream-end  observed",
             ),
-            (r#""kind":"later","time":0"#, "`later` is no kind of record"),
+            (r#""kind":"later","time":0"#, "`later` is not a kind of record"),
         ] {
             let text = plain(record);
             assert!(text.starts_with("7  ") && text.contains(said), "{text}");

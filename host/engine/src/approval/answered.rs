@@ -10,7 +10,8 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Upper bound of an approver's reason, and of who answered how, in bytes. A longer one is truncated, and says so.
+/// Maximum size of each text of an approval, in bytes: the reason, the person, and the way of the answer. A longer
+/// text is truncated, and ends with the number of bytes that are left out.
 const MAX_REASON: usize = 4096;
 
 fn bounded(mut reason: String) -> String {
@@ -23,7 +24,7 @@ fn bounded(mut reason: String) -> String {
     reason
 }
 
-/// The recorded answer for an approval.
+/// Converts an approval to the answer that is recorded.
 pub(crate) fn answered(approval: Approval) -> Answered {
     let said_no = |reason: Option<String>| reason.map_or_else(|| "the user said no".to_owned(), bounded);
     let Approval { decision, by, via } = approval;
@@ -38,7 +39,7 @@ pub(crate) fn answered(approval: Approval) -> Answered {
     answered
 }
 
-/// The recorded answer if the process that asked is gone.
+/// Returns the answer that is recorded if the process that asked has ended.
 pub(crate) fn taken_for_gone() -> Answered {
     no(AnswerKind::AskerGone, "the process that asked is gone".to_owned())
 }
@@ -47,20 +48,20 @@ fn no(kind: AnswerKind, reason: String) -> Answered {
     Answered::new(kind, Some(reason))
 }
 
-/// An answer as JSON, as the store keeps it.
+/// Converts an answer to the JSON that the store keeps.
 pub(crate) fn written(answered: &Answered) -> String {
     // A struct of texts and numbers always has a JSON form. If it had none, the empty text would be read as a no.
     serde_json::to_string(answered).unwrap_or_default()
 }
 
-/// Reads an answer from the store. An invalid one is a no.
+/// Reads an answer from the store. An invalid answer counts as no.
 pub(crate) fn read(written: &str) -> Answered {
     serde_json::from_str(written)
         .unwrap_or_else(|error| no(AnswerKind::Denied, format!("the stored answer cannot be read: {error}")))
 }
 
-/// Asks for as long as `left`. No approver, a panic, and no answer in time are a no. An answer from `elsewhere` counts if it is
-/// there first.
+/// Asks the approver, and waits for `left` at most. The answer is no if there is no approver, if it panics, or if
+/// nobody answers in time. An answer from `elsewhere` counts if it comes first.
 pub(crate) async fn resolve(
     approver: Option<&dyn Approver>,
     request: ApprovalRequest,
@@ -73,7 +74,7 @@ pub(crate) async fn resolve(
         None => no(AnswerKind::NobodyThere, "nobody is there to answer".to_owned()),
         Some(approver) => {
             let asked = async {
-                // No event of the session waits meanwhile.
+                // No turn is added to the waiters, because no event of the session waits for the approver.
                 match callback::polled(Waiters::here(), || approver.ask(request)).await {
                     Ok(approval) => answered(approval),
                     Err(Panicked) => no(AnswerKind::Panicked, "the approver failed".to_owned()),

@@ -5,8 +5,8 @@ use crate::sandbox::with_deadline;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Waits for an answer for as long as `left`, the rest of the question's `deadline`. Only here a question expires, and the answer
-/// to an expired question is no.
+/// Waits for an answer for `left` at most, which is the rest of the question's `deadline`. After that the answer is
+/// no. This is the only place where a question expires.
 pub(crate) async fn until_expired(
     left: Duration,
     deadline: Duration,

@@ -1,4 +1,4 @@
-//! Asking a person. The engine never reads a terminal: the embedder provides an [`Approver`].
+//! Asks a person. The engine never reads a terminal; the embedder provides an [`Approver`].
 //!
 //! A request is answered at most once. If nobody is there, no answer comes in time, or the approver panics, the answer is
 //! no.
@@ -27,13 +27,13 @@ const CODE_LENGTH: usize = 8;
 
 /// Asks a person about an escalation.
 ///
-/// A question holds up no other event of its session. So an approver may send events of the same session and wait for them
-/// before it answers: each is settled at once, or rejected. An event that is escalated is put to the same approver in turn,
-/// without an end if it sends such an event each time it is asked. An approver that blocks its thread holds up every task of a
-/// runtime with one thread.
+/// A question does not delay other events of its session. So an approver may send events of the same session and wait
+/// for their outcomes before it answers. If such an event is escalated, the same approver is asked about it, too. An
+/// approver that sends such an event each time it is asked never comes to an end. An approver that blocks its thread
+/// delays every task of a runtime with one thread.
 ///
-/// Each function from a request to a future of its answer is an approver. The future owns what it needs; where it borrows from
-/// the approver, implement the trait.
+/// Every function that takes a request and returns a future of an [`Approval`] is an approver. This future must own
+/// its data. If it has to borrow from the approver, implement the trait.
 ///
 /// ```
 /// use hookhost::approval::{Approval, ApprovalRequest};
@@ -61,11 +61,12 @@ const CODE_LENGTH: usize = 8;
 /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
 /// ```
 pub trait Approver: Send + Sync {
-    /// Asks a person. The answer counts once, and only within [`ApprovalRequest::deadline`]. The future is dropped when the
-    /// deadline has passed or the event was cancelled. After a yes, exactly what the request shows runs.
+    /// Asks a person. The answer counts once, and only within [`ApprovalRequest::deadline`]. The future is dropped
+    /// when the deadline has passed or the event was cancelled. After a yes, exactly the value that the request shows
+    /// runs.
     ///
-    /// Meanwhile other events of the session are settled; the approver may send some itself. It must not block the thread: the
-    /// other tasks of the runtime would wait, and an answer after the deadline is a no.
+    /// Other events of the session continue meanwhile, and the approver may send events itself. It must not block the
+    /// thread, because the other tasks of the runtime would wait. An answer after the deadline counts as no.
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Approval>;
 }
 
@@ -79,30 +80,31 @@ where
     }
 }
 
-/// A question to a person, with an immutable snapshot of what would run.
+/// A question to a person, with an immutable copy of the value that would run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct ApprovalRequest {
     /// Identifier of the event that is escalated.
     pub id: String,
-    /// Short code of what this request shows: eight hexadecimal digits, the beginning of a SHA-256 digest over the request and a
-    /// random salt. A person who answers elsewhere than where they read the question repeats it, so that a yes names what they
-    /// have read. The salt keeps an agent from making two requests with the same code.
+    /// Short code of this request: the first eight hexadecimal digits of a SHA-256 digest over the request and a
+    /// random salt. If a person reads the question in one place and answers in another, they repeat the code, so that
+    /// the answer belongs to the request that they have read. The salt keeps an agent from making two requests with
+    /// the same code.
     #[serde(default)]
     pub code: String,
-    /// Identifier of its session.
+    /// Identifier of the event's session.
     pub session: String,
     /// The agent that asks.
     pub agent: AskingAgent,
     /// The event.
     pub event: EventKind,
-    /// The value before any plugin changed it, as JSON: of `before-tool-call` a [`ToolCall`], of another event
-    /// what its `handle` takes beside the session.
+    /// The value before any plugin changed it, as JSON. For `before-tool-call` it is a [`ToolCall`]; for another
+    /// event it is the input of `handle` without the session.
     pub original: Box<RawValue>,
     /// The value that would run, as JSON.
     pub value: Box<RawValue>,
-    /// The plugins that changed it, in order.
+    /// The plugins that changed the value, in order.
     pub changed_by: Vec<String>,
     /// A result that a plugin gave in place of running the value. If it is set, the value does not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -116,7 +118,7 @@ pub struct ApprovalRequest {
 }
 
 impl ApprovalRequest {
-    /// Sets the code, once everything else is in place.
+    /// Sets the code. Call this last, because the code depends on all other fields.
     pub(crate) fn with_code(mut self) -> Self {
         let mut content = serde_json::to_vec(&self).unwrap_or_default();
         content.extend(rand::random::<[u8; 32]>());
@@ -125,19 +127,19 @@ impl ApprovalRequest {
         self
     }
 
-    /// The tool call that would run; `None` where the request is about another event.
+    /// Returns the tool call that would run; `None` if the request is about another event.
     #[must_use]
     pub fn tool_call(&self) -> Option<ToolCall> {
         (self.event == EventKind::BeforeToolCall).then(|| serde_json::from_str(self.value.get()).ok()).flatten()
     }
 
-    /// True if [`Approval::yes_for_session`] can be offered: only if no plugin asks.
+    /// Returns true if [`Approval::yes_for_session`] can be offered: all questions are those of the configuration.
     #[must_use]
     pub fn can_be_kept(&self) -> bool {
         self.questions.iter().all(|question| question.by == Asker::Configuration)
     }
 
-    /// The request without what the configuration keeps off the disk.
+    /// Returns the request without the values that the configuration masks.
     pub(crate) fn masked(&self, masking: &Masking) -> Self {
         let mut request = self.clone();
         masking.value(&mut request.original);
@@ -154,7 +156,7 @@ impl ApprovalRequest {
         request
     }
 
-    /// The request without its values: it says only that there is a question.
+    /// Returns the request without its values. It says only that there is a question.
     pub(crate) fn without_values(&self) -> Self {
         Self {
             id: self.id.clone(),
@@ -172,18 +174,18 @@ impl ApprovalRequest {
     }
 }
 
-/// The agent that a request comes from. It tells apart two sub-agents that run at the same time.
+/// The agent that sent the event. Tells a person which of several sub-agents asks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct AskingAgent {
-    /// 0 for the agent that the user talks to, n for a sub-agent n levels down.
+    /// Depth: 0 for the agent to which the user talks, n for a sub-agent n levels down.
     pub depth: u32,
-    /// Identifier of the session that started it.
+    /// Identifier of the session that started the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// The first 80 characters of the prompt that it works on. Absent before the session's first allowed `prompt-submit`. A
-    /// model or a person wrote it; it may contain control characters.
+    /// The first 80 characters of the prompt on which the agent works. Absent before the session's first allowed
+    /// `prompt-submit`. A model or a person wrote this text, so it may contain control characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
 }
@@ -193,13 +195,13 @@ pub struct AskingAgent {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct ProposedResponse {
-    /// The plugin that gave it.
+    /// The plugin that gave the result.
     pub by: String,
     /// The result, as JSON.
     pub result: Box<RawValue>,
 }
 
-/// A person's answer, and who gave it how. The record of the event says the same.
+/// A person's answer, with the person and the way in which it came. All of this is recorded.
 ///
 /// ```
 /// use hookhost::approval::Approval;
@@ -224,14 +226,14 @@ pub(crate) enum ApprovalAnswer {
 }
 
 impl Approval {
-    /// Yes, to all questions.
+    /// Yes to all questions.
     #[must_use]
     pub fn yes() -> Self {
         Self { decision: ApprovalAnswer::Yes, by: None, via: None }
     }
 
-    /// Yes, to all questions; for the rest of the session also to the configuration's questions about the same call. A
-    /// yes to a plugin's question is not kept: see [`ApprovalRequest::can_be_kept`].
+    /// Yes to all questions. For the rest of the session, the configuration's questions about the same call are also
+    /// answered with yes. A yes to a plugin's question is not kept: see [`ApprovalRequest::can_be_kept`].
     #[must_use]
     pub fn yes_for_session() -> Self {
         Self { decision: ApprovalAnswer::YesForSession, ..Self::yes() }
@@ -243,7 +245,7 @@ impl Approval {
         Self { decision: ApprovalAnswer::No(None), ..Self::yes() }
     }
 
-    /// The same with the person's reason, which the model reads; of a yes, nothing.
+    /// Adds the person's reason to a no; the model reads it. Does nothing for a yes.
     #[must_use]
     pub fn because(mut self, reason: impl Into<String>) -> Self {
         if let ApprovalAnswer::No(why) = &mut self.decision {
@@ -252,21 +254,21 @@ impl Approval {
         self
     }
 
-    /// The same with the person who answered, as the program knows them.
+    /// Adds the person who answered, by the name that the program uses.
     #[must_use]
     pub fn by(mut self, person: impl Into<String>) -> Self {
         self.by = Some(person.into());
         self
     }
 
-    /// The same with how the answer came: `terminal`, `web page`, `chat`.
+    /// Adds the way in which the answer came: `terminal`, `web page`, `chat`.
     #[must_use]
     pub fn via(mut self, way: impl Into<String>) -> Self {
         self.via = Some(way.into());
         self
     }
 
-    /// True if it is a yes.
+    /// Returns true if the answer is yes.
     #[must_use]
     pub fn is_yes(&self) -> bool {
         !matches!(self.decision, ApprovalAnswer::No(_))

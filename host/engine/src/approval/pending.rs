@@ -7,10 +7,12 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
-/// An approver that lists its requests until somebody answers them: from a web page, a chat or another thread.
+/// An approver that lists its requests until somebody answers them, for example from a web page, a chat or another
+/// thread.
 ///
-/// A request is answered at most once. It is listed until it is answered, its deadline passes, or its event is cancelled;
-/// a later answer is an error. The list needs no limit of its own: each request on it belongs to an event that waits.
+/// A request is answered at most once. It is listed until it is answered, its deadline passes, or its event is
+/// cancelled; a later answer is an error. The list needs no limit, because each of its requests belongs to an event
+/// that waits.
 ///
 /// ```
 /// use hookhost::approval::{Approval, PendingApprovals};
@@ -66,7 +68,7 @@ impl ListedRequest {
     }
 }
 
-/// No request waits for that answer, so it has no effect.
+/// The answer has no effect, because no request with this identifier waits.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no request `{id}` waits for an answer: it has been answered, its deadline has passed, its event was cancelled, or \
@@ -79,7 +81,7 @@ pub struct NotPending {
 }
 
 impl PendingApprovals {
-    /// The requests that wait for an answer, in the order in which they were asked.
+    /// Returns the requests that wait for an answer, in the order in which they were asked.
     #[must_use]
     pub fn list(&self) -> Vec<Arc<ApprovalRequest>> {
         let waiting = locked(&self.waiting);
@@ -89,8 +91,8 @@ impl PendingApprovals {
     /// Answers the request with that identifier.
     ///
     /// # Errors
-    /// If no such request waits for an answer. An answer that is accepted at the last moment can still be too late; the
-    /// event's record says what counted.
+    /// If no such request waits for an answer. An answer that is accepted at the last moment can still be too late;
+    /// the log contains the answer that counted.
     pub fn answer(&self, id: &str, approval: Approval) -> Result<(), NotPending> {
         let listed = self.remove(|listed| listed.request.id == id);
         let taken = listed.filter(ListedRequest::is_in_time).and_then(|listed| listed.answer.send(approval).ok());
@@ -103,7 +105,8 @@ impl PendingApprovals {
         QuestionChanges(self.changed.subscribe())
     }
 
-    /// Lists a request; `None` if another one with its identifier waits, since an answer could mean either.
+    /// Adds a request to the list. Returns `None` if a request with the same identifier waits, because an answer
+    /// could mean either.
     fn enlist(&self, request: ApprovalRequest) -> Option<ListEntry<'_>> {
         let (sender, answer) = oneshot::channel();
         let number = {
@@ -120,7 +123,7 @@ impl PendingApprovals {
         Some(ListEntry { list: self, number, answer })
     }
 
-    /// Removes a request from the list; `None` if it is not on it.
+    /// Removes a request from the list, and returns it if it was there.
     fn remove(&self, which: impl Fn(&ListedRequest) -> bool) -> Option<ListedRequest> {
         let listed = {
             let mut waiting = locked(&self.waiting);
@@ -143,7 +146,7 @@ impl Approver for PendingApprovals {
     }
 }
 
-/// A request on the list. Dropping this removes it.
+/// A request on the list. Dropping this removes the request.
 struct ListEntry<'a> {
     list: &'a PendingApprovals,
     number: u64,

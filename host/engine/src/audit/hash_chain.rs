@@ -4,15 +4,15 @@ use super::Record;
 use crate::config::Digest;
 use serde::Deserialize;
 
-/// Of the format of the log. A log of another version is not read.
+/// Version of the log's format. A log of another version is not read.
 pub const FORMAT: u32 = 2;
 
-/// The value in place of a hash in the first line.
+/// The value of `previous` in the first line, in place of a hash.
 pub(crate) const BEFORE_THE_FIRST: Digest = Digest::zero();
 
 /// One line of the log, as stored and exported: a JSON object without a line break, which begins with
-/// `{"seq":N,"previous":"…","kind":"…"`. The hash of a line is the SHA-256 of its bytes; `previous` is that of the
-/// line before, and 64 zeros in the first.
+/// `{"seq":N,"previous":"…","kind":"…"`. The hash of a line is the SHA-256 of its bytes. `previous` is the hash of
+/// the line before; in the first line it is 64 zeros.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     text: String,
@@ -20,7 +20,7 @@ pub struct Line {
     previous: Digest,
 }
 
-/// The text is no line of a log.
+/// The text is not a line of a log.
 #[derive(Debug, thiserror::Error)]
 #[error("not a record of an audit log: {0}")]
 pub struct LineError(#[from] serde_json::Error);
@@ -31,8 +31,8 @@ struct Head {
     previous: Digest,
 }
 
-/// The line that follows one of number `seq` and hash `previous`: `body` is the record as JSON, an object that is not
-/// empty.
+/// Returns the line that follows the line with the number `seq` and the hash `previous`. `body` is the record, as a
+/// JSON object that is not empty.
 pub(crate) fn next(seq: u64, previous: &Digest, body: &str) -> Line {
     let seq = seq + 1;
     let rest = body.strip_prefix('{').unwrap_or(body);
@@ -43,7 +43,7 @@ impl Line {
     /// Reads one line.
     ///
     /// # Errors
-    /// If it is not JSON, or has no number or hash.
+    /// If the text is not JSON, or has no number or hash.
     pub fn parse(text: &str) -> Result<Self, LineError> {
         let Head { seq, previous } = serde_json::from_str(text)?;
         Ok(Self { text: text.to_owned(), seq, previous })
@@ -55,28 +55,28 @@ impl Line {
         &self.text
     }
 
-    /// Its number, from 1.
+    /// Returns the number of the line, from 1.
     #[must_use]
     pub fn seq(&self) -> u64 {
         self.seq
     }
 
-    /// The hash of the line before, as this one has it.
+    /// Returns the hash of the line before, as this line states it.
     #[must_use]
     pub fn previous(&self) -> Digest {
         self.previous
     }
 
-    /// Its own hash.
+    /// Returns the hash of this line.
     #[must_use]
     pub fn hash(&self) -> Digest {
         Digest::of_bytes(self.text.as_bytes())
     }
 
-    /// The record in it.
+    /// Returns the record in the line.
     ///
     /// # Errors
-    /// If it is not a valid record, or has a later version.
+    /// If the line does not contain a valid record, or the record has a later version.
     pub fn entry(&self) -> Result<Record, LineError> {
         Ok(Record::from_json(&self.text)?)
     }
@@ -88,13 +88,13 @@ pub(crate) struct Stored {
     /// The line's number, from 1, in the order of the file.
     pub(crate) number: u64,
     pub(crate) text: String,
-    /// The number and the hash that are stored with it; an export has none.
+    /// The number and the hash in the line's row of the database; an export has no rows.
     pub(crate) row: Option<(i64, Digest)>,
     /// True if the line ends with a line break, so that it is probably complete.
     pub(crate) whole: bool,
 }
 
-/// The version that a log's first line names, where that is not ours.
+/// Returns the version in the first line of a log, if it differs from [`FORMAT`].
 pub(crate) fn other_version(line: &Line) -> Option<u32> {
     if line.seq() != 1 {
         return None;

@@ -37,20 +37,20 @@ pub struct MemoryLog {
 }
 
 impl MemoryLog {
-    /// A log without records.
+    /// Creates an empty log.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The records, in order, without the one that every log begins with.
+    /// Returns the records in order, without the first one, which marks the beginning of the log.
     #[must_use]
     pub fn records(&self) -> Vec<Record> {
-        // The host has written them.
+        // The host wrote these lines, so each contains a valid record.
         locked(&self.lines).iter().skip(1).filter_map(|line| line.entry().ok()).collect()
     }
 
-    /// The whole log as JSON Lines.
+    /// Returns the whole log as JSON Lines.
     #[must_use]
     pub fn to_json_lines(&self) -> String {
         locked(&self.lines).iter().flat_map(|line| [line.text(), "\n"]).collect()
@@ -62,7 +62,7 @@ impl MemoryLog {
         let lines: Vec<_> = locked(&self.lines).iter().enumerate().map(|(index, line)| stored(index, line)).collect();
         match verify(&[], lines.into_iter().map(Ok::<_, Infallible>), None) {
             Ok(Ok(report)) => report,
-            // A log of another version: ours has this one.
+            // Cannot happen: this log always has the current version.
             Ok(Err(_)) => Report { flaws: vec![Flaw::NoBeginning], ..Report::default() },
             Err(never) => match never {},
         }

@@ -1,8 +1,8 @@
-//! The audit log: one record per event and per later outcome, each with the hash of the one before.
+//! The audit log: one record per event and per later outcome, each with the hash of the record before.
 //!
-//! A record is one line of JSON. It is written in the transaction that makes the event's effects hold (`store` does
-//! that), so that log and state cannot disagree. What a record says and how lines are chained is here, pure;
-//! [`crate::store::Log`] reads a log back, from the database or exported as JSON Lines, and verifies it.
+//! A record is one line of JSON. `store` writes it in the same transaction as the event's effects, so that log and
+//! state cannot disagree. This module defines the content of records and the chain of lines, without I/O.
+//! [`crate::store::Log`] reads a log from the database, or from an export in JSON Lines, and verifies it.
 
 mod delivery;
 mod filter;

@@ -1,4 +1,5 @@
-//! The records of the log: events with their calls and outcomes, and everything that followed.
+//! The records of the log: events with their calls and outcomes, answers, tool calls, observations and changes of the
+//! rules.
 
 use super::delivery::Delivery;
 use super::redaction::Redacted;
@@ -34,7 +35,7 @@ pub enum Record {
     Delivery(Delivery),
     /// A changed configuration was loaded.
     RulesChanged(RulesChanged),
-    /// The agent closed a session. Without this record the agent still works, or was killed.
+    /// The agent closed a session. If this record is missing, the agent still runs, or was killed.
     SessionEnded(SessionEnded),
 }
 
@@ -175,8 +176,8 @@ pub struct EventRecord {
     /// reproduced.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_replayable: Vec<String>,
-    /// Redacted parts, by their path in the record, such as `calls/0/verdict`. A cut text is replaced by JSON that says
-    /// so, as a text.
+    /// Redacted parts, by their path in the record, such as `calls/0/verdict`. A text that was cut is replaced by a
+    /// text that contains JSON about the cut.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub redacted: BTreeMap<String, Redacted>,
 }
@@ -190,7 +191,7 @@ pub struct AskedAgain {
     pub of: String,
     /// Number of earlier rounds of questions that were answered with yes.
     pub round: u32,
-    /// The questions of this dispatch that those answers answer.
+    /// The questions of this dispatch that need no answer, because the earlier answers cover them.
     pub answered: Vec<Question>,
 }
 
@@ -218,7 +219,7 @@ pub struct CallRecord {
     pub code: CodeId,
     /// SHA-256 of the plugin's configuration, as JSON.
     pub config: Digest,
-    /// True if the answer has an effect.
+    /// Effect of the plugin's answers.
     pub mode: Mode,
     /// Round of the call, from 1.
     pub round: u32,
@@ -238,13 +239,13 @@ pub struct CallRecord {
     /// State that the plugin wrote, if the writes of the call are kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wrote: Vec<StateWrite>,
-    /// Number of writes that the record has no room for; they take effect like the others.
+    /// Number of writes for which the record has no room. They take effect like the others.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub wrote_dropped: u64,
     /// Log lines of the plugin.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<LogLine>,
-    /// Number of log lines that the record has no room for.
+    /// Number of log lines for which the record has no room.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub log_dropped: u64,
     /// Findings of the plugin, if the effects of the call are kept.
@@ -300,8 +301,8 @@ pub struct ApprovalRecord {
     pub header: Header,
     /// The event.
     pub event: EventKind,
-    /// Outcome of the event. `escalated` if the answer is yes and the plugins are asked again; then a further record of
-    /// the event, whose `asked-again` names this record's event, has the final outcome.
+    /// Outcome of the event. It is `escalated` if the answer is yes and the plugins are asked again. Then a further
+    /// record contains the final outcome; its `asked-again` names the event of this record.
     pub outcome: OutcomeKind,
     /// The answer.
     pub answer: Answered,
@@ -325,7 +326,7 @@ impl ApprovalRecord {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct ToolRun {
-    /// Identifier of the call, unique among events and such calls of all sessions.
+    /// Identifier of the call, unique among all events and tool calls of all sessions.
     pub id: String,
     /// Session and time of the record.
     #[serde(flatten)]
@@ -336,8 +337,8 @@ pub struct ToolRun {
     pub tool: String,
     /// Arguments of the call.
     pub arguments: Box<RawValue>,
-    /// The plugin's call; its `verdict` is the tool's result. Without a verdict and a failure, the agent stopped
-    /// waiting for it.
+    /// The plugin's call. Its `verdict` is the tool's result. If it has neither a verdict nor a failure, the agent
+    /// stopped waiting.
     pub call: CallRecord,
     /// Reasons why the call cannot be repeated from this record, one sentence each. Empty if it can be repeated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -379,15 +380,15 @@ pub struct Dropped {
     pub events: BTreeMap<String, u64>,
 }
 
-/// A changed configuration was loaded while sessions ran. Events that had begun before were decided under the previous
-/// one.
+/// A changed configuration was loaded while sessions ran. Events that had begun before were decided under the
+/// previous configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct RulesChanged {
     /// Time, in milliseconds since the Unix epoch.
     pub time: u64,
-    /// The loaded plugins from then on, in chain order.
+    /// The plugins that are loaded from now on, in chain order.
     pub plugins: Vec<LoadedPlugin>,
 }
 
@@ -534,7 +535,7 @@ impl Record {
             #[serde(borrow)]
             kind: std::borrow::Cow<'a, str>,
         }
-        // A `RawValue` cannot be read after serde's own tag.
+        // Serde's tagged enums cannot contain a `RawValue`, so the kind is read first.
         let Kind { kind } = serde_json::from_str(json)?;
         Ok(match &*kind {
             "log" => Self::Log(serde_json::from_str(json)?),
@@ -547,7 +548,7 @@ impl Record {
             "delivery" => Self::Delivery(serde_json::from_str(json)?),
             "rules-changed" => Self::RulesChanged(serde_json::from_str(json)?),
             "session-ended" => Self::SessionEnded(serde_json::from_str(json)?),
-            other => return Err(serde::de::Error::custom(format!("`{other}` is no kind of record"))),
+            other => return Err(serde::de::Error::custom(format!("`{other}` is not a kind of record"))),
         })
     }
 }

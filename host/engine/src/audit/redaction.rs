@@ -21,7 +21,7 @@ use value::redact;
 /// Replaces a masked value.
 const MASKED: &str = "(masked)";
 
-/// The record as the log holds it.
+/// Redacts the record of an event.
 pub(super) fn record(mut record: EventRecord, settings: &AuditSettings) -> EventRecord {
     let mut parts = Redaction { settings, parts: std::mem::take(&mut record.redacted) };
     parts.json("original", &mut record.original);
@@ -42,7 +42,7 @@ pub(super) fn record(mut record: EventRecord, settings: &AuditSettings) -> Event
         parts.text(&format!("kept/{index}"), &mut kept.question.escalation.question);
     }
     for call in record.calls.iter_mut().filter(|_| hides_arguments) {
-        // A rewritten action says the same again.
+        // The verdict `rewrite` repeats the arguments in the rewritten action.
         if let Some(verdict) = call.verdict.as_mut().filter(|verdict| verdict.get().starts_with(r#"{"rewrite""#)) {
             *verdict = raw(&json!({ "rewrite": MASKED }));
         }
@@ -52,7 +52,7 @@ pub(super) fn record(mut record: EventRecord, settings: &AuditSettings) -> Event
     record
 }
 
-/// The record of an answer, as the log holds it: a person or the program wrote why, who and how.
+/// Redacts the record of an answer. A person or the program wrote its reason, person and way.
 pub(super) fn answer(mut record: ApprovalRecord, settings: &AuditSettings) -> ApprovalRecord {
     let mut parts = Redaction { settings, parts: std::mem::take(&mut record.redacted) };
     parts.text_if_any("answer/reason", &mut record.answer.reason);
@@ -62,7 +62,7 @@ pub(super) fn answer(mut record: ApprovalRecord, settings: &AuditSettings) -> Ap
     record
 }
 
-/// The record of observers, as the log holds it.
+/// Redacts the record of observers.
 pub(super) fn observed(mut observed: Observed, settings: &AuditSettings) -> Observed {
     let mut parts = Redaction { settings, parts: std::mem::take(&mut observed.redacted) };
     parts.calls(&mut observed.calls);
@@ -70,7 +70,7 @@ pub(super) fn observed(mut observed: Observed, settings: &AuditSettings) -> Obse
     observed
 }
 
-/// The record of a tool's call, as the log holds it.
+/// Redacts the record of a tool's call.
 pub(super) fn tool_run(mut run: ToolRun, settings: &AuditSettings) -> ToolRun {
     let mut parts = Redaction { settings, parts: std::mem::take(&mut run.redacted) };
     parts.json("arguments", &mut run.arguments);
@@ -79,7 +79,7 @@ pub(super) fn tool_run(mut run: ToolRun, settings: &AuditSettings) -> ToolRun {
     run
 }
 
-/// Masks what is on disk beside the log, as the log masks it. A value is masked, and not cut.
+/// Masks values that are stored outside of the log, in the same way as in the log. Values are masked, but not cut.
 pub(crate) struct Masking(AuditSettings);
 
 impl Masking {
@@ -100,7 +100,7 @@ impl Masking {
 
 struct Redaction<'s> {
     settings: &'s AuditSettings,
-    /// The redactions so far, by the part of the record: its path, without a leading slash.
+    /// The redactions so far, by the path of the part in the record, without a leading slash.
     parts: BTreeMap<String, Redacted>,
 }
 
@@ -163,7 +163,7 @@ impl Redaction<'_> {
         }
     }
 
-    /// A value of a plugin's state, whose key is masked as one of a JSON object is.
+    /// Redacts a value of a plugin's state. The key is compared with the masked keys, like a key of a JSON object.
     fn state(&mut self, part: &str, key: &str, value: &mut Bytes) {
         if self.settings.mask.iter().any(|pattern| pattern.matches(key)) {
             *value = Bytes::from(MASKED.to_owned());
@@ -179,7 +179,8 @@ impl Redaction<'_> {
         }
     }
 
-    /// A text, which may hold JSON. What is left of one that is cut is the JSON that says so, as a text.
+    /// Redacts a text, which may contain JSON. A text that is cut is replaced by a text that contains JSON about the
+    /// cut.
     fn text<T: Serialize + DeserializeOwned + From<String>>(&mut self, part: &str, text: &mut T) {
         let json = raw(text);
         let (recorded, redacted) = redact(&json, self.settings);
@@ -205,8 +206,8 @@ impl Redaction<'_> {
     }
 }
 
-/// The action of a tool call says again what is in its arguments, under other keys: where something
-/// is masked in these, it is masked as a whole.
+/// Masks the actions of tool calls. An action repeats the call's arguments under other keys. So if something in the
+/// arguments is masked, the whole action is masked.
 fn without_actions(value: &RawValue) -> Box<RawValue> {
     fn mask(value: &mut Value) {
         match value {
@@ -222,7 +223,7 @@ fn without_actions(value: &RawValue) -> Box<RawValue> {
             _ => {}
         }
     }
-    // What is nested too deep to be looked into is left out.
+    // JSON that is nested too deeply to be parsed is masked as a whole.
     serde_json::from_str(value.get()).map_or_else(
         |_| raw(MASKED),
         |mut value| {

@@ -1,15 +1,18 @@
-//! Sinks: the embedding program gets records in addition to the database.
+//! Sinks, through which the embedding program gets the records of the log.
 
-/// Receives each record as the log would hold it: masked and cut as the configuration says.
+/// Receives each record in the form in which the log contains it: masked and cut according to the configuration.
 ///
-/// The records of one session come in their order. The record of a gate comes before its outcome is known to the agent: if it
-/// cannot be taken, the gate is rejected with the cause [`NotRecorded`](crate::contract::Cause::NotRecorded), and what a plugin
-/// wrote about it to its state does not hold. Instead comes the record of its rejection. Where another record cannot be taken, such
-/// as that rejection or the end of a session, it comes again before the next one, and until it is taken no gate opens.
+/// The records of one session arrive in order. The record of a gate event arrives before the agent gets the outcome.
+/// If the sink cannot take this record, the event is rejected with the cause
+/// [`NotRecorded`](crate::contract::Cause::NotRecorded), plugins' writes to their state are discarded, and the sink
+/// gets the record of the rejection instead. If the sink cannot take another record, such as that rejection or the
+/// end of a session, it gets the record again before the next one. Until the sink has taken it, every gate event is
+/// rejected.
 ///
-/// An event that a sink sends is rejected: events wait for the sink, and it would be given their records, too.
+/// An event that the sink itself sends is rejected. Otherwise the sink would get a record of that event while it
+/// still takes another record.
 ///
-/// Every function `Fn(&str) -> Result<(), String>` is one.
+/// Every function `Fn(&str) -> Result<(), String>` is a sink.
 ///
 /// ```
 /// use hookhost::audit::Record;
@@ -30,11 +33,12 @@
 /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
 /// ```
 pub trait AuditSink: Send + Sync {
-    /// Takes a record, a JSON object in one line without a line break; [`Record::from_json`](super::Record::from_json) reads it. It is called by the task
-    /// that dispatches the event, which waits for it: a sink that sends records over a network hands them to a task of its own.
+    /// Takes a record, a JSON object in one line without a line break;
+    /// [`Record::from_json`](super::Record::from_json) reads it. The task that dispatches the event calls this method
+    /// and waits for it. So a sink that sends records over a network should hand them to another task.
     ///
     /// # Errors
-    /// One sentence on why the record cannot be taken.
+    /// Returns one sentence about why the record cannot be taken.
     fn take(&self, record: &str) -> Result<(), String>;
 }
 

@@ -1,11 +1,11 @@
-//! The part of a plugin's state that a record holds.
+//! The writes to a plugin's state that a record contains.
 
 use super::record::{CallRecord, StateWrite, WrittenValue};
 use crate::contract::bytes::{Bytes, written_size};
 use crate::state::{MAX_RECORDED, Write, Writes};
 
 impl CallRecord {
-    /// Notes what the call wrote, as far as there is room for it.
+    /// Adds the writes of the call to the record, as far as there is room.
     pub(crate) fn note_writes(&mut self, writes: &Writes) {
         let written = |write: &Write| match write {
             Write::Set { value, expires } => WrittenValue::Set { value: Bytes(value.clone()), expires: *expires },
@@ -25,7 +25,7 @@ impl CallRecord {
         }
     }
 
-    /// Takes back what it says of effects that were to hold.
+    /// Removes the effects from the record, because they are not applied.
     pub(crate) fn void_effects(&mut self) {
         (self.wrote, self.wrote_dropped, self.findings) = (Vec::new(), 0, Vec::new());
     }

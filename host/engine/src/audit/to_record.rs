@@ -8,36 +8,36 @@ use super::redaction;
 use crate::config::AuditSettings;
 use serde::Serialize;
 
-/// A kind of record.
+/// A type that becomes a record of the log.
 pub(crate) trait ToRecord: Serialize + Clone + Sync {
-    /// The word for it.
+    /// Name of the kind of record.
     const KIND: &'static str;
 
     /// Time of the record, in milliseconds since the Unix epoch.
     fn time(&self) -> u64;
 
-    /// Without what the configuration keeps out of the log.
+    /// Returns the record without the values that the configuration keeps out of the log.
     fn redacted(self, _settings: &AuditSettings) -> Self {
         self
     }
 
-    /// Without the state of plugins, and without what they logged, which may repeat it; `None`
-    /// if there is none in it.
+    /// Returns the record without the state of plugins, and without their log lines, which may repeat the state.
+    /// `None` if this kind of record contains neither.
     fn without_state(&self) -> Option<Self> {
         None
     }
 
-    /// The record as JSON, an object that begins with its kind.
+    /// Returns the record as a JSON object that begins with its kind.
     fn body(&self, settings: &AuditSettings) -> String {
         let body = json(self);
-        // No value is larger than the whole.
+        // If the whole record is not too large, none of its values is.
         if settings.mask.is_empty() && body.len() <= settings.largest_value.get() {
             return body;
         }
         json(&self.clone().redacted(settings))
     }
 
-    /// The record as those who subscribe to the audit log get it.
+    /// Returns the record as JSON for plugins that observe the audit log.
     fn body_for_observers(&self, settings: &AuditSettings) -> String {
         match self.without_state() {
             Some(without) => without.body(settings),
@@ -46,10 +46,10 @@ pub(crate) trait ToRecord: Serialize + Clone + Sync {
     }
 }
 
-/// Room for the text of a usual record, in bytes.
+/// Initial capacity for the text of a record, in bytes. Enough for most records.
 const USUAL: usize = 1536;
 
-/// Records always have JSON; one that had none would still be a record of its kind.
+/// Converts a record to JSON. This always succeeds; if it did not, the text would still be a record of its kind.
 fn json<R: ToRecord>(record: &R) -> String {
     let mut text = Vec::with_capacity(USUAL);
     text.extend(br#"{"kind":""#);
@@ -60,10 +60,10 @@ fn json<R: ToRecord>(record: &R) -> String {
         text.truncate(fields);
         text.push(b'}');
     } else {
-        // In place of the brace with which the fields begin.
+        // Replaces the opening brace of the fields.
         text[fields] = b',';
     }
-    // `serde_json` writes text.
+    // `serde_json` writes valid UTF-8.
     String::from_utf8(text).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 

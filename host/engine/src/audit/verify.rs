@@ -1,8 +1,8 @@
 //! Verification: checks that nobody has changed, removed or moved a record.
 //!
-//! Each line contains the hash of the line before it, so a changed line does not match the next line. A missing number
-//! means a removed line, a number in the wrong place a moved line. A log alone cannot show that its end is missing; for
-//! that, its head (the hash of the last line) has to be noted elsewhere.
+//! Each line contains the hash of the line before it, so a changed line does not match the next line. A missing
+//! number means that a line was removed. A number in the wrong place means that a line was moved. A log alone cannot
+//! show that its end is missing. To detect this, keep its head (the hash of the last line) in another place.
 
 mod order;
 
@@ -23,7 +23,7 @@ pub struct Report {
     pub lines: u64,
     /// Hash of the last line.
     pub head: Option<Digest>,
-    /// The flaws: first of the database, then of single lines, then of their order, then of the head.
+    /// The flaws, in this order: flaws of the database, of single lines, of the order of lines, of the head.
     pub flaws: Vec<Flaw>,
     /// Number of flaws beyond the first 1000.
     pub more_flaws: u64,
@@ -32,9 +32,11 @@ pub struct Report {
     /// True if a hash confirms the content of the last line: the hash in the database, or the requested head. The last
     /// line of an export has no such hash.
     pub last_is_vouched_for: bool,
-    /// The file ends in the middle of this line, because its writer was interrupted. The lines before are valid.
+    /// Number of the last line if the file ends in the middle of it, because the writer was interrupted. The lines
+    /// before are valid.
     pub cut_at: Option<u64>,
-    /// Sessions without an end, with the number of their last record. Their agent still works, or was killed.
+    /// Sessions without an end, with the number of their last record. The agent of such a session still runs, or was
+    /// killed.
     pub open_sessions: BTreeMap<String, u64>,
 }
 
@@ -46,11 +48,11 @@ pub enum Flaw {
     Changed(u64),
     /// Records are missing, from the first to the last of these numbers.
     Removed(u64, u64),
-    /// A record is not in its place.
+    /// A record is in the wrong place.
     Moved(u64),
     /// A number occurs twice.
     Twice(u64),
-    /// The log does not begin with the first record of every log.
+    /// The log does not begin with the opening record that every log must have.
     NoBeginning,
     /// This line is not a valid record.
     Unreadable {
@@ -59,7 +61,8 @@ pub enum Flaw {
         /// The mistake.
         problem: String,
     },
-    /// The database has, or lacks, this object in addition to the records; hookhost did not make this change.
+    /// The schema of the database is not the one that hookhost creates. Names the difference: an added, changed or
+    /// missing object.
     Foreign(String),
     /// No record has the requested head: the end of the log is missing, or the log was rewritten.
     HeadMissing(Digest),
@@ -74,10 +77,10 @@ impl fmt::Display for Flaw {
             Self::Moved(seq) => write!(f, "record {seq} was moved"),
             Self::Twice(seq) => write!(f, "record {seq} is there twice"),
             Self::NoBeginning => {
-                f.write_str("the log does not begin as every log does: its beginning was removed or changed")
+                f.write_str("the log does not begin with its opening record: the record was removed or changed")
             }
             Self::Unreadable { line, problem } => write!(f, "line {line} is {problem}"),
-            Self::Foreign(what) => write!(f, "the database holds {what}: records may have been kept out of it"),
+            Self::Foreign(what) => write!(f, "the database holds {what}, which may have kept records out of the log"),
             Self::HeadMissing(head) => {
                 write!(f, "no record has the hash {head}: the end of the log was removed, or all of it rewritten")
             }
@@ -100,8 +103,8 @@ impl Report {
     }
 }
 
-/// Checks every line of a log. `foreign` lists other objects in the database; `head` is the hash of a record that must
-/// exist. Returns the version instead if the log has another format.
+/// Checks every line of a log. `foreign` lists the differences of the database's schema; `head` is the hash of a
+/// record that must exist. If the log has another format, returns its version instead.
 ///
 /// # Errors
 /// If the lines cannot be read.
@@ -149,10 +152,11 @@ pub(crate) fn verify<E>(
             report.head_at = Some(line.seq());
         }
         if order.follows(line.seq()) && line.previous() != before {
-            // Which of the two it is only the line after could tell.
+            // This line or the line before was changed; only the next line could show which. Report the line before.
             report.flaw(Flaw::Changed(line.seq().saturating_sub(1).max(1)));
         }
-        // Where the database has the hash that was written, one changed line is not two.
+        // Compare the next line with the hash in the database, if there is one, so that one changed line is not
+        // reported as two.
         before = next.row.map_or(hash, |(_, stored)| stored);
         report.last_is_vouched_for = next.row.is_some() || head == Some(hash);
         report.head = Some(hash);

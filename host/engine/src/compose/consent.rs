@@ -1,12 +1,13 @@
-//! Consent: the approvals that a person has given for one event, and the questions that are still open.
+//! Consent: the questions about one event to which a person has said yes, and the questions that are still open.
 
 /// Maximum number of rounds of questions about one event. If a further round is needed, the event is rejected.
 pub(crate) const MAX_QUESTION_ROUNDS: usize = 2;
 
-/// The approvals that a person has given for one event.
+/// The approvals that a person has given about one event.
 ///
-/// An approval answers certain questions about one value, and about the response in its place if one was shown. After an
-/// approval, the chain is asked again about exactly that value, and the approval answers the same questions again.
+/// A yes answers certain questions about one value, and about the response that was shown in place of the value, if
+/// there was one. After the yes, the chain is asked again about exactly that value. If it asks the same questions
+/// again, the yes answers them.
 #[derive(Clone, Debug)]
 pub(crate) struct Consent<V, R, Q> {
     given: Vec<Yes<V, R, Q>>,
@@ -23,11 +24,11 @@ struct Yes<V, R, Q> {
 /// The next step for the value that the chain agreed on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step<Q> {
-    /// No question is open: it may pass.
+    /// No question is open, so the value may pass.
     Settled,
-    /// These questions are open, in order; a person is asked.
+    /// These questions are open, in order. A person is asked.
     Ask(Vec<Q>),
-    /// These questions are open after [`MAX_QUESTION_ROUNDS`] rounds: it is rejected.
+    /// These questions are open after [`MAX_QUESTION_ROUNDS`] rounds, so the value is rejected.
     TooManyRounds(Vec<Q>),
 }
 
@@ -38,9 +39,9 @@ impl<V, R, Q> Default for Consent<V, R, Q> {
 }
 
 impl<V: PartialEq, R: PartialEq, Q: PartialEq> Consent<V, R, Q> {
-    /// Returns the next step after a chain that leaves `value`, with `response` in its place, and asks `questions`. `changed` is
-    /// true if the chain changed the value since the last yes: then it is another form of the value, about which nobody was asked,
-    /// even if the two are equal.
+    /// Returns the next step after a chain has agreed on `value`, or on `response` in its place, and asks
+    /// `questions`. `changed` is true if the chain has changed the value since the last yes. Then no earlier yes
+    /// applies, even if the values are equal, because the person was asked about another form of the value.
     #[must_use]
     pub(crate) fn step(&self, value: &V, changed: bool, response: Option<&R>, questions: Vec<Q>) -> Step<Q> {
         let about_this = |yes: &&Yes<V, R, Q>| !changed && yes.value == *value && yes.response.as_ref() == response;
@@ -54,7 +55,7 @@ impl<V: PartialEq, R: PartialEq, Q: PartialEq> Consent<V, R, Q> {
         }
     }
 
-    /// A person has said yes to `questions`, the open ones, about `value` with `response` in its place.
+    /// Adds a person's yes to the open `questions` about `value`, or about `response` in its place.
     pub(crate) fn give(&mut self, value: V, response: Option<R>, questions: Vec<Q>) {
         self.given.push(Yes { value, response, questions });
     }

@@ -1,9 +1,9 @@
-//! Gates: nothing passes that an enforcing plugin has not seen in exactly that form.
+//! Gates: a value passes only if every enforcing plugin has seen it in exactly this form.
 
 use super::{Layer, Member, Objection, OnFailure, Verdict};
 use crate::contract::Escalation;
 
-/// Most rounds. If plugins still disagree then, the value is rejected.
+/// Maximum number of rounds. If plugins still disagree after them, the value is rejected.
 pub(crate) const MAX_ROUNDS: u32 = 4;
 
 /// One gate event during its way through a chain.
@@ -11,13 +11,14 @@ pub(crate) const MAX_ROUNDS: u32 = 4;
 pub(crate) struct Gate<V, R> {
     chain: Vec<MemberProgress>,
     value: V,
-    /// Counts the changes: equal values of different versions are not the same, since somebody objected in between.
+    /// Number of changes. Equal values of different versions count as different, because a plugin has changed the
+    /// value in between.
     version: u32,
-    /// The author of each version, from version 1 on.
+    /// The member that wrote each version, from version 1 on.
     authors: Vec<usize>,
     response: Option<(usize, R)>,
     round: u32,
-    /// Those before it wait for the next round. Itself has seen the value, or written it, once it has answered.
+    /// Index of the member from which on the round continues. Members before it wait for the next round.
     next: usize,
     asking: Option<usize>,
     objection: Option<Objection>,
@@ -27,15 +28,16 @@ pub(crate) struct Gate<V, R> {
 #[derive(Clone, Debug)]
 struct MemberProgress {
     member: Member,
-    /// Version of the value in its last answer; `None` before its first answer.
+    /// Version of the value about which the member answered last; `None` before its first answer.
     answered: Option<u32>,
-    /// True if it gave no answer last time: a failure that does not reject, or a value that it does not match.
+    /// True if the member gave no answer last time: it failed in a way that does not reject, or its entry excludes
+    /// the value.
     is_silent: bool,
-    /// Its question, until it withdraws it.
+    /// The member's question, until the member withdraws it.
     question: Option<Escalation>,
-    /// The question in place of a missing answer, if a person decides; until it answers.
+    /// The question to a person in place of a missing answer, until the member answers.
     unanswered: Option<Escalation>,
-    /// The version that its last answer is about, if that was `approve`.
+    /// The version that the member approved, if its last answer was `approve`.
     approved: Option<u32>,
 }
 
@@ -48,22 +50,23 @@ pub(crate) struct Ask {
     pub(crate) round: u32,
 }
 
-/// The decision when nobody is left to ask.
+/// The result of a gate event, when no member is left to ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum GateResult<V, R> {
-    /// The value may pass, once the questions are answered by a person.
+    /// The value may pass, if a person says yes to the questions.
     Accepted {
         /// The value that every enforcing plugin has seen in exactly this form.
         value: V,
         /// The plugins that changed the value, in the order of the changes.
         changed_by: Vec<usize>,
-        /// The result that a plugin gave in its place.
+        /// The result that a plugin gave in place of running the value.
         response: Option<(usize, R)>,
-        /// The questions to a person: the configuration's first, then the plugins' in chain order. Empty: *allowed* (or
-        /// *responded*); else *escalated*.
+        /// The questions to a person: those of the configuration first, then those of plugins in chain order. Without
+        /// questions the outcome is *allowed* or *responded*, with questions it is *escalated*.
         questions: Vec<(QuestionOrigin, Escalation)>,
-        /// The first plugin with the grant that approved exactly this value, one that may waive all
-        /// that the configuration asks before one that may not: what it may waive is not asked.
+        /// The plugin with the grant `approve` that approved exactly this value. Questions that it may waive are not
+        /// asked. If there are several, this is the first that may waive all questions of the configuration, or else
+        /// the first in the chain.
         approved_by: Option<usize>,
     },
     /// The event is rejected.
@@ -80,7 +83,7 @@ pub(crate) enum QuestionOrigin {
 }
 
 impl<V: PartialEq, R> Gate<V, R> {
-    /// A gate event about `value` before a chain of `members`.
+    /// Creates a gate event about `value` for a chain of `members`.
     #[must_use]
     pub(crate) fn new(members: impl IntoIterator<Item = Member>, value: V) -> Self {
         let standing = |member| MemberProgress {
@@ -104,19 +107,19 @@ impl<V: PartialEq, R> Gate<V, R> {
         }
     }
 
-    /// The current value, about which the next plugin is asked.
+    /// Returns the current value, about which the next plugin is asked.
     #[must_use]
     pub(crate) fn value(&self) -> &V {
         &self.value
     }
 
-    /// Number of changes of the value so far.
+    /// Returns the number of changes of the value so far.
     #[must_use]
     pub(crate) fn version(&self) -> u32 {
         self.version
     }
 
-    /// Returns the next member to ask; `None` when no question is left. Until [`Gate::answer`] is called, returns the
+    /// Returns the next member to ask; `None` if no member is left. Until [`Gate::answer`] is called, returns the
     /// same member.
     pub(crate) fn ask(&mut self) -> Option<Ask> {
         if self.objection.is_some() {
@@ -135,7 +138,7 @@ impl<V: PartialEq, R> Gate<V, R> {
         self.asking.map(|member| Ask { member, round: self.round })
     }
 
-    /// Takes the answer of the member that [`Gate::ask`] named last; without one asked, nothing happens.
+    /// Takes the answer of the member that [`Gate::ask`] returned last. Does nothing if no member was asked.
     pub(crate) fn answer(&mut self, answer: Verdict<V, R>) {
         let Some(member) = self.asking.take() else { return };
         let asked = &mut self.chain[member];
@@ -160,7 +163,7 @@ impl<V: PartialEq, R> Gate<V, R> {
                 self.value = value;
                 self.version += 1;
                 self.authors.push(member);
-                // It was a response to another value.
+                // The response was given in place of the previous value.
                 self.response = None;
             }
             Verdict::Escalate(question) => asked.question = Some(question),
@@ -176,14 +179,14 @@ impl<V: PartialEq, R> Gate<V, R> {
         }
     }
 
-    /// The decision. `asks` gives the questions that the configuration asks about a value, each
-    /// with the layer that it is written in; it is consulted about the final one, and only where
-    /// that would run unless a person says no: nothing is rejected, and no response takes its
-    /// place. A question is waived where a plugin with the grant, of a layer that
-    /// [may](Layer::may_waive), approved exactly this value.
+    /// Returns the decision. `asks` returns the questions that the configuration asks about a value, each with the
+    /// layer in which it is written. It is called only for the final value, and only if this value would run after a
+    /// yes: not if the event is rejected, and not if a response takes the place of the value. A question is waived if
+    /// a plugin with the grant `approve`, of a layer that [may waive it](Layer::may_waive), approved exactly this
+    /// value.
     ///
-    /// Called before [`Gate::ask`] has named everybody, it gives a rejection, never a value that an
-    /// enforcing plugin has not seen.
+    /// If this is called before [`Gate::ask`] has returned every member, the decision is a rejection. So a value that
+    /// an enforcing plugin has not seen never passes.
     #[must_use]
     pub(crate) fn decide(self, asks: impl FnOnce(&V) -> Vec<(Layer, Escalation)>) -> GateResult<V, R> {
         if let Some(objection) = self.objection {
@@ -229,20 +232,21 @@ impl<V: PartialEq, R> Gate<V, R> {
         self.chain[member].answered != Some(self.version) && self.authors.last() != Some(&member)
     }
 
-    /// Returns true if `member` is to be asked in this round. Those that gave no answer last time are asked once more after the
-    /// last round, so that a plugin that always fails cannot make the others disagree, and one that failed once cannot be skipped.
+    /// Returns true if `member` is to be asked in this round. Enforcing members that gave no answer last time are
+    /// asked once more after the last round. So a plugin that always fails does not count as a disagreement, and a
+    /// plugin that failed once is not skipped.
     fn is_due(&self, member: usize) -> bool {
         let asked = &self.chain[member];
         self.has_not_seen(member) && (self.round <= MAX_ROUNDS || (asked.is_silent && asked.member.enforcing))
     }
 
-    /// Starts the next round, if anybody has not seen the value and rounds are left.
+    /// Starts the next round, if a member has not seen the value and rounds are left.
     fn begin_pass(&mut self) -> bool {
         let mut unseen = (0..self.chain.len()).filter(|&member| self.has_not_seen(member)).peekable();
         let begins = unseen.peek().is_some()
             && match self.round {
                 ..MAX_ROUNDS => true,
-                // Without the others' agreement there is nothing to ask about.
+                // Ask again only if all other members agree on the value.
                 MAX_ROUNDS => unseen.all(|member| self.chain[member].is_silent || !self.chain[member].member.enforcing),
                 _ => false,
             };

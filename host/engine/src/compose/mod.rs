@@ -1,9 +1,9 @@
-//! Composition: what the host makes of many plugins' answers to one event.
+//! Composition: combines the answers of several plugins to one event.
 //!
-//! Pure functions of their input: no wasm, no clock, no I/O. The three ways of composing are [`Gate`] (one value,
-//! asked about in rounds until nobody has seen it in another form), [`Transform`] (one value, handed on) and
-//! [`merge`] (tasks, concatenated). [`Consent`] has the effect of a person's yes to the questions of a gate.
-//! `docs/composition.md` states the rules in prose.
+//! All functions depend only on their input: no WebAssembly, no clock, no I/O. There are three kinds of composition:
+//! [`Gate`] asks about one value in rounds, until every plugin has seen its final form; [`Transform`] passes one
+//! value from plugin to plugin; [`merge`] concatenates tasks. [`Consent`] handles a person's yes to the questions of
+//! a gate. `docs/composition.md` states the rules in prose.
 
 mod consent;
 #[cfg(test)]
@@ -24,33 +24,33 @@ pub(crate) use transform::{Passage, Transform};
 pub(crate) use crate::config::{Layer, OnFailure};
 use crate::contract::{Escalation, Refusal};
 
-/// The role of a plugin in a chain; its place in the chain is its index.
+/// The role of a plugin in a chain. The index of a member is its place in the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
-    /// `false` in audit mode: its answers are recorded and change nothing.
+    /// False in audit mode: the answers are recorded, but change nothing.
     pub(crate) enforcing: bool,
-    /// In whose file its entry is, where it holds the grant `approve`: [`Layer::may_waive`] says which questions of the
-    /// configuration that waives.
+    /// The layer of the plugin's entry, if the entry has the grant `approve`. [`Layer::may_waive`] says which
+    /// questions of the configuration the plugin may waive.
     pub(crate) may_approve: Option<Layer>,
 }
 
-/// One plugin's checked answer to a gate event: a change matches the schema and the limits.
+/// One plugin's answer to a gate event, after the check that a change matches the schema and the limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict<V, R> {
     /// No objection.
     Allow,
-    /// No objection, and the configuration's questions are waived, as far as the member may.
+    /// No objection. Also waives the questions of the configuration that the member may waive.
     Approve,
-    /// This value instead.
+    /// Replaces the value by this one.
     Change(V),
     /// A person must decide.
     Escalate(Escalation),
-    /// No.
+    /// Rejects the value.
     Reject(Refusal),
-    /// Instead of doing it, this is its result.
+    /// The value does not run. This is the result in its place.
     Respond(R),
-    /// It was not asked: this value does not match the calls that its entry narrows it to. Holds
-    /// nothing up and withdraws nothing.
+    /// The plugin was not asked, because its entry excludes this value. Objects to nothing, and withdraws no
+    /// question.
     NotMatched,
     /// No answer: the plugin failed, and its `on-failure` decides. [`OnFailure::Ask`] without a question rejects.
     Failed(OnFailure),
@@ -58,10 +58,10 @@ pub(crate) enum Verdict<V, R> {
     Unanswered(Escalation),
 }
 
-/// The cause of a rejection; members are named by their index.
+/// The cause of a rejection. Members are identified by their index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Objection {
-    /// A plugin said no.
+    /// A plugin rejected the value.
     Verdict {
         /// The plugin.
         by: usize,
@@ -73,9 +73,10 @@ pub(crate) enum Objection {
         /// The plugin.
         by: usize,
     },
-    /// After [`MAX_ROUNDS`] these had still not agreed to the value.
+    /// After [`MAX_ROUNDS`] rounds, these members had not agreed to the value.
     Disagreement {
-        /// The members, in chain order; never empty. Without those that gave no answer last time, if others disagree.
+        /// The members, in chain order; never empty. If some members disagree, those that gave no answer last time
+        /// are left out.
         by: Vec<usize>,
     },
 }

@@ -3,11 +3,11 @@
 use super::Member;
 use crate::contract::Task;
 
-/// Most tasks that one event may add.
+/// Maximum number of tasks that one event may add.
 pub(crate) const MAX_TASKS: usize = 64;
 
-/// The tasks that a chain adds, given what each member wants to add in chain order: up to [`MAX_TASKS`], and how many
-/// were left out. A member in audit mode adds none.
+/// Merges the tasks of all members, in chain order. Returns up to [`MAX_TASKS`] tasks, and the number of tasks that
+/// are left out. A member in audit mode adds none.
 #[must_use]
 pub(crate) fn merge(additions: impl IntoIterator<Item = (Member, Vec<Task>)>) -> (Vec<Task>, usize) {
     let enforcing = additions.into_iter().filter(|(member, _)| member.enforcing);

@@ -1,4 +1,4 @@
-//! Transforms: each plugin on the result of the one before.
+//! Transforms: each plugin gets the result of the plugin before.
 
 use super::{Member, Objection, OnFailure};
 use crate::contract::Refusal;
@@ -8,9 +8,9 @@ use crate::contract::Refusal;
 pub(crate) enum Passage<V> {
     /// The value passes unchanged.
     Keep,
-    /// This value replaces it.
+    /// This value replaces the previous one.
     Replace(V),
-    /// It is withheld.
+    /// The value is withheld.
     Reject(Refusal),
     /// No answer: the plugin failed, and its `on-failure` decides.
     Failed(OnFailure),
@@ -27,27 +27,27 @@ pub(crate) struct Transform<V> {
 }
 
 impl<V: PartialEq> Transform<V> {
-    /// A transform event about `value` before a chain of `members`.
+    /// Creates a transform event about `value` for a chain of `members`.
     #[must_use]
     pub(crate) fn new(members: impl IntoIterator<Item = Member>, value: V) -> Self {
         let members = members.into_iter().collect();
         Self { members, value, changed_by: Vec::new(), next: 0, objection: None }
     }
 
-    /// The current value.
+    /// Returns the current value.
     #[must_use]
     pub(crate) fn value(&self) -> &V {
         &self.value
     }
 
-    /// The index of the member to ask next; `None` when the asking has ended.
+    /// Returns the index of the member to ask next; `None` if no member is left.
     #[must_use]
     pub(crate) fn ask(&self) -> Option<usize> {
         (self.objection.is_none() && self.next < self.members.len()).then_some(self.next)
     }
 
-    /// Takes the answer of the member that [`Transform::ask`] names; without one, nothing happens. True where it
-    /// changed the value.
+    /// Takes the answer of the member that [`Transform::ask`] returns. Does nothing if there is none. Returns true if
+    /// the answer changed the value.
     pub(crate) fn answer(&mut self, answer: Passage<V>) -> bool {
         let Some(member) = self.ask() else { return false };
         self.next += 1;
@@ -61,7 +61,7 @@ impl<V: PartialEq> Transform<V> {
                 return true;
             }
             Passage::Reject(refusal) => self.objection = Some(Objection::Verdict { by: member, refusal }),
-            // Nobody is asked about a value on its way.
+            // At a transform no person can be asked, so `ask` rejects, too.
             Passage::Failed(OnFailure::Reject | OnFailure::Ask) => {
                 self.objection = Some(Objection::Failure { by: member });
             }
@@ -70,8 +70,8 @@ impl<V: PartialEq> Transform<V> {
         false
     }
 
-    /// The value as the last plugin left it and who changed it, or why it is withheld. A chain that was not asked to
-    /// its end withholds it, naming those left out.
+    /// Returns the final value, and the members that changed it. If an enforcing member was not asked, the value is
+    /// withheld, and the objection names this member.
     ///
     /// # Errors
     /// The objection that withholds the value.

@@ -1,11 +1,11 @@
-//! The first gate: a tool call by its name and its arguments.
+//! Checks tool calls by name and arguments, and their results.
 
 use super::handle::Session;
 use super::recorded_outcome::RecordedOutcome;
 use crate::contract::{Decision, ResultSource, ToolCall, ToolOrigin, ToolResult, TransformOutcome};
 use serde_json::Value;
 
-/// A tool call that may run: exactly this, not what was asked about.
+/// A tool call that may run. Run exactly this call, because plugins may have changed the one that was asked about.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AllowedCall {
     call: ToolCall,
@@ -14,12 +14,13 @@ pub struct AllowedCall {
 }
 
 impl AllowedCall {
-    /// A call; `asked` are the arguments that it was asked about with, in JSON and as a value.
+    /// Creates the allowed call. `asked` is the original arguments, as JSON and as a value.
     fn new(call: ToolCall, changed_by: &[String], (json, asked): (&str, &Value)) -> Self {
         let arguments = match *call.arguments == *json {
-            // Read again, numbers could differ in their last digit, and what nests deep would be an error.
+            // Do not parse this JSON again: numbers could differ in their last digit, and deep nesting would be an
+            // error.
             true => asked.clone(),
-            // A plugin's change was read before, and written by the host.
+            // The host wrote this JSON after it had parsed the plugin's change, so parsing it cannot fail.
             false => call.arguments.read().unwrap_or_default(),
         };
         Self { call, arguments, changed_by: changed_by.to_vec() }
@@ -37,7 +38,7 @@ impl AllowedCall {
         &self.arguments
     }
 
-    /// The plugins whose changes are part of it, in the order of the changes; empty where it is what was asked about.
+    /// The plugins whose changes are part of the call, in the order of the changes. Empty if the call is unchanged.
     #[must_use]
     pub fn changed_by(&self) -> &[String] {
         &self.changed_by
@@ -51,8 +52,8 @@ impl AllowedCall {
 }
 
 impl Session {
-    /// Asks `before-tool-call` about a call of one of the agent's own tools. The call gets an identifier of its own;
-    /// [`Self::before_tool_call`] takes the model's.
+    /// Asks `before-tool-call` about a call of one of the agent's own tools. The host gives the call an identifier.
+    /// If the model has given it one, use [`Self::before_tool_call`].
     pub async fn check_tool(
         &self,
         name: &str,
@@ -72,7 +73,7 @@ impl Session {
         })
     }
 
-    /// Asks `after-tool-call` about the result of a call that ran. What passes is what the model may read.
+    /// Asks `after-tool-call` about the result of a call that ran. The model may read only the value that passes.
     pub async fn check_result(
         &self,
         ran: &AllowedCall,

@@ -2,10 +2,10 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Tells the time: of events and of their records, for the expiry of state, and for when a tripped plugin is tried again.
-/// Deadlines do not use this clock. If it panics, the operating system's clock is used.
+/// Provides the time of events and their records, for the expiry of state, and for the next try of a tripped plugin.
+/// Deadlines do not use this clock. If the clock panics, the operating system's clock is used.
 pub trait Clock: Send + Sync {
-    /// The time.
+    /// Returns the current time.
     fn now(&self) -> SystemTime;
 }
 

@@ -1,4 +1,4 @@
-//! The dispatch of one event: ask the chain, decide, record, and apply the effects.
+//! The dispatch of one event: asks the chain, decides, records, and applies the effects.
 
 mod again;
 mod ask_plugin;
@@ -51,11 +51,11 @@ pub(crate) struct Dispatch<'a> {
     /// The effects of the last call, until it is known whether its answer is valid.
     returned: Option<(usize, Option<Writes>, Effects)>,
     record: OpenRecord,
-    /// True if the record has been written, or is not to be.
+    /// True if the record has been written, or must not be written.
     concluded: bool,
-    /// The records of the earlier rounds of questions, each with the approval that it got.
+    /// The earlier dispatches of this event, each with the yes to its questions.
     earlier: Vec<(EventRecord, ApprovalRecord)>,
-    /// Reminders of the earlier rounds of questions.
+    /// Reminders from the earlier dispatches of this event.
     carried: HeldEffects,
     /// The recorded inputs, if the event is replayed.
     replay: Option<Box<ReplayInputs>>,
@@ -63,11 +63,11 @@ pub(crate) struct Dispatch<'a> {
     await_observers: bool,
     /// The current size of the value, in bytes of JSON.
     size: usize,
-    /// The binary data that the plugin called last was not given.
+    /// The binary data that was removed from the payload of the last call.
     left_out: Option<Binary>,
 }
 
-/// The start of an event, beside its value.
+/// The data with which a dispatch starts, except the value.
 pub(super) struct EventStart {
     pub(super) info: Arc<contract::Session>,
     pub(super) facts: Arc<EventFacts>,
@@ -75,14 +75,15 @@ pub(super) struct EventStart {
     pub(super) await_observers: bool,
 }
 
-/// The sender of the event no longer waits. The calls so far are recorded; none of their effects is applied.
+/// A dispatch is dropped early if the sender of the event no longer waits. Then the calls so far are recorded, but
+/// none of their effects is applied.
 impl Drop for Dispatch<'_> {
     fn drop(&mut self) {
         if self.concluded || self.replay.is_some() {
             return;
         }
         self.record.outcome = OutcomeKind::Cancelled;
-        // It may have been dropped while it was being written.
+        // The dispatch may have been dropped while its record was being written.
         self.void_effects();
         self.record.not_replayable.push("the agent stopped waiting before the decision".into());
         self.record_late();
@@ -127,7 +128,7 @@ impl<'a> Dispatch<'a> {
         })
     }
 
-    /// A dispatch to the observers of an event that has its outcome and record.
+    /// Creates a dispatch to the observers of an event that has its outcome and record.
     pub(super) fn for_observers(
         session: &'a Arc<SessionInner>,
         rules: &'a Arc<ActiveConfig>,
@@ -143,8 +144,8 @@ impl<'a> Dispatch<'a> {
         dispatch
     }
 
-    /// Settles a gate event, as far as that can be done without a person.
-    // Not an `async fn`, which would copy the payload and the outcome once more.
+    /// Decides a gate event, as far as this is possible without a person.
+    // Not an `async fn`, because it would copy the payload and the outcome once more.
     pub(crate) fn gate<E: GateEvent + Kind>(
         self: Box<Self>,
         payload: E::Payload,
@@ -153,7 +154,7 @@ impl<'a> Dispatch<'a> {
         self.gate_with::<E>(payload, consent)
     }
 
-    /// Settles a gate event about which a person has already answered these questions.
+    /// Decides a gate event. `consent` contains the questions that a person has already answered with yes.
     pub(super) async fn gate_with<E: GateEvent + Kind>(
         mut self: Box<Self>,
         payload: E::Payload,
@@ -220,7 +221,8 @@ impl<'a> Dispatch<'a> {
                 return self.finish(Decision::Rejected(rejection));
             }
         };
-        // Without a log, a session that is opened again meanwhile would number its events from the start.
+        // Keeps the session open while the question waits. Otherwise, without a log, a new handle would number the
+        // session's events from the start.
         self.session.services.claim(&self.session.id, &self.session.root);
         let question = EventQuestion::<E> {
             session: Arc::clone(self.session),
@@ -242,7 +244,7 @@ impl<'a> Dispatch<'a> {
         question.into_outcome()
     }
 
-    /// The question to a person.
+    /// Creates the request to a person.
     fn request(&self, response: Option<ProposedResponse>) -> ApprovalRequest {
         let Self { record, info, .. } = self;
         ApprovalRequest {
@@ -261,11 +263,11 @@ impl<'a> Dispatch<'a> {
         .with_code()
     }
 
-    /// The question's row, to be committed with the event's record.
+    /// Creates the question's row, which is committed with the event's record.
     fn question(&self, request: &ApprovalRequest) -> Result<QuestionChange, StoreError> {
         let deadline = u64::try_from(request.deadline.as_millis()).unwrap_or(u64::MAX);
         let is_shared = self.session.services.shares_questions;
-        // Values that no other process is shown need not be on disk a second time.
+        // If other processes do not show the question, its values need not be on disk a second time.
         let request = match is_shared {
             true => request.masked(&Masking::new(&self.rules.settings().audit)),
             false => request.without_values(),
@@ -281,7 +283,7 @@ impl<'a> Dispatch<'a> {
         })))
     }
 
-    /// Settles a transform event.
+    /// Decides a transform event.
     pub(crate) async fn transform<E: TransformEvent + Kind>(
         &mut self,
         mut payload: E::Payload,
@@ -331,7 +333,7 @@ impl<'a> Dispatch<'a> {
         }
     }
 
-    /// Settles an event to which plugins add tasks.
+    /// Asks plugins for tasks, and returns the tasks that they add.
     pub(crate) async fn collect<E: CollectEvent + Kind>(&mut self, payload: E::Payload) -> Vec<Task> {
         let mut additions = Vec::new();
         for (member, standing) in self.members().enumerate() {
@@ -384,7 +386,7 @@ impl<'a> Dispatch<'a> {
                 tracing::error!(%error, event = %E::KIND, "observers do not get an event that cannot be recorded");
                 return;
             }
-            // Only who tries a plugin waits for it: see `boxed`.
+            // Boxed, because only a caller that tries out a plugin waits for observers (see `boxed`).
             Box::pin(async {
                 self.call_observers::<E>(&payload).await;
                 self.conclude_observed().await;
@@ -400,18 +402,18 @@ impl<'a> Dispatch<'a> {
     pub(super) async fn call_observers<E: Kind<Return = ()>>(&mut self, payload: &E::Payload) {
         for member in 0..self.chain.len() {
             let called = self.call::<E>(member, 1, payload).await;
-            // An observer's failure is in the record, and changes nothing.
+            // A failure of an observer is recorded, and has no other effect.
             let _ = self.outcome_of(member, called);
         }
     }
 
-    /// The outcome, with the record.
+    /// Returns the outcome with the record.
     pub(super) fn finish<O>(mut self: Box<Self>, outcome: O) -> RecordedOutcome<O> {
         let earlier = std::mem::take(&mut self.earlier);
         RecordedOutcome { outcome, record: self.take_record(), answer: None, earlier }
     }
 
-    /// Takes the record: the dispatch writes nothing further about the event.
+    /// Takes the record. After this, the dispatch writes nothing more about the event.
     fn take_record(&mut self) -> Box<EventRecord> {
         self.concluded = true;
         self.record.take()
@@ -467,14 +469,14 @@ impl<'a> Dispatch<'a> {
         self.rejected(rejection)
     }
 
-    /// The rejection of an event that nobody could look at, where the operator requires that somebody can.
+    /// Rejects the event if `require-plugins` is set and no plugin is loaded.
     fn no_plugin(&mut self) -> Option<Rejection> {
         let is_missing = self.rules.settings().require_plugins && self.rules.plugins().is_empty();
         let reason = "`require-plugins` is set; add an entry to the configuration";
         is_missing.then(|| self.rejected(Rejection::host(Vec::new(), Cause::NoPlugin, reason.into())))
     }
 
-    /// Rejects the event even if the rejection cannot be written; then it is written later.
+    /// Rejects the event. A rejection that cannot be recorded now is recorded later.
     async fn conclude_rejected<V, R, P>(&mut self, rejection: Rejection) -> Decision<V, R, P> {
         if let Err(error) = self.conclude(Durability::Now).await {
             self.record_without_effects(&error);
@@ -509,7 +511,7 @@ impl<'a> Dispatch<'a> {
     }
 }
 
-/// The outcome, once no question is open.
+/// Returns the outcome of a gate without open questions.
 fn outcome<V, R, P>(value: V, response: Option<(String, R)>) -> Decision<V, R, P> {
     match response {
         Some((by, response)) => Decision::Responded { value, response, by },

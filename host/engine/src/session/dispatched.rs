@@ -1,4 +1,4 @@
-//! Settles events of each shape.
+//! Dispatches events according to their shape.
 
 use super::dispatch::{Dispatch, OpenDecision};
 use super::handle::Session;
@@ -18,16 +18,16 @@ use serde_json::Value;
 use std::future::Future;
 use std::sync::Arc;
 
-/// An event, and how it is settled; implemented for each event by its shape.
+/// An event that can be dispatched. Implemented for each event according to its shape.
 pub(crate) trait Dispatched: Kind {
     /// The outcome.
     type Outcome: Serialize + Send + 'static;
 
-    /// The outcome as far as it can be known without a person.
+    /// The outcome, as far as it can be decided without a person.
     type Open: Send + 'static;
 
-    /// Settles the event from its turn on, as far as that can be done without a person. It is in a box so that all of it is
-    /// compiled once, with this crate, and not with each that sends events.
+    /// Waits for the turn and decides the event, as far as this is possible without a person. The future is boxed, so
+    /// that its code is compiled once with this crate, and not again with each crate that sends events.
     fn begin<'a>(
         session: &'a Arc<SessionInner>,
         payload: Self::Payload,
@@ -36,19 +36,19 @@ pub(crate) trait Dispatched: Kind {
         replay: Option<Box<ReplayInputs>>,
     ) -> BoxFuture<'a, RecordedOutcome<Self::Open>>;
 
-    /// Settles the event in its turn, as far as that can be done without a person.
+    /// Decides the event when it has its turn, as far as this is possible without a person.
     fn settle(
         dispatch: Box<Dispatch<'_>>,
         payload: Self::Payload,
     ) -> impl Future<Output = RecordedOutcome<Self::Open>> + Send;
 
-    /// Waits for the outcome. Asks `approver` if the event is escalated; without one, nobody is there.
+    /// Waits for the outcome. Asks `approver` if the event is escalated. Without an approver, the answer is no.
     fn resolve(
         open: RecordedOutcome<Self::Open>,
         approver: Option<&dyn Approver>,
     ) -> impl Future<Output = RecordedOutcome<Self::Outcome>> + Send;
 
-    /// The outcome if no plugin is asked.
+    /// Returns the outcome if no plugin is asked.
     fn not_asked(dispatch: Box<Dispatch<'_>>, why: &NotAsked) -> RecordedOutcome<Self::Open>;
 }
 
@@ -89,8 +89,8 @@ macro_rules! dispatched {
         })*
 
         impl Session {
-            /// Settles the event of this kind, whose payload is JSON.
-            // Not an `async fn`, which would be as large as that of the largest event.
+            /// Dispatches an event of this kind with a JSON payload.
+            // Not an `async fn`, because its future would be as large as that of the largest event.
             pub(super) fn settle_kind(
                 &self,
                 event: EventKind,
@@ -100,7 +100,7 @@ macro_rules! dispatched {
             ) -> BoxFuture<'_, Result<RecordedOutcome<Value>, serde_json::Error>> {
                 match event {
                     $(EventKind::$event => Box::pin(self.settle_json::<$event>(payload, options, replay)),)*
-                    // `every_event` is tested to have all of them.
+                    // A test checks that `every_event` contains all events.
                     other => Box::pin(async move {
                         Err(serde_json::Error::custom(format!("this host has no event `{other}`")))
                     }),

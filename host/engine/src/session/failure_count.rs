@@ -1,4 +1,4 @@
-//! The failures in a row of the plugins of a session. The numbers are those of `failure_policy`.
+//! Counts the failures in a row of a session's plugins. `failure_policy` defines the limits.
 
 use super::notice::{Notice, NoticeKind};
 use crate::config::Digest;
@@ -9,12 +9,12 @@ use crate::state::Time;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Decision about the call of a plugin for its next event.
+/// The decision whether a plugin is called for its next event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NextCall {
-    /// It is called.
+    /// The plugin is called.
     Made,
-    /// It is tripped: it is not called.
+    /// The plugin is tripped, so it is not called.
     Tripped,
 }
 
@@ -23,10 +23,10 @@ pub(super) enum NextCall {
 #[serde(rename_all = "kebab-case")]
 pub(super) struct Caller {
     plugin: String,
-    /// True if the plugin observes, false if it answers. Observers are called in no fixed order with events, so their failures must not
-    /// affect outcomes.
+    /// True if the plugin observes, false if it answers. The two are counted separately: observers run at some later
+    /// time, so their failures must not affect outcomes.
     observes: bool,
-    /// The digests of its file and configuration: a fixed plugin starts with no failures.
+    /// The digests of the plugin's file and configuration. So a plugin that was fixed starts without failures.
     of: [Digest; 2],
 }
 
@@ -41,7 +41,7 @@ struct FailureCount {
     #[serde(flatten)]
     caller: Caller,
     failures: u32,
-    /// Time of the next attempt, once it is tripped, in milliseconds since the Unix epoch.
+    /// Time of the next attempt after the plugin was tripped, in milliseconds since the Unix epoch.
     retry: Time,
 }
 
@@ -64,8 +64,8 @@ impl FailureCounts {
         self.0.is_empty()
     }
 
-    /// Decides if the plugin is called. When the back-off of a tripped plugin is over, a single call is made, which
-    /// [`Self::tried`] notes; further calls wait for its outcome.
+    /// Decides if the plugin is called. When the back-off of a tripped plugin is over, a single call tries the plugin
+    /// again. [`Self::tried`] records this, so that no other call is made before that call has returned.
     pub(super) fn next_call(&self, caller: &Caller, now: Time) -> NextCall {
         match self.of(caller).filter(|failure_count| failure_count.is_tripped()) {
             Some(failure_count) if failure_policy::is_backing_off(failure_count.retry, now) => NextCall::Tripped,
@@ -73,19 +73,19 @@ impl FailureCounts {
         }
     }
 
-    /// True if a call tries a tripped plugin again.
+    /// Returns true if a call tries a tripped plugin again.
     pub(super) fn is_trial(&self, caller: &Caller) -> bool {
         self.of(caller).is_some_and(FailureCount::is_tripped)
     }
 
-    /// A tripped plugin is being tried again.
+    /// Records that a call tries a tripped plugin again.
     pub(super) fn tried(&mut self, caller: &Caller, now: Time) {
         if let Some(failure_count) = self.of_mut(caller) {
             failure_count.retry = now + failure_count.back_off();
         }
     }
 
-    /// The plugin has answered.
+    /// Removes the failures of a plugin that has answered.
     pub(super) fn succeeded(&mut self, caller: &Caller) {
         self.0.retain(|failure_count| !failure_count.caller.is_same_plugin(caller));
     }
@@ -99,10 +99,10 @@ impl FailureCounts {
         self.0.push(failure_count);
     }
 
-    /// The notice about a failure that was just counted: once, when the plugin is tripped.
+    /// Returns the notice about a failure that was just counted, if this failure trips the plugin.
     pub(super) fn notice(&self, caller: &Caller, failure: &Failure) -> Option<Notice> {
         let failure_count = self.of(caller).filter(|failure_count| failure_count.failures == FAILURES_TO_TRIP)?;
-        // Once, though it may be tripped twice: as an observer, and as one that answers.
+        // A plugin may be tripped twice, as an observer and as a plugin that answers. The user gets one notice.
         let other = Caller { observes: !caller.observes, ..caller.clone() };
         let is_told = self.of(&other).is_some_and(FailureCount::is_tripped);
         (!is_told).then(|| {
@@ -116,7 +116,7 @@ impl FailureCounts {
         })
     }
 
-    /// True if a plugin is tripped.
+    /// Returns true if a plugin is tripped.
     pub(super) fn is_tripped(&self, plugin: &str) -> bool {
         self.0.iter().any(|failure_count| failure_count.caller.plugin == plugin && failure_count.is_tripped())
     }

@@ -18,15 +18,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Upper bound of the part of a prompt that is shown with a question, in characters.
+/// Maximum length of the part of a prompt that is shown with a question, in characters.
 const MAX_TASK: usize = 80;
 
 /// A handle of a session of an agent. It has one typed method per event, which asks the plugins that subscribe to the event
 /// and returns the outcome.
 ///
-/// Events of one session are settled one at a time, in order of arrival, even if several tasks, several handles, or several
-/// processes with the same store send them; sessions do not wait for each other. A question to a person delays no other
-/// event. A session outlives its handles: opening a handle does not start the session, and dropping it does not end it.
+/// Events of one session are decided one at a time, in order of arrival, even if several tasks, several handles, or
+/// several processes with the same store send them. Sessions do not wait for each other. A question to a person
+/// delays no other event. A session outlives its handles: opening a handle does not start the session, and dropping
+/// it does not end it.
 ///
 /// ```
 /// use hookhost::contract::{ToolResult, Usage};
@@ -65,7 +66,7 @@ impl Session {
         let schemas = Schemas::compile(&spec.tools)
             .map_err(|(tool, error)| SessionError::Schema { tool, problem: error.to_string() })?;
         let id = spec.id.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
-        // The first event reads the row again in its turn; reminders have to be known before.
+        // The first event reads the row again in its turn. But reminders have to be known before that.
         let row = services.store.session(&id).unwrap_or_default();
         let root = spec.root.clone().or_else(|| state::root_in(&id, &row));
         let root = root.or_else(|| spec.parent.as_deref().map(|parent| services.root_of(parent)));
@@ -125,21 +126,22 @@ impl Session {
         Ok(Self { shared })
     }
 
-    /// Unique among all sessions.
+    /// Returns the identifier, which is unique among all sessions.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.shared.id
     }
 
-    /// True if nothing was known of the session when this handle was opened: no other handle of this host, and no row in the
-    /// store. Then it begins, and `session-start` comes first.
+    /// Returns true if this handle has started a new session: when it was opened, the host had no other handle of the
+    /// session and the store had no row of it. Then send `session-start` first.
     #[must_use]
     pub fn is_new(&self) -> bool {
         self.shared.is_new
     }
 
-    /// Records that the outcome of the event `of` did not come to the agent as it was settled, or that the agent got none. The
-    /// record is written soon, and holds no value of the event: `note` is a sentence about what happened at `point`.
+    /// Records that the outcome of the event `of` did not reach the agent unchanged, or that the agent got no
+    /// outcome. The record is written soon, and contains no value of the event. `note` is a sentence about what
+    /// happened at the hook point `point`.
     pub fn note_delivery(&self, of: Option<&str>, point: &str, what: DeliveryKind, note: &str) {
         let shared = &self.shared;
         let info = shared.info();
@@ -148,14 +150,15 @@ impl Session {
         shared.record_soon(&shared.config(), &info, &Delivery { id, header, point, what, note });
     }
 
-    /// The project files that [`Self::note_project_files`] has noted in this session, or in that at the root of its tree before this
-    /// one began, each with the root of its project.
+    /// Returns the project files of [`Self::note_project_files`], each with the root of its project. A new session
+    /// inherits those of the session at the root of its tree.
     #[must_use]
     pub fn project_files(&self) -> BTreeMap<PathBuf, PathBuf> {
         self.shared.state.with(|state| state.project_files.clone())
     }
 
-    /// Notes that these project files count in the session, in the project with this root. They are written with its next record.
+    /// Adds project files that apply to the session, in the project with this root. They are stored with the
+    /// session's next record.
     pub fn note_project_files(&self, files: &[PathBuf], root: &Path) {
         let known = self.project_files();
         for file in files.iter().filter(|file| !known.contains_key(*file) && file.to_str().is_some()) {
@@ -164,7 +167,7 @@ impl Session {
         }
     }
 
-    /// Notes that a project file need not count any more in the session: the user has revoked its approval.
+    /// Removes a project file that no longer has to apply to the session, because the user has revoked its approval.
     pub fn forget_project_file(&self, file: &Path) {
         self.shared.state.change(Change::CountsNoMore(file.to_owned()));
     }
@@ -180,19 +183,21 @@ impl Session {
         *locked(&self.shared.transcript) = transcript;
     }
 
-    /// The notices for the user, each once: plugins whose failure let an event pass, tripped plugins, patterns that match no
-    /// tool. What observers do later, when the session is closed, is in [`Host::take_notices`](crate::Host::take_notices).
+    /// Takes the notices for the user, such as a tripped plugin, a failure that let an event pass, or a pattern that
+    /// matches no tool. Each notice is returned once. Notices of observers that run after the session was closed are
+    /// in [`Host::take_notices`](crate::Host::take_notices).
     #[must_use]
     pub fn take_notices(&self) -> Vec<Notice> {
         self.shared.state.take_notices()
     }
 
-    /// Resets a tripped plugin: it is called for its next event as if it had not failed. Returns whether it was tripped.
+    /// Resets a tripped plugin, so that it is called for its next event as if it had not failed. Returns true if it
+    /// was tripped.
     pub fn reset_failures(&self, plugin: &str) -> bool {
         self.shared.state.reset(plugin)
     }
 
-    /// Notes the prompt that the agent works on: its start is shown with a question to a person.
+    /// Stores the start of the prompt on which the agent works. It is shown with a question to a person.
     pub(crate) fn works_on(&self, prompt: &str) {
         let begins = prompt.trim_start().chars().take(MAX_TASK).collect();
         self.shared.state.change(Change::Task(begins));
@@ -209,7 +214,7 @@ impl Drop for Session {
         if state.is_unwritten() {
             let late = LateWrite { session: Some(state.pending_write(Vec::new())), ..LateWrite::default() };
             if let Err(error) = services.store.push(late) {
-                tracing::error!(%error, session = &**id, "what is known of a session could not be kept");
+                tracing::error!(%error, session = &**id, "the state of a session could not be stored");
             }
         }
     }

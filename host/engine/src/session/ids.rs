@@ -4,8 +4,9 @@ use super::state::SessionCopy;
 use std::sync::atomic::{AtomicU64, Ordering};
 use uuid::Uuid;
 
-/// The identifiers that one handle of a session gives. Events have numbers; calls and records have counts of their own, so
-/// that events have the same identifiers, and thus random numbers, whether or not a plugin subscribes to the log.
+/// Creates the identifiers for one handle of a session. Events, calls and records are counted separately. So the
+/// identifier of an event, and the random numbers that derive from it, do not depend on whether a plugin subscribes
+/// to the log.
 pub(super) struct EventIds {
     session: String,
     /// The prefix of event identifiers if there is no log.
@@ -18,7 +19,8 @@ pub(super) struct EventIds {
 }
 
 impl EventIds {
-    /// The identifiers of a handle of `session`; `is_only_handle` says that no other handle of this host is open.
+    /// Creates the identifiers for a handle of `session`. `is_only_handle` is true if this host has no other open
+    /// handle of the session.
     pub(super) fn new(session: &str, is_only_handle: bool) -> Self {
         let handle = format!("{session}.{}", Uuid::now_v7().simple());
         Self {
@@ -31,7 +33,8 @@ impl EventIds {
         }
     }
 
-    /// The identifier of the next event. With a log, `state` has its number; without one, each handle counts by itself.
+    /// Returns the identifier of the next event. With a log, the number comes from `state`; without a log, each
+    /// handle counts separately.
     pub(super) fn next_event(&self, state: &SessionCopy, keeps_log: bool) -> String {
         match keeps_log {
             true => format!("{}.{}", self.session, state.next_number()),
@@ -39,12 +42,12 @@ impl EventIds {
         }
     }
 
-    /// The identifier of a call that is not an event. It is unique, without a random number for each.
+    /// Returns the unique identifier of a call that is not an event.
     pub(super) fn next_call(&self) -> String {
         format!("{}.call-{}", self.handle, self.calls.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// The identifier of the event by which observers of the audit log get a record.
+    /// Returns the identifier of the event through which observers of the audit log get a record.
     pub(super) fn next_record(&self) -> String {
         format!("{}.record-{}", self.handle, self.records.fetch_add(1, Ordering::Relaxed))
     }

@@ -25,10 +25,10 @@ pub(crate) struct SessionInner {
     pub(crate) spec: SessionSpec,
     pub(crate) schemas: Schemas,
     pub(super) id: Arc<str>,
-    /// The session at the root of its tree, which may be itself.
+    /// The session at the root of this session's tree, which may be this session.
     pub(super) root: Arc<str>,
     pub(super) rules: RuleSet,
-    /// The queue in which its events wait for their turn.
+    /// The queue in which the session's events wait for their turn.
     pub(super) turn_queue: TurnQueue,
     /// The session as plugins see it.
     pub(super) info: Mutex<Arc<contract::Session>>,
@@ -36,11 +36,11 @@ pub(crate) struct SessionInner {
     pub(super) kept_answers: Mutex<KeptAnswers>,
     pub(super) state: Arc<SessionCopy>,
     pub(super) transcript: Mutex<Arc<dyn Transcript>>,
-    /// The number of warnings of each plugin about records that were passed on.
+    /// The number of warnings about audit records that were passed on, for each plugin.
     pub(super) warned: Mutex<HashMap<String, u32>>,
     /// True if the store knew nothing of the session when the handle was opened.
     pub(super) is_new: bool,
-    /// True once the agent has told the end of the session by this handle.
+    /// True once the agent has ended the session with this handle.
     pub(super) is_ended: AtomicBool,
     /// True once the handle was dropped, so that nobody takes its notices.
     pub(super) is_closed: AtomicBool,
@@ -48,11 +48,11 @@ pub(crate) struct SessionInner {
 }
 
 impl SessionInner {
-    /// Waits for the session's turn, and reads the changes of other handles. What another store has recorded of it is in the log
-    /// then.
+    /// Waits for the session's turn, and reads the changes of other handles. When this returns, the log contains all
+    /// records of the session from other stores.
     ///
     /// # Errors
-    /// If the turn cannot be taken, or the session cannot be read.
+    /// If the session does not get its turn, or its row cannot be read.
     pub(super) async fn turn(&self) -> Result<Turn, StoreError> {
         let turn = self.turn_queue.turn().await?;
         if turn.is_stale {
@@ -68,7 +68,7 @@ impl SessionInner {
         Ok(turn)
     }
 
-    /// The rules for events that begin now.
+    /// Returns the rules for events that begin now.
     pub(super) fn config(&self) -> Arc<ActiveConfig> {
         self.rules.active()
     }
@@ -89,13 +89,14 @@ impl SessionInner {
         }
     }
 
-    /// The identifier of the next event; called within its turn.
+    /// Returns the identifier of the next event. Call this within the event's turn.
     pub(super) fn next_event_id(&self) -> String {
         self.ids.next_event(&self.state, self.services.store.keeps_log())
     }
 
-    /// The identifier of an event whose record is written after its turn. If the row does not contain the event's number yet,
-    /// another handle may take that number first: then the record gets an identifier of its own.
+    /// Returns the identifier of an event whose record is written after its turn. If the row does not contain the
+    /// event's number yet, another handle may take that number first. So the record then gets an identifier without a
+    /// number.
     pub(super) fn late_event_id(&self, id: String) -> String {
         if self.state.has_unwritten_numbers() { self.ids.next_call() } else { id }
     }
@@ -108,12 +109,12 @@ impl SessionInner {
         }
     }
 
-    /// The session and the tree whose state its events use.
+    /// Returns the session and the tree whose state the events use.
     pub(super) fn lineage(&self) -> Lineage<'_> {
         Lineage { session: &self.id, root: &self.root }
     }
 
-    /// The asking agent, as a person is shown it.
+    /// Returns the asking agent in the form that a person sees.
     pub(super) fn asking_agent(&self) -> AskingAgent {
         AskingAgent {
             depth: self.spec.depth,
@@ -126,7 +127,7 @@ impl SessionInner {
         Arc::clone(&locked(&self.transcript))
     }
 
-    /// The reminders as changes of the session, given before so many model calls as there are now.
+    /// Converts reminders to changes of the session, with the current number of model calls.
     pub(super) fn reminding(&self, reminders: Vec<Reminder>) -> Vec<Change> {
         if reminders.is_empty() {
             return Vec::new();
@@ -137,7 +138,7 @@ impl SessionInner {
 }
 
 impl Drop for SessionInner {
-    /// Runs after the last observer, which may work longer than the agent keeps the session.
+    /// Runs after the last observer, which may run longer than the agent keeps the session.
     fn drop(&mut self) {
         self.services.store.forget(self.lineage());
     }

@@ -15,18 +15,18 @@ use std::time::Duration;
 pub(super) struct Invocation<'a> {
     pub(super) session: &'a SessionInner,
     pub(super) plugin: &'a Plugin,
-    /// The event that it is about, or the tool's call; `round` says which asking, from 1.
+    /// The event or the tool's call. `round` is the number of the round in which the plugin is asked, from 1.
     pub(super) facts: Arc<EventFacts>,
     pub(super) round: u32,
     /// The state of the plugin, if it has the grant.
     pub(super) state: Option<Arc<dyn Source>>,
-    /// True if the call has a record. A call without one has no effects.
+    /// True if the call has a record. A call without a record has no effects.
     pub(super) is_recorded: bool,
     /// True if the session's turn is held until the call has returned.
     pub(super) holds_turn: bool,
     /// The recorded inputs, if the call is replayed.
     pub(super) replayed: Option<ReplayedInputs>,
-    /// Upper bound of the wait for a place to run.
+    /// Maximum time to wait for a free instance.
     pub(super) overload_deadline: Duration,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct CallEffects {
 }
 
 impl Invocation<'_> {
-    /// The guest's inputs and limits.
+    /// Returns the inputs and limits of the guest.
     pub(super) fn setup(self) -> Box<GuestSetup> {
         let Self { session, plugin, facts, round, state, is_recorded, holds_turn, replayed, overload_deadline } = self;
         let quota = plugin.entry().grants.state.as_ref().map(|grant| grant.quota.get());
@@ -68,11 +68,12 @@ impl Invocation<'_> {
     }
 }
 
-/// Bytes of an event from which on a plugin that uses up a limit is not to blame for it. A tool call is mostly smaller: a plugin that
-/// never comes to an end is tripped by its first three.
+/// Size of a large event, in bytes. A plugin that reaches a limit with a large event is not to blame. Most tool calls
+/// are smaller, so a plugin that never comes to an end is tripped by its first three calls.
 const LARGE_EVENT: usize = 8 * 1024;
 
-/// The failure of a plugin that is not given so many bytes, where its limit is lower. `had` begins its sentence, up to the number.
+/// Returns the failure of a plugin whose limit for the input is below `bytes`. `had` is the beginning of the
+/// failure's sentence, up to the number.
 pub(super) fn too_large(plugin: &Plugin, had: &str, bytes: usize) -> Option<Failure> {
     let limit = plugin.entry().limits.input;
     (bytes > limit.get()).then(|| {
@@ -81,9 +82,10 @@ pub(super) fn too_large(plugin: &Plugin, had: &str, bytes: usize) -> Option<Fail
     })
 }
 
-/// Returns the failure of a call about an event of so many bytes. A large event may itself have used up the limits that grow with what
-/// a plugin reads and answers. So may a small one if a person is asked about what the plugin could not read (`asks`): a shell command of
-/// a few bytes can take a parser longer than any limit.
+/// Returns the failure of a call, in view of the size of its event. If a large event reaches a limit, the failure is
+/// `oversized`, because the plugin's work grows with the event. The same applies to a small event if a person is
+/// asked in place of the plugin (`asks`), because a shell command of a few bytes can take a parser longer than any
+/// limit.
 pub(super) fn by_size(failure: Failure, bytes: usize, asks: bool) -> Failure {
     match failure.kind {
         FailureKind::OutOfFuel | FailureKind::Compute | FailureKind::OutOfMemory | FailureKind::AnswerTooLarge
@@ -95,7 +97,7 @@ pub(super) fn by_size(failure: Failure, bytes: usize, asks: bool) -> Failure {
     }
 }
 
-/// The record of a call that is about to be made.
+/// Creates the record of a call that is about to be made.
 pub(super) fn record(plugin: &Plugin, round: u32) -> CallRecord {
     let entry = plugin.entry();
     CallRecord {
@@ -117,7 +119,8 @@ pub(super) fn record(plugin: &Plugin, round: u32) -> CallRecord {
     }
 }
 
-/// Notes what a call did. Gives its answer, its effects, and why it cannot be repeated, if it cannot.
+/// Adds the report of a call to its record. Returns the answer, the effects, and the reasons why the call cannot be
+/// repeated.
 pub(super) fn note<T>(
     session: &SessionInner,
     plugin: &Plugin,

@@ -1,19 +1,20 @@
-//! A session: its events, one at a time and in order of arrival, each settled by the chain of plugins that subscribe to it.
+//! Sessions: the events of a session are decided one at a time, in order of arrival, by the plugins that subscribe to
+//! them.
 //!
-//! Each module uses those above it in this table, and no other; a test checks it.
+//! A module uses only modules above it in this table; a test checks this.
 //!
 //! | module | contents |
 //! |---|---|
-//! | `clock` | the time, as the program or the operating system tells it |
+//! | `clock` | the time, from the program or the operating system |
 //! | `notice` | sentences that the user reads once |
-//! | `spec` | the properties that a session is opened with |
+//! | `spec` | the properties with which a session is opened |
 //! | `options` | options of an event |
-//! | `recorded_outcome` | an outcome, and the record of how it came about |
+//! | `recorded_outcome` | an outcome with its record |
 //! | `not_asked` | the reasons why no plugin is asked about an event |
-//! | `failure_count` | failures in a row, and when a plugin is tripped |
-//! | `replay_inputs` | recorded inputs of an event that is settled again |
+//! | `failure_count` | counts failures in a row, which trip a plugin |
+//! | `replay_inputs` | recorded inputs of an event that is replayed |
 //! | `kept_answers` | answers that count for the rest of the session |
-//! | `state` | the session's row in the store, and the changes of it |
+//! | `state` | the session's row in the store, and the changes to it |
 //! | `ids` | identifiers of events, calls and records |
 //! | `observer_queue` | events that wait for their observers |
 //! | `services` | the parts of a host that all its sessions share |
@@ -23,12 +24,12 @@
 //! | `dispatch` | one event: its chain, its record, its question and its observers |
 //! | `handle` | the handle of a session |
 //! | `reminders` | reminders of plugins for the model |
-//! | `prepared` | a tool call with what the host derives |
+//! | `prepared` | a tool call, with the data that the host derives |
 //! | `checked` | a tool call that may run |
 //! | `payload` | payloads as JSON |
-//! | `dispatched` | the shape of each event |
-//! | `turn` | an event in its turn |
-//! | `typed` | the events as types, settled as far as that can be done without a person |
+//! | `dispatched` | dispatches each event according to its shape |
+//! | `turn` | dispatches an event when its turn has come |
+//! | `typed` | the events as types, decided as far as possible without a person |
 //! | `events` | the typed methods, one per event |
 //! | `stream` | text of the model that is checked as it arrives |
 //! | `tools` | the tools of plugins |

@@ -6,13 +6,13 @@ use crate::store::StoreError;
 
 /// The reason why no plugin is asked about an event.
 pub(crate) enum NotAsked {
-    /// The session could not have its turn.
+    /// The event did not get its turn, because of an error of the store.
     Store(StoreError),
     /// The session has ended.
     Ended,
     /// There is no tokio runtime, or none with a timer.
     NoRuntime(runtime::Missing),
-    /// The payload is invalid; why.
+    /// The payload is invalid. Holds the reason.
     Invalid(String),
 }
 
@@ -32,13 +32,13 @@ impl std::fmt::Display for NotAsked {
         match self {
             Self::Store(error) => error.fmt(f),
             Self::Ended => {
-                f.write_str("the agent has told its end or dropped its handle; open the session again to continue it")
+                f.write_str("the agent has ended it or dropped its handle; open the session again to continue it")
             }
             Self::NoRuntime(runtime::Missing::Runtime) => {
-                f.write_str("call it from within one, or use `hookhost::blocking`")
+                f.write_str("send the event from within a runtime, or use `hookhost::blocking`")
             }
             Self::NoRuntime(runtime::Missing::Timer) => {
-                f.write_str("the one that it is called from has no timer; build it with `enable_time`")
+                f.write_str("the runtime of the caller has no timer; build the runtime with `enable_time`")
             }
             Self::Invalid(why) => f.write_str(why),
         }

@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Tracing target of warnings whose content is also in a refusal or a notice. A program that shows refusals and notices
-/// leaves this target out.
+/// Tracing target of warnings whose content is also in a refusal or a notice. A program that shows refusals and
+/// notices can leave this target out.
 pub(super) const TOLD: &str = "hookhost::told";
 
-/// Maximum number of notices that wait for the agent: for each open session, and for all closed sessions together.
+/// Maximum number of notices that wait for the agent. It applies to each open session, and to all closed sessions
+/// together.
 pub(super) const MAX_NOTICES: usize = 256;
 
 /// Something that the user should read once. Its text is one sentence.
@@ -15,9 +16,9 @@ pub(super) const MAX_NOTICES: usize = 256;
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Notice {
-    /// Its subject.
+    /// The subject of the notice.
     pub kind: NoticeKind,
-    /// The plugin that it is about, if it is about one.
+    /// The plugin to which the notice applies, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plugin: Option<String>,
     /// The sentence.
@@ -29,7 +30,7 @@ pub struct Notice {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum NoticeKind {
-    /// A plugin failed so often in a row that it is not called for a while.
+    /// A plugin failed several times in a row, so it is not called for a while.
     Tripped,
     /// A plugin failed, and the event passed without its answer.
     FailureSkipped,
@@ -39,9 +40,9 @@ pub enum NoticeKind {
     EventsMissed,
     /// Tasks that plugins added are left out.
     TasksLeftOut,
-    /// No plugin was asked about an event, for this reason.
+    /// No plugin was asked about an event. The text contains the reason.
     NotAsked,
-    /// A yes of the user did not count, since something had changed by then.
+    /// The user said yes, but the event was rejected, because the rules or the state had changed by then.
     YesDidNotCount,
 }
 

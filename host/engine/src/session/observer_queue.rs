@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// Upper bound of the events of one session that wait for their observers.
+/// Maximum number of events of one session that wait for their observers.
 const MAX_WAITING: usize = 1024;
 
-/// Upper bound of the size of the events of one session that wait for their observers, in bytes of JSON.
+/// Maximum size of the events of one session that wait for their observers, in bytes of JSON.
 const MAX_BYTES: usize = 16 << 20;
 
 /// The events of one session that wait for their observers.
@@ -43,7 +43,7 @@ impl ObserverQueue {
         locked(&self.0)
     }
 
-    /// Takes the next job. If there is none, the next one that is queued starts a new task.
+    /// Takes the next job. If there is none, the task ends, and the next queued job starts a new task.
     pub(super) fn next(&self) -> Option<ObserverJob> {
         let mut waiting = self.waiting();
         let job = waiting.jobs.pop_front();
@@ -53,7 +53,7 @@ impl ObserverQueue {
         job
     }
 
-    /// Drops the events that still wait. Returns how many they were.
+    /// Drops the events that still wait. Returns their number.
     pub(super) fn abandon(&self) -> u64 {
         let mut waiting = self.waiting();
         let current = waiting.current.take();
@@ -73,7 +73,8 @@ impl WaitingJobs {
         *self.dropped.entry(event.name().to_owned()).or_default() += 1;
     }
 
-    /// True if there is no room for a job. An empty queue also takes an event that is larger than its bound.
+    /// Returns true if there is no room for a job. An empty queue also takes an event that is larger than the
+    /// maximum.
     pub(super) fn is_full_for(&self, job: &ObserverJob) -> bool {
         let full = self.jobs.len() >= MAX_WAITING || self.bytes.saturating_add(job.bytes) > MAX_BYTES;
         full && !self.jobs.is_empty()
@@ -87,7 +88,7 @@ impl WaitingJobs {
 
 /// A session whose observers are being called.
 pub(crate) trait ObservedSession: Send + Sync {
-    /// Drops the events that still wait for observers, and reports them. Returns how many they were.
+    /// Drops the events that still wait for observers, and reports them. Returns their number.
     fn abandon_observers(&self) -> u64;
 }
 
@@ -112,7 +113,8 @@ impl ObserverTasks {
         self.ended.notify_waiters();
     }
 
-    /// Waits until the queues are empty, for `deadline` at most. Gives up the rest, and returns how many events those were.
+    /// Waits until the queues are empty, for `deadline` at most. Drops the events that are left, and returns their
+    /// number.
     pub(crate) async fn drain(&self, deadline: Duration) -> u64 {
         let all_handled = async {
             loop {

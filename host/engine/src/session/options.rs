@@ -2,22 +2,23 @@
 
 use crate::contract::Json;
 
-/// Options of an event beside its payload.
+/// Options of an event in addition to its payload.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct DispatchOptions {
     /// The agent's own message, if the event came from outside.
     pub raw: Option<Json>,
-    /// Waits for observers. Then their calls are in the returned record. This is for trying a plugin: it makes the
-    /// event as slow as its observers.
+    /// Waits for observers, so that the returned record contains their calls. Use this only to try out a plugin,
+    /// because it makes the event as slow as its observers.
     pub await_observers: bool,
-    /// Treats a field that the event does not have as an error, for a payload that a person wrote and may have misspelt.
-    /// Otherwise it is read past, since a program of a later version may have written it.
+    /// Rejects a payload with a field that the event does not have. Use this for a payload that a person wrote,
+    /// because the field may be misspelt. By default such a field is ignored, because a program of a later version
+    /// may have written it.
     pub refuse_unknown_fields: bool,
 }
 
 impl DispatchOptions {
-    /// Waits for observers.
+    /// Returns options that wait for observers.
     #[must_use]
     pub fn awaiting_observers() -> Self {
         Self { await_observers: true, ..Self::default() }

@@ -1,5 +1,5 @@
-//! Payloads of events as JSON, in which a tool call need not say what the host works out itself, and a later version may
-//! say more than this one knows.
+//! Payloads of events as JSON. A tool call may leave out the members that the host derives itself, and a later
+//! version may add members that this version does not know.
 
 use super::handle::Session;
 use crate::config::names;
@@ -13,7 +13,7 @@ use serde_json::{Error, Map, Value};
 /// Reads the parameters of an event.
 ///
 /// # Errors
-/// If the payload is not of the event's type, or has a field that is unknown and `refuse_unknown`.
+/// If the payload does not have the event's type, or if `refuse_unknown` is set and a field is unknown.
 pub(super) fn read<E: Kind>(session: &Session, payload: Value, refuse_unknown: bool) -> Result<E::Payload, Error> {
     let mut parameters: Map<String, Value> = serde_json::from_value(payload)?;
     for call in tool_calls(E::KIND, &mut parameters) {
@@ -32,14 +32,14 @@ pub(super) fn read<E: Kind>(session: &Session, payload: Value, refuse_unknown: b
     match unknown.first() {
         Some(field) if refuse_unknown => Err(refused::<E>(field, &read)),
         Some(field) => {
-            tracing::debug!(event = %E::KIND, field = field.join("."), "a field that is unknown here is read past");
+            tracing::debug!(event = %E::KIND, field = field.join("."), "an unknown field is ignored");
             Ok(read)
         }
         None => Ok(read),
     }
 }
 
-/// The fields and indices of a path, outermost first.
+/// Adds the fields and indices of a path, outermost first.
 fn push(path: &Path<'_>, fields: &mut Vec<String>) {
     let (parent, field) = match path {
         Path::Root => return,
@@ -51,7 +51,7 @@ fn push(path: &Path<'_>, fields: &mut Vec<String>) {
     fields.extend(field);
 }
 
-/// Says which field is unknown, and which one may be meant.
+/// Returns an error that names the unknown field, and the known field with the nearest name.
 fn refused<E: Kind>(field: &[String], read: &E::Payload) -> Error {
     let mut around = serde_json::to_value(read).unwrap_or_default();
     if let Some(parameter) = E::PARAMETER {
@@ -67,7 +67,7 @@ fn refused<E: Kind>(field: &[String], read: &E::Payload) -> Error {
     Error::custom(format!("unknown field `{}`: {advice}", field.join(".")))
 }
 
-/// The tool calls of a payload.
+/// Returns the tool calls of a payload.
 fn tool_calls(event: EventKind, parameters: &mut Map<String, Value>) -> Vec<&mut Value> {
     let calls = match event {
         EventKind::BeforeToolCall | EventKind::AfterToolCall => {

@@ -6,25 +6,26 @@ use crate::contract::{Json, ToolCall, ToolOrigin};
 use serde_json::Value;
 use std::ops::Deref;
 
-/// A tool call that can be asked about. Its arguments have one spelling, so that a person, a plugin and the tool see the same,
-/// and its action is worked out. Only a session makes one; it is read like a [`ToolCall`].
+/// A tool call that is ready for dispatch. Its arguments are normalised, so that a person, a plugin and the tool read
+/// the same, and its action is derived. Only a session creates it; read it like a [`ToolCall`].
 #[derive(Clone, Debug)]
 pub struct PreparedCall {
     call: ToolCall,
-    /// The handle that made it: another one may have another working directory.
+    /// The handle that created the call. Another handle may have another working directory.
     handle: u64,
-    /// The agent's own message about it.
+    /// The agent's own message about the call.
     raw: Option<Json>,
 }
 
 impl PreparedCall {
-    /// The same, with the message in which an agent told of it, for the plugins that read it. [`Self::into_call`] leaves it out.
+    /// Adds the agent's own message about the call, for the plugins that read it. [`Self::into_call`] drops the
+    /// message.
     #[must_use]
     pub fn raw(self, message: Json) -> Self {
         Self { raw: Some(message), ..self }
     }
 
-    /// The call by itself.
+    /// Returns the call alone.
     #[must_use]
     pub fn into_call(self) -> ToolCall {
         self.call
@@ -40,7 +41,7 @@ impl Deref for PreparedCall {
 }
 
 impl Session {
-    /// A tool call whose action the host's action map works out.
+    /// Creates a tool call. The host's action map derives its action.
     #[must_use]
     pub fn tool_call(&self, id: &str, name: &str, arguments: &Value, origin: ToolOrigin) -> PreparedCall {
         let spec = &self.shared.spec;
@@ -49,7 +50,7 @@ impl Session {
         PreparedCall { call, handle: self.shared.state.handle(), raw: None }
     }
 
-    /// A tool call that comes from elsewhere: its arguments get the one spelling, and its action is derived again.
+    /// Prepares a tool call from another source: normalises its arguments, and derives its action again.
     #[must_use]
     pub fn prepare(&self, call: ToolCall) -> PreparedCall {
         let (config, info) = (self.shared.config(), self.shared.info());
@@ -57,7 +58,8 @@ impl Session {
         PreparedCall { call, handle: self.shared.state.handle(), raw: None }
     }
 
-    /// The call as it is asked about.
+    /// Returns the call in the form in which plugins are asked about it. Prepares it again if another handle created
+    /// it.
     pub(super) fn asked_about(&self, call: PreparedCall) -> (ToolCall, DispatchOptions) {
         let PreparedCall { call, handle, raw } = call;
         let is_ours = handle == self.shared.state.handle();

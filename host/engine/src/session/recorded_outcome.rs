@@ -4,7 +4,7 @@ use crate::audit::{ApprovalRecord, EventRecord};
 use crate::contract::{Decision, OutcomeKind};
 use serde::Serialize;
 
-/// An outcome, and the record of how it came about.
+/// An outcome, with the record that shows how it was decided.
 ///
 /// ```
 /// use hookhost::contract::{OutcomeKind, Refusal, ToolCall};
@@ -31,18 +31,19 @@ use serde::Serialize;
 pub struct RecordedOutcome<O> {
     /// The outcome, which the agent has to follow.
     pub outcome: O,
-    /// The plugins that were asked, with the answer of each. If they were asked again after a yes, those of the last time.
+    /// The record of the event, with the answer of each plugin. If the plugins were asked again after a yes, this is
+    /// the last record.
     pub record: Box<EventRecord>,
-    /// The answer of a person, if that record is of an escalated event.
+    /// The answer of a person, if the event of that record was escalated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<Box<ApprovalRecord>>,
-    /// The records before, each with its yes, in order, if the plugins were asked again after a yes.
+    /// The earlier records of the event, in order, each with its yes, if the plugins were asked again after a yes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<(EventRecord, ApprovalRecord)>,
 }
 
 impl<O> RecordedOutcome<O> {
-    /// The final outcome in one word: after the answer, if the event was escalated.
+    /// Returns the kind of the final outcome. If the event was escalated, this is the outcome after the answer.
     #[must_use]
     pub fn kind(&self) -> OutcomeKind {
         self.answer.as_ref().map_or(self.record.outcome, |answer| answer.outcome)

@@ -1,4 +1,4 @@
-//! The inputs of a replay: what a recorded event and its plugins' calls had from outside.
+//! The inputs of a replay: the data that a recorded event and its plugins' calls got from outside.
 
 use super::failure_count::NextCall;
 use crate::audit::{CallRecord, KeptAnswer, StateRead, StateUse};
@@ -8,25 +8,25 @@ use crate::sandbox::capability::ReplayedInputs;
 use crate::state::{Read, RecordedReads, Source, Usage};
 use std::sync::Arc;
 
-/// The facts of a recorded event, and what its plugins had read from outside.
+/// The facts of a recorded event, and the data that its plugins read from outside.
 #[derive(Clone, Debug)]
 pub(crate) struct ReplayInputs {
     /// The event's identifier.
     pub(crate) id: String,
-    /// Its time, in milliseconds since the Unix epoch.
+    /// The event's time, in milliseconds since the Unix epoch.
     pub(crate) time: u64,
-    /// The calls of plugins about it.
+    /// The calls of plugins about the event.
     pub(crate) calls: Vec<CallRecord>,
-    /// The yes before it, if the plugins were asked again after one.
+    /// The yes before this record, if the plugins were asked again.
     pub(crate) asked_again: Option<ReplayedConsent>,
     /// The kept answers that replaced questions.
     pub(crate) kept: Vec<KeptAnswer>,
 }
 
-/// A yes after which the plugins were asked again.
+/// A person's yes after which the plugins were asked again.
 #[derive(Clone, Debug)]
 pub(crate) struct ReplayedConsent {
-    /// Rounds of questions that were answered with yes so far, from 1.
+    /// Number of rounds of questions that were answered with yes so far, from 1.
     pub(crate) round: u32,
     /// The response that was shown, as JSON.
     pub(crate) response: Option<String>,
@@ -35,8 +35,8 @@ pub(crate) struct ReplayedConsent {
 }
 
 impl ReplayInputs {
-    /// Decides if the plugin is called: not if it was tripped when the event was recorded, unless its file or configuration has
-    /// changed.
+    /// Decides if the plugin is called. It is not called if it was tripped when the event was recorded, unless its
+    /// file or configuration has changed since then.
     pub(super) fn next_call(&self, plugin: &Plugin, round: u32) -> NextCall {
         let then = self.calls.iter().find(|call| call.plugin == plugin.name() && call.round == round);
         let was_tripped = then.is_some_and(|call| {
@@ -47,26 +47,27 @@ impl ReplayInputs {
         if was_tripped { NextCall::Tripped } else { NextCall::Made }
     }
 
-    /// The inputs of a plugin's call, except its state.
+    /// Returns the inputs of a plugin's call, except its state.
     pub(super) fn inputs(&self, plugin: &str, round: u32) -> ReplayedInputs {
         let call = self.calls.iter().find(|call| call.plugin == plugin && call.round == round);
         ReplayedInputs::new(call.map(|call| call.inputs.clone()).unwrap_or_default())
     }
 
-    /// The state of a plugin: what its recorded calls have read, on top of the state of the replay.
+    /// Returns the state of a plugin: the values that its recorded calls have read, and the state of the replay for
+    /// all other keys.
     pub(super) fn state(&self, plugin: &str, own: Arc<dyn Source>) -> Arc<dyn Source> {
         let calls = self.calls.iter().filter(|call| call.plugin == plugin);
         let used: Vec<&StateUse> = calls.filter_map(|call: &CallRecord| call.inputs.state.as_ref()).collect();
         if used.is_empty() {
             return own;
         }
-        // One call may have read a value of which a later one read only the size.
+        // One call may have read a value, and a later call only its size. The value takes precedence.
         let (values, sizes): (Vec<_>, Vec<_>) =
             used.iter().flat_map(|used| &used.read).partition(|read| read.value.is_some());
         let learnt = |read: &StateRead| {
             let value = match (&read.value, read.size) {
                 (Some(value), _) => Read::Value(Some(value.0.clone())),
-                // Only its size was read, so only that can have mattered.
+                // Only the size was read, so only the size can have affected the call.
                 (None, Some(size)) => Read::Size(Some(size)),
                 (None, None) => Read::Value(None),
             };

@@ -1,4 +1,5 @@
-//! The parts of a host that its sessions share: those that an embedder brings, the store, and the active configuration.
+//! The parts of a host that its sessions share: the services of the embedder, the store, and the active
+//! configuration.
 
 use super::clock::{Clock, milliseconds};
 use super::notice::{MAX_NOTICES, Notice};
@@ -19,14 +20,14 @@ use std::time::SystemTime;
 
 /// The parts of a host that its sessions share.
 pub(crate) struct Services {
-    /// The rules of sessions that name no others.
+    /// The rules of sessions whose specification names no others.
     pub(crate) rules: RuleSet,
     pub(crate) actions: ActionMap,
     pub(crate) approver: Option<Arc<dyn Approver>>,
-    /// True if answers from the store count, which other programs of the user may have written.
+    /// True if answers in the store count. Other programs of the user may have written them.
     pub(crate) shares_questions: bool,
     pub(crate) model: Option<Arc<dyn Model>>,
-    /// The capabilities that the embedder brings.
+    /// The capabilities of the embedder.
     pub(crate) own: OwnCapabilities,
     pub(crate) network: Arc<Network>,
     pub(crate) store: Store,
@@ -40,7 +41,7 @@ pub(crate) struct Services {
 
 /// A session with an open handle.
 pub(crate) struct OpenSession {
-    /// The root of its tree.
+    /// The session at the root of the tree.
     root: String,
     handles: usize,
 }
@@ -56,7 +57,8 @@ impl Services {
         std::mem::take(&mut *locked(&self.notices))
     }
 
-    /// Notes that a handle of a session is open, or that a question of it waits, in the tree of `root`; whether it is the only one.
+    /// Counts an open handle or a waiting question of a session in the tree of `root`. Returns true if it is the only
+    /// one.
     pub(crate) fn claim(&self, id: &str, root: &str) -> bool {
         let mut open = locked(&self.open);
         let known = open.entry(id.to_owned()).or_insert_with(|| OpenSession { root: root.to_owned(), handles: 0 });
@@ -64,7 +66,8 @@ impl Services {
         known.handles == 1
     }
 
-    /// The root of the tree that a session is in, as far as this host and its store know; otherwise the session itself.
+    /// Returns the root of a session's tree. This is the session itself if neither this host nor its store knows the
+    /// root.
     pub(crate) fn root_of(&self, id: &str) -> String {
         let open = locked(&self.open).get(id).map(|open| open.root.clone());
         let kept = || state::root_in(id, &self.store.session(id).unwrap_or_default());
@@ -80,10 +83,10 @@ impl Services {
         }
     }
 
-    /// The time of an event that begins now, in milliseconds since the Unix epoch.
+    /// Returns the time of an event that begins now, in milliseconds since the Unix epoch.
     pub(crate) fn now(&self) -> u64 {
         milliseconds(callback::caught(|| self.clock.now()).unwrap_or_else(|_| {
-            tracing::error!("the program's clock panicked: the operating system's counts");
+            tracing::error!("the program's clock panicked, so the operating system's clock is used");
             SystemTime::now()
         }))
     }

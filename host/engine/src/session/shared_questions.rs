@@ -1,4 +1,4 @@
-//! Questions in the store, which another process of the user may answer.
+//! Questions in the store that another process of the user may answer.
 
 use super::services::Services;
 use crate::approval::{self, Approval, ApprovalRequest};
@@ -14,13 +14,13 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QuestionGone {
-    /// There is no such question, or none any more.
+    /// There is no such question, or it no longer waits.
     #[error(
         "no question `{0}` waits for an answer: it has been settled, its deadline has passed, its event was cancelled, or \
          there never was one"
     )]
     Unknown(String),
-    /// Somebody was faster.
+    /// Somebody else has answered the question before.
     #[error("the question `{0}` has been answered already")]
     Answered(String),
     /// The store cannot be read or written.
@@ -29,7 +29,7 @@ pub enum QuestionGone {
 }
 
 impl Services {
-    /// Waits for another process's answer to a question; never returns if questions are not shared.
+    /// Waits for another process's answer to a question. Never returns if questions are not shared.
     pub(super) async fn answered_elsewhere(&self, id: &str) -> Answered {
         if !self.shares_questions {
             return std::future::pending().await;
@@ -40,13 +40,13 @@ impl Services {
                 Ok(Some(None)) => {}
                 Ok(Some(Some(answer))) => return approval::read(&answer),
                 Ok(None) => return approval::taken_for_gone(),
-                // The next attempt may succeed; otherwise the deadline passes.
-                Err(error) => tracing::warn!(%error, id, "whether a question is answered cannot be read"),
+                // The next attempt may succeed. If none does, the question expires.
+                Err(error) => tracing::warn!(%error, id, "the answer to a question cannot be read"),
             }
         }
     }
 
-    /// Returns the open questions. Questions of processes that have ended get the answer no.
+    /// Returns the open questions. A question of a process that has ended is answered with no.
     pub(crate) async fn open_questions(&self) -> Result<Vec<ApprovalRequest>, StoreError> {
         let mut open = Vec::new();
         for question in self.store.questions().await? {
@@ -60,8 +60,8 @@ impl Services {
         Ok(open)
     }
 
-    /// Returns true if another process may answer the question, and it has not expired. The process that asked gives the answer to an
-    /// expired one.
+    /// Returns true if another process may answer the question, and the question has not expired. The process that
+    /// asked answers an expired question itself.
     fn takes_answers(&self, question: &OpenQuestion) -> bool {
         question.answerable && question.expires > self.now()
     }
@@ -82,7 +82,7 @@ impl Services {
         }
     }
 
-    /// Settles the question of a process that is gone: nobody runs the call.
+    /// Answers the question of a process that has ended with no, because nobody is left to run the call.
     async fn give_up(&self, question: &OpenQuestion, request: Option<ApprovalRequest>) -> Result<(), StoreError> {
         let settings = self.rules.active();
         let header = Header::new(&*question.session, self.now());
@@ -93,7 +93,7 @@ impl Services {
         let change = Some(QuestionChange::GiveUp(question.id.clone()));
         let unit = Unit { records, question: change, time: self.now(), ..Unit::default() };
         match self.store.commit(&unit).await {
-            // Another process has settled it.
+            // Another process has answered the question.
             Err(_) if self.store.answered(&question.id)?.is_none() => Ok(()),
             done => done,
         }

@@ -1,10 +1,10 @@
-//! The properties that a session is opened with.
+//! The properties with which a session is opened.
 
 use crate::active_config::RuleSet;
 use crate::contract::{ModelRef, ToolSpec};
 use std::path::{Component, Path, PathBuf};
 
-/// Upper bound of a session's identifier, in bytes.
+/// Maximum size of a session's identifier, in bytes.
 const MAX_ID_BYTES: usize = 256;
 
 /// The properties of a session.
@@ -33,35 +33,37 @@ const MAX_ID_BYTES: usize = 256;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SessionSpec {
-    /// Unique among all sessions, 1 to 256 bytes without control characters; absent: a fresh UUID. A known one
-    /// continues that session, with the state that plugins have of it.
+    /// Identifier, unique among all sessions: 1 to 256 bytes without control characters. If absent, the session gets
+    /// a new UUID. A known identifier continues that session, with the state of its plugins.
     pub id: Option<String>,
     /// The agent program, such as `hookhost`.
     pub agent: String,
     /// Working directory: an absolute path without `..`.
     pub cwd: PathBuf,
-    /// Root of the project that the agent works on: an absolute path without `..`. Rules see the directory of the outermost project file
-    /// that counts in place of a directory below it.
+    /// Root of the project on which the agent works: an absolute path without `..`. If a project file applies in a
+    /// directory above, rules see the directory of the outermost such file instead.
     pub workspace: PathBuf,
-    /// 0 for the agent that the user talks to, n for a sub-agent n levels down.
+    /// Depth: 0 for the agent to which the user talks, n for a sub-agent n levels down.
     pub depth: u32,
     /// True if a person can be asked.
     pub interactive: bool,
-    /// The session that started this one: its identifier, as `id` is one.
+    /// Identifier of the session that started this one.
     pub parent: Option<String>,
-    /// The session at the root of the tree that this one is in: they share the state of the scope `tree`. If
-    /// absent, the first of these that is known: the root in the store, the root of the parent, the parent, this session.
+    /// Identifier of the session at the root of this session's tree. All sessions of a tree share the state of the
+    /// scope `tree`. If absent, it is the first of these that is known: the root in the store, the root of the
+    /// parent, the parent, this session.
     pub root: Option<String>,
-    /// The rules that it runs under. Absent: the host's own.
+    /// The rules of the session. If absent, it uses the host's own rules.
     pub rules: Option<RuleSet>,
-    /// The tools whose arguments are known, for checking what plugins change.
+    /// The tools whose arguments are known. Changes that plugins make to arguments are checked against them.
     pub tools: Vec<ToolSpec>,
-    /// The models that a plugin may move a request to.
+    /// The models to which a plugin may move a request.
     pub models: Vec<ModelRef>,
 }
 
 impl SessionSpec {
-    /// A session of the agent program `agent` in `workspace`, headless, at depth 0, with no known tools.
+    /// Describes a session of the agent program `agent` in `workspace`: not interactive, at depth 0, without known
+    /// tools.
     #[must_use]
     pub fn new(agent: &str, workspace: &Path) -> Self {
         Self {
@@ -86,21 +88,21 @@ impl SessionSpec {
         self
     }
 
-    /// Makes it the session of a sub-agent, `depth` levels down, which the session `parent` starts.
+    /// Makes this the session of a sub-agent, `depth` levels down, which the session `parent` starts.
     #[must_use]
     pub fn under(mut self, parent: impl Into<String>, depth: u32) -> Self {
         (self.parent, self.depth) = (Some(parent.into()), depth);
         self
     }
 
-    /// Puts it in the tree of the session `root`.
+    /// Puts the session in the tree of the session `root`.
     #[must_use]
     pub fn root(mut self, root: impl Into<String>) -> Self {
         self.root = Some(root.into());
         self
     }
 
-    /// Runs it under these rules, in place of the host's own.
+    /// Runs the session under these rules, in place of the host's own.
     #[must_use]
     pub fn rules(mut self, rules: &RuleSet) -> Self {
         self.rules = Some(rules.clone());
@@ -112,12 +114,13 @@ impl SessionSpec {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// The session id is invalid; holds its first 40 characters, escaped.
+    /// The session id is invalid. Holds its first 40 characters, escaped.
     #[error(
         "`{0}` is not a valid session id: an id has 1 to {MAX_ID_BYTES} bytes and no control characters; leave it out to get a fresh one"
     )]
     Id(String),
-    /// A directory of the session is not an absolute path; plugins would compare relative paths with something else.
+    /// A directory of the session is not an absolute path. Plugins compare paths, so a relative path would have no
+    /// fixed meaning.
     #[error("the {what} `{path}` of the session is not an absolute path without `..`: give it from the root on")]
     NotAbsolute {
         /// `workspace` or `working directory`.

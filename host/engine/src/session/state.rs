@@ -1,7 +1,8 @@
-//! The state of a session beside the state of plugins: a row of the store, of which each handle has a copy.
+//! The state of a session, without the state of plugins. It is a row of the store, and each handle has a copy.
 //!
-//! A handle applies each change to its copy at once, and keeps it in a list until a transaction has written it. If another
-//! handle has written the row meanwhile, the listed changes are applied again to the new row, so that none is lost.
+//! A handle applies each change to its copy at once, and keeps the change in a list until a transaction has written
+//! it. If another handle has written the row meanwhile, the listed changes are applied again to the new row, so that
+//! no change is lost.
 
 mod unwritten;
 
@@ -22,21 +23,23 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use unwritten::Unwritten;
 
-/// Event numbers that a handle takes at once, so that few events write the row only for their numbers: at first so many, and
-/// more each time that it has used all of them, since those of a process that settles one event are lost with it.
+/// Number of event numbers that a handle reserves the first time. A handle reserves several at once, so that few
+/// events write the row only for their numbers. It reserves more each time that it has used all of them. The first
+/// number is small, because a process that sends a single event loses the rest.
 const FIRST_NUMBERS: u64 = 64;
 
-/// Factor by which it takes more numbers each time.
+/// Factor by which a handle reserves more numbers each time.
 const MORE_NUMBERS: u64 = 4;
 
-/// Upper bound of the event numbers that a handle takes at once. The event that takes them waits for a transaction with all
-/// records that wait. With 4096, events themselves wrote most records of a busy session.
+/// Maximum number of event numbers that a handle reserves at once. The event that reserves them waits for a
+/// transaction with all waiting records. With a maximum of 4096, events themselves wrote most records of a busy
+/// session.
 const MAX_NUMBERS: u64 = 65_536;
 
-/// Upper bound of a session's reminders; the oldest are dropped first.
+/// Maximum number of a session's reminders. The oldest are dropped first.
 const MAX_REMINDERS: usize = 64;
 
-/// Upper bound of the project files of a session that are remembered.
+/// Maximum number of project files that are remembered for a session.
 const MAX_PROJECT_FILES: usize = 256;
 
 /// The content of the row, stored as JSON.
@@ -44,26 +47,26 @@ const MAX_PROJECT_FILES: usize = 256;
 #[serde(default, rename_all = "kebab-case")]
 pub(super) struct SessionState {
     pub(super) failure_counts: FailureCounts,
-    /// Each with the number of model calls before which it was given.
+    /// The reminders, each with the number of model calls before it.
     pub(super) reminders: Vec<(u32, Reminder)>,
     /// Notices for the user.
     pub(super) notices: Vec<Notice>,
-    /// Plugins about whose skipped failure the user got a notice.
+    /// Plugins for which the user got a notice about a skipped failure.
     skipped: BTreeSet<String>,
-    /// Side calls of models, by plugin.
+    /// Number of model calls of each plugin.
     model_calls: BTreeMap<String, u32>,
-    /// The start of the prompt that the agent works on.
+    /// The start of the prompt on which the agent works.
     pub(super) task: Option<String>,
-    /// The session at the root of its tree, as its first handle knew it; absent: the session itself.
+    /// The session at the root of this session's tree, as its first handle knew it. Absent if it is this session.
     pub(super) root: Option<String>,
-    /// The project files that have counted, each with the root of its project.
+    /// The project files that apply, each with the root of its project.
     pub(super) project_files: BTreeMap<PathBuf, PathBuf>,
 }
 
 /// A change of a session.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
-    /// So many numbers of events are taken.
+    /// The handle has reserved this number of event numbers.
     Numbers(u64),
     /// A plugin failed.
     Failed(Caller, Time),
@@ -71,9 +74,9 @@ pub(super) enum Change {
     Succeeded(Caller),
     /// A tripped plugin is tried again.
     Tried(Caller, Time),
-    /// The operator has a plugin called again.
+    /// The operator has reset a plugin, so that it is called again.
     Reset(String),
-    /// A plugin reminds the model; the number is that of model calls before.
+    /// A plugin reminds the model. The number is that of the model calls before.
     Remind(u32, Reminder),
     /// A notice for the user.
     Notice(Notice),
@@ -85,11 +88,11 @@ pub(super) enum Change {
     ModelCalls(String, u32),
     /// The agent works on another prompt.
     Task(String),
-    /// The tree that it is in.
+    /// The session at the root of the tree.
     Root(String),
     /// A project file applies, in the project with this root.
     Counts(PathBuf, PathBuf),
-    /// A project file need not count any more.
+    /// A project file no longer has to apply.
     CountsNoMore(PathBuf),
 }
 
@@ -150,7 +153,7 @@ pub(super) struct SessionCopy {
     id: String,
     handle: u64,
     copy: Mutex<Inner>,
-    /// True if a plugin has failed; otherwise no lookup is needed.
+    /// True if a plugin has failed. Saves a lookup if none has.
     has_failures: AtomicBool,
     is_stale: AtomicBool,
 }
@@ -160,11 +163,11 @@ struct Inner {
     state: SessionState,
     /// The version of the copied row.
     version: u64,
-    /// Event numbers that are taken, as far as this handle knows.
+    /// Number of reserved event numbers, as far as this handle knows.
     events: u64,
     /// Event numbers that this handle may still use.
     numbers: Range<u64>,
-    /// The number of event numbers that it took last, since another handle had a turn.
+    /// The number of event numbers that this handle reserved last; 0 if another handle had a turn since then.
     numbers_at_once: u64,
     /// Changes that are in `state` and not yet in the row.
     unwritten: Unwritten,
@@ -172,7 +175,8 @@ struct Inner {
     model_calls: HashMap<String, Arc<AtomicU32>>,
 }
 
-/// The changes that are written with an event: all unwritten ones, and those that apply only if the event is recorded.
+/// The changes that are written with an event: all unwritten changes, and those that apply only if the event is
+/// recorded.
 pub(super) struct PendingWrite {
     state: Arc<SessionCopy>,
     with: Vec<Change>,
@@ -191,12 +195,12 @@ impl SessionCopy {
         })
     }
 
-    /// The number of the handle, which no other handle of the process has.
+    /// Returns the number of the handle, which is unique in the process.
     pub(super) fn handle(&self) -> u64 {
         self.handle
     }
 
-    /// Reads the state as this handle knows it.
+    /// Reads this handle's copy of the state.
     pub(super) fn with<T>(&self, with: impl FnOnce(&SessionState) -> T) -> T {
         with(&locked(&self.copy).state)
     }
@@ -217,12 +221,12 @@ impl SessionCopy {
         !locked(&self.copy).unwritten.is_empty()
     }
 
-    /// The changes to write with an event.
+    /// Returns the changes to write with an event.
     pub(super) fn pending_write(self: &Arc<Self>, with: Vec<Change>) -> Arc<PendingWrite> {
         Arc::new(PendingWrite { state: Arc::clone(self), with })
     }
 
-    /// Makes the next event read the row first, until reading succeeds.
+    /// Makes the next events read the row first, until this succeeds.
     pub(super) fn mark_stale(&self) {
         self.is_stale.store(true, Ordering::Relaxed);
     }
@@ -235,7 +239,7 @@ impl SessionCopy {
     /// Takes over the row, if another handle has written it.
     pub(super) fn take_over(&self, row: &SessionRow) {
         let mut copy = locked(&self.copy);
-        // The numbers of a row that nobody has written yet may begin after numbers that are used.
+        // A session without a row may also have to continue after numbers that are already used.
         if row.version != copy.version || copy.events < row.events {
             copy.replace(parse(&self.id, &row.state), row.version, row.events, 0);
             // Other handles may have used later numbers.
@@ -250,7 +254,7 @@ impl SessionCopy {
         self.has_failures.store(!copy.state.failure_counts.is_empty(), Ordering::Relaxed);
     }
 
-    /// The number of the next event; called within its turn.
+    /// Returns the number of the next event. Call this within the event's turn.
     pub(super) fn next_number(&self) -> u64 {
         let mut copy = locked(&self.copy);
         if copy.numbers.is_empty() {
@@ -265,7 +269,8 @@ impl SessionCopy {
         number
     }
 
-    /// Returns true if numbers are taken that the row does not contain yet, so that another handle may take them, too.
+    /// Returns true if the row does not contain all reserved numbers yet, so that another handle may reserve the same
+    /// ones.
     pub(super) fn has_unwritten_numbers(&self) -> bool {
         locked(&self.copy).unwritten.iter().any(|change| matches!(change, Change::Numbers(_)))
     }
@@ -285,7 +290,7 @@ impl SessionCopy {
         next
     }
 
-    /// A plugin has answered.
+    /// Removes the failures of a plugin that has answered.
     pub(super) fn succeeded(&self, caller: impl FnOnce() -> Caller) {
         if self.has_failures.load(Ordering::Relaxed) {
             self.change(Change::Succeeded(caller()));
@@ -305,7 +310,7 @@ impl SessionCopy {
         }
     }
 
-    /// Forgets the failures of a plugin. Returns whether it was tripped.
+    /// Removes the failures of a plugin. Returns true if it was tripped.
     pub(super) fn reset(&self, plugin: &str) -> bool {
         let mut copy = locked(&self.copy);
         let was_tripped = copy.state.failure_counts.is_tripped(plugin);
@@ -323,7 +328,7 @@ impl SessionCopy {
         taken
     }
 
-    /// Notes that a failure of the plugin is skipped. Returns whether it is the first.
+    /// Records that a failure of the plugin is skipped. Returns true if it is the first.
     pub(super) fn is_skipped_first(&self, plugin: &str) -> bool {
         let mut copy = locked(&self.copy);
         let is_first = !copy.state.skipped.contains(plugin);
@@ -333,14 +338,14 @@ impl SessionCopy {
         is_first
     }
 
-    /// The counter of the calls of models by a plugin.
+    /// Returns the counter of a plugin's model calls.
     pub(super) fn model_calls(&self, plugin: &str) -> Arc<AtomicU32> {
         let mut copy = locked(&self.copy);
         let counted = copy.state.model_calls.get(plugin).copied().unwrap_or_default();
         Arc::clone(copy.model_calls.entry(plugin.to_owned()).or_insert_with(|| Arc::new(counted.into())))
     }
 
-    /// Notes the calls of models that a plugin has made since the last time.
+    /// Records the model calls that a plugin has made since the last time.
     pub(super) fn note_model_calls(&self, plugin: &str) {
         let mut copy = locked(&self.copy);
         let Some(made) = copy.model_calls.get(plugin).map(|calls| calls.load(Ordering::Relaxed)) else { return };
@@ -352,8 +357,8 @@ impl SessionCopy {
 }
 
 impl Inner {
-    /// Replaces the state, and applies the changes that are not written with it: all but the first `written` of those that
-    /// the handle has made.
+    /// Replaces the state, and applies again the changes that it does not contain: all changes of the handle except
+    /// the first `written`.
     fn replace(&mut self, state: SessionState, version: u64, events: u64, written: u64) {
         let before = std::mem::replace(&mut self.state, state);
         (self.version, self.events) = (version, events);
@@ -366,7 +371,8 @@ impl Inner {
         }
         for (plugin, calls) in &self.model_calls {
             let of = |state: &SessionState| state.model_calls.get(plugin).copied().unwrap_or_default();
-            // Adds what other handles have counted: a call under way may have counted one meanwhile.
+            // Adds the counts of other handles, instead of replacing the counter, because a running call may have
+            // counted meanwhile.
             calls.fetch_add(of(&self.state).saturating_sub(of(&before)), Ordering::Relaxed);
         }
     }
@@ -397,7 +403,7 @@ impl SessionChanges for PendingWrite {
         self.with.iter().for_each(|change| state.apply(change));
         let taken = |change: &Change| if let Change::Numbers(taken) = change { *taken } else { 0 };
         let taken = copy.unwritten.iter().map(taken).sum::<u64>();
-        // Includes those that this handle may use, so that no other handle takes them.
+        // Includes the numbers that this handle may still use, so that no other handle reserves them.
         let events = row.events.saturating_add(taken).max(copy.numbers.end);
         // A struct of texts and numbers always has a JSON form.
         let state = serde_json::to_string(&state).unwrap_or_default();
@@ -412,13 +418,14 @@ impl SessionChanges for PendingWrite {
             copy.version = row.version;
             copy.unwritten.forget(changes);
         } else if row.version <= copy.version {
-            // This handle has read a later row meanwhile. That row contains these changes, so the copy has them twice.
+            // This handle has read a later row meanwhile. That row already contains these changes, so the copy has
+            // them twice.
             copy.unwritten.forget(changes);
             copy.version = 0;
             self.state.mark_stale();
         } else {
             if row.version != copy.version + 1 {
-                // Another handle has written the row in between, and may have taken the same numbers.
+                // Another handle has written the row in between, and may have reserved the same numbers.
                 copy.numbers = 0..0;
                 copy.numbers_at_once = 0;
             }
@@ -428,18 +435,18 @@ impl SessionChanges for PendingWrite {
     }
 }
 
-/// The root of a session's tree, according to its row.
+/// Returns the root of a session's tree, according to the session's row.
 pub(super) fn root_in(session: &str, row: &SessionRow) -> Option<String> {
     parse(session, &row.state).root
 }
 
-/// The project files that have counted, according to a session's row.
+/// Returns the project files that apply, according to a session's row.
 pub(super) fn project_files_in(session: &str, row: &SessionRow) -> BTreeMap<PathBuf, PathBuf> {
     parse(session, &row.state).project_files
 }
 
-/// Parses a row's content. An invalid row is treated as that of a new session: it contains nothing that a verdict depends on
-/// except failures, which are counted again.
+/// Parses a row's content. An invalid row is treated as that of a new session. This is safe, because verdicts depend
+/// on nothing in it except failures, which are then counted again.
 fn parse(session: &str, state: &str) -> SessionState {
     if state.is_empty() {
         return SessionState::default();

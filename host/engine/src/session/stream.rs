@@ -1,9 +1,10 @@
-//! An answer as it streams in: which of its text may be shown now, and which has to wait.
+//! Checks the text of an answer while it streams in, and decides which text may be shown now and which must wait.
 //!
-//! What is shown has passed `stream-delta` in whole lines where a plugin subscribes to it, and nothing is shown that
-//! `finalize-content` may still withhold. The engine does this, because a program that forgets a reload or a cancellation shows
-//! text that a plugin withholds a moment later. A stricter rule counts at once and a looser one from the next answer on, so a
-//! configuration that is saved twice in a row opens no gap.
+//! If a plugin subscribes to `stream-delta`, text is shown in whole lines that have passed this event. Text that
+//! `finalize-content` may still withhold is not shown. The engine does this itself, because a program that misses a
+//! reload or a cancellation would show text that a plugin withholds a moment later. A stricter rule applies at once,
+//! a looser rule from the next answer on. So text is checked without a gap even if the configuration is saved twice
+//! in a row.
 
 use super::handle::Session;
 use super::inner::SessionInner;
@@ -13,31 +14,31 @@ use crate::event::{FinalizeContent, StreamDelta, StreamEnd};
 use std::fmt;
 use std::sync::Arc;
 
-/// Upper bound of a piece that `stream-delta` is asked about, in bytes: a longer line is cut.
+/// Maximum size of a piece of `stream-delta`, in bytes. A longer line is cut.
 const MAX_PIECE_BYTES: usize = 4096;
 
-/// Upper bound of the text of one answer, in bytes.
+/// Maximum size of the text of one answer, in bytes.
 const MAX_TEXT_BYTES: usize = 16 << 20;
 
-/// The text of one answer of a model on its way to the user, made by [`Session::stream`].
+/// The text of one answer of a model on its way to the user. [`Session::stream`] creates it.
 ///
-/// It takes the deltas of the model and returns what may be shown by now:
+/// Takes the deltas of the model, and returns the text that may be shown by now:
 ///
-/// - Where no plugin subscribes to `stream-delta`, text is shown as it comes.
-/// - Where one does, it is asked about whole lines, so that a secret is not cut in two. Of a line without an end it gets
-///   4 KiB at a time.
-/// - Where a plugin subscribes to `finalize-content`, all text waits for [`Self::finish`], unless the setting
+/// - If no plugin subscribes to `stream-delta`, text is shown as it comes.
+/// - If a plugin does, it is asked about whole lines, so that a secret is not cut in two. Of a line without an end, it
+///   gets 4 KiB at a time.
+/// - If a plugin subscribes to `finalize-content`, all text waits for [`Self::finish`], unless the setting
 ///   [`stream_unfinalised`](crate::config::Settings::stream_unfinalised) says otherwise.
 ///
-/// Rules that become active in the middle of an answer count from the next delta on: text that was not returned by then
-/// waits for their plugins. Rules that are gone release nothing before the answer ends.
+/// Rules that become active in the middle of an answer apply from the next delta on, also to text that was not
+/// returned by then. Rules that are removed in the middle of an answer apply until the answer ends.
 ///
-/// An answer has at most 16 MiB of text. What exceeds them is not shown, and one piece says so.
+/// An answer has at most 16 MiB of text. Text beyond this limit is not shown, and one piece says so.
 ///
-/// A stream is about text that is shown. Reasoning that a program shows has a stream of its own; reasoning that it does not
-/// show needs none. Dropping a stream shows nothing more of it and tells no plugin. Dropping a future of one of
-/// its methods loses no text: the next call returns what that one would have returned. Once the session has ended, or its
-/// handle was dropped, text is withheld.
+/// Use a stream for text that is shown. If a program shows reasoning, use a separate stream for it; reasoning that is
+/// not shown needs no stream. If a stream is dropped, the rest of its text is not shown, and no plugin is asked about
+/// it. If a future of one of its methods is dropped, no text is lost: the next call returns the same text. After the
+/// session has ended, or its handle was dropped, all text is withheld.
 ///
 /// ```
 /// use hookhost::contract::Refusal;
@@ -68,9 +69,9 @@ pub struct TextStream {
     session: Arc<SessionInner>,
     /// The model's text so far.
     text: String,
-    /// Up to where `stream-delta` was asked, in bytes of the text.
+    /// End of the text that has passed `stream-delta` or was withheld, in bytes.
     asked: usize,
-    /// Up to where the text was given to the program or withheld, in bytes of the text; never less than `asked`.
+    /// End of the text that was given to the program or withheld, in bytes; never less than `asked`.
     given: usize,
     /// The pieces that have not been returned yet.
     ready: Vec<Piece>,
@@ -80,20 +81,20 @@ pub struct TextStream {
     by_line: bool,
     /// True if text waits until it is final.
     is_held: bool,
-    /// True once `finalize-content` has settled the text.
+    /// True once `finalize-content` has decided about the text.
     is_final: bool,
     /// True once the answer has ended.
     is_ended: bool,
-    /// True once a rejection has said that nothing more is shown.
+    /// True once a rejection has ended the stream, so that nothing more is shown.
     is_closed: bool,
     length: Length,
 }
 
-/// True if the text is longer than [`MAX_TEXT_BYTES`].
+/// The length of the text, compared with [`MAX_TEXT_BYTES`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Length {
     Within,
-    /// It is, and no piece has said so yet.
+    /// The text is too long, and no piece has said so yet.
     Exceeded,
     Reported,
 }
@@ -102,34 +103,36 @@ enum Length {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Piece {
-    /// The text, with the changes of plugins. The pieces follow each other without anything between. For a withheld line, the text
-    /// is a note, `[withheld: Rejected by …]`. The text is empty if the line was shown before it was rejected.
+    /// The text after the changes of plugins. Show the pieces one after the other, without separators. For a withheld
+    /// line, the text is a note, `[withheld: Rejected by …]`. It is empty if the line was shown before it was
+    /// rejected.
     pub text: String,
-    /// The rejection with which `stream-delta` withheld the text, if it did. [`Rejection::ends`] says whether the run has to end.
+    /// The rejection, if `stream-delta` withheld the text. [`Rejection::ends`] says whether the run has to end.
     pub rejection: Option<Rejection>,
 }
 
-/// A text as [`TextStream::finish`] settled it.
+/// The result of [`TextStream::finish`].
 #[derive(Clone, Debug)]
 #[must_use = "its pieces have not been shown"]
 #[non_exhaustive]
 pub struct FinalText {
     /// The pieces to be shown now, in order.
     pub pieces: Vec<Piece>,
-    /// True if the pieces are the whole text in place of what was shown before. Only text that was shown before it was final
-    /// can be replaced: under the setting `stream-unfinalised`, or if the plugin was loaded in the middle of the answer.
+    /// True if the pieces are the whole text, which replaces the text that was shown before. This is possible only if
+    /// text was shown before it was final: under the setting `stream-unfinalised`, or if the plugin was loaded in the
+    /// middle of the answer.
     pub replaces: bool,
-    /// The final text, for the conversation: as `finalize-content` left it, or the note in its place. Changes by
-    /// `stream-delta` are about what is shown, and are not part of it.
+    /// The final text for the conversation: the text after `finalize-content`, or the note in its place. It does not
+    /// contain changes by `stream-delta`, which only affect what is shown.
     pub text: String,
-    /// The final text as it is shown, with the part that was shown before.
+    /// The final text in the form that is shown, including the part that was shown before.
     pub shown: String,
     /// The outcome of `finalize-content`.
     pub settled: RecordedOutcome<TransformOutcome<String>>,
 }
 
 impl Session {
-    /// A stream for the text of one answer. It does not keep the session open.
+    /// Creates a stream for the text of one answer. The stream does not keep the session open.
     pub fn stream(&self) -> TextStream {
         TextStream::new(Arc::clone(&self.shared))
     }
@@ -155,65 +158,65 @@ impl TextStream {
         stream
     }
 
-    /// An empty stream of the same session.
+    /// Creates an empty stream of the same session.
     pub(crate) fn emptied(&self) -> Self {
         Self::new(Arc::clone(&self.session))
     }
 
-    /// Takes more of the answer. Returns what may be shown by now.
-    // Not an `async fn`: the text is taken even if the future is dropped before it is polled.
+    /// Takes the next part of the answer. Returns the text that may be shown by now.
+    // Not an `async fn`, so that the text is taken even if the future is dropped before it is polled.
     pub fn push<'s>(&'s mut self, delta: &str) -> impl Future<Output = Vec<Piece>> + Send + use<'s> {
         self.take(delta);
         async move {
-            // Nothing follows on the last line of a text that is too long.
+            // If the text is too long, nothing more follows, so its last line is complete.
             self.advance(self.length != Length::Within).await;
             self.report_length();
             self.take_ready()
         }
     }
 
-    /// Returns the line that has not ended, too, for a tool call that begins in the middle of the answer. Text that waits
-    /// until it is final still waits.
+    /// Also returns the last line, although it has not ended. Call this when a tool call begins in the middle of the
+    /// answer. Text that waits until it is final still waits.
     pub async fn flush(&mut self) -> Vec<Piece> {
         self.advance(true).await;
         self.take_ready()
     }
 
-    /// Ends the answer: returns the rest, and tells `stream-end`. Text that waits until it is final still waits. This is for
-    /// an answer with tool calls, which is not the final text of a task; call [`Self::finish`] as well where
-    /// [`Self::is_held`].
+    /// Ends the answer: returns the rest, and reports `stream-end`. Text that waits until it is final still waits.
+    /// Use this for an answer with tool calls, which is not the final text of a task. If [`Self::is_held`] is true,
+    /// also call [`Self::finish`].
     pub async fn end(&mut self) -> Vec<Piece> {
         self.advance(true).await;
         self.tell_end().await;
         self.take_ready()
     }
 
-    /// Ends the answer without `stream-end`: an answer that was interrupted, or a text that no model has streamed, such as
-    /// the response of a plugin.
+    /// Ends the answer without `stream-end`. Use this for an answer that was interrupted, or for a text that no model
+    /// has streamed, such as the response of a plugin.
     pub async fn end_untold(&mut self) -> Vec<Piece> {
         self.is_ended = true;
         self.flush().await
     }
 
-    /// Ends the answer, if it has not ended, and asks `finalize-content` about the whole of it. Returns the rest: what has
-    /// waited, or the text in place of what was shown.
+    /// Ends the answer, if it has not ended, and asks plugins about the whole text (`finalize-content`). Returns the
+    /// text that has waited, or a text that replaces what was shown.
     pub async fn finish(mut self) -> FinalText {
         self.settle().await
     }
 
-    /// The model's text so far.
+    /// Returns the model's text so far.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// True if text waits until it is final.
+    /// Returns true if text waits until it is final.
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.is_held
     }
 
-    /// The size of the text that waits, in bytes: until it is final, or until its line ends.
+    /// Returns the size of the text that waits until it is final or until its line ends, in bytes.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         self.text.len() - self.given
@@ -243,7 +246,7 @@ impl TextStream {
                 (note, true)
             }
         };
-        // Where nothing was shown, nothing is replaced.
+        // If nothing was shown, nothing is replaced.
         replaces &= !self.shown.is_empty();
         if replaces {
             self.shown.clear();
@@ -273,7 +276,7 @@ impl TextStream {
         }
     }
 
-    /// Gives what may be shown by now; with `to_end`, the last line counts as complete.
+    /// Makes all pieces ready that may be shown by now. With `to_end`, the last line counts as complete.
     async fn advance(&mut self, to_end: bool) {
         while !self.is_closed {
             self.follow_rules();
@@ -283,7 +286,8 @@ impl TextStream {
             let Some(end) = self.next_piece(to_end) else { return };
             let piece = self.text[self.asked..end].to_owned();
             let outcome = self.session.dispatch::<StreamDelta>(piece).await.outcome;
-            // Other rules may have become active meanwhile. What passed the old ones waits, and is asked about again.
+            // Other rules may have become active meanwhile. If they make text wait until it is final, this piece
+            // waits, although it has passed the old rules.
             self.follow_rules();
             if self.is_held && self.given < end && matches!(outcome, TransformOutcome::Passed { .. }) {
                 return;
@@ -292,9 +296,9 @@ impl TextStream {
         }
     }
 
-    /// The end of the next piece that `stream-delta` is to be asked about, if it is complete.
+    /// Returns the end of the next piece for `stream-delta`, if the piece is complete.
     fn next_piece(&self, to_end: bool) -> Option<usize> {
-        // What was shown in the middle of a line before anyone subscribed is a piece of its own.
+        // If a part of a line was shown before a plugin subscribed, this part is a separate piece.
         let is_shown = self.asked < self.given && (self.by_line || self.is_held);
         let (limit, is_whole) = match (is_shown, self.is_held) {
             (true, _) => (self.given, true),
@@ -304,7 +308,7 @@ impl TextStream {
         Some(self.asked + piece(&self.text[self.asked..limit], is_whole)?)
     }
 
-    /// Takes up the outcome of the piece that ends there.
+    /// Handles the outcome of the piece that ends at `end`.
     fn take_up(&mut self, end: usize, outcome: TransformOutcome<String>) {
         let was_given = self.given >= end;
         let newline = if self.text[..end].ends_with('\n') { "\n" } else { "" };
@@ -317,7 +321,7 @@ impl TextStream {
                 let text = if was_given { String::new() } else { note(&rejection) + newline };
                 self.is_closed = rejection.cause == Cause::Ended;
                 self.ready.push(Piece { text, rejection: Some(rejection) });
-                // It was shown before, and could not be recorded or is no longer allowed: from now on each line passes first.
+                // The text may have been shown before. From now on each line must pass before it is shown.
                 self.by_line = true;
             }
         }
@@ -334,18 +338,19 @@ impl TextStream {
         self.given = self.text.len();
     }
 
-    /// Takes up what the rules of now ask for. What older rules asked for stays until the answer has ended.
+    /// Applies the current rules. Stricter settings of older rules stay until the answer has ended.
     fn follow_rules(&mut self) {
         if self.is_final {
             return;
         }
         let rules = self.session.config();
-        // Once the session has ended, each line is asked about, and so withheld.
+        // After the session has ended, plugins are asked about each line, which therefore is withheld.
         self.by_line |= rules.has_subscriber(EventKind::StreamDelta) || self.session.is_over();
         self.is_held |= rules.has_subscriber(EventKind::FinalizeContent) && !rules.settings().stream_unfinalised;
     }
 
-    /// Continues with another text in place of this one. Of what was not returned yet, only rejections are kept.
+    /// Continues with another text in place of this one. Of the pieces that were not returned yet, only rejections
+    /// are kept.
     fn start_over(&mut self, text: String) {
         self.ready.retain(|piece| piece.rejection.is_some());
         self.ready.iter_mut().for_each(|piece| piece.text.clear());
@@ -372,7 +377,7 @@ impl fmt::Display for Piece {
     }
 }
 
-/// Without the text, which nobody may have approved.
+/// Leaves out the text, because it may not have passed the plugins.
 impl fmt::Debug for TextStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut stream = f.debug_struct("TextStream");
@@ -381,7 +386,8 @@ impl fmt::Debug for TextStream {
     }
 }
 
-/// Length of the first piece of a text: a line, or 4 KiB of one; with `is_whole`, also a line without an end.
+/// Returns the length of the first piece of a text: a line, or 4 KiB of a longer line. With `is_whole`, it may also
+/// be a line without an end.
 fn piece(text: &str, is_whole: bool) -> Option<usize> {
     let window = &text.as_bytes()[..text.len().min(MAX_PIECE_BYTES)];
     match window.iter().position(|&byte| byte == b'\n') {
@@ -392,7 +398,7 @@ fn piece(text: &str, is_whole: bool) -> Option<usize> {
     }
 }
 
-/// The note in place of a text.
+/// Returns the note in place of a text.
 fn note(rejection: &Rejection) -> String {
     format!("[withheld: {rejection}]")
 }

@@ -1,7 +1,7 @@
-//! Calling the tools of plugins: which effects of a call are applied, and recording it.
+//! Calls the tools of plugins, records the calls, and applies their effects.
 //!
-//! A tool's call is not an event. The events about it (`before-tool-call`, `after-tool-call`) come before and after; several
-//! calls of one session may run at the same time, and while other events are dispatched.
+//! A tool's call is not an event. The events about it (`before-tool-call`, `after-tool-call`) come before and after
+//! it. Several calls of one session may run at the same time, also while other events are dispatched.
 
 use super::dispatch::{Durability, RecordEffects};
 use super::handle::Session;
@@ -16,7 +16,7 @@ use crate::sandbox::capability::EventFacts;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The tools of plugins, as a session calls them.
+/// The tools of plugins, for calls in one session.
 ///
 /// ```
 /// use hookhost::{Config, Host};
@@ -61,20 +61,20 @@ pub struct PluginTools {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolCallError {
-    /// There is no such tool, or no longer: the configuration may have changed since the tools were listed.
-    #[error("the plugin {plugin} brings no tool `{tool}`, or no longer")]
+    /// There is no such tool. The configuration may have changed since the tools were listed.
+    #[error("the plugin {plugin} has no tool `{tool}`; the configuration may have changed")]
     Unknown {
         /// The plugin.
         plugin: String,
-        /// Its own name for the tool.
+        /// The plugin's own name for the tool.
         tool: String,
     },
-    /// The plugin failed; the call has no effects.
+    /// The plugin failed, so the call has no effects.
     #[error("the tool `{tool}` failed: the plugin {plugin} {failure}")]
     Failed {
         /// The plugin.
         plugin: String,
-        /// Its own name for the tool.
+        /// The plugin's own name for the tool.
         tool: String,
         /// The failure.
         failure: Failure,
@@ -84,7 +84,7 @@ pub enum ToolCallError {
     Ended {
         /// The plugin.
         plugin: String,
-        /// Its own name for the tool.
+        /// The plugin's own name for the tool.
         tool: String,
     },
     /// The call could not be recorded, so none of its effects is applied.
@@ -92,7 +92,7 @@ pub enum ToolCallError {
     NotRecorded {
         /// The plugin.
         plugin: String,
-        /// Its own name for the tool.
+        /// The plugin's own name for the tool.
         tool: String,
         /// The reason.
         reason: String,
@@ -100,7 +100,7 @@ pub enum ToolCallError {
 }
 
 impl Session {
-    /// The tools of plugins, to be called in this session ([`crate::Host::tools`] lists them).
+    /// Returns the tools of plugins, which can be called in this session. [`crate::Host::tools`] lists them.
     #[must_use]
     pub fn plugin_tools(&self) -> PluginTools {
         PluginTools { shared: Arc::clone(&self.shared) }
@@ -108,9 +108,9 @@ impl Session {
 }
 
 impl PluginTools {
-    /// Calls a tool in a fresh instance of its plugin, under the plugin's limits and grants, and records the call. What it
-    /// writes, reminders and findings are applied if and only if it returned. `arguments` have to fit the tool's
-    /// schema. A failure has no other effect: a plugin is not tripped by its tools.
+    /// Calls a tool in a fresh instance of its plugin, under the plugin's limits and grants, and records the call.
+    /// Its writes, reminders and findings are applied only if the call returns. `arguments` must match the tool's
+    /// schema. Failures of tools do not trip a plugin.
     ///
     /// # Errors
     /// If the session has ended, there is no such tool, the plugin fails, or the call cannot be recorded.
@@ -135,7 +135,7 @@ impl PluginTools {
     }
 }
 
-/// A call on its way.
+/// A running call.
 struct Call<'a> {
     session: &'a Arc<SessionInner>,
     rules: &'a Arc<ActiveConfig>,
@@ -146,7 +146,7 @@ struct Call<'a> {
     concluded: bool,
 }
 
-/// The caller no longer waits. The call ran, and is recorded; none of its effects is applied.
+/// If a call is dropped, the caller no longer waits. The call is recorded, but none of its effects is applied.
 impl Drop for Call<'_> {
     fn drop(&mut self) {
         if !self.concluded {

@@ -1,4 +1,5 @@
-//! An event in its turn: it waits for the events before it, and is then decided as far as possible without a person.
+//! Dispatches an event in its turn. The event waits for the events before it, and is then decided as far as possible
+//! without a person.
 
 use super::dispatch::{Dispatch, EventStart};
 use super::dispatched::Dispatched;
@@ -24,13 +25,14 @@ use tracing::Instrument as _;
 use tracing::field::Empty;
 
 impl Session {
-    /// Settles an event whose payload is JSON: an object of `handle`'s parameters, `session` left out, as
-    /// `{"call": {…}}` for `before-tool-call`. A tool call needs no `origin` (then it is `builtin`) and no `action`, which the
-    /// host's action map works out. The outcome is JSON, too. A field that the event does not have is read past, unless
-    /// the options refuse it; plugins, the record and the outcome do not have it then.
+    /// Dispatches an event with a JSON payload, and returns the outcome as JSON. The payload is an object with the
+    /// parameters of `handle` except `session`, such as `{"call": {…}}` for `before-tool-call`. A tool call may leave
+    /// out `origin` (the default is `builtin`) and `action`, which the host's action map derives. A field that the
+    /// event does not have is ignored, unless the options refuse it. Plugins, the record and the outcome do not
+    /// contain an ignored field.
     ///
     /// # Errors
-    /// If the payload is not of the event's type.
+    /// If the payload does not have the event's type.
     pub async fn dispatch_event(
         &self,
         event: EventKind,
@@ -40,7 +42,7 @@ impl Session {
         self.settle_kind(event, payload, options, None).await
     }
 
-    /// Settles an event again, as it was recorded.
+    /// Dispatches a recorded event again.
     pub(crate) async fn dispatch_again(
         &self,
         event: EventKind,
@@ -60,11 +62,11 @@ impl Session {
         let payload = payload::read::<E>(self, payload, options.refuse_unknown_fields)?;
         let open = E::begin(&self.shared, payload, false, options, replay).await;
         let settled = self.shared.settled::<E>(open).await;
-        // An outcome is made of texts, numbers and JSON, and so is JSON.
+        // An outcome consists of texts, numbers and JSON, so it always has a JSON form.
         Ok(settled.map(|outcome| serde_json::to_value(outcome).unwrap_or_default()))
     }
 
-    /// Waits for the outcome of an event; asks the host's approver if it is escalated.
+    /// Waits for the outcome of an event. Asks the host's approver if the event is escalated.
     pub(super) fn settled<E: Dispatched>(
         &self,
         open: RecordedOutcome<E::Open>,
@@ -72,7 +74,7 @@ impl Session {
         self.shared.settled::<E>(open)
     }
 
-    // Not `async fn`s, which would copy payload and outcome once more.
+    // Not `async fn`s, because they would copy the payload and the outcome once more.
     pub(crate) fn dispatch<E: Dispatched>(
         &self,
         payload: E::Payload,
@@ -80,7 +82,8 @@ impl Session {
         self.shared.dispatch::<E>(payload)
     }
 
-    /// Settles an event whose payload contains what the host derives, as far as that can be done without a person.
+    /// Decides an event as far as possible without a person. The payload already contains the data that the host
+    /// derives.
     pub(super) fn begin_prepared<E: Dispatched>(
         &self,
         payload: E::Payload,
@@ -91,7 +94,7 @@ impl Session {
 }
 
 impl SessionInner {
-    /// Settles an event; the host's approver is asked if it is escalated.
+    /// Decides an event. Asks the host's approver if the event is escalated.
     pub(super) async fn dispatch<E: Dispatched>(self: &Arc<Self>, payload: E::Payload) -> RecordedOutcome<E::Outcome> {
         let open = E::begin(self, payload, false, DispatchOptions::default(), None).await;
         self.settled::<E>(open).await
@@ -104,8 +107,8 @@ impl SessionInner {
         E::resolve(open, self.services.approver.as_deref())
     }
 
-    /// Settles an event as far as that can be done without a person; `is_prepared` says that the payload contains what the
-    /// host derives.
+    /// Decides an event as far as possible without a person. `is_prepared` is true if the payload already contains
+    /// the data that the host derives.
     pub(super) async fn begin<E: Dispatched>(
         self: &Arc<Self>,
         payload: E::Payload,
@@ -113,17 +116,17 @@ impl SessionInner {
         options: DispatchOptions,
         replay: Option<Box<ReplayInputs>>,
     ) -> RecordedOutcome<E::Open> {
-        // What is replayed was recorded of all handles of the session.
+        // A replayed event may come after the end of this handle, because the log contains events of all handles.
         let turn = match self.refuses::<E>(&payload, replay.is_some()) {
             Some(why) => Err(why),
             None => self.turn().await.map_err(NotAsked::Store),
         };
-        // The event is settled under these rules, even if others become active meanwhile.
+        // The event is decided under these rules, even if others become active meanwhile.
         let rules = self.config();
         let (dispatch, payload) =
             self.dispatch_of::<E>(&rules, payload, is_prepared, options, replay, turn.as_ref().ok());
         let begun = match turn {
-            // Held to the end. Answering a question later takes another turn.
+            // The turn is held to the end. A later answer to a question takes another turn.
             Ok(_turn) if tracing::dispatcher::has_been_set() => self.traced::<E>(dispatch, payload).await,
             Ok(_turn) => E::settle(dispatch, payload).await,
             Err(why) => E::not_asked(dispatch, &why),
@@ -134,7 +137,7 @@ impl SessionInner {
         begun
     }
 
-    /// The event, once it is its turn, and its value.
+    /// Returns the dispatch of an event, with the event's payload.
     fn dispatch_of<'a, E: Dispatched>(
         self: &'a Arc<Self>,
         rules: &'a Arc<ActiveConfig>,
@@ -160,8 +163,8 @@ impl SessionInner {
         (Dispatch::new(self, rules, E::KIND, start, raw(&payload)), payload)
     }
 
-    /// Dispatches an event within its own span. Without a subscriber a span would cost as much as the rest of an event that
-    /// concerns nobody.
+    /// Dispatches an event within its own tracing span. Used only if there is a tracing subscriber, because a span
+    /// costs as much as the rest of an event without plugins.
     fn traced<'a, E: Dispatched>(
         self: &'a Arc<Self>,
         dispatch: Box<Dispatch<'a>>,
@@ -178,7 +181,7 @@ impl SessionInner {
         Box::pin(settled.instrument(span))
     }
 
-    /// The reason why no plugin is asked about an event, whatever the store says.
+    /// Returns a reason why no plugin is asked about an event, without looking at the store.
     fn refuses<E: Dispatched>(&self, payload: &E::Payload, is_replayed: bool) -> Option<NotAsked> {
         if !is_replayed && self.is_over() {
             return Some(NotAsked::Ended);
@@ -190,16 +193,16 @@ impl SessionInner {
         waits.or_else(|| E::check(payload, &self.services.actions).err()).map(NotAsked::Invalid)
     }
 
-    /// The reason why an event that is sent by the code on this thread would wait for itself.
+    /// Returns a reason if an event that this thread sends would wait for itself.
     fn waits_for_itself(&self) -> Option<&'static str> {
         if self.services.store.is_in_sink() {
-            return Some("an audit sink sent it, and events wait for the sink: send it from a task of its own");
+            return Some("an audit sink sent it, but events wait for the sink: send it from a separate task");
         }
         let waits = callback::waits(self.turn_queue.waiting());
         waits.then_some("it was sent from within an event of its session, which waits for it: use another session")
     }
 
-    /// The identifier of an event; an event whose session cannot get its turn has a separate identifier.
+    /// Returns the identifier of an event. An event that could not get its turn has an identifier without a number.
     fn event_id(&self, turn: Option<&Turn>) -> String {
         match turn {
             Some(_) => self.next_event_id(),

@@ -1,4 +1,4 @@
-//! The events as types, for programs that decide on an event as far as possible without a person.
+//! The events as types, for programs that want the pending approval instead of waiting for a person.
 
 use super::dispatch::{OpenDecision, OpenOutcome};
 use super::dispatched::Dispatched;
@@ -15,7 +15,8 @@ pub trait EventType: sealed::Sealed {
     /// The payload of the event.
     type Payload;
 
-    /// The outcome as far as it can be known without a person: an [`OpenDecision`], a [`TransformOutcome`], tasks, or `()`.
+    /// The outcome, as far as it can be decided without a person: an [`OpenDecision`], a [`TransformOutcome`], tasks,
+    /// or `()`.
     type Outcome;
 
     #[doc(hidden)]
@@ -81,8 +82,8 @@ typed! {
 }
 
 impl Session {
-    /// Decides on an event as far as possible without a person. The host's approver is not asked about an escalated event:
-    /// the pending approval is returned.
+    /// Decides on an event as far as possible without a person. If the event is escalated, the host's approver is not
+    /// asked. Instead, the pending approval is returned.
     pub fn begin<E: EventType>(
         &self,
         payload: E::Payload,
@@ -91,7 +92,7 @@ impl Session {
         E::begin(self, payload, options)
     }
 
-    /// Settles `before-tool-call` as far as that can be done without a person, like [`Self::begin`]. The call is not prepared again.
+    /// Like [`Self::begin`], for `before-tool-call` with a call that is already prepared.
     pub async fn begin_before_tool_call(&self, call: PreparedCall) -> OpenOutcome<ToolCall, ToolResult> {
         let (call, options) = self.asked_about(call);
         self.begin_prepared::<BeforeToolCall>(call, options).await

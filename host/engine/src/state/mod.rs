@@ -1,7 +1,8 @@
 //! Key-value state: each plugin has one namespace per session, one per tree of sessions, and one for all sessions.
 //!
-//! An event reads one snapshot and its own writes. Its writes are applied when the event is settled: `increment` as a
-//! delta; of several `set`, the last wins. Nothing here does I/O: `store` keeps the namespaces.
+//! An event reads one snapshot and its own writes. The writes are applied when the event has its outcome: `increment`
+//! adds to the current value, and of several `set`, the last wins. This module does no I/O; `store` keeps the
+//! namespaces.
 
 mod namespace;
 mod reads;
@@ -20,19 +21,19 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Scope {
-    /// The plugin's in one session.
+    /// One plugin in one session.
     Session,
-    /// The plugin's in one tree: a session that the user began, and all sub-agents below it.
+    /// One plugin in one tree: a session that the user began, and all sub-agents below it.
     Tree,
-    /// The plugin's in all sessions.
+    /// One plugin in all sessions.
     Plugin,
 }
 
 impl Scope {
-    /// All scopes; the index of each is `scope as usize`.
+    /// All scopes. The index of a scope is `scope as usize`.
     pub(crate) const ALL: [Self; 3] = [Self::Session, Self::Tree, Self::Plugin];
 
-    /// Its name in the database and in records.
+    /// Returns the name of the scope in the database and in records.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Session => "session",
@@ -45,14 +46,14 @@ impl Scope {
 /// The session and the tree whose state an event uses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lineage<'a> {
-    /// Its session.
+    /// The event's session.
     pub(crate) session: &'a str,
-    /// The session at the root of its tree; the session itself if no other one started it.
+    /// The session at the root of the tree; the session itself if no other session started it.
     pub(crate) root: &'a str,
 }
 
 impl<'a> Lineage<'a> {
-    /// The session that names the scope; empty for the scope of all sessions.
+    /// Returns the session that identifies the scope; empty for the scope of all sessions.
     pub(crate) fn of(self, scope: Scope) -> &'a str {
         match scope {
             Scope::Session => self.session,
@@ -65,11 +66,12 @@ impl<'a> Lineage<'a> {
 /// Milliseconds since the Unix epoch.
 pub(crate) type Time = u64;
 
-/// Upper bound of the keys of one scope. Counting a scope, and loading it into memory, takes time for each key, however
-/// small it is.
+/// Maximum number of keys of one scope. The number is limited, because counting a scope and loading it into memory
+/// takes time for each key, however small it is.
 pub(crate) const MAX_KEYS: usize = 10_000;
 
-/// Bytes that each key adds to the quota's use beside the key and its value: about the overhead of its row.
+/// Bytes that each key counts against the quota, in addition to the key and its value. This is about the overhead of
+/// a row.
 pub(crate) const KEY_COST: usize = 64;
 
 /// The use of each scope, in the order of [`Scope::ALL`].
@@ -80,12 +82,13 @@ pub(crate) type Usages = [Usage; Scope::ALL.len()];
 pub(crate) struct Usage {
     /// Number of keys; exact up to [`MAX_KEYS`].
     pub(crate) keys: usize,
-    /// Their cost in bytes: see [`cost`].
+    /// Cost of all keys in bytes: see [`cost`].
     pub(crate) bytes: usize,
 }
 
 impl Usage {
-    /// The use after the value at `key` changes from `before` to `after` bytes; `None`: there is no such key.
+    /// Returns the use after the value at `key` changes from `before` to `after` bytes. `None` means that there is no
+    /// such key.
     #[must_use]
     pub(crate) fn replacing(self, key: &str, before: Option<usize>, after: Option<usize>) -> Self {
         let cost = |value: Option<usize>| value.map_or(0, |value| cost(key, value));
@@ -96,12 +99,12 @@ impl Usage {
     }
 }
 
-/// Bytes that a key with a value of so many bytes counts against the quota.
+/// Returns the bytes that a key counts against the quota. `value` is the size of its value in bytes.
 pub(crate) fn cost(key: &str, value: usize) -> usize {
     KEY_COST.saturating_add(key.len()).saturating_add(value)
 }
 
-/// The decimal number in a value; `None` if the value is something else.
+/// Returns the decimal number in a value; `None` if the value is something else.
 pub(crate) fn number(value: &[u8]) -> Option<i64> {
     std::str::from_utf8(value).ok()?.parse().ok()
 }

@@ -4,16 +4,16 @@ use super::{KEY_COST, Time, Usage, Write, Writes, number};
 use crate::state::Scope;
 use std::collections::BTreeMap;
 
-/// The values of one scope; a snapshot is a clone of the `Arc` around it.
+/// The values of one scope. A snapshot is a clone of the `Arc` around them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Namespace {
     values: BTreeMap<String, StoredValue>,
     bytes: usize,
-    /// Time of the first expiry of its values.
+    /// Time of the first expiry of a value.
     next_expiry: Option<Time>,
 }
 
-/// A value, and how long it lives.
+/// A value with its expiry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoredValue {
     pub(crate) value: Vec<u8>,
@@ -27,7 +27,7 @@ impl StoredValue {
 }
 
 impl Namespace {
-    /// Its use, without expired values.
+    /// Returns the use of the scope, without expired values.
     pub(crate) fn usage(&self, now: Time) -> Usage {
         let usage = |keys: usize, bytes: usize| Usage { keys, bytes: bytes + KEY_COST * keys };
         if !self.has_expired(now) {
@@ -39,7 +39,7 @@ impl Namespace {
         usage(keys, bytes)
     }
 
-    /// The value at a key, unless it has expired.
+    /// Returns the value at a key, unless it has expired.
     pub(crate) fn live(&self, key: &str, now: Time) -> Option<&[u8]> {
         self.values.get(key).filter(|stored| stored.is_live(now)).map(|stored| stored.value.as_slice())
     }
@@ -74,8 +74,8 @@ impl Namespace {
         self.next_expiry = self.values.values().filter_map(|stored| stored.expires).min();
     }
 
-    /// The value after `write`; `None` if there is none. An increment of a value that another session has meanwhile
-    /// replaced by something other than a number starts at 0.
+    /// Returns the value after `write`; `None` if there is none. If another session has meanwhile replaced the value
+    /// by something other than a number, an increment starts at 0.
     pub(crate) fn after(before: Option<&StoredValue>, write: &Write, now: Time) -> Option<StoredValue> {
         match write {
             Write::Set { value, expires } => Some(StoredValue { value: value.clone(), expires: *expires }),

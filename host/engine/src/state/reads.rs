@@ -4,7 +4,8 @@ use super::{Scope, Usages};
 use crate::contract::bytes::{bytes_size, written_size};
 use std::collections::BTreeMap;
 
-/// Upper bound of the keys and values in the record of one call, in bytes of JSON. A call that read more cannot be replayed.
+/// Maximum size of the keys and values in the record of one call, in bytes of JSON. A call that read more cannot be
+/// replayed.
 pub(crate) const MAX_RECORDED: usize = 256 * 1024;
 
 /// Bytes of JSON around a key and its value in a record.
@@ -16,7 +17,7 @@ pub(crate) struct Reads {
     /// The use of the scopes; absent if the call wrote nothing.
     pub(crate) used: Option<Usages>,
     pub(crate) values: BTreeMap<(Scope, String), Read>,
-    /// Their size in bytes of JSON.
+    /// Size of the recorded reads, in bytes of JSON.
     bytes: usize,
     /// True if the call has read more than is recorded here.
     pub(crate) incomplete: bool,
@@ -31,7 +32,7 @@ pub(crate) enum Read {
 }
 
 impl Reads {
-    /// The value at a key, if it was read before.
+    /// Returns the value at a key, if it was read before.
     pub(super) fn value(&self, scope: Scope, key: &str) -> Option<&Option<Vec<u8>>> {
         match self.values.get(&(scope, key.to_owned()))? {
             Read::Value(value) => Some(value),
@@ -39,7 +40,8 @@ impl Reads {
         }
     }
 
-    /// The size of a key and its value in bytes, if that was read before; `Some(None)` if there was no such key.
+    /// Returns the size of a key and its value in bytes, if it was read before; `Some(None)` if there was no such
+    /// key.
     pub(super) fn size(&self, scope: Scope, key: &str) -> Option<Option<usize>> {
         Some(match self.values.get(&(scope, key.to_owned()))? {
             Read::Value(value) => value.as_ref().map(|value| key.len() + value.len()),
@@ -47,7 +49,7 @@ impl Reads {
         })
     }
 
-    /// Notes what was read, as far as the record has room for it. A value replaces a size, never the other way round.
+    /// Records a read, as far as there is room. A value replaces a size, but a size never replaces a value.
     pub(super) fn note(&mut self, scope: Scope, key: &str, read: Read) {
         let place = (scope, key.to_owned());
         let known = self.values.get(&place);

@@ -7,22 +7,22 @@ use std::sync::Arc;
 
 /// The scopes of a plugin at one moment, without values that have expired by then.
 pub(crate) trait Source: Debug + Send + Sync {
-    /// The value at a key.
+    /// Returns the value at a key.
     ///
     /// # Errors
-    /// If it cannot be read: a sentence that says why.
+    /// Returns one sentence with the reason if the state cannot be read.
     fn value(&self, scope: Scope, key: &str) -> Result<Found, String>;
 
-    /// The size of a key and its value in bytes; `None` if there is no such key.
+    /// Returns the size of a key and its value in bytes; `None` if there is no such key.
     ///
     /// # Errors
-    /// If it cannot be read: a sentence that says why.
+    /// Returns one sentence with the reason if the state cannot be read.
     fn size(&self, scope: Scope, key: &str) -> Result<Option<usize>, String>;
 
-    /// The use of each scope.
+    /// Returns the use of each scope.
     ///
     /// # Errors
-    /// If it cannot be read: a sentence that says why.
+    /// Returns one sentence with the reason if the state cannot be read.
     fn usage(&self) -> Result<Usages, String>;
 }
 
@@ -50,12 +50,12 @@ pub(crate) struct RecordedReads {
     pub(crate) values: BTreeMap<(Scope, String), Read>,
     /// The use of the scopes, if a call has read it.
     pub(crate) usage: Option<Usages>,
-    /// Everything else.
+    /// The source of all other reads.
     pub(crate) rest: Arc<dyn Source>,
 }
 
 impl Namespaces {
-    /// The namespaces in the order of [`Scope::ALL`].
+    /// Creates the source. The namespaces are in the order of [`Scope::ALL`].
     pub(crate) fn new(namespaces: [Arc<Namespace>; Scope::ALL.len()], now: Time) -> Self {
         Self { namespaces, now }
     }

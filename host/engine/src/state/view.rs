@@ -1,4 +1,4 @@
-//! A view: what one call sees of its plugin's state, that is a snapshot and the call's own writes.
+//! A view is the state of a plugin as one call sees it: a snapshot and the call's own writes.
 
 use super::{Found, MAX_KEYS, Read, Reads, Scope, Source, Time, Usages, cost, number};
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ pub(crate) enum Write {
     Add(i64),
 }
 
-/// The reason for the refusal of a write.
+/// The reason why state cannot be read or written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StateError {
     QuotaExceeded,
@@ -28,7 +28,7 @@ pub(crate) struct View {
     snapshot: Arc<dyn Source>,
     writes: Writes,
     reads: Reads,
-    /// The use of the scopes, own writes included; absent until the first write.
+    /// The use of the scopes, including the call's own writes; absent until the first write.
     used: Option<Usages>,
     quota: usize,
     now: Time,
@@ -49,7 +49,8 @@ impl Writes {
 }
 
 impl Write {
-    /// Size of the value after the write, in bytes, or of the longest number; `None` if there is no value after it.
+    /// Returns the size of the value after the write, in bytes; for an increment, the size of the longest number.
+    /// `None` if the write deletes the value.
     fn leaves(&self) -> Option<usize> {
         match self {
             Self::Set { value, .. } => Some(value.len()),
@@ -60,7 +61,7 @@ impl Write {
 }
 
 impl View {
-    /// A view at `now` that may fill each scope up to `quota` bytes.
+    /// Creates a view at `now` that may fill each scope up to `quota` bytes.
     pub(crate) fn new(snapshot: Arc<dyn Source>, quota: usize, now: Time) -> Self {
         Self { snapshot, writes: Writes::default(), reads: Reads::default(), used: None, quota, now }
     }
@@ -91,7 +92,8 @@ impl View {
         if self.size(scope, key)?.is_some() {
             return self.write(scope, key, Write::Delete);
         }
-        // Deleting a missing key is not noted: a guest could fill the host's memory with names of missing keys.
+        // The deletion of a missing key is not kept, because a guest could fill the host's memory with names of
+        // missing keys.
         if let Some(written) = self.writes.0.remove(&(scope, key.to_owned())) {
             let used = &mut self.used()?[scope as usize];
             *used = used.replacing(key, written.leaves(), None);
@@ -119,12 +121,12 @@ impl View {
         Ok(sum)
     }
 
-    /// The writes and the reads of the call.
+    /// Returns the writes and the reads of the call.
     pub(crate) fn into_parts(self) -> (Writes, Reads) {
         (self.writes, self.reads)
     }
 
-    /// Notes a write, unless it would exceed the quota of its scope or the bound on its keys.
+    /// Adds a write, unless it would exceed the quota of its scope or the maximum number of keys.
     fn write(&mut self, scope: Scope, key: &str, write: Write) -> Result<(), StateError> {
         let place = (scope, key.to_owned());
         let before = match self.writes.0.get(&place) {
@@ -145,7 +147,7 @@ impl View {
         Ok(())
     }
 
-    /// The use of the scopes, which is kept up to date from the first call on.
+    /// Returns the use of the scopes. It is read at the first call, and kept up to date after that.
     fn used(&mut self) -> Result<&mut Usages, StateError> {
         match &mut self.used {
             Some(used) => Ok(used),

@@ -12,9 +12,9 @@ pub enum StoreError {
     /// Another program holds its lock.
     #[error("{} is locked by another program: end that program, or let it finish", .0.display())]
     Locked(PathBuf),
-    /// The file system has no locks, as a network file system without a lock service.
+    /// The file system has no locks, for example a network file system without a lock service.
     #[error(
-        "{} lies on a file system without locks, so nothing can be recorded there: name a directory on another one in HOOKHOST_STATE_DIR",
+        "{} lies on a file system without locks, so nothing can be recorded there: name a directory on another file system in HOOKHOST_STATE_DIR",
         .0.display()
     )]
     NoLocks(PathBuf),
@@ -29,10 +29,10 @@ pub enum StoreError {
     /// The file belongs to another program.
     #[error("{} is not an audit log of hookhost: move it away, or name another file", .0.display())]
     Foreign(PathBuf),
-    /// The schema differs from hookhost's: it has a trigger, a view or another table, or lacks a table. Records could
-    /// vanish in this way.
+    /// The schema differs from hookhost's: it has a trigger, a view or another table, or lacks a table. This could
+    /// remove records.
     #[error(
-        "{} holds {what}, so what it says cannot be relied on: find out who changed it, and move it away, and a new one is begun",
+        "{} holds {what}, so its records cannot be trusted: find out who changed it, and move it away, and a new one is begun",
         path.display()
     )]
     Altered {
@@ -50,7 +50,7 @@ pub enum StoreError {
     /// This program was built without the feature `store`.
     #[error("{} cannot be opened, since this program was built without the feature `store` of hookhost: build it with the feature, or name no store", .0.display())]
     NotBuilt(PathBuf),
-    /// SQLite would not read the name as that of a file.
+    /// SQLite would not use this name as the name of a file.
     #[error("`{}` cannot be the name of an audit log, since {problem}: name a file", path.display())]
     Name {
         /// The name.

@@ -1,4 +1,4 @@
-//! The identity of an open file, so that another file in its place is noticed.
+//! The identity of an open file. It shows if another file has taken the file's place.
 
 use std::fs::File;
 use std::path::Path;
@@ -7,14 +7,14 @@ use std::path::Path;
 #[cfg(unix)]
 pub(super) type Identity = (u64, u64);
 
-/// The identity of the file at a path; `None` if there is no file.
+/// Returns the identity of the file at a path; `None` if there is no file.
 #[cfg(unix)]
 pub(super) fn identity(path: &Path) -> Option<Identity> {
     use std::os::unix::fs::MetadataExt as _;
     std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }
 
-/// Which file an open one is.
+/// Returns the identity of an open file.
 #[cfg(unix)]
 pub(super) fn identity_of(file: &File) -> Option<Identity> {
     use std::os::unix::fs::MetadataExt as _;

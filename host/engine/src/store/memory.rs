@@ -1,4 +1,4 @@
-//! The store without a file: it keeps state as long as the host lives, and has no log.
+//! The store without a file. It keeps state until the host is dropped, and has no log.
 
 use super::turns::Turns;
 use super::{
@@ -10,7 +10,7 @@ use crate::state::{Lineage, Namespace, Namespaces, Scope, Source, Time};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
-/// The namespaces of all plugins, the rows of sessions that have changed, and the open questions.
+/// The namespaces of all plugins, the rows of all sessions that have changed, and the open questions.
 #[derive(Default)]
 pub(super) struct Memory {
     namespaces: Mutex<HashMap<Owner, Arc<Namespace>>>,
@@ -75,7 +75,7 @@ impl Backend for Memory {
         Ok(())
     }
 
-    /// The state of a plugin as it is now.
+    /// Returns the current state of a plugin.
     fn snapshot(&self, plugin: &Arc<str>, lineage: Lineage<'_>, now: Time) -> Arc<dyn Source> {
         let namespaces = locked(&self.namespaces);
         let of = |scope| namespaces.get(&owner(plugin, lineage, scope)).cloned().unwrap_or_default();

@@ -1,8 +1,9 @@
-//! The database: it commits the audit log and the state together, so that a crash leaves both or neither.
+//! The database. It commits the audit log and the state together, so that after a crash it contains both or neither.
 //!
-//! A commit contains everything that this process recorded before it, in order. What may be written late goes into a
-//! queue: the next commit writes it along with its own records, or a background thread, the flusher, does so within 20 ms.
-//! Other processes may write to the same file at any time. Waiting for a lock never blocks a thread of the agent.
+//! A commit contains everything that this process recorded before it, in order. Changes that may be written late go
+//! into a queue. The next commit writes them along with its own records, or a background thread, the flusher, writes
+//! them within 20 ms. Other processes may write to the same file at any time. Waiting for a lock never blocks a
+//! thread of the agent.
 
 mod error;
 mod identity;
@@ -37,27 +38,27 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// The audit log and the state of all plugins.
 pub(crate) struct Store {
     backend: Box<dyn Backend>,
-    /// Gets the records, too.
+    /// Also gets the records.
     sink: Sink,
 }
 
-/// The place of state, sessions and questions: memory, or a database.
+/// The storage of state, sessions and questions: memory, or a database.
 trait Backend: Any + Send + Sync {
     /// Returns true if records are stored.
     fn keeps_log(&self) -> bool;
 
     fn turns(&self) -> &Turns;
 
-    /// A snapshot of a plugin's state, taken at its first use at the latest.
+    /// Returns a snapshot of a plugin's state. The snapshot is taken at its first use at the latest.
     fn snapshot(&self, plugin: &Arc<str>, lineage: Lineage<'_>, now: Time) -> Arc<dyn Source>;
 
     /// Commits a unit, whole or not at all. [`StoreError::is_transient`] errors are retried.
     fn commit(&self, unit: &Unit) -> Result<(), StoreError>;
 
-    /// Queues something to be written soon.
+    /// Queues a change that is written soon.
     fn push(&self, late: LateWrite) -> Result<(), StoreError>;
 
-    /// A session's row; a session without a row has version 0.
+    /// Returns a session's row; a session without a row has version 0.
     fn session(&self, id: &str) -> Result<SessionRow, StoreError>;
 
     /// Answers a question, unless it has an answer. Returns the first answer; `None` if there is no such question.
@@ -66,7 +67,7 @@ trait Backend: Any + Send + Sync {
     /// Returns the answer to a question: `None` if there is no such question, `Some(None)` if it has no answer yet.
     fn answered(&self, id: &str) -> Result<Option<Option<String>>, StoreError>;
 
-    /// The open questions of all processes, ordered by expiry.
+    /// Returns the open questions of all processes, ordered by expiry.
     fn questions(&self) -> Result<Vec<OpenQuestion>, StoreError>;
 
     /// Returns the stored outcomes that are valid at this time.
@@ -74,12 +75,12 @@ trait Backend: Any + Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Takes in what other processes have recorded and the database does not have yet.
+    /// Imports records of other processes that the database does not have yet.
     fn take_in(&self) -> Result<(), StoreError> {
         Ok(())
     }
 
-    /// Forgets what is cached of a session and of its tree.
+    /// Removes the cached data of a session and its tree.
     fn forget(&self, _: Lineage<'_>) {}
 }
 
@@ -103,14 +104,14 @@ pub(crate) struct LateWrite {
     pub(crate) record: Option<String>,
     /// A session handle with unwritten changes.
     pub(crate) session: Option<Arc<dyn SessionChanges>>,
-    /// The identifier of a settled question, whose row is deleted.
+    /// The identifier of an answered question, whose row is deleted.
     pub(crate) settles: Option<String>,
     /// A change of the stored outcomes; ignored by a store without a file, which no other host reads.
     pub(crate) outcome: Option<OutcomeChange>,
 }
 
 impl LateWrite {
-    /// A record as JSON.
+    /// Creates a late write of a record, as JSON.
     pub(crate) fn of(record: String) -> Self {
         Self { record: Some(record), ..Self::default() }
     }
@@ -163,8 +164,9 @@ impl Store {
     /// Opens the database at `path`, and creates it if it is missing.
     ///
     /// # Errors
-    /// If the file is not ours, is damaged, has a later version, stays locked for 5 s or cannot be written; or if SQLite would
-    /// not read the path as the name of a file. Without the feature `store`, always.
+    /// If the file is not a database of hookhost, is damaged, has a later version, stays locked for 5 s or cannot be
+    /// written, or if SQLite would not use the path as the name of a file. Without the feature `store`, this always
+    /// fails.
     pub(crate) fn open(path: &Path, now: Time) -> Result<Self, StoreError> {
         #[cfg(feature = "store")]
         return Ok(Self { backend: Box::new(sqlite::Database::open(path, now)?), sink: Sink::default() });
@@ -175,12 +177,12 @@ impl Store {
         };
     }
 
-    /// The same, giving each record to a sink, too.
+    /// Returns the store with a sink that also gets each record.
     pub(crate) fn with_sink(self, sink: Option<Arc<dyn AuditSink>>) -> Self {
         Self { sink: Sink::new(sink), ..self }
     }
 
-    /// Returns true if the sink runs on this thread. Its events would wait for themselves.
+    /// Returns true if the sink runs on this thread. An event that the sink sends would wait for itself.
     pub(crate) fn is_in_sink(&self) -> bool {
         self.sink.waits()
     }
@@ -195,12 +197,12 @@ impl Store {
         self.backend.keeps_log()
     }
 
-    /// A snapshot of a plugin's state, taken at its first use at the latest.
+    /// Returns a snapshot of a plugin's state. The snapshot is taken at its first use at the latest.
     pub(crate) fn snapshot(&self, plugin: &Arc<str>, lineage: Lineage<'_>, now: Time) -> Arc<dyn Source> {
         self.backend.snapshot(plugin, lineage, now)
     }
 
-    /// Commits a unit. When this returns, the operating system has it.
+    /// Commits a unit. When this returns, the operating system has the data.
     ///
     /// # Errors
     /// If the unit could not be written. Then no part of it was written.
@@ -211,8 +213,8 @@ impl Store {
         }
     }
 
-    /// Queues something to be written soon, after all earlier records and before all later ones. A record that the sink does
-    /// not take comes to it again, before the next one.
+    /// Queues a change that is written soon, after all earlier records and before all later ones. If the sink does
+    /// not take the record, it gets the record again before the next one.
     ///
     /// # Errors
     /// If the queue is full, or the sink has missed too many records.
@@ -225,7 +227,7 @@ impl Store {
     /// Queues a record that is valid only if the sink accepts it.
     ///
     /// # Errors
-    /// If the queue is full, or the sink does not take the record: then nothing is queued.
+    /// If the queue is full, or the sink does not take the record. Then nothing is queued.
     pub(crate) fn push_taken(&self, late: LateWrite) -> Result<(), StoreError> {
         self.sink.give(late.record.iter())?;
         self.backend.push(late)
@@ -244,7 +246,7 @@ impl Store {
         self.backend.turns().turn_queue(session)
     }
 
-    /// A session's row; a session without a row has version 0.
+    /// Returns a session's row; a session without a row has version 0.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -276,7 +278,7 @@ impl Store {
         self.backend.answered(id)
     }
 
-    /// The open questions of all processes, ordered by expiry.
+    /// Returns the open questions of all processes, ordered by expiry.
     ///
     /// # Errors
     /// If they cannot be read.
@@ -284,7 +286,7 @@ impl Store {
         retry_while_locked(|| self.backend.questions()).await
     }
 
-    /// The number by which other processes can tell whether this process is alive.
+    /// Returns the number by which other processes can tell whether this process is alive.
     ///
     /// # Errors
     /// If the file of turns cannot be locked.
@@ -300,20 +302,20 @@ impl Store {
         self.backend.turns().is_alive(asker)
     }
 
-    /// Writes what is queued.
+    /// Writes all queued changes.
     ///
     /// # Errors
-    /// If it could not be written. Then it stays in the queue.
+    /// If the changes could not be written. Then they stay in the queue.
     pub(crate) async fn flush(&self) -> Result<(), StoreError> {
-        // Also where the queue is empty: the flusher may have taken its content, and not written it yet.
+        // Commits even if the queue is empty, because the flusher may have taken its content and not written it yet.
         self.commit(&Unit::default()).await
     }
 
-    /// Takes in what other processes have recorded and the database does not have yet: a turn that comes after one of theirs is
-    /// recorded after it.
+    /// Imports records of other processes that the database does not have yet. So a turn is recorded after the
+    /// earlier turns of other processes.
     ///
     /// # Errors
-    /// If that cannot be read, or the database cannot be written.
+    /// If these records cannot be read, or the database cannot be written.
     pub(crate) async fn take_in(&self) -> Result<(), StoreError> {
         retry_while_locked(|| self.backend.take_in()).await
     }
@@ -325,7 +327,7 @@ impl Store {
     }
 }
 
-/// Something that was done at once, or is tried again.
+/// The result of an operation that has ended at once, or a future that tries it again.
 pub(crate) type CommitFuture<'a, T> = Either<Ready<Result<T, StoreError>>, BoxFuture<'a, Result<T, StoreError>>>;
 
 /// Retries while other processes hold the write lock, for [`LOCK_TIMEOUT`] at most, without blocking the thread.

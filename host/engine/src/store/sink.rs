@@ -1,5 +1,5 @@
-//! Records for the embedding program, beside the database. The sink is asked before the database, so nothing of an event is
-//! committed where the sink refuses its record.
+//! Gives records to the embedding program. The sink gets a record before the database, so nothing of an event is
+//! committed if the sink refuses the record.
 
 use super::StoreError;
 use crate::audit::AuditSink;
@@ -8,7 +8,7 @@ use crate::locked::locked;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-/// Upper bound of the late records that a sink has missed, in bytes.
+/// Maximum size of the late records that a sink has missed, in bytes.
 const MAX_MISSED_BYTES: usize = 16 << 20;
 
 /// The program's sink, and the late records that it has not taken yet.
@@ -16,7 +16,7 @@ const MAX_MISSED_BYTES: usize = 16 << 20;
 pub(super) struct Sink {
     sink: Option<Arc<dyn AuditSink>>,
     missed: Mutex<UntakenRecords>,
-    /// Some thread has given the sink what it missed.
+    /// Notified when a thread has given the missed records to the sink.
     given: Condvar,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Sink {
 struct UntakenRecords {
     records: VecDeque<String>,
     bytes: usize,
-    /// True if a thread gives them to the sink: then they are not in `records`.
+    /// True while a thread gives the records to the sink. Then they are not in `records`.
     is_giving: bool,
 }
 
@@ -45,7 +45,7 @@ impl Sink {
     /// Gives records to the sink, after those that it has missed.
     ///
     /// # Errors
-    /// If it does not take one of them. Those that it missed come again; the others are the caller's.
+    /// If the sink does not take a record. Missed records are given again later; the caller must handle the new ones.
     pub(super) fn give<'a>(&self, records: impl Iterator<Item = &'a String>) -> Result<(), StoreError> {
         let Some(sink) = &self.sink else { return Ok(()) };
         let mut records = records.peekable();
@@ -59,10 +59,10 @@ impl Sink {
         records.try_for_each(|record| taken(&**sink, record))
     }
 
-    /// Gives a late record to the sink. Where the sink does not take it, it comes again before the next one.
+    /// Gives a late record to the sink. If the sink does not take it, the sink gets it again before the next record.
     ///
     /// # Errors
-    /// If the sink has missed so many that there is no room for it.
+    /// If the sink has missed so many records that there is no room for this one.
     pub(super) fn give_late(&self, record: &str) -> Result<(), StoreError> {
         let Some(sink) = &self.sink else { return Ok(()) };
         let given = match self.waits() {
@@ -82,7 +82,7 @@ impl Sink {
 
     fn give_missed(&self, sink: &dyn AuditSink) -> Result<(), StoreError> {
         let mut missed = locked(&self.missed);
-        // Another thread gives them: what comes later waits for it.
+        // Another thread is giving the missed records. Later records wait for it.
         while missed.is_giving {
             missed = self.given.wait(missed).unwrap_or_else(PoisonError::into_inner);
         }
@@ -101,7 +101,7 @@ impl Sink {
             records.pop_front();
         }
         let mut missed = locked(&self.missed);
-        // Meanwhile there may be further ones.
+        // The sink may have missed further records meanwhile.
         records.append(&mut missed.records);
         missed.bytes = records.iter().map(String::len).sum();
         (missed.records, missed.is_giving) = (records, false);
@@ -115,7 +115,7 @@ impl Drop for Sink {
         let Some(sink) = &self.sink else { return };
         if let Err(error) = self.give_missed(&**sink) {
             let records = locked(&self.missed).records.len();
-            tracing::error!(%error, records, "the audit sink lacks records");
+            tracing::error!(%error, records, "the audit sink did not get all records");
         }
     }
 }

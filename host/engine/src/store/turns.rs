@@ -1,7 +1,8 @@
-//! Turns: the events of one session are settled one at a time, in order of arrival, across processes.
+//! Turns: the events of one session are decided one at a time, in order of arrival, even if several processes send
+//! them.
 //!
-//! Each arrival holds a ticket until it leaves. A ticket is a kernel lock on one byte of a file, and ends with the process
-//! that holds it. `docs/decisions/0025-shared-sessions.md` has the protocol.
+//! Each event holds a ticket from its arrival to its end. A ticket is a kernel lock on one byte of a file, so it ends
+//! with the process that holds it. `docs/decisions/0025-shared-sessions.md` describes the protocol.
 
 use super::StoreError;
 use super::identity::{Identity, identity_of};
@@ -22,10 +23,12 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// Bits of a session's place in the file. Sessions that share a place wait for each other, which costs only time.
+/// Number of bits of a session's place in the file. Sessions that share a place wait for each other, which costs only
+/// time.
 const PLACE_BITS: u32 = 30;
 
-/// Bits of a ticket within its place: bytes that a session has for its door and its tickets.
+/// Number of bits of a ticket within its place. The first byte of a place is its door, and the others are its
+/// tickets.
 const TICKET_BITS: u32 = 32;
 
 /// The first of the bytes that processes lock to show that they are alive; it comes after all places.
@@ -34,10 +37,11 @@ const ALIVE: u64 = 1 << (PLACE_BITS + TICKET_BITS);
 /// Interval of checking whether another process still holds a ticket or a door.
 const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Cells of 8 bytes at the start of the file. Each contains the handle that had the last turn of a session of this cell.
+/// Number of cells of 8 bytes at the start of the file. A cell contains the handle that had the last turn among the
+/// sessions of this cell.
 const CELLS: u64 = 1 << 16;
 
-/// The turns of a store's sessions; without a file there is no other process.
+/// The turns of a store's sessions. Without a file, only this process uses the store.
 #[derive(Default)]
 pub(crate) struct Turns {
     file: Option<Arc<TicketFile>>,
@@ -47,29 +51,30 @@ pub(crate) struct Turns {
 /// The state that all handles of one place share in this process.
 #[derive(Default)]
 struct Order {
-    /// Lets one of them arrive at a time, in order.
+    /// Lets events arrive one at a time, in order.
     door: tokio::sync::Mutex<()>,
     held: Mutex<HeldTickets>,
-    /// Notified when one of them leaves.
+    /// Notified when an event gives up its ticket.
     left: Notify,
 }
 
 #[derive(Default)]
 struct HeldTickets {
-    /// Tickets that this process holds, in ascending order: the kernel does not report a process's own locks.
+    /// Tickets that this process holds, in ascending order. They are listed because the kernel does not report a
+    /// process's own locks.
     tickets: VecDeque<u64>,
-    /// A ticket that is kept for the next event, while no event of this process has one.
+    /// A ticket that is kept for the next event, while no event of this process has a ticket.
     kept: Option<u64>,
-    /// True if the thread that gives tickets back knows of this place.
+    /// True if this place is in the list of [`KeptTickets`].
     is_listed: bool,
     /// The handle that had the last turn in this process.
     last: u64,
 }
 
-/// The places of which tickets are kept.
+/// The places with kept tickets.
 #[derive(Default)]
 struct KeptTickets {
-    /// True if somebody gives them back soon; otherwise none is kept.
+    /// True if a thread will give the tickets back soon. Otherwise no ticket is kept.
     is_open: bool,
     places: Vec<Arc<Order>>,
 }
@@ -81,21 +86,21 @@ pub(crate) struct TurnQueue {
     place: u64,
     order: Arc<Order>,
     file: Option<Arc<TicketFile>>,
-    /// A number that identifies the handle, across processes: the first half is that of its store, which is random.
+    /// A number that identifies the handle across processes. Its upper half is the random number of the store.
     handle: u64,
 }
 
-/// A turn: until it is dropped, no other handle settles an event of the session.
+/// A turn. Until it is dropped, no other handle decides an event of the session.
 #[must_use]
 pub(crate) struct Turn {
-    /// True if another handle of the session may have had a turn since this one's last.
+    /// True if another handle of the session may have had a turn since the last turn of this handle.
     pub(crate) is_stale: bool,
-    /// True if the last turn before this one was of another store, which may be in another process.
+    /// True if a handle of another store had the turn before this one. That store may be in another process.
     pub(crate) is_after_another_store: bool,
     _ticket: Ticket,
 }
 
-/// The handle that had the turn before, as a handle learns it when its own begins.
+/// The facts about the turn before, which a handle learns when its own turn begins.
 #[derive(Clone, Copy)]
 struct Before {
     is_other_handle: bool,
@@ -119,9 +124,9 @@ struct Ticket {
     order: Arc<Order>,
     file: Option<Arc<TicketFile>>,
     byte: u64,
-    /// True if it was kept since the last turn, so that no other process had one.
+    /// True if the ticket was kept since the last turn, so that no other process can have had a turn since then.
     was_kept: bool,
-    /// True if its turn has come.
+    /// True if the turn of this ticket has come.
     has_turn: bool,
 }
 
@@ -133,11 +138,11 @@ impl Drop for Ticket {
             if is_only_one && file.keep(&self.order, &mut held) {
                 held.kept = Some(self.byte);
             } else {
-                // Unlocking an own lock does not fail; at the latest the lock ends with the process.
+                // Unlocking one's own lock does not fail. If it did, the lock would end with the process.
                 let _ = file.unlock(self.byte);
             }
         }
-        // After unlocking: the next holder of this number locks it again.
+        // Removed only after unlocking, because the next holder of this number locks the byte again.
         match held.tickets.front() == Some(&self.byte) {
             true => drop(held.tickets.pop_front()),
             // The event gave up while it waited.
@@ -161,7 +166,7 @@ impl Drop for Door<'_> {
 }
 
 impl Turns {
-    /// The turns of a database's sessions, in the file `path`, which is created if it is missing.
+    /// Opens the file `path` for the turns of a database's sessions, and creates it if it is missing.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
         let file = files::open_lock(path).map_err(|error| StoreError::file(error, path))?;
         let file = TicketFile {
@@ -175,12 +180,12 @@ impl Turns {
         Ok(Self { file: Some(Arc::new(file)), lines: Mutex::default() })
     }
 
-    /// The file of tickets, and which file that is.
+    /// Returns the path and the identity of the file of tickets.
     pub(super) fn file(&self) -> Option<(PathBuf, Option<Identity>)> {
         self.file.as_ref().map(|tickets| (tickets.path.clone(), identity_of(&tickets.file)))
     }
 
-    /// The queue of a session.
+    /// Returns the queue of a session.
     pub(crate) fn turn_queue(&self, session: &str) -> TurnQueue {
         let digest = Digest::of_bytes(session.as_bytes());
         let hash = digest.as_bytes().iter().take(8).fold(0, |hash, byte| hash << 8 | u64::from(*byte));
@@ -198,14 +203,15 @@ impl Turns {
         TurnQueue { place, order, file: self.file.clone(), handle }
     }
 
-    /// From now on tickets are kept for the next event of their place. The caller sees to it that they are given back soon.
+    /// From now on, keeps tickets for the next event of their place. The caller must make sure that they are given
+    /// back soon.
     pub(super) fn keep(&self) {
         if let Some(file) = &self.file {
             locked(&file.kept).is_open = true;
         }
     }
 
-    /// Gives back the tickets that are kept. No other is kept until [`Self::keep`] is called again.
+    /// Gives back the kept tickets. No ticket is kept until [`Self::keep`] is called again.
     pub(super) fn give_back(&self) {
         let Some(file) = &self.file else { return };
         let places = {
@@ -222,7 +228,8 @@ impl Turns {
         }
     }
 
-    /// The number by which other processes can tell whether this one is alive. The first call locks its byte.
+    /// Returns the number by which other processes can tell whether this process is alive. The first call locks the
+    /// byte of this number.
     ///
     /// # Errors
     /// If the file cannot be locked.
@@ -246,7 +253,7 @@ impl Turns {
 }
 
 impl TurnQueue {
-    /// The work in this process that waits while the queue's turn is held.
+    /// Returns the work in this process that waits while the queue's turn is held.
     pub(crate) fn waiting(&self) -> Waiting {
         Waiting::Turn(Arc::as_ptr(&self.order).addr())
     }
@@ -256,7 +263,7 @@ impl TurnQueue {
     /// # Errors
     /// If the file cannot be locked, read or written.
     pub(crate) async fn turn(&self) -> Result<Turn, StoreError> {
-        // An event that waits for nothing would else never let other tasks of its thread run, however many come after it.
+        // Otherwise a series of events that never have to wait would keep other tasks of the thread from running.
         tokio::task::coop::consume_budget().await;
         let mut ticket = match &self.file {
             Some(file) => match self.take_over_at_once(file)? {
@@ -276,7 +283,7 @@ impl TurnQueue {
         }
     }
 
-    /// Begins the turn of a ticket, if nobody is before it.
+    /// Begins the turn of a ticket, if no other ticket is before it.
     fn begin(&self, ticket: &Ticket) -> Result<Option<Before>, StoreError> {
         let mut held = locked(&self.order.held);
         let is_front = held.tickets.front() == Some(&ticket.byte);
@@ -286,7 +293,7 @@ impl TurnQueue {
         let is_other_handle = std::mem::replace(&mut held.last, self.handle) != self.handle;
         let before = Before { is_other_handle, is_other_store: false };
         match &self.file {
-            // No other store had a turn since this one's last.
+            // No other store had a turn since the last turn of this store.
             Some(_) if ticket.was_kept && !is_other_handle => Ok(Some(before)),
             Some(file) if ticket.was_kept => file.note(self.place, self.handle).map(|_| Some(before)),
             Some(file) => file.note(self.place, self.handle).map(Some),
@@ -294,7 +301,7 @@ impl TurnQueue {
         }
     }
 
-    /// Takes the ticket after the highest one that is held.
+    /// Takes the ticket after the highest ticket that is held.
     async fn arrive(&self, file: &TicketFile) -> Result<Ticket, StoreError> {
         let _arriving = self.order.door.lock().await;
         if let Some(ticket) = self.take_over(file)? {
@@ -304,7 +311,7 @@ impl TurnQueue {
         // One process at a time looks for the highest ticket and takes the next.
         let _door = file.open_door(first).await?;
         let mut held = locked(&self.order.held);
-        // An event of this process may have left meanwhile.
+        // An event of this process may have ended meanwhile, and left a kept ticket.
         if let Some(byte) = held.kept.take() {
             file.unlock(byte)?;
         }
@@ -319,12 +326,12 @@ impl TurnQueue {
         Ok(self.take(&mut held, free))
     }
 
-    /// Takes over the ticket that is kept; none where another event arrives at this moment.
+    /// Takes over the kept ticket. Returns `None` if there is none, or if another event arrives at this moment.
     fn take_over_at_once(&self, file: &TicketFile) -> Result<Option<Ticket>, StoreError> {
         self.order.door.try_lock().map_or(Ok(None), |_arriving| self.take_over(file))
     }
 
-    /// Takes over the ticket that is kept, unless an event of another process came after it: that one is first then.
+    /// Takes over the kept ticket, unless an event of another process has arrived after it. Then that event is first.
     fn take_over(&self, file: &TicketFile) -> Result<Option<Ticket>, StoreError> {
         let mut held = locked(&self.order.held);
         let Some(byte) = held.kept else { return Ok(None) };
@@ -343,7 +350,8 @@ impl TurnQueue {
         Ticket { order, file, byte, was_kept, has_turn: false }
     }
 
-    /// Notes a ticket that no other process has; where there is no other, it is at least so high.
+    /// Adds a ticket to those of this process. Its number is at least `at_least`, and above those of all other
+    /// tickets of this process.
     fn take(&self, held: &mut HeldTickets, at_least: u64) -> Ticket {
         let byte = held.tickets.back().map_or(at_least, |last| at_least.max(last + 1));
         held.tickets.push_back(byte);
@@ -356,13 +364,13 @@ impl TurnQueue {
         Ok(file.first_locked((self.place << TICKET_BITS) + 1, ticket)?.is_none())
     }
 
-    /// Waits until it is worth looking again.
+    /// Waits until the turn of this ticket may have come.
     async fn wait(&self, ticket: u64) {
         let mut left = pin!(self.order.left.notified());
         left.as_mut().enable();
         let front = locked(&self.order.held).tickets.front().copied();
         match front == Some(ticket) {
-            // Another process is before it, and wakes nobody.
+            // A ticket of another process is first, and that process cannot wake this task.
             true => tokio::time::sleep(RETRY_INTERVAL).await,
             false => left.await,
         }
@@ -387,19 +395,19 @@ impl TicketFile {
         kept.is_open
     }
 
-    /// A number for the next handle; not 0, which is in a cell that nobody has written.
+    /// Returns a number for the next handle. The number is not 0, because a cell that nobody has written contains 0.
     fn next_handle(&self) -> u64 {
         let number = self.handles.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         u64::from(self.store) << 32 | u64::from(number)
     }
 
-    /// Notes that `handle` has the turn. Returns what is known of the one before; a handle that shares its cell with one of another
-    /// session may be told of that.
+    /// Records that `handle` has the turn. Returns the facts about the turn before. If sessions share a cell, that
+    /// may be a turn of another session.
     fn note(&self, place: u64, handle: u64) -> Result<Before, StoreError> {
         let of = |error: std::io::Error| StoreError::io(&error, &self.path);
         let at = (place % CELLS) * 8;
         let mut last = [0; 8];
-        // A file that ends before this cell has no value in it.
+        // If the file ends before this cell, the cell has no value.
         let is_written = self.file.read_at(&mut last, at).map_err(of)? == last.len();
         let last = if is_written { u64::from_le_bytes(last) } else { 0 };
         if last != handle {
@@ -439,7 +447,7 @@ impl TicketFile {
         unlocked.map(drop).map_err(|error| self.error(error))
     }
 
-    /// The first byte in `from..end` that another process has locked.
+    /// Returns the first byte in `from..end` that another process has locked.
     fn first_locked(&self, from: u64, end: u64) -> Result<Option<u64>, StoreError> {
         if from >= end {
             return Ok(None);
@@ -458,8 +466,8 @@ impl TicketFile {
     }
 }
 
-/// Returns false if the file system that holds a database has no locks. It locks a file of its own beside the database: to close any
-/// other handle of the database itself would end this process's locks on it.
+/// Returns false if the file system of a database has no locks. Tries to lock a separate file beside the database,
+/// because closing another handle of the database would release this process's locks on it.
 pub(super) fn has_locks(database: &Path) -> bool {
     let mut trial = database.as_os_str().to_owned();
     trial.push(".lock-trial");
@@ -496,7 +504,8 @@ mod ranges {
     }
 }
 
-/// Locks of the process, on systems without the other kind: there, only one host of a process may open a database.
+/// Locks of the process, for systems without locks of an open file description. There, only one host of a process may
+/// open a database.
 #[cfg(not(target_os = "linux"))]
 mod ranges {
     use super::{FcntlArg, libc};

@@ -54,7 +54,7 @@ async fn a_plugins_tools_are_listed_under_its_name_and_none_in_audit_mode() {
     assert_eq!((tools[0].description.as_str(), &tools[0].input_schema), ("runs", &json!({ "type": "object" })));
     let session = host.open_session(spec()).unwrap();
     let error = call(&session, "watching", json!({})).await.unwrap_err();
-    assert_eq!(error.to_string(), "the plugin watching brings no tool `run`, or no longer");
+    assert_eq!(error.to_string(), "the plugin watching has no tool `run`; the configuration may have changed");
 }
 
 #[tokio::test]

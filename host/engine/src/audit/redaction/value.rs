@@ -1,8 +1,8 @@
 //! Redacts one value for the log: masks the values of masked keys, and cuts a value that is too large.
 //!
-//! Masking comes first, so nothing masked is in what a cut leaves, nor in its digest, from which it could be guessed
-//! back. It works on the text: without recursion, so no depth of nesting is too much for it, and with every other byte
-//! left as it was, repeated keys and the spelling of numbers included.
+//! Masking comes first. So the rest of a cut value contains no masked value, and nobody can guess a masked value from
+//! the digest. Masking works on the text, without recursion for nested values, so that any depth of nesting is
+//! possible. It leaves every other byte unchanged, including repeated keys and the spelling of numbers.
 
 use crate::audit::raw;
 use crate::config::{AuditSettings, Digest, KeyPattern};
@@ -13,9 +13,10 @@ use std::ops::Range;
 
 /// Replaces a masked value, as JSON.
 const MASKED: &str = r#""(masked)""#;
-/// Bytes of its JSON text that a cut leaves of a value.
+/// Maximum number of bytes of a value's JSON text that a cut leaves.
 const BEGINNING: usize = 1024;
-/// Masked values that are listed, and the bytes of each one's pointer: the log must not grow by listing them.
+/// Maximum number of masked values in the list, and maximum size of the pointer to each, in bytes. Without these
+/// limits, the list could make the log large.
 const MAX_LISTED: usize = 64;
 const MAX_POINTER_BYTES: usize = 256;
 
@@ -31,8 +32,8 @@ pub struct Redacted {
     /// Masked values that are not listed.
     #[serde(skip_serializing_if = "is_zero")]
     pub masked_unlisted: u64,
-    /// True if the value is recorded as `{"cut": {"bytes": …, "sha256": …, "begins": …}}`: the size and the digest of its JSON
-    /// text, and up to 1 KiB of its beginning, all of them after masking.
+    /// True if the value was too large. It is then recorded as `{"cut": {"bytes": …, "sha256": …, "begins": …}}`: the
+    /// size and the digest of its JSON text, and up to 1 KiB of the beginning, all after masking.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
 }
@@ -50,7 +51,8 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// The value as the log holds it, and what it leaves out. Without masked keys it costs one comparison of the length.
+/// Returns the value as the log holds it, and the parts that are left out. If the configuration masks no keys, this
+/// only compares the length.
 pub(crate) fn redact<'a>(value: &'a RawValue, settings: &AuditSettings) -> (Cow<'a, RawValue>, Redacted) {
     let mut mask = Mask { keys: &settings.mask, redacted: Redacted::default() };
     let masked = if mask.keys.is_empty() { None } else { mask.apply(value.get(), "") };
@@ -73,7 +75,7 @@ pub(crate) fn redact<'a>(value: &'a RawValue, settings: &AuditSettings) -> (Cow<
     (Cow::Owned(cut(recorded.get())), redacted)
 }
 
-/// The record of a text that is too large.
+/// Returns the replacement for a text that is too large.
 fn cut(text: &str) -> Box<RawValue> {
     #[derive(Serialize)]
     struct CutValue<'a> {
@@ -105,11 +107,11 @@ enum Level<'t> {
 }
 
 impl Mask<'_> {
-    /// The JSON text (of one or several values) with what is to be masked replaced; `None` where
-    /// that is nothing. `at` is the pointer to the string that holds the text.
+    /// Masks a JSON text of one or several values. Returns `None` if nothing in it is masked. `at` is the pointer to
+    /// the string that contains the text.
     ///
-    /// It calls itself for JSON in strings. As JSON in a string in a string is at least twice as long at each step
-    /// outwards, a text has room for few such steps.
+    /// Calls itself for JSON in strings. The depth of these calls is small, because each further string around a JSON
+    /// text at least doubles its length.
     fn apply(&mut self, text: &str, at: &str) -> Option<String> {
         let mut spliced = Spliced { text, copied: 0, new: String::new() };
         let mut levels: Vec<Level<'_>> = Vec::new();
@@ -149,14 +151,15 @@ impl Mask<'_> {
         spliced.finish()
     }
 
-    /// A key that is not Unicode text, which JSON's escapes permit, is treated as masked, because it could be any key.
+    /// Returns true if a key is masked. JSON's escapes permit a key that is not valid Unicode. Such a key is masked,
+    /// because it cannot be compared with the patterns.
     fn is_masked(&self, key: &str) -> bool {
         unescaped(key).is_none_or(|key| self.keys.iter().any(|pattern| pattern.matches(&key)))
     }
 
-    /// The string with what is to be masked of the JSON in it replaced; `None` where that is nothing.
+    /// Masks the JSON in a string. Returns `None` if nothing in it is masked.
     fn apply_inside(&mut self, string: &str, at: &str, levels: &[Level<'_>]) -> Option<String> {
-        // An escape may be white space, a bracket or a quote.
+        // A backslash may begin an escaped white space, bracket or quote.
         if !string[1..].trim_ascii_start().starts_with(['{', '[', '\\']) {
             return None;
         }
@@ -170,7 +173,7 @@ impl Mask<'_> {
         if serde_json::Deserializer::from_str(&inside).into_iter::<&RawValue>().any(|value| value.is_err()) {
             return None;
         }
-        // Too long for the list here is too long for it further in.
+        // A pointer that is too long for the list stays too long at deeper levels.
         let at = pointer(at, levels).unwrap_or_else(|| "/".repeat(MAX_POINTER_BYTES + 1));
         let masked = self.apply(&inside, &at)?;
         Some(raw(&masked).get().to_owned())
@@ -185,14 +188,14 @@ impl Mask<'_> {
     }
 }
 
-/// The pointer to the value below these levels, in the string at `at`; `None` where it is too long to be listed.
+/// Returns the pointer to the value below these levels, in the string at `at`; `None` if it is too long for the list.
 fn pointer(at: &str, levels: &[Level<'_>]) -> Option<String> {
     let mut pointer = at.to_owned();
     for level in levels {
         pointer.push('/');
         match level {
             Level::Key => {}
-            // Longer than the list has room for, even if it is all escapes of six bytes: not worth reading each time.
+            // Too long for the list, even if the key consists only of escapes of six bytes. So it is not unescaped.
             Level::Member(key) if key.len() > 6 * MAX_POINTER_BYTES + 2 => return None,
             Level::Member(key) => {
                 let key = unescaped(key).unwrap_or(Cow::Borrowed("\u{fffd}"));
@@ -230,7 +233,7 @@ impl Spliced<'_> {
     }
 }
 
-/// The text of a JSON string; `None` if it is not Unicode.
+/// Returns the text of a JSON string; `None` if it is not valid Unicode.
 fn unescaped(string: &str) -> Option<Cow<'_, str>> {
     if string.contains('\\') {
         serde_json::from_str(string).ok().map(Cow::Owned)
@@ -239,7 +242,7 @@ fn unescaped(string: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Returns the end of the string that begins there.
+/// Returns the end of the string that begins at `begin`.
 fn string_end(text: &str, begin: usize) -> usize {
     let bytes = text.as_bytes();
     let mut position = begin + 1;
@@ -253,7 +256,7 @@ fn string_end(text: &str, begin: usize) -> usize {
     text.len()
 }
 
-/// The value that follows a key which ends there.
+/// Returns the range of the value that follows the key with this end.
 fn value_after(text: &str, key_end: usize) -> Range<usize> {
     let bytes = text.as_bytes();
     let between = |byte: &u8| *byte == b':' || byte.is_ascii_whitespace();
@@ -270,7 +273,7 @@ fn value_after(text: &str, key_end: usize) -> Range<usize> {
                 continue;
             }
             b'{' | b'[' => depth += 1,
-            // The end of the array or object that holds the value, where the value is a number or a word.
+            // Ends a value that is a number or a word: a comma, or the end of the array or object around it.
             b'}' | b']' | b',' if depth == 0 => return begin..position,
             b'}' | b']' => {
                 depth -= 1;

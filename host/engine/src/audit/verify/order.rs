@@ -25,8 +25,8 @@ impl Order {
         seq == 1 && self.runs.len() == 1
     }
 
-    /// Returns the flaws of the order. If lines are out of order, reports as moved the smallest set of lines without which the
-    /// others are in order.
+    /// Returns the flaws of the order. If lines are out of order, reports as few of them as moved as possible: the
+    /// smallest set without which the other lines are in order.
     pub(super) fn flaws(&self) -> impl Iterator<Item = Flaw> {
         let (missing, twice) = self.missing_and_twice();
         let in_place = self.in_place();

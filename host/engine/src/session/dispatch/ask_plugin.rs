@@ -1,4 +1,4 @@
-//! One plugin's call about the event: its inputs, and what is noted about it.
+//! Calls one plugin about the event: prepares the inputs, and records the call.
 
 use super::Dispatch;
 use crate::audit::raw;
@@ -17,7 +17,7 @@ impl Dispatch<'_> {
         concerned
     }
 
-    /// Calls one plugin, and notes the call.
+    /// Calls one plugin, and records the call.
     pub(super) async fn call<E: Kind>(
         &mut self,
         member: usize,
@@ -30,7 +30,7 @@ impl Dispatch<'_> {
         self.returned = None;
         self.record.calls.push(invocation::record(plugin, round));
         let next = match &self.replay {
-            // Whether it was tripped is an input: it depends on the time between events.
+            // A replay takes this from the record, because tripping depends on the time between events.
             Some(replay) => replay.next_call(plugin, round),
             None => self.session.next_call(plugin, self.observes()),
         };
@@ -60,7 +60,7 @@ impl Dispatch<'_> {
         })
     }
 
-    /// The inputs and limits of a plugin's call.
+    /// Returns the inputs and limits of a plugin's call.
     fn setup(&mut self, member: usize, round: u32) -> Box<GuestSetup> {
         let Self { session, facts, replay, .. } = self;
         let plugin = &self.chain[member];
@@ -82,7 +82,7 @@ impl Dispatch<'_> {
             round,
             state,
             is_recorded: self.record.event != EventKind::AuditRecord,
-            // Observers are called after it, unless the sender waits for them.
+            // Observers are called after the turn, unless the sender waits for them.
             holds_turn: self.record.event.shape() != Shape::Observe || self.await_observers,
             replayed: replay.map(|replay| replay.inputs(plugin.name(), round)),
             overload_deadline: self.rules.settings().overload_deadline,
@@ -90,7 +90,7 @@ impl Dispatch<'_> {
         invocation.setup()
     }
 
-    /// Notes the effects of a call.
+    /// Records a call that has returned, and keeps its effects.
     fn note<T>(&mut self, member: usize, called: CallOutcome<T>) -> Result<T, Failure> {
         let call = self.record.calls.len() - 1;
         let plugin = &self.chain[member];
@@ -102,14 +102,14 @@ impl Dispatch<'_> {
         answer
     }
 
-    /// Notes the verdict of the call noted last.
+    /// Records the verdict of the last call.
     pub(super) fn verdict<T: serde::Serialize>(&mut self, verdict: &T) {
         if let Some(record) = self.record.calls.last_mut() {
             record.verdict = Some(raw(verdict));
         }
     }
 
-    /// Notes why the verdicts cannot be reproduced, each reason once.
+    /// Records a reason why the verdicts cannot be reproduced. Each reason is recorded once.
     pub(super) fn cannot_be_replayed(&mut self, why: String) {
         if !self.record.not_replayable.contains(&why) {
             self.record.not_replayable.push(why);

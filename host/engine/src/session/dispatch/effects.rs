@@ -1,4 +1,4 @@
-//! The effects of plugins' calls: which are applied, and recording them with the event.
+//! The effects of plugins' calls: decides which are applied, and records them with the event.
 
 use super::Dispatch;
 use super::records::{Durability, RecordEffects};
@@ -13,26 +13,28 @@ use crate::state::{Source, Writes};
 use crate::store::StoreError;
 use std::sync::Arc;
 
-/// Upper bound of a warning that a plugin logs about a record, in characters: it may be shown on a terminal.
+/// Maximum length of a warning that a plugin logs about an audit record, in characters. A terminal may show the
+/// warning.
 const MAX_WARNING: usize = 200;
 
-/// Upper bound of the warnings of one plugin about records that one session passes on.
+/// Maximum number of warnings about audit records that a session passes on, for each plugin.
 const MAX_WARNINGS: u32 = 20;
 
-/// Upper bound of the lines of one call about a record that are traced.
+/// Maximum number of lines that are traced for one call about an audit record.
 const MAX_TRACED: usize = 50;
 
-/// The form in which a line is passed on that a plugin logged about a record.
+/// A plugin's log line about an audit record, in the form in which the host passes it on.
 #[derive(Debug, PartialEq)]
 enum PassedOn<'a> {
     Warning(String),
     Traced(Level, &'a str),
-    /// So many lines.
+    /// Number of lines that are left out.
     LeftOut(u64),
 }
 
-/// The first warning of a call, unless its plugin has `warned` too often, and some of the other lines as traces. A session
-/// has a hundred records for an answer: without a bound, they would fill a terminal.
+/// Returns the first warning of a call, unless its plugin has already `warned` too often, and some of the other lines
+/// as traces. The lines are limited, because one answer of a model can cause a hundred records, and their lines would
+/// fill a terminal.
 fn passed_on(call: &CallRecord, warned: u32) -> Vec<PassedOn<'_>> {
     let warns = |line: &LogLine| matches!(line.level, Level::Warn | Level::Error);
     let first = call.log.iter().position(|line| warned < MAX_WARNINGS && warns(line));
@@ -41,7 +43,7 @@ fn passed_on(call: &CallRecord, warned: u32) -> Vec<PassedOn<'_>> {
     for (place, LogLine { level, message }) in call.log.iter().enumerate() {
         if first == Some(place) {
             let is_last = warned + 1 == MAX_WARNINGS;
-            let more = if is_last { " (what it warns of from here on in this session is only traced)" } else { "" };
+            let more = if is_last { " (its further warnings in this session are only traced)" } else { "" };
             passed_on.push(PassedOn::Warning(message.chars().take(MAX_WARNING).chain(more.chars()).collect()));
         } else if traced < MAX_TRACED {
             traced += 1;
@@ -60,35 +62,35 @@ fn passed_on(call: &CallRecord, warned: u32) -> Vec<PassedOn<'_>> {
 #[derive(Default)]
 pub(super) struct PendingEffects {
     pub(super) snapshot: Option<Arc<dyn Source>>,
-    /// The writes of its last call that returned, with the index of the call's record.
+    /// The writes of the plugin's last call that returned, with the index of the call's record.
     pub(super) writes: Option<(usize, Writes)>,
-    /// The other effects of its last call, with the index of the call's record; `None` if the call failed.
+    /// The other effects of the plugin's last call, with the index of the call's record; `None` if the call failed.
     pub(super) last: Option<(usize, Effects)>,
     /// The effects of each call whose change is part of the final value.
     kept: Vec<(usize, Effects)>,
     pub(super) asked: bool,
-    /// True if its entry's filter excluded it.
+    /// True if the filter of the plugin's entry excluded the plugin.
     pub(super) filtered_out: bool,
 }
 
-/// The effects of an event that are applied beside its outcome.
+/// Effects of an event that are applied together with its outcome.
 #[derive(Default)]
 pub(super) struct HeldEffects {
     pub(super) writes: Vec<(Arc<str>, Writes)>,
     reminders: Vec<HeldReminder>,
 }
 
-/// A reminder, and the call that it is from.
+/// A reminder, and the kind of call that set it.
 struct HeldReminder {
-    /// True if it is from the plugin's last call about the event.
+    /// True if the plugin set the reminder in its last call about the event.
     is_last: bool,
-    /// True if it is from a call whose change is part of the value.
+    /// True if the plugin set the reminder in a call whose change is part of the value.
     is_change: bool,
     reminder: Reminder,
 }
 
 impl HeldEffects {
-    /// The reminders that are applied; `runs` says whether the event's value runs.
+    /// Returns the reminders that are applied. `runs` is true if the event's value runs.
     pub(super) fn reminders(self, runs: bool) -> Vec<Reminder> {
         // The usual case.
         if self.reminders.is_empty() {
@@ -98,7 +100,8 @@ impl HeldEffects {
         self.reminders.into_iter().filter(holds).map(|held| held.reminder).collect()
     }
 
-    /// Returns the effects that the next round about the same value takes over. In that round, each plugin has another last call.
+    /// Returns the effects that the next dispatch of the same value takes over. Reminders of last calls are left out,
+    /// because in that dispatch each plugin has a new last call.
     pub(super) fn carried(self) -> Self {
         let changes = self.reminders.into_iter().filter(|held| held.is_change);
         let reminders = changes.map(|held| HeldReminder { is_last: false, ..held }).collect();
@@ -109,7 +112,7 @@ impl HeldEffects {
 impl Dispatch<'_> {
     /// Records the observers' calls and applies their effects.
     pub(in crate::session) async fn conclude_observed(&mut self) {
-        // A record of it would be observed in turn, without end.
+        // A record of these calls would be observed again, without end.
         if self.record.event == EventKind::AuditRecord {
             self.trace_log();
             return;
@@ -125,13 +128,13 @@ impl Dispatch<'_> {
         let writes = std::mem::take(&mut held.writes);
         let with = RecordEffects { writes, reminders: held.reminders(true), question: None };
         if let Err(error) = self.session.record(self.rules, &self.info, &observed, with, Durability::Soon).await {
-            tracing::error!(%error, "what observers did could not be recorded, and has no effect");
+            tracing::error!(%error, "the calls of observers could not be recorded, so their effects are not applied");
             observed.calls.iter_mut().for_each(CallRecord::void_effects);
             self.session.record_soon(self.rules, &self.info, &observed);
         }
     }
 
-    /// Passes on what plugins logged about a record, since their calls have no record.
+    /// Passes on the log lines of plugins about an audit record, because these calls have no record of their own.
     fn trace_log(&self) {
         for call in &self.record.calls {
             let plugin = &call.plugin;
@@ -159,7 +162,8 @@ impl Dispatch<'_> {
         Ok(())
     }
 
-    /// Records the event as escalated, together with its question. Its effects are applied once it is answered.
+    /// Records the event as escalated, together with its question. The effects are applied when the question is
+    /// answered.
     pub(super) async fn conclude_escalated(&mut self, request: &ApprovalRequest) -> Result<HeldEffects, StoreError> {
         let held = self.effects();
         let with = RecordEffects { question: Some(self.question(request)?), ..RecordEffects::default() };
@@ -168,7 +172,8 @@ impl Dispatch<'_> {
         Ok(held)
     }
 
-    /// After a record could not be written: none of its effects is applied, and the record without them is written later.
+    /// Handles a record that could not be written. None of its effects is applied, and the record without effects is
+    /// written later.
     pub(super) fn record_without_effects(&mut self, error: &StoreError) {
         tracing::error!(%error, event = %self.record.event, id = self.record.id, "an event could not be recorded");
         self.concluded = true;
@@ -183,14 +188,14 @@ impl Dispatch<'_> {
         self.session.record_soon(self.rules, &self.info, &*self.record);
     }
 
-    /// Settles an event about which no plugin is asked.
+    /// Ends an event that has no outcome, because no plugin can be asked about it. Adds a notice for the user.
     pub(in crate::session) fn leave_out(&mut self, why: &NotAsked) {
         self.record_not_asked(why);
         let text = format!("no plugin was asked about the event {}: {}", self.record.event, of_the_session(why));
         self.session.notice(Notice::new(NoticeKind::NotAsked, text));
     }
 
-    /// The same for an event that has an outcome: it is a no.
+    /// Rejects an event, because no plugin can be asked about it.
     pub(in crate::session) fn not_asked(&mut self, why: &NotAsked) -> Rejection {
         let rejection = self.rejected(Rejection::host(Vec::new(), why.cause(), why.to_string()));
         self.record_not_asked(why);
@@ -222,9 +227,10 @@ impl Dispatch<'_> {
         rejection
     }
 
-    /// Decides which effects are applied, and notes them in the record.
+    /// Decides which effects are applied, and adds them to the record.
     fn effects(&mut self) -> HeldEffects {
-        // Without a final value no change is part of it; then only the effects of the last call are applied.
+        // A rejected event has no final value that could contain a change. Then only the effects of the last call are
+        // applied.
         let has_value = !self.record.outcome.is_no();
         let mut held = std::mem::take(&mut self.carried);
         for (plugin, pending_effects) in self.chain.iter().zip(&mut self.pending_effects) {
@@ -251,7 +257,7 @@ impl Dispatch<'_> {
         held
     }
 
-    /// Notes that a plugin's change is part of the value, with the effects of the call that made it.
+    /// Records that a plugin's change is part of the value, and keeps the effects of the call that made the change.
     pub(super) fn changed<T: serde::Serialize>(&mut self, member: usize, value: &T) {
         let value = raw(value);
         self.size = value.get().len();
@@ -261,7 +267,7 @@ impl Dispatch<'_> {
     }
 }
 
-/// The reason with the session as its subject.
+/// Returns the reason as a complete sentence for a notice.
 fn of_the_session(why: &NotAsked) -> String {
     match why {
         NotAsked::Ended => format!("the session has ended: {why}"),

@@ -1,8 +1,9 @@
-//! Observers: they get an event after its outcome, outside of the event's path, through a bounded queue.
+//! Observers get an event after its outcome, through a bounded queue, so that the event does not wait for them.
 //!
-//! Observers get the events of one session in order; sessions do not wait for each other. Events that the queue has no room
-//! for are counted, recorded and reported: a queue without a bound would grow for as long as a model streams faster than a
-//! plugin computes. Failures of observers count apart from those of gates, because they come at some later time.
+//! Observers get the events of one session in order; sessions do not wait for each other. The queue is bounded,
+//! because it would otherwise grow for as long as a model streams faster than a plugin computes. Events for which the
+//! queue has no room are counted, recorded and reported. Failures of observers are counted separately from those of
+//! gates, because they happen at some later time.
 
 use super::Dispatch;
 use crate::active_config::ActiveConfig;
@@ -89,7 +90,7 @@ struct RunningTask {
 impl Drop for RunningTask {
     fn drop(&mut self) {
         if !self.ended {
-            // Its runtime was shut down: the queued events would keep the session alive, and never be handled.
+            // The runtime was shut down. The queued events would never be handled, but would keep the session alive.
             self.session.abandon_observers();
             self.session.observers.waiting().running = false;
         }
@@ -124,7 +125,7 @@ fn report_dropped(session: &SessionInner) {
 }
 
 impl SessionInner {
-    /// Not queued for observers, as it could be dropped in turn.
+    /// Records the dropped events. This record is not queued for observers, because it could be dropped, too.
     fn record_dropped(&self, dropped: &Dropped) {
         let store = &self.services.store;
         if store.wants_records()

@@ -1,4 +1,4 @@
-//! A failed call: it is counted and recorded, and the plugin's `on-failure` applies.
+//! Handles a failed call: counts and records it, and applies the plugin's `on-failure`.
 
 use super::Dispatch;
 use crate::compose::{OnFailure, Verdict};
@@ -10,7 +10,7 @@ use crate::session::inner::SessionInner;
 use crate::session::notice::{Notice, NoticeKind, TOLD};
 
 impl Dispatch<'_> {
-    /// Replaces the verdict that the plugin called last failed to give.
+    /// Returns the replacement for the verdict of the last call, which failed.
     pub(super) fn in_place_of_verdict<V, R>(&self, on_failure: OnFailure) -> Verdict<V, R> {
         let call = self.record.calls.last();
         match (on_failure, call.and_then(|call| Some((&call.plugin, call.failure.as_ref()?)))) {
@@ -22,8 +22,8 @@ impl Dispatch<'_> {
         }
     }
 
-    /// Takes the effects of a call with a valid answer, or notes its failure, applies the plugin's `on-failure`, and trips the
-    /// plugin after several failures.
+    /// Keeps the effects of a call that gave a valid answer. If the call failed, records the failure, applies the
+    /// plugin's `on-failure`, and trips the plugin after several failures.
     pub(super) fn outcome_of<T>(&mut self, member: usize, called: Result<T, Failure>) -> Result<T, OnFailure> {
         let plugin = &self.chain[member];
         match called {
@@ -55,16 +55,17 @@ impl Dispatch<'_> {
 }
 
 impl SessionInner {
-    /// Adds a notice, once for each plugin, that a failure had no consequence: the event continued without its answer.
+    /// Adds a notice, once for each plugin, that a failure had no consequence: the event continued without the
+    /// plugin's answer.
     fn skipped(&self, plugin: &Plugin, event: EventKind, failure: &Failure, why: &str) {
         let name = plugin.name();
         if failure.kind == FailureKind::Tripped || !self.state.is_skipped_first(name) {
             return;
         }
-        // Its calls about records have no record.
-        let further = if event == EventKind::AuditRecord { "not told" } else { "in the audit log alone" };
+        // The plugin's calls about audit records have no record.
+        let further = if event == EventKind::AuditRecord { "not reported" } else { "only in the audit log" };
         let text = format!(
-            "the plugin {name} failed on {event}: it {failure}; {why}. Its further failures of this session are {further}"
+            "the plugin {name} failed on {event}: it {failure}; {why}. Its further failures in this session are {further}"
         );
         self.notice(Notice::about(NoticeKind::FailureSkipped, name, text));
     }
@@ -78,7 +79,7 @@ impl SessionInner {
         self.state.succeeded(|| Caller::new(plugin, observes));
     }
 
-    /// Counts a failure; the user is told when the plugin is tripped.
+    /// Counts a failure. If it trips the plugin, the user gets a notice.
     fn failed(&self, plugin: &Plugin, observes: bool, failure: &Failure) {
         self.state.failed(&Caller::new(plugin, observes), failure, self.services.now());
     }

@@ -1,4 +1,4 @@
-//! The record of an event that is being settled.
+//! The record of an event during its dispatch.
 
 use crate::audit::EventRecord;
 use crate::contract::EventKind;
@@ -6,10 +6,11 @@ use serde_json::value::RawValue;
 use std::ops::{Deref, DerefMut};
 use std::sync::LazyLock;
 
-/// A record, until it is taken. Then it reads as a blank one. It is in a box, since it is large and moved often.
+/// A record that can be taken once. After that, it reads as a blank record. The record is boxed, because it is large
+/// and moved often.
 pub(super) struct OpenRecord(Option<Box<EventRecord>>);
 
-/// Made once: a blank record for each event would cost as much as its own.
+/// Created once, because a blank record for each event would cost as much as the event's own record.
 static BLANK: LazyLock<EventRecord> = LazyLock::new(blank);
 
 fn blank() -> EventRecord {

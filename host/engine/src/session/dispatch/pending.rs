@@ -1,4 +1,5 @@
-//! Questions that are handed back: an event that was recorded as escalated, and its outcome once there is an answer.
+//! Questions that are returned to the sender of an event. The event is recorded as escalated, and gets its outcome
+//! when the question is answered.
 
 use super::records::{Durability, RecordEffects};
 use super::{Consent, Dispatch, EventStart, HeldEffects};
@@ -27,18 +28,19 @@ use std::time::{Duration, Instant};
 /// The decision about a gate event, as far as it can be made without a person.
 pub type OpenDecision<V, R = Never> = Decision<V, R, PendingApproval<V, R>>;
 
-/// The outcome of a gate event, as far as it can be settled without a person. While a person is asked, its record is the one of the
-/// escalation.
+/// The outcome of a gate event, as far as it can be decided without a person. If a person must be asked, the record
+/// is that of the escalation.
 pub type OpenOutcome<V, R = Never> = RecordedOutcome<OpenDecision<V, R>>;
 
-/// A question to a person about a gate event. What would run is exactly what it shows.
+/// A question to a person about a gate event. After a yes, exactly the value that the question shows may run.
 ///
-/// Meanwhile other events of the session continue. After a yes the rules and the state of that moment are asked whether
-/// they still agree. Where the host shares its questions
-/// ([`HostBuilder::share_questions`](crate::HostBuilder::share_questions)), another process with the same store may answer, by
-/// [`Host::answer`](crate::Host::answer); then the first answer counts.
+/// Other events of the session continue while the question waits. After a yes, the value is checked again if the
+/// rules or the state have changed since the question. If the host shares its questions
+/// ([`HostBuilder::share_questions`](crate::HostBuilder::share_questions)), another process with the same store may
+/// also answer, by [`Host::answer`](crate::Host::answer). The first answer counts.
 ///
-/// No answer within [`ApprovalRequest::deadline`] is a no. So is dropping this, and the end of this process.
+/// The answer is no if nobody answers within [`ApprovalRequest::deadline`], if this question is dropped, or if this
+/// process ends.
 ///
 /// ```
 /// # use hookhost::approval::Approval;
@@ -91,30 +93,30 @@ impl<V: 'static, R: 'static> PendingApproval<V, R> {
         self.open.request()
     }
 
-    /// Answers the question, unless somebody else has. Where the plugins, asked again after a yes, ask something else, that is
-    /// handed back in turn.
+    /// Answers the question, unless somebody else has answered before. If the plugins are asked again after a yes and
+    /// have a new question, the new question is returned.
     pub async fn resolve(self, approval: Approval) -> OpenOutcome<V, R> {
         let answered = std::future::ready(approval::answered(approval));
         let answered = self.until_expired(answered).await;
         self.take_up(answered).await
     }
 
-    /// Leaves the question to the agent's own prompt, `to` in the log. Call it only where the agent does not continue without a
-    /// yes of its user. The event is then settled as far as this host can know: its effects hold, and the value that may run
-    /// after the yes is that of [`Self::request`].
+    /// Leaves the question to the agent's own prompt. The log calls this prompt `to`. Call this only if the agent
+    /// does not continue without a yes of its user. For this host, the event is then complete: its effects are
+    /// applied, and after the user's yes the value of [`Self::request`] may run.
     ///
     /// # Errors
-    /// If this cannot be recorded, or the question was answered from elsewhere; then the question is answered with no.
+    /// If this cannot be recorded, or if another process has answered the question. Then the event must not continue.
     pub async fn hand_over(self, to: &str) -> Result<ApprovalRecord, QuestionGone> {
         self.open.hand_over(to.to_owned()).await
     }
 
-    /// Asks `approver`, until the event is settled. An answer from elsewhere counts if it is there first.
+    /// Asks `approver` until the event has its outcome. If another process answers first, that answer counts.
     pub async fn ask(self, approver: &dyn Approver) -> RecordedOutcome<Decision<V, R>> {
         self.settle(Some(approver)).await
     }
 
-    /// Answers the question with no, since the program that sends the event can ask nobody.
+    /// Answers the question with no, because the program that sends the event has nobody to ask.
     pub async fn reject_unattended(self) -> RecordedOutcome<Decision<V, R>> {
         self.settle(None).await
     }
@@ -124,15 +126,15 @@ impl<V: 'static, R: 'static> PendingApproval<V, R> {
         self.wait_at_most(Duration::MAX).await
     }
 
-    /// Like [`Self::wait`], for a program whose own caller waits no longer than `limit` from now on. The question expires then, if
-    /// its deadline has not passed before.
+    /// Like [`Self::wait`], but the question expires after `limit` from now, unless its deadline is earlier. For a
+    /// program whose own caller does not wait longer.
     pub async fn wait_at_most(self, limit: Duration) -> OpenOutcome<V, R> {
         let (left, deadline) = (self.time_left().min(limit), self.open.request().deadline.min(limit));
         let answered = approval::until_expired(left, deadline, self.elsewhere()).await;
         self.take_up(answered).await
     }
 
-    /// Asks until the event is settled; without an approver, nobody is there.
+    /// Asks until the event has its outcome. Without an approver, the answer is no.
     pub(in crate::session) async fn settle(self, approver: Option<&dyn Approver>) -> RecordedOutcome<Decision<V, R>> {
         let mut pending = self;
         loop {
@@ -162,10 +164,10 @@ impl<V: 'static, R: 'static> PendingApproval<V, R> {
     }
 }
 
-/// A question about one event, and what an answer leads to.
+/// A question about one event, with the data that handling the answer needs.
 pub(super) struct EventQuestion<E: GateEvent + Kind> {
     pub(super) session: Arc<SessionInner>,
-    /// The rules under which the event was settled.
+    /// The rules under which the question was asked.
     pub(super) rules: Arc<ActiveConfig>,
     pub(super) info: Arc<contract::Session>,
     pub(super) facts: Arc<EventFacts>,
@@ -176,7 +178,7 @@ pub(super) struct EventQuestion<E: GateEvent + Kind> {
     pub(super) response: Option<(String, E::Response)>,
     pub(super) consent: Consent,
     pub(super) held: HeldEffects,
-    /// The records of the earlier rounds of questions, each with the approval that it got.
+    /// The earlier dispatches of the event, each with its yes.
     pub(super) earlier: Vec<(EventRecord, ApprovalRecord)>,
     pub(super) await_observers: bool,
     pub(super) began: Instant,
@@ -185,8 +187,8 @@ pub(super) struct EventQuestion<E: GateEvent + Kind> {
     pub(super) is_recorded: bool,
 }
 
-/// The sender of the event no longer waits, and nothing runs. A no is recorded, even if a person said yes and that was not
-/// recorded in time.
+/// If the question is dropped, the sender of the event no longer waits, so nothing runs. A no is recorded, even if a
+/// person said yes but the yes was not recorded in time.
 impl<E: GateEvent + Kind> Drop for EventQuestion<E> {
     fn drop(&mut self) {
         self.session.services.release(&self.session.id);
@@ -218,10 +220,10 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         ApprovalRecord { effects_hold, ..record }
     }
 
-    /// The outcome of the event with this answer, or another question.
+    /// Returns the outcome of the event with this answer, or another question.
     async fn take_up_answer(mut self, mut answered: Answered) -> OpenOutcome<E::Payload, E::Response> {
         answered.micros = elapsed(self.began);
-        // For the case that this is dropped in between.
+        // For the case that this future is dropped before the answer is recorded.
         self.answered = Some(answered.clone());
         let answered = match self.first_answer(&answered).await {
             Ok(mut counts) => {
@@ -250,7 +252,7 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         }
         let rules_now = session.config();
         let are_same_rules = Arc::ptr_eq(&rules_now, &self.rules);
-        // For the rest of the session, and so not for longer than its rules.
+        // A yes for the rest of the session is kept only if the rules are still the same.
         let keeps = answered.for_session && are_same_rules;
         if are_same_rules && self.would_answer_the_same() {
             return self.settle(answered, keeps).await;
@@ -258,7 +260,7 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         self.ask_again(answered, keeps, &rules_now).await
     }
 
-    /// The first answer to the question: this one, or an earlier one of another process.
+    /// Returns the first answer to the question: this answer, or an earlier one of another process.
     async fn first_answer(&self, answered: &Answered) -> Result<Answered, StoreError> {
         // If questions are not shared, no other answer counts, whatever is in the store.
         if !self.session.services.shares_questions {
@@ -268,7 +270,7 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         Ok(first.map_or_else(approval::taken_for_gone, |first| approval::read(&first.answer)))
     }
 
-    /// Records the yes with the effects of the calls; only then it counts.
+    /// Records the yes with the effects of the calls. The yes counts only if this succeeds.
     async fn settle(mut self, answered: Answered, keeps: bool) -> OpenOutcome<E::Payload, E::Response> {
         let accepted = if self.response.is_some() { OutcomeKind::Responded } else { OutcomeKind::Allowed };
         let answer = self.answer(answered.clone(), accepted, true);
@@ -301,20 +303,20 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         Ok(answer)
     }
 
-    /// Records the no with the effects of the calls, unless other events have changed the state that those depend on. The no
-    /// counts even if it cannot be written.
+    /// Records the no with the effects of the calls, unless other events have changed the state on which these
+    /// effects depend. The no counts even if it cannot be written.
     async fn refuse(mut self, answered: Answered) -> OpenOutcome<E::Payload, E::Response> {
         let first = self.request.questions.first().map(|question| question.escalation.question.clone());
         let reason = answered.reason.clone().unwrap_or_default();
         let reason = format!("{} ({reason})", first.unwrap_or_default());
         let rejection = Rejection::host(self.record.by.clone(), Cause::NotApproved, reason);
-        // Writes that depend on an older state would undo later ones.
+        // Writes that depend on an older state would overwrite later writes.
         let effects_hold = self.state_is_as_it_was();
         let held = if effects_hold { std::mem::take(&mut self.held) } else { HeldEffects::default() };
         let answer = self.answer(answered.clone(), OutcomeKind::Rejected, effects_hold);
         let answer = match self.record_answer(&answer, held, Durability::Now).await {
             Ok(()) => answer,
-            // Dropping the question writes it later.
+            // The drop of the question writes the record later.
             Err(_) => self.answer(answered, OutcomeKind::Rejected, false),
         };
         self.finish(Decision::Rejected(rejection), answer)
@@ -330,7 +332,7 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         self.finish(Decision::Rejected(rejection), answer)
     }
 
-    /// Rejects an event whose answer cannot be recorded. Dropping the question writes the record later.
+    /// Rejects an event whose answer cannot be recorded. The drop of the question writes the record later.
     fn not_recorded(self, answered: Answered, error: &StoreError) -> OpenOutcome<E::Payload, E::Response> {
         let rejection = Rejection::host(Vec::new(), Cause::NotRecorded, error.to_string());
         let answer = self.answer(answered, OutcomeKind::Rejected, false);
@@ -385,7 +387,7 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         begun
     }
 
-    /// Records an answer, the effects that hold with it, and that the question is settled.
+    /// Records an answer with the effects that are applied, and closes the question.
     async fn record_answer(
         &mut self,
         answer: &ApprovalRecord,
@@ -415,7 +417,7 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         RecordedOutcome { outcome, record, answer: Some(Box::new(answer)), earlier }
     }
 
-    /// Keeps a yes for the rest of the session, once it is recorded.
+    /// Keeps a recorded yes for the rest of the session.
     fn keep_yes(&self) {
         if let Some([call]) = E::calls(&self.value) {
             let (questions, id) = (&self.request.questions, &self.request.id);
@@ -423,19 +425,20 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         }
     }
 
-    /// Returns true if the plugins would give the same answers again. A verdict is a function of the event, the rules and the inputs
-    /// from outside, so asking again can be skipped if all of them are unchanged.
+    /// Returns true if the plugins would give the same answers again. A verdict depends only on the event, the rules
+    /// and the inputs from outside. If all of these are unchanged, the plugins need not be asked again.
     fn would_answer_the_same(&self) -> bool {
-        // A plugin that was tripped may be called by now, and its answer is unknown.
+        // A plugin that was tripped then may be called now, and its answer is unknown.
         let was_tripped =
             |call: &CallRecord| call.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Tripped);
-        // The conversation continues while a question waits.
+        // A plugin that read the conversation may answer differently now, because the conversation continues
+        // meanwhile.
         let depends = |call: &CallRecord| was_tripped(call) || call.inputs.transcript.is_some();
         let is_repeatable = self.record.not_replayable.is_empty() && !self.record.calls.iter().any(depends);
         is_repeatable && self.state_is_as_it_was()
     }
 
-    /// Returns true if the values that the plugins have read of their state are unchanged.
+    /// Returns true if the state that the plugins have read is unchanged.
     fn state_is_as_it_was(&self) -> bool {
         let chain = self.rules.chain(self.record.event);
         let called = |call: &CallRecord| chain.iter().find(|plugin| plugin.name() == call.plugin);
@@ -455,12 +458,12 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         services.store.snapshot(&plugin.shared.name, self.session.lineage(), services.now())
     }
 
-    /// The value that was shown, as JSON.
+    /// Returns the value that was shown, as JSON.
     fn shown(&self) -> String {
         self.record.last.as_ref().unwrap_or(&self.record.original).get().to_owned()
     }
 
-    /// The response that was shown, as JSON.
+    /// Returns the response that was shown, as JSON.
     fn shown_response(&self) -> Option<String> {
         self.record.response.as_ref().map(|response| response.get().to_owned())
     }

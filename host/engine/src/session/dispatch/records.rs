@@ -1,4 +1,4 @@
-//! Writing a session's records, together with their effects.
+//! Writes a session's records, together with their effects.
 
 use super::observers;
 use crate::active_config::ActiveConfig;
@@ -13,21 +13,21 @@ use crate::store::{LateWrite, QuestionChange, SessionChanges, StoreError, Unit};
 use serde_json::json;
 use std::sync::Arc;
 
-/// The deadline for writing a record.
+/// The time by which a record must be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::session) enum Durability {
-    /// Before the agent acts on it.
+    /// Before the agent gets the outcome.
     Now,
-    /// Soon, together with others.
+    /// Soon, together with other records.
     Soon,
 }
 
-/// Effects that are applied with a record, and only with it.
+/// Effects that are applied only together with a record.
 #[derive(Default)]
 pub(in crate::session) struct RecordEffects {
     /// The writes of plugins to their state.
     pub(in crate::session) writes: Vec<(Arc<str>, Writes)>,
-    /// Their reminders for the model.
+    /// The reminders of plugins for the model.
     pub(in crate::session) reminders: Vec<Reminder>,
     /// The change of a question's row.
     pub(in crate::session) question: Option<QuestionChange>,
@@ -74,7 +74,7 @@ impl SessionInner {
         self.settle_soon(rules, info, record, None);
     }
 
-    /// The same, with the question that it settles.
+    /// Like `record_soon`, and also deletes the question `settles`, which the record answers.
     pub(in crate::session) fn settle_soon<R: ToRecord>(
         self: &Arc<Self>,
         rules: &Arc<ActiveConfig>,
@@ -119,7 +119,8 @@ impl SessionInner {
     }
 }
 
-/// The tools as they are recorded, and the names of those whose schemas are left out, as they would exceed the bound.
+/// Returns the tools in the form in which they are recorded, and the names of the tools whose schemas are left out
+/// because the record would be too large.
 fn within_bound(tools: &[ToolSpec]) -> (Vec<ToolSpec>, Vec<String>) {
     let (mut written, mut without_schema) = (0_usize, Vec::new());
     let recorded = tools.iter().map(|tool| {

@@ -3,15 +3,15 @@
 use super::Change;
 use std::collections::VecDeque;
 
-/// Largest number of changes that wait. While the database cannot be written, each event adds some, and the handle's own copy
-/// has them all. The oldest are given up: only another handle would miss them.
+/// Maximum number of waiting changes. While the database cannot be written, each event adds some. If there are too
+/// many, the oldest are dropped. The handle's own copy still contains them; only another handle would miss them.
 pub(super) const MAX_UNWRITTEN: usize = 1024;
 
 /// The changes, in the order in which they were made.
 #[derive(Default)]
 pub(super) struct Unwritten {
     changes: VecDeque<Change>,
-    /// The number of changes that were made before the first of them.
+    /// The number of changes that were made before the first of these.
     before: u64,
 }
 
@@ -23,7 +23,7 @@ impl Unwritten {
         self.changes.push_back(change);
     }
 
-    /// Numbers of events stay taken: another handle must not use them.
+    /// Drops the oldest change. Reserved event numbers are kept, because another handle must not use them.
     fn give_up_oldest(&mut self) {
         let mut numbers = 0;
         while let Some(change) = self.changes.pop_front() {
@@ -54,12 +54,12 @@ impl Unwritten {
         self.changes.iter()
     }
 
-    /// The number of changes that were made so far, those that are written or given up included.
+    /// Returns the number of changes that were made so far, including those that are written or dropped.
     pub(super) fn made(&self) -> u64 {
         self.before + self.changes.len() as u64
     }
 
-    /// Forgets the first `made` changes, which are written.
+    /// Removes the first `made` changes, which are written.
     pub(super) fn forget(&mut self, made: u64) {
         let written = made.saturating_sub(self.before).min(self.changes.len() as u64);
         self.changes.drain(..usize::try_from(written).unwrap_or(self.changes.len()));

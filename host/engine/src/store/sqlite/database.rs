@@ -1,8 +1,9 @@
 //! The database file: one SQLite database per user, in which audit log and state are committed together.
 //!
-//! WAL mode: a commit is one append to a second file, readers and writers do not wait for each other, and the transaction
-//! of a killed process has no effect. `synchronous = NORMAL`: the operating system has a commit when the commit returns,
-//! and the disk has it at the next checkpoint. A power cut may thus lose the last records, never their order. <https://sqlite.org/wal.html>
+//! WAL mode: a commit is one append to a second file, readers and writers do not wait for each other, and the
+//! transaction of a killed process has no effect. `synchronous = NORMAL`: the operating system has a commit when the
+//! commit returns, and the disk has it at the next checkpoint. So a power cut may lose the last records, but never
+//! changes their order. <https://sqlite.org/wal.html>
 
 use super::journal::Directory;
 use crate::audit::{self, BEFORE_THE_FIRST, LogBegins, ToRecord as _};
@@ -25,9 +26,9 @@ const APPLICATION: i64 = 0x686b_6873;
 /// Timeout for opening the file while a process creates or closes it.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The tables: their names, and the statements that create them. SQLite stores each statement verbatim, and a database is
-/// ours only if it contains exactly these. A change of a single character, even in a comment, has to raise
-/// [`audit::FORMAT`].
+/// The tables: their names, and the statements that create them. SQLite stores each statement verbatim, and a
+/// database is accepted only if it contains exactly these statements. So if a single character changes, even in a
+/// comment, [`audit::FORMAT`] has to be raised.
 pub(super) const TABLES: [(&str, &str); 6] = [
     (
         "audit",
@@ -133,7 +134,7 @@ pub(super) struct WritableDatabase {
 pub(super) fn create(path: &Path, now: u64) -> Result<WritableDatabase, StoreError> {
     let began = Instant::now();
     loop {
-        // When several processes create it at once, SQLite does not always wait by itself.
+        // When several processes create the database at the same time, SQLite does not always wait by itself.
         match try_to_create(path, now) {
             Err(error) if error.is_transient() && began.elapsed() < LOCK_TIMEOUT => {
                 std::thread::sleep(Duration::from_millis(5));
@@ -164,9 +165,10 @@ fn try_to_create(path: &Path, now: u64) -> Result<WritableDatabase, StoreError> 
     check_schema(&connection, path)?;
     connection.pragma_update(None, "journal_mode", "WAL").map_err(of)?;
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(of)?;
-    // The flusher does checkpoints, outside of the path of events.
+    // The flusher runs checkpoints, so that no event waits for them.
     connection.pragma_update(None, "wal_autocheckpoint", 0).map_err(of)?;
-    // The bound on steps was for reading the schema and the last record. Nothing resets the count after this.
+    // The limit on steps is only for reading the schema and the last record. It is removed here, because nothing
+    // resets the count later.
     connection.progress_handler(0, None::<fn() -> bool>).map_err(of)?;
     // From here on the callers retry when the file is locked, without blocking a thread.
     connection.busy_timeout(Duration::ZERO).map_err(of)?;
@@ -176,7 +178,8 @@ fn try_to_create(path: &Path, now: u64) -> Result<WritableDatabase, StoreError> 
     Ok(WritableDatabase { connection, file, schema })
 }
 
-/// Opens the database once more, to read the state of plugins. Fails if the path no longer leads to `file`.
+/// Opens another connection to the database, for reading the state of plugins. Fails if the path no longer leads to
+/// `file`.
 pub(super) fn reader(path: &Path, file: Option<Identity>) -> Result<Reader, StoreError> {
     let of = |error: rusqlite::Error| StoreError::of(&error, path);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -195,25 +198,25 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// The connection, for one query of an event, which may take [`MAX_STATE_STEPS`].
+    /// Returns the connection for one query, which may take [`MAX_STATE_STEPS`].
     pub(super) fn ask(&self) -> &Connection {
         self.steps.begin();
         &self.connection
     }
 }
 
-/// Steps of SQLite between two checks of the count.
+/// Number of SQLite's steps between two checks of the count.
 const STEPS_AT_A_TIME: u16 = 10_000;
 
 /// Steps that each query may take regardless of the file's size: some tenths of a second.
 const FREE_STEPS: u64 = 10_000_000;
 
-/// Steps that a query may take per byte of the file. A row has more bytes than a query takes steps for it, or only a few
-/// times fewer.
+/// Steps that a query may take per byte of the file. For one row, a query takes at most a few times as many steps as
+/// the row has bytes.
 const STEPS_PER_BYTE: u64 = 16;
 
-/// Steps that a query of the state may take: some tens of milliseconds. The longest, counting a full scope, takes a
-/// quarter of them.
+/// Steps that a query of the state may take: some tens of milliseconds. The longest query, which counts a full scope,
+/// takes a quarter of this number.
 const MAX_STATE_STEPS: u64 = 2_000_000;
 
 /// Counts the steps of a connection's queries, and interrupts a query that takes far more steps than a file of its size
@@ -265,19 +268,19 @@ pub(crate) fn read(path: &Path) -> Result<ReadableDatabase, StoreError> {
     }
     check_journal(path)?;
     let of = |error: rusqlite::Error| StoreError::of(&error, path);
-    // Not read-only: the first process that opens a WAL has to create the index that its readers share.
+    // Not read-only, because the first process that opens a WAL has to create the index that its readers share.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(of)?;
     let steps = Steps::of(&mut connection, path).map_err(of)?;
     harden(&connection).map_err(of)?;
     connection.busy_timeout(LOCK_TIMEOUT).map_err(of)?;
     connection.pragma_update(None, "query_only", true).map_err(of)?;
-    // The process that created the file was killed before it wrote anything.
+    // If the file is empty, the process that created it was killed before it wrote anything.
     if !is_begun(&connection, path)? {
         return Err(StoreError::Missing(path.to_owned()));
     }
     let mut foreign = foreign(&connection).map_err(of)?;
-    // The first host of this version adds it.
+    // The first host of this version that opens the database adds this table.
     foreign.retain(|object| object.says != format!("no table `{OUTCOMES}`"));
     let (records, foreign): (Vec<_>, Vec<_>) = foreign.into_iter().partition(|object| object.is_the_log);
     match records.into_iter().next() {
@@ -288,9 +291,9 @@ pub(crate) fn read(path: &Path) -> Result<ReadableDatabase, StoreError> {
     }
 }
 
-/// Protects against a hostile file: opening and reading it runs no trigger, view or function of its schema. Our own
-/// statements cannot write to the schema's table, and a misspelt name is an error rather than a text.
-/// <https://sqlite.org/security.html#untrusted_sqlite_database_files>
+/// Protects against a hostile file: no trigger, view or function of its schema runs when the file is opened or read.
+/// Our own statements cannot write to the table of the schema. A misspelt name in a statement is an error, and not a
+/// text. <https://sqlite.org/security.html#untrusted_sqlite_database_files>
 fn harden(connection: &Connection) -> rusqlite::Result<()> {
     for (setting, value) in [
         // Closing a connection must not write to the file, which may turn out not to be ours.
@@ -321,19 +324,19 @@ fn check_name(path: &Path) -> Result<(), StoreError> {
 
 /// A difference from the schema that hookhost creates.
 struct Foreign {
-    /// As the end of "the database holds …".
+    /// The difference, worded as the end of "the database holds …".
     says: String,
     /// True if it concerns the table of records.
     is_the_log: bool,
 }
 
-/// All differences from the schema that [`TABLES`] creates.
+/// Returns all differences from the schema that [`TABLES`] creates.
 fn foreign(connection: &Connection) -> rusqlite::Result<Vec<Foreign>> {
     let mut objects = connection.prepare("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY rowid")?;
     let mut rows = objects.query([])?;
     let (mut foreign, mut missing) = (Vec::new(), Vec::from(TABLES));
     while let Some(row) = rows.next()? {
-        // A value of any type is reported; none is an error.
+        // Values of any type are reported. No type is an error.
         let text = |column| row.get_ref(column).ok().and_then(|value| value.as_str().ok());
         let (kind, name, table, statement) = (text(0), text(1).unwrap_or_default(), text(2), text(3));
         let of_this_name = TABLES.iter().find(|(ours, _)| name.eq_ignore_ascii_case(ours));
@@ -360,7 +363,7 @@ fn foreign(connection: &Connection) -> rusqlite::Result<Vec<Foreign>> {
             .into_iter()
             .map(|(name, _)| Foreign { says: format!("no table `{name}`"), is_the_log: name == TABLES[0].0 }),
     );
-    // A change of the table of records is the most important one.
+    // A change of the table of records is the most important difference, so it comes first.
     foreign.sort_by_key(|object| !object.is_the_log);
     Ok(foreign)
 }
@@ -374,31 +377,31 @@ pub(super) fn check_schema(connection: &Connection, path: &Path) -> Result<(), S
     }
 }
 
-/// A number that each change of the schema raises. <https://sqlite.org/pragma.html#pragma_schema_version>
+/// Returns a number that each change of the schema raises. <https://sqlite.org/pragma.html#pragma_schema_version>
 pub(super) fn schema_version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.prepare_cached("PRAGMA schema_version")?.query_row([], |row| row.get(0))
 }
 
-/// The number and the hash of the last line; 0 and [`BEFORE_THE_FIRST`] if there is none.
+/// Returns the number and the hash of the last line; 0 and [`BEFORE_THE_FIRST`] if there is none.
 pub(super) fn head(connection: &Connection) -> rusqlite::Result<(u64, Digest)> {
     let mut last = connection.prepare_cached("SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1")?;
     let last = last.query_row([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, [u8; 32]>(1)?))).optional()?;
     match last {
         None => Ok((0, BEFORE_THE_FIRST)),
-        // Such a number cannot be continued, and hookhost never writes one.
+        // No number could follow this one, and hookhost never writes it.
         Some((seq, _)) if !(1..i64::MAX).contains(&seq) => Err(rusqlite::Error::IntegralValueOutOfRange(0, seq)),
         Some((seq, hash)) => Ok((seq.cast_unsigned(), Digest::from_bytes(hash))),
     }
 }
 
-/// The hash of the first line, by which the log is known; [`BEFORE_THE_FIRST`] if there is none.
+/// Returns the hash of the first line, which identifies the log; [`BEFORE_THE_FIRST`] if there is none.
 pub(super) fn first_hash(connection: &Connection) -> rusqlite::Result<Digest> {
     let first =
         connection.query_row("SELECT hash FROM audit ORDER BY seq LIMIT 1", [], |row| row.get::<_, [u8; 32]>(0));
     Ok(first.optional()?.map_or(BEFORE_THE_FIRST, Digest::from_bytes))
 }
 
-/// Appends one record after the line `head`; returns the new head.
+/// Appends one record after the line with this number and hash. Returns the number and the hash of the new line.
 pub(super) fn append(
     connection: &Connection,
     (seq, hash): (u64, Digest),
@@ -417,14 +420,14 @@ pub(super) fn one_row(changed: usize) -> rusqlite::Result<()> {
     if changed == 1 { Ok(()) } else { Err(rusqlite::Error::StatementChangedRows(changed)) }
 }
 
-/// Returns true if the file has our schema; `false` for an empty file. A file of anything else is an error.
+/// Returns true if the file has our schema, and false if it is empty. Any other file is an error.
 fn is_begun(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
-    // SQLite takes a file of one byte for an empty one, and would overwrite it.
+    // SQLite treats a file of one byte as empty, and would overwrite it.
     if std::fs::metadata(path).is_ok_and(|file| file.len() == 1) {
         return Err(StoreError::Foreign(path.to_owned()));
     }
     let of = |error: rusqlite::Error| StoreError::of(&error, path);
-    // In one transaction: another process may be creating the schema.
+    // Read in one transaction, because another process may be creating the schema.
     let _reading = connection.unchecked_transaction().map_err(of)?;
     let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(of);
     let (application, version) = (pragma("application_id")?, pragma("user_version")?);
@@ -432,7 +435,7 @@ fn is_begun(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
     match (application, version) {
         (0, 0) if !has_tables => Ok(false),
         (APPLICATION, version) if version == i64::from(audit::FORMAT) => {
-            // Damage of the last record is better found now than at the first commit.
+            // Find damage of the last record now, and not only at the first commit.
             if foreign(connection).map_err(of)?.iter().all(|object| !object.is_the_log) {
                 head(connection).map_err(of)?;
             }
@@ -483,15 +486,16 @@ fn make_tables(connection: &Connection) -> rusqlite::Result<()> {
     TABLES.iter().try_for_each(|(_, makes)| connection.execute(makes, []).map(drop))
 }
 
-/// Creates the file if it is missing, readable by its user only, since it contains what agents have seen. SQLite gives the
-/// files beside it the same permissions.
+/// Creates the file if it is missing. Only its user can read it, because it contains data that agents have seen.
+/// SQLite gives the files beside it the same permissions.
 fn make_private(path: &Path) -> Result<(), StoreError> {
     let of = |error: std::io::Error| StoreError::io(&error, path);
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory).map_err(of)?;
     }
     let mut options = std::fs::OpenOptions::new();
-    // An existing file is not opened: closing it would release every lock that SQLite holds on it in this process.
+    // An existing file is not opened, because closing it would release every lock that SQLite holds on it in this
+    // process.
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -501,8 +505,9 @@ fn make_private(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Refuses a database that other users can write, or whose WAL, index or journal they can write. The check is by path,
-/// since closing one of these files would release SQLite's locks. Other users cannot replace a file in that directory.
+/// Refuses a database that other users can write, or whose WAL, index or journal they can write. The check is by
+/// path, because opening and closing one of these files would release SQLite's locks. Other users cannot replace a
+/// file in that directory.
 fn check_owner(path: &Path) -> Result<(), StoreError> {
     files::look_in_kept_directory(path, Guard::OnlyMineToWrite).map_err(|error| StoreError::file(error, path))?;
     for ending in ["-wal", "-shm"] {
@@ -511,10 +516,12 @@ fn check_owner(path: &Path) -> Result<(), StoreError> {
     check_journal(path)
 }
 
-/// Refuses a rollback journal beside a database in WAL mode. When SQLite opens the database it would copy the journal's
-/// pages into it, so a forged journal could replace the log. hookhost has a journal only until a new database is in WAL mode.
+/// Refuses a rollback journal beside a database in WAL mode. When SQLite opens the database, it would copy the pages
+/// of the journal into the database, so a forged journal could replace the log. hookhost has a journal only until a
+/// new database is in WAL mode.
 fn check_journal(path: &Path) -> Result<(), StoreError> {
-    // Checked first: a process that is creating the database removes the journal before it creates the WAL.
+    // Checked before the journal, because a process that is creating the database removes the journal before it
+    // creates the WAL.
     let is_in_wal_mode = std::fs::symlink_metadata(wal(path)).is_ok();
     if look_beside(path, "-journal")? && is_in_wal_mode {
         let what =
@@ -540,18 +547,20 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// The file beside the database in which processes take turns: one, by whatever name each has opened the database.
+/// Returns the file beside the database in which processes take turns. All processes use the same file, even if they
+/// have opened the database by different names.
 pub(super) fn turns(path: &Path) -> Result<PathBuf, StoreError> {
     let of = |error: std::io::Error| StoreError::io(&error, path);
     Ok(beside(&path.canonicalize().map_err(of)?, "-turns"))
 }
 
-/// The directory of the database's journals: one place, by whatever name a process has opened the database.
+/// Returns the directory of the database's journals. All processes use the same directory, even if they have opened
+/// the database by different names.
 pub(super) fn journals(path: &Path) -> Result<Directory, StoreError> {
     Ok(Directory::of(&path.canonicalize().map_err(|error| StoreError::io(&error, path))?))
 }
 
-/// The file beside the database to which commits are appended.
+/// Returns the file beside the database to which commits are appended.
 pub(super) fn wal(path: &Path) -> PathBuf {
     beside(path, "-wal")
 }

@@ -1,4 +1,4 @@
-//! The meaning of errors of SQLite.
+//! Converts errors of SQLite.
 
 use crate::store::StoreError;
 use crate::store::turns::has_locks;
@@ -10,11 +10,11 @@ impl StoreError {
         let path = path.to_owned();
         let problem = error.to_string();
         match error.sqlite_error_code() {
-            // SQLite says the same where there are no locks at all, and waiting would not help.
+            // SQLite reports the same error if the file system has no locks at all. Then waiting would not help.
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) if has_locks(&path) => Self::Locked(path),
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::NoLocks(path),
             Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, problem },
-            // Only the bound on steps interrupts a query.
+            // Only the limit on steps interrupts a query.
             Some(ErrorCode::OperationInterrupted) => {
                 Self::Damaged { path, problem: "reading it takes more steps than a file of its size can need".into() }
             }

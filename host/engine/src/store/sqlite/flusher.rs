@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 /// Size of the WAL, in bytes, from which a checkpoint runs.
 const CHECKPOINT_ABOVE: u64 = 4 << 20;
 
-/// The same when the store is closed. A checkpoint flushes the disk, so a process that records a single event rarely runs
-/// one; the next process reads the rest of the WAL, so that has to be small.
+/// Size of the WAL, in bytes, from which a checkpoint runs when the store is closed. It is large enough that a
+/// process that records a single event rarely runs a checkpoint, because a checkpoint flushes the disk. It is small,
+/// because the next process has to read the rest of the WAL.
 const MAX_WAL_AT_CLOSE: u64 = 256 << 10;
 
 /// Time that a checkpoint waits for a reader while writers wait for the checkpoint.
@@ -21,7 +22,7 @@ const READER_TIMEOUT: Duration = Duration::from_millis(10);
 /// Delay after a failed write.
 const RETRY_DELAY: Duration = Duration::from_millis(500);
 
-/// The thread's handle. Dropping it writes what is queued and ends the thread.
+/// The handle of the thread. Dropping it writes all queued changes and ends the thread.
 pub(super) struct Flusher {
     shared: Arc<DiskStore>,
     thread: Option<JoinHandle<()>>,
@@ -83,7 +84,7 @@ fn run(shared: &DiskStore) {
     }
 }
 
-/// Waits for something to do. Returns whether the store is closed, and whether to check the WAL's size.
+/// Waits for work. Returns two flags: the store is closed, and the size of the WAL must be checked.
 fn wait(shared: &DiskStore) -> (bool, bool) {
     let mut queue = locked(&shared.queue);
     while queue.waiting.is_empty() && !queue.closed && !queue.checkpoint && !queue.keeps_tickets {
@@ -98,15 +99,15 @@ fn sleep_unless_closed(shared: &DiskStore, time: Duration) {
     drop(rested);
 }
 
-/// Runs a checkpoint if the WAL has at least `large` bytes. It has a connection of its own, which is opened at first use:
-/// most processes end before.
+/// Runs a checkpoint if the WAL has at least `large` bytes. The checkpoint uses a separate connection, which is
+/// opened at first use, because most processes end before.
 fn checkpoint_if_large(shared: &DiskStore, connection: &mut Option<Connection>, large: u64) {
     let size = std::fs::metadata(database::wal(&shared.path)).map_or(0, |wal| wal.len());
     if size < large {
         return;
     }
     let done = checkpoint(shared, connection).and_then(|is_done| {
-        // An event that still reads has its snapshot in memory from here on.
+        // Events that still read use a snapshot in memory from here on.
         if is_done || !shared.readers.end_transactions() {
             return Ok(is_done);
         }
@@ -117,9 +118,10 @@ fn checkpoint_if_large(shared: &DiskStore, connection: &mut Option<Connection>, 
     }
 }
 
-/// Copies the WAL into the database while others write, and then, while they wait, the little that they have written
-/// meanwhile: SQLite restarts a WAL only after all of it was copied, so under constant events it would grow for ever.
-/// Returns whether all of it was copied; what a reader still needs stays until the next checkpoint. <https://sqlite.org/c3ref/wal_checkpoint_v2.html>
+/// Copies the WAL into the database in two steps: most of it while others write, and then the small rest while they
+/// wait. Without the second step the WAL would grow for ever under constant events, because SQLite restarts a WAL
+/// only after all of it was copied. Returns true if all of it was copied. The part that a reader still needs stays
+/// until the next checkpoint. <https://sqlite.org/c3ref/wal_checkpoint_v2.html>
 fn checkpoint(shared: &DiskStore, connection: &mut Option<Connection>) -> Result<bool, StoreError> {
     let path = &shared.path;
     let connection = match connection {
@@ -131,7 +133,7 @@ fn checkpoint(shared: &DiskStore, connection: &mut Option<Connection>) -> Result
         ready.and_then(|()| connection.query_row(checkpoint, [], |row| Ok(row.get::<_, i64>(0)? == 0)))
     };
     let done = run(Duration::ZERO, "PRAGMA wal_checkpoint(PASSIVE)").and_then(|_| {
-        // Otherwise this process's own writer would win the lock each time.
+        // Pauses this process's own writer, which would otherwise get the lock each time.
         let _paused = locked(&shared.inner);
         run(READER_TIMEOUT, "PRAGMA wal_checkpoint(TRUNCATE)")
     });

@@ -1,8 +1,8 @@
-//! The journal: a file in which records are durable before the database has them.
+//! The journal: a file that makes records durable before they are in the database.
 //!
-//! Each open store has one beside the database, from its first event that changes nothing but the log. Such an event is one
-//! write here; the flusher moves the records into the database. `docs/decisions/0043-journal.md` says why no record is lost
-//! or doubled.
+//! Each open store has a journal beside the database, from its first event on that changes nothing but the log. Such
+//! an event needs only one write to the journal; the flusher later moves the records into the database.
+//! `docs/decisions/0043-journal.md` explains why no record is lost or duplicated.
 
 use super::watch::Files;
 use crate::config::Digest;
@@ -20,7 +20,8 @@ const MAGIC: [u8; 8] = *b"hkhsrec2";
 /// The first bytes of a journal of an earlier version, which does not contain its identifier.
 const NAMELESS_MAGIC: [u8; 8] = *b"hkhsrec1";
 
-/// Bytes of [`MAGIC`] and of the hash of the first line of the log that the records are of. The identifier follows.
+/// Size of the header without the identifier, in bytes: [`MAGIC`], and the hash of the first line of the log to which
+/// the records belong. The identifier follows.
 const NAMELESS_HEADER: usize = MAGIC.len() + 32;
 
 /// Length of an identifier, in bytes.
@@ -29,21 +30,22 @@ const IDENTIFIER: usize = 16;
 /// Bytes of a frame before its record: the record's length, and the checksums of the length and of the record.
 const FRAME_HEADER: usize = 12;
 
-/// Part of a journal's name between that of its database and its identifier.
+/// Part of a journal's name between the name of its database and its identifier.
 const ENDING: &str = "-records-";
 
-/// Size from which a journal is followed by another one, in bytes. Each new one changes the directory, which is looked through then.
+/// Size from which on the next journal is begun, in bytes. New journals should be rare, because each changes the
+/// directory, and the files are checked again after such a change.
 const FULL: u64 = 16 << 20;
 
-/// Upper bound of what is written at once, in bytes. What is larger goes into the database.
+/// Maximum size of one write, in bytes. Larger records go directly into the database.
 const LARGEST: usize = 1 << 20;
 
-/// The journals of one open store: at most one takes records.
+/// The journals of one open store. At most one of them takes records.
 pub(super) struct Journal {
     directory: Directory,
     /// The hash of the log's first line.
     log: Digest,
-    /// A random number that is in the identifiers of its files.
+    /// A random number in the identifiers of the store's journals.
     store: u32,
     files: u32,
     current: Option<Arc<JournalFile>>,
@@ -52,7 +54,7 @@ pub(super) struct Journal {
     ends: Vec<u64>,
 }
 
-/// Records that were appended: to which file, and where each of them ends there.
+/// The file to which records were appended, and the end of each record in the file.
 pub(super) struct AppendedRecords<'a> {
     pub(super) file: Arc<JournalFile>,
     pub(super) ends: &'a [u64],
@@ -73,7 +75,7 @@ pub(super) struct JournalFile {
     file: File,
     identity: Option<Identity>,
     end: AtomicU64,
-    /// Number of its bytes that the database has.
+    /// Number of bytes that the database has imported.
     taken: AtomicU64,
 }
 
@@ -82,12 +84,12 @@ impl JournalFile {
         &self.id
     }
 
-    /// Number of its bytes that the database has, as far as this process knows.
+    /// Returns the number of bytes that the database has imported, as far as this process knows.
     pub(super) fn taken(&self) -> u64 {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// Notes that the database has the file up to this byte.
+    /// Records that the database has imported the file up to this byte.
     pub(super) fn note_taken(&self, end: u64) {
         self.taken.fetch_max(end, Ordering::Relaxed);
     }
@@ -97,7 +99,7 @@ impl JournalFile {
     }
 }
 
-/// Removes a journal that the database has. One that it does not have is left for the next process.
+/// Removes the file if the database has imported all of it. Otherwise the next process imports the rest.
 impl Drop for JournalFile {
     fn drop(&mut self) {
         if self.taken() >= self.end.load(Ordering::Relaxed) && self.is_there() {
@@ -107,7 +109,7 @@ impl Drop for JournalFile {
 }
 
 impl Directory {
-    /// Of the database at this path, which has no link in it.
+    /// Returns the directory of the database at this path, which must not contain a link.
     pub(super) fn of(database: &Path) -> Self {
         let directory = match database.parent() {
             Some(directory) if !directory.as_os_str().is_empty() => directory.to_owned(),
@@ -117,12 +119,12 @@ impl Directory {
         Self { path: directory, begins: format!("{name}{ENDING}") }
     }
 
-    /// The journal with this identifier.
+    /// Returns the path of the journal with this identifier.
     pub(super) fn file(&self, id: &str) -> PathBuf {
         self.path.join(format!("{}{id}", self.begins))
     }
 
-    /// The identifiers of the journals that are there.
+    /// Returns the identifiers of all existing journals.
     pub(super) fn list(&self) -> io::Result<Vec<String>> {
         let mut ids = Vec::new();
         for entry in std::fs::read_dir(&self.path)? {
@@ -130,7 +132,7 @@ impl Directory {
             let id = name.to_str().and_then(|name| name.strip_prefix(&self.begins));
             ids.extend(id.filter(|id| is_identifier(id)).map(str::to_owned));
         }
-        // By store, and of one store in the order in which they were made.
+        // Sorts by store; the journals of one store are in the order of their creation.
         ids.sort_unstable();
         Ok(ids)
     }
@@ -159,7 +161,8 @@ impl Journal {
         self.current.is_some()
     }
 
-    /// Appends records in one write. `None` if they cannot be written here, and then none of them is there.
+    /// Appends records in one write. Returns `None` if they cannot be written to a journal; then no journal contains
+    /// any of them.
     ///
     /// # Errors
     /// If a file of the database was removed or replaced.
@@ -180,7 +183,8 @@ impl Journal {
     fn write<'a>(&mut self, files: &Files, records: impl Iterator<Item = &'a str>) -> Option<Arc<JournalFile>> {
         let current = match self.current.take() {
             Some(current) if files.is_unchanged() || current.is_there() => current,
-            // Somebody has removed it. The database takes the records that it had, which are still in memory.
+            // Somebody has removed the journal. Its records are still in memory, so the database gets them from
+            // there.
             Some(_) => return None,
             None => Arc::new(self.create().inspect_err(|error| tracing::warn!(%error, "there is no journal")).ok()?),
         };
@@ -195,7 +199,8 @@ impl Journal {
             self.ends.push(begin + self.buffer.len() as u64);
         }
         if (&current.file).write_all(&self.buffer).is_err() {
-            // Its beginning may be there. Nothing comes after it, so that it counts as never written.
+            // The beginning of this write may be in the file. Nothing is appended after it, so it counts as never
+            // written.
             let _ = current.file.set_len(begin);
             return None;
         }
@@ -205,7 +210,7 @@ impl Journal {
         Some(current)
     }
 
-    /// Makes the next file, readable by its user only.
+    /// Creates the next file, readable by its user only.
     fn create(&mut self) -> io::Result<JournalFile> {
         loop {
             let id = format!("{:08x}{:08x}", self.store, self.files);
@@ -225,7 +230,7 @@ impl Journal {
                 }
             };
             let identity = identity_of(&file);
-            // Otherwise another process took it for one whose store is gone, and removes it.
+            // Otherwise another process has taken the file for one whose store is gone, and removes it.
             if is_locked && self::identity(&path) == identity {
                 return Ok(JournalFile { id, path, file, identity, end: 0.into(), taken: 0.into() });
             }
@@ -236,7 +241,7 @@ impl Journal {
 /// Appends a frame to `buffer`, which begins at the byte `begin` of a journal.
 fn frame(buffer: &mut Vec<u8>, begin: u64, record: &str) {
     let at = begin + buffer.len() as u64;
-    // `Journal::append` bounds it.
+    // `Journal::append` limits the length.
     let length = u32::try_from(record.len()).unwrap_or(u32::MAX).to_le_bytes();
     buffer.extend(length);
     buffer.extend(checksum(at, &length));
@@ -244,7 +249,8 @@ fn frame(buffer: &mut Vec<u8>, begin: u64, record: &str) {
     buffer.extend(record.as_bytes());
 }
 
-/// The checksum of bytes of the frame that begins at the byte `at`: a frame in another place is damage.
+/// Returns the checksum of bytes of the frame that begins at the byte `at`. It contains `at`, so that a frame in
+/// another place counts as damaged.
 fn checksum(at: u64, bytes: &[u8]) -> [u8; 4] {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&at.to_le_bytes());
@@ -256,18 +262,19 @@ fn checksum(at: u64, bytes: &[u8]) -> [u8; 4] {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct JournalContents<'a> {
     pub(super) records: Vec<&'a str>,
-    /// The byte after the last of them.
+    /// The byte after the last record.
     pub(super) end: u64,
-    /// The problem after them. A frame without its end is none: its write did not return.
+    /// The problem after the records. A frame without its end is not a problem, because its write has not returned.
     pub(super) problem: Option<&'static str>,
 }
 
-/// The bytes before the first frame.
+/// Returns the bytes before the first frame.
 fn header(log: Digest, id: &str) -> Vec<u8> {
     [&MAGIC[..], log.as_bytes(), id.as_bytes()].concat()
 }
 
-/// Reads the bytes of the journal `id` that follow its first `taken` ones, which have been taken in.
+/// Reads the records of the journal `id`. `bytes` begin after the first `taken` bytes of the file, which were
+/// imported before.
 pub(super) fn read<'a>(mut bytes: &'a [u8], taken: u64, log: Digest, id: &str) -> JournalContents<'a> {
     let mut read = JournalContents { end: taken, ..JournalContents::default() };
     if taken == 0 {
@@ -293,7 +300,7 @@ pub(super) fn read<'a>(mut bytes: &'a [u8], taken: u64, log: Digest, id: &str) -
     }
 }
 
-/// The length of the header; `None` where its end is missing.
+/// Returns the length of the header; `None` if its end is missing.
 fn read_header(bytes: &[u8], log: Digest, id: &str) -> Result<Option<usize>, &'static str> {
     if is_blank(bytes) {
         return Ok(None);
@@ -308,17 +315,17 @@ fn read_header(bytes: &[u8], log: Digest, id: &str) -> Result<Option<usize>, &'s
         }
     }
     if ![MAGIC, NAMELESS_MAGIC].iter().any(|magic| bytes.starts_with(magic)) {
-        return Err("it does not begin like one");
+        return Err("it does not begin like a journal");
     }
     if bytes.get(MAGIC.len()..NAMELESS_HEADER) != Some(log.as_bytes()) {
         return Err("its records are those of another log");
     }
-    Err("it is a copy, since the name in it is not its own")
+    Err("it is a copy of another journal, because the identifier in it differs from its name")
 }
 
-/// The frame that begins at the byte `at`, and what follows it; `None` where its end is missing.
+/// Returns the frame that begins at the byte `at`, and the bytes after it; `None` if its end is missing.
 fn next(bytes: &[u8], at: u64) -> Result<Option<(&str, &[u8])>, &'static str> {
-    // A system that has lost its power may have the length of a file, and not its content.
+    // After a power cut, a file may have its length but not its content.
     let Some((header, rest)) = bytes.split_at_checked(FRAME_HEADER).filter(|_| !is_blank(bytes)) else {
         return Ok(None);
     };
@@ -332,7 +339,7 @@ fn next(bytes: &[u8], at: u64) -> Result<Option<(&str, &[u8])>, &'static str> {
     if of_record != checksum(at, record) {
         return Err("a record is not as it was written");
     }
-    std::str::from_utf8(record).map(|record| Some((record, rest))).map_err(|_| "a record is no text")
+    std::str::from_utf8(record).map(|record| Some((record, rest))).map_err(|_| "a record is not valid UTF-8")
 }
 
 fn is_blank(bytes: &[u8]) -> bool {

@@ -1,4 +1,4 @@
-//! Reading a log back: from the database, or exported as JSON Lines.
+//! Reads a log from the database, or from an export in JSON Lines.
 
 use super::database;
 use super::database::Steps;
@@ -11,16 +11,16 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
-/// Lines read from a database at once. Each may be large.
+/// Number of lines that are read from a database at once. Each may be large.
 const LINES_PER_PAGE: u32 = 32;
 
-/// Upper bound of a line that is read from a file, in bytes: far more than the limits of events allow for a record.
+/// Maximum size of a line that is read from a file, in bytes. The limits of events allow far less for a record.
 const MAX_LINE: u64 = 1 << 30;
 
 /// An audit log, opened for reading. Other programs may write to it meanwhile; reading writes nothing.
 ///
-/// Records that only a journal has come last. They get their number when a host stores them: until then, a record of another
-/// process may come before them. [`Self::only_stored`] leaves them out.
+/// Records that are only in a journal come last. Their numbers can still change: until a host stores them in the
+/// database, records of other processes may come before them. [`Self::only_stored`] leaves them out.
 ///
 /// ```
 /// use hookhost::store::Log;
@@ -98,7 +98,7 @@ pub enum LogError {
     Version {
         /// The file.
         path: PathBuf,
-        /// Its format.
+        /// The format of the log.
         found: u32,
         /// The format of this version.
         known: u32,
@@ -106,23 +106,24 @@ pub enum LogError {
 }
 
 impl Log {
-    /// Opens a database or an export; the content tells which it is.
+    /// Opens a database or an export. The content of the file shows which of them it is.
     ///
     /// # Errors
     /// If the file is missing, or is not a log that this version can read.
     pub fn open(path: &Path) -> Result<Self, LogError> {
-        // SQLite opens the file first: if we opened and closed it, every lock that this process has on it would be released.
+        // Let SQLite open the file first. If we opened and closed it, every lock that this process has on it would be
+        // released.
         let (source, foreign) = match database::read(path) {
             Ok(opened) => (Source::Database(opened.connection, opened.steps), opened.foreign),
             Err(StoreError::Foreign(_)) => (Source::File, Vec::new()),
             Err(error) => return Err(error.into()),
         };
-        // A database that is not as hookhost makes it is read as it is.
+        // If the schema differs from hookhost's, the database is read without journals.
         let has_unstored = matches!(source, Source::Database(..)) && foreign.is_empty();
         let log = Self { path: path.to_owned(), source, foreign, has_unstored };
         if let Source::File = log.source {
             let first = log.stored(0)?.next().transpose()?;
-            // A truncated first line still begins like one.
+            // A truncated first line still begins like a line of a log.
             if !first.is_some_and(|line| Line::parse(&line.text).is_ok() || line.text.starts_with(r#"{"seq":"#)) {
                 return Err(StoreError::Foreign(path.to_owned()).into());
             }
@@ -137,7 +138,7 @@ impl Log {
         self
     }
 
-    /// The file.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -149,24 +150,24 @@ impl Log {
         matches!(self.source, Source::File)
     }
 
-    /// Differences from the schema that hookhost creates, outside of the table of records, each worded as the end of "it
-    /// holds …": a trigger, a view, an index, a table. They could have kept records out of the log. A host refuses such a
-    /// database.
+    /// Returns the differences from the schema that hookhost creates, outside of the table of records: a trigger, a
+    /// view, an index or a table. Each is worded as the end of "it holds …". Such an object could have kept records
+    /// out of the log, so a host refuses the database.
     #[must_use]
     pub fn foreign(&self) -> &[String] {
         &self.foreign
     }
 
-    /// Its lines, in order.
+    /// Returns the lines, in order.
     ///
     /// # Errors
-    /// If the file cannot be read. A line may be an error of its own, and the lines after it can still be read. In a log of
-    /// another version the last item is the error that says so.
+    /// If the file cannot be read. An item of the iterator may also be an error; the lines after it can still be
+    /// read. In a log of another version, the last item is an error about the version.
     pub fn lines(&self) -> Result<Lines<'_>, LogError> {
         self.lines_after(0)
     }
 
-    /// Its lines with a number above `seq`, in order.
+    /// Returns the lines with a number above `seq`, in order.
     ///
     /// # Errors
     /// As [`Log::lines`].
@@ -174,11 +175,11 @@ impl Log {
         Ok(Lines { log: self, stored: self.stored(seq)?, after: seq, ended: false })
     }
 
-    /// Its lines, in order. Each line is returned only after the hash in the next line has confirmed it.
+    /// Returns the lines, in order. Each line is returned only after the hash in the next line has confirmed it.
     ///
     /// # Errors
-    /// If the file cannot be read, or the database [holds something foreign](Self::foreign). The first line that was changed
-    /// is an error, and the last item. [`Self::verify`] says more about what is wrong.
+    /// If the file cannot be read, or the database [holds something foreign](Self::foreign). The first line that was
+    /// changed is returned as an error, which is the last item. [`Self::verify`] describes the problem in detail.
     pub(crate) fn verified_lines(&self) -> Result<VerifiedLines<'_>, LogError> {
         if let Some(what) = self.foreign.first() {
             return Err(StoreError::Altered { path: self.path.clone(), what: what.clone() }.into());
@@ -186,10 +187,10 @@ impl Log {
         Ok(VerifiedLines { log: self, stored: self.stored(0)?.peekable(), held: None, ended: false })
     }
 
-    /// Reads the whole log and checks every line; `head` is the hash of a record that has to be in it.
+    /// Reads the whole log and checks every line. `head` is the hash of a record that the log must contain.
     ///
     /// # Errors
-    /// If it cannot be read, or is of another version.
+    /// If the log cannot be read, or has another version.
     pub fn verify(&self, head: Option<Digest>) -> Result<Report, LogError> {
         audit::verify(&self.foreign, self.stored(0)?, head)?.map_err(|found| LogError::Version {
             path: self.path.clone(),
@@ -198,10 +199,10 @@ impl Log {
         })
     }
 
-    /// The number of its last line; 0 if it is empty.
+    /// Returns the number of the last line; 0 if the log is empty.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the log cannot be read.
     pub fn last(&self) -> Result<u64, LogError> {
         let unstored = self.unstored()?;
         if let Some(line) = unstored.lines.last() {
@@ -309,17 +310,17 @@ impl std::fmt::Debug for Lines<'_> {
     }
 }
 
-/// The lines of a [`Log`], up to the first that was changed.
+/// The lines of a [`Log`], up to the first changed line.
 pub(crate) struct VerifiedLines<'a> {
     log: &'a Log,
     stored: std::iter::Peekable<StoredLines<'a>>,
-    /// The line that the next one has to confirm.
+    /// The last line, which the next line has to confirm.
     held: Option<Line>,
     ended: bool,
 }
 
 impl VerifiedLines<'_> {
-    /// Parses the next line, and checks that it follows the held one.
+    /// Parses the next line, and checks that it follows the held line.
     fn read(&mut self, stored: &Stored) -> Result<Option<Line>, LogError> {
         let altered = |from| LogError::NotAsWritten { path: self.log.path.clone(), from };
         let (last, before) = match &self.held {
@@ -328,7 +329,7 @@ impl VerifiedLines<'_> {
         };
         let line = match Line::parse(&stored.text) {
             Ok(line) => line,
-            // The process that wrote it was killed.
+            // The process that wrote the line was killed.
             Err(_) if !stored.whole && self.stored.peek().is_none() => return Ok(None),
             Err(_) => return Err(altered(last + 1)),
         };
@@ -339,7 +340,7 @@ impl VerifiedLines<'_> {
             return Err(altered(last + 1));
         }
         if line.previous() != before {
-            // One of the two was changed; only the line after could tell which.
+            // This line or the line before was changed; only the next line could show which.
             return Err(altered(last.max(1)));
         }
         let row = (i64::try_from(line.seq()).unwrap_or(i64::MAX), line.hash());
@@ -395,7 +396,7 @@ enum StoredLines<'a> {
         /// The number of the last line of the database before the unstored ones.
         last: i64,
         unstored: std::vec::IntoIter<Line>,
-        /// No further line is read from the database.
+        /// True if no further line is read from the database.
         ended: bool,
     },
     File {
@@ -433,7 +434,7 @@ impl Iterator for StoredLines<'_> {
                 // row out of order, the next page could be one that was read before, without end.
                 if seq < *next {
                     (*ended, *unstored) = (true, Vec::new().into_iter());
-                    let problem = format!("record {seq} is where only one from {next} on can be");
+                    let problem = format!("record {seq} is out of order: its number must be at least {next}");
                     return Some(Err(StoreError::Damaged { path: path.to_path_buf(), problem }.into()));
                 }
                 match seq.checked_add(1) {
@@ -471,7 +472,7 @@ fn read_page(connection: &Connection, from: i64) -> rusqlite::Result<Vec<(i64, [
     let mut page =
         connection.prepare_cached("SELECT seq, hash, line FROM audit WHERE seq >= ?1 ORDER BY seq LIMIT ?2")?;
     let rows = page.query_map((from, LINES_PER_PAGE), |row| {
-        // A value of any type is shown; none is an error.
+        // Values of any type are shown. No type is an error.
         let hash = row.get::<_, Vec<u8>>(1).ok().and_then(|hash| hash.try_into().ok()).unwrap_or_default();
         let line = match row.get_ref(2)? {
             rusqlite::types::ValueRef::Text(text) | rusqlite::types::ValueRef::Blob(text) => {

@@ -36,19 +36,19 @@ use std::time::Duration;
 use waiting::Waiting;
 use watch::Files;
 
-/// Upper bound of the delay of a late record, which lets one transaction write several.
+/// Maximum delay of a late record. The delay lets one transaction write several records.
 const FLUSH_DELAY: Duration = Duration::from_millis(20);
 
-/// Upper bound of the queued records, in bytes. While the queue is longer, [`Store::push`] fails.
+/// Maximum size of the queued records, in bytes. While the queue is larger, [`Store::push`] fails.
 const MAX_QUEUED_BYTES: usize = 16 << 20;
 
 /// Commits between two checks of the WAL's size.
 const COMMITS_TO_CHECKPOINT: u32 = 256;
 
-/// Bytes of queued records that count as one more commit.
+/// Number of bytes of queued records that count as one more commit.
 const BYTES_PER_COMMIT: usize = 16 << 10;
 
-/// An open database, with the thread that writes what may be late.
+/// An open database, with the thread that writes late changes.
 pub(super) struct Database {
     shared: Arc<DiskStore>,
     _flusher: Flusher,
@@ -68,7 +68,7 @@ struct DiskStore {
 struct Inner {
     connection: Connection,
     commits: u32,
-    /// SQLite's schema version at the last check that found the schema to be ours.
+    /// SQLite's schema version when the schema was last found to be ours.
     schema: i64,
     files: Files,
 }
@@ -76,22 +76,23 @@ struct Inner {
 /// The changes that wait to be written.
 struct Queue {
     waiting: Waiting,
-    /// Empty, with the memory of what was written last.
+    /// An empty list that keeps the memory of the last one for reuse.
     spare: Waiting,
-    /// Makes records durable before the database has them.
+    /// Makes records durable before they are in the database.
     journal: Journal,
-    /// The files of the database, as the journal looks at them.
+    /// The files of the database, for the checks of the journal.
     files: Files,
-    /// True while the database is being written changes that are in no journal: later records must not be durable before them.
+    /// True while changes that are in no journal are being written to the database. Later records must not be durable
+    /// before these changes.
     is_exposed: bool,
     bytes: usize,
-    /// The error of the last attempt to write it.
+    /// The error of the last attempt to write the queue.
     problem: Option<StoreError>,
     closed: bool,
     checkpoint: bool,
-    /// True if tickets are kept, which the flusher gives back.
+    /// True if tickets are kept until the flusher gives them back.
     keeps_tickets: bool,
-    /// True if the flusher cannot come soon.
+    /// True if the flusher is busy, so that it cannot give tickets back soon.
     is_flusher_busy: bool,
 }
 
@@ -112,17 +113,19 @@ impl Queue {
         }
     }
 
-    /// Returns true if nothing but another process kept the last attempt from writing.
+    /// Returns true if the last attempt to write succeeded, or failed only because another process was writing.
     fn is_well(&self) -> bool {
         self.problem.as_ref().is_none_or(StoreError::is_transient)
     }
 
-    /// Returns true if a record may be durable before the database has it: the database alone takes nothing before it.
+    /// Returns true if a record may go into the journal before the database has it. This requires that no earlier
+    /// change is waiting that only the database can take.
     fn takes_records_alone(&self) -> bool {
         self.is_well() && !self.is_exposed && self.waiting.has_only_records() && self.bytes <= MAX_QUEUED_BYTES
     }
 
-    /// Writes the late records, and then these, into the journal. Returns whether that is done; otherwise nothing has changed.
+    /// Writes the late records, and then `records`, into the journal. Returns false if this is not possible; then
+    /// nothing has changed.
     fn write_journal(&mut self, records: &[String]) -> Result<bool, StoreError> {
         let all = self.waiting.late().chain(records.iter().map(String::as_str));
         let Some(written) = self.journal.append(&mut self.files, all)? else { return Ok(false) };
@@ -153,8 +156,8 @@ impl DiskStore {
         self.readers.read(read)
     }
 
-    /// Reads a row that is found at once: over the connection that writes, where nobody writes and none is open for reading. A
-    /// process that settles one event mostly needs no other one.
+    /// Reads a row that is found quickly. Uses the connection for writing if nobody writes and no connection for
+    /// reading is open. So a process that sends a single event usually needs no second connection.
     fn read_row<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         if !self.readers.is_one_open()
             && let Ok(inner) = self.inner.try_lock()
@@ -164,11 +167,14 @@ impl DiskStore {
         self.read(read)
     }
 
-    /// Queues something for the flusher.
+    /// Queues a change for the flusher.
     fn push(&self, late: LateWrite) -> Result<(), StoreError> {
         let mut queue = locked(&self.queue);
         if queue.bytes > MAX_QUEUED_BYTES {
-            let full = || StoreError::Io { path: self.path.clone(), problem: "too slow".into() };
+            let full = || StoreError::Io {
+                path: self.path.clone(),
+                problem: "records arrive faster than they can be written".into(),
+            };
             return Err(queue.problem.clone().unwrap_or_else(full));
         }
         let was_empty = queue.waiting.is_empty();
@@ -196,7 +202,8 @@ impl DiskStore {
         inner.transaction(&self.path, |connection| questions::answer(connection, id, answer))
     }
 
-    /// Writes a unit that is nothing but records into the journal. Returns whether that is done: otherwise the database takes it.
+    /// Writes a unit that contains only records into the journal. Returns false if this is not possible; then the
+    /// database must take the unit.
     fn write_journal(&self, unit: &Unit) -> Result<bool, StoreError> {
         let mut queue = locked(&self.queue);
         let was_empty = queue.waiting.is_empty();
@@ -210,9 +217,9 @@ impl DiskStore {
         Ok(is_done)
     }
 
-    /// Keeps the tickets of events until the flusher gives them back: events that come one after the other take no locks.
+    /// Keeps the tickets of events until the flusher gives them back, so that a series of events takes no locks.
     fn keep_tickets(&self, queue: &mut Queue) {
-        // After a failure the flusher rests for longer than another process is to wait.
+        // After a failure, the flusher pauses for longer than another process should wait for a ticket.
         if queue.is_well() && !queue.keeps_tickets && !queue.is_flusher_busy && !queue.closed {
             queue.keeps_tickets = true;
             self.turns.keep();
@@ -220,24 +227,25 @@ impl DiskStore {
         }
     }
 
-    /// Gives back the tickets that are kept.
+    /// Gives back the kept tickets.
     fn give_back_tickets(&self) {
         locked(&self.queue).keeps_tickets = false;
         self.turns.give_back();
     }
 
-    /// Takes in the journals of other stores.
+    /// Imports the journals of other stores.
     fn take_in(&self) -> Result<(), StoreError> {
         let mut inner = locked(&self.inner);
         inner.take_in(&self.path, &self.directory, |id| locked(&self.queue).journal.is_own(id))
     }
 
-    /// Writes what is in the queue, and then `unit`, in one transaction. If that fails, the queue is unchanged.
+    /// Writes the changes in the queue, and then `unit`, in one transaction. If this fails, the queue keeps its
+    /// changes.
     fn attempt(&self, unit: &Unit) -> Result<(), StoreError> {
         let mut inner = locked(&self.inner);
         let waiting = {
             let mut queue = locked(&self.queue);
-            // Then events need not wait for the transaction.
+            // Write late records to the journal first, so that events need not wait for the transaction.
             let has_late = queue.waiting.has_late();
             if unit.is_empty() && has_late && queue.journal.is_open() && queue.takes_records_alone() {
                 queue.write_journal(&[])?;
@@ -252,7 +260,7 @@ impl DiskStore {
         let (problem, left) = match &written {
             Ok(()) => {
                 waiting.journals().iter().for_each(|(file, end)| file.note_taken(*end));
-                // This may remove a journal's file, before the queue is locked.
+                // This may remove a journal's file, so it comes before the lock on the queue.
                 (None, waiting.cleared())
             }
             Err(error) => (Some(error.clone()), waiting),
@@ -264,7 +272,7 @@ impl DiskStore {
             Some(_) => {
                 queue.bytes += left.bytes();
                 queue.waiting.put_back(left);
-                // The flusher may have found the queue empty meanwhile.
+                // The flusher may have found the queue empty meanwhile, so it must be woken.
                 self.wake.notify_one();
             }
         }
@@ -285,7 +293,7 @@ impl Inner {
         if waiting.is_empty() && unit.is_empty() {
             return Ok(());
         }
-        // Each handle once, since a handle writes all of its changes at once.
+        // Each handle is listed once, because a handle writes all of its changes at once.
         let mut handles: Vec<&Arc<dyn SessionChanges>> = Vec::new();
         for handle in unit.handle.iter().chain(&waiting.sessions).filter(|handle| handle.is_changed()) {
             if handles.iter().all(|other| other.handle() != handle.handle()) {
@@ -324,7 +332,7 @@ impl Inner {
         change: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
         let of = |error: rusqlite::Error| StoreError::of(&error, path);
-        // Before the transaction begins, since other writers wait until it ends.
+        // Checked before the transaction begins, because other writers wait until it ends.
         self.files.check()?;
         run(&self.connection, "BEGIN IMMEDIATE").map_err(of)?;
         let written = self.check_schema(path).and_then(|()| {
@@ -332,7 +340,7 @@ impl Inner {
             change(connection).and_then(|changed| run(connection, "COMMIT").map(|()| changed)).map_err(of)
         });
         if written.is_err() {
-            // If SQLite has rolled back by itself, this fails, and nothing is left to roll back.
+            // This fails if SQLite has rolled back by itself. Then nothing is left to do.
             let _ = run(&self.connection, "ROLLBACK");
         }
         written
@@ -368,11 +376,11 @@ impl Database {
         let created = database::create(path, now)?;
         let forgotten = sessions::forget_old(&created.connection, now);
         match forgotten.map_err(|error| StoreError::of(&error, path)) {
-            // Another process writes. The next process that opens the file forgets them.
+            // Another process writes. The next process that opens the file deletes the old sessions.
             Err(error) if error.is_transient() => {}
-            // Events are told so, each with its reason.
+            // The store can still be opened. Each event that cannot be recorded reports the reason itself.
             Err(error @ (StoreError::Full(_) | StoreError::Io { .. })) => {
-                tracing::warn!(%error, "old sessions are not forgotten");
+                tracing::warn!(%error, "old sessions are not deleted");
             }
             done => done?,
         }
@@ -380,12 +388,12 @@ impl Database {
         let journal = Journal::new(database::journals(path)?, take_in::log_of(&created, path)?);
         let WritableDatabase { connection, file, schema } = created;
         let mut files = Files::new(path, file, database::wal(path), turns.file());
-        // So that the journal knows the WAL, too.
+        // This also finds the identity of the WAL, which the journal needs.
         files.check()?;
         let inner = Inner { connection, commits: 0, schema, files };
         let shared = DiskStore::new(path, inner, turns, journal, file);
         match shared.take_in() {
-            // Another process writes. The next turn after one of a process that is gone takes in what that has left.
+            // Another process writes. A later turn imports the journals of processes that have ended.
             Err(error) if error.is_transient() => {}
             done => done?,
         }

@@ -1,7 +1,7 @@
 //! The state of plugins in the database, key by key.
 //!
-//! Each commit raises a namespace's version. Its size is counted once, and the count is cached for as long as the database
-//! has the same version, so that the next event sees what other processes have written.
+//! Each commit raises the version of a namespace. The size of a namespace is counted once and cached. The cached size
+//! is used only while the database has the same version, so that writes of other processes are noticed.
 
 use super::database::one_row;
 use crate::state::{KEY_COST, Lineage, MAX_KEYS, Namespace, Scope, StoredValue, Time, Usage, Write, Writes};
@@ -9,8 +9,8 @@ use crate::store::{Owner, Unit, owner};
 use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::HashMap;
 
-/// Time that the state of a session or a tree is kept after its last write, in milliseconds: 30 days, so that a session can be
-/// continued.
+/// Time for which the state of a session or a tree is kept after its last write, in milliseconds. It is 30 days, so
+/// that a session can be continued.
 pub(super) const SESSION_RETENTION: Time = 30 * 24 * 60 * 60 * 1000;
 
 /// The cached sizes of namespaces.
@@ -22,11 +22,11 @@ pub(super) struct Counts(HashMap<Owner, NamespaceSize>);
 pub(super) struct NamespaceSize {
     version: i64,
     pub(super) usage: Usage,
-    /// Time of the first expiry of its values; 0 if an expired value is still stored.
+    /// Time of the first expiry of a value; 0 if an expired value is still stored.
     next_expiry: Option<Time>,
 }
 
-/// The new counts after a commit; `None` for a namespace that has to be counted again.
+/// The new sizes after a commit; `None` for a namespace that has to be counted again.
 pub(super) type ChangedSizes = Vec<(Owner, Option<NamespaceSize>)>;
 
 impl NamespaceSize {
@@ -48,7 +48,7 @@ impl Counts {
         }
     }
 
-    /// Applies what was committed.
+    /// Applies the changes of a commit.
     pub(super) fn hold(&mut self, changed: ChangedSizes) {
         for (owner, counted) in changed {
             match counted {
@@ -64,7 +64,7 @@ impl Counts {
     }
 }
 
-/// The identifier and the version of a namespace.
+/// Returns the identifier and the version of a namespace.
 pub(super) fn find(connection: &Connection, owner: &Owner) -> rusqlite::Result<Option<(i64, i64)>> {
     let mut find =
         connection.prepare_cached("SELECT id, version FROM space WHERE plugin = ?1 AND scope = ?2 AND session = ?3")?;
@@ -72,14 +72,14 @@ pub(super) fn find(connection: &Connection, owner: &Owner) -> rusqlite::Result<O
         .optional()
 }
 
-/// The value at a key, even if it has expired.
+/// Returns the value at a key, even if it has expired.
 pub(super) fn value(connection: &Connection, namespace: i64, key: &str) -> rusqlite::Result<Option<StoredValue>> {
     let mut value = connection.prepare_cached("SELECT value, expires FROM value WHERE space = ?1 AND key = ?2")?;
     let stored = |row: &rusqlite::Row<'_>| Ok(StoredValue { value: row.get(0)?, expires: expiry(row, 1)? });
     value.query_row((namespace, key), stored).optional()
 }
 
-/// The size in bytes of the value at a key, and when it expires. The value itself is not read.
+/// Returns the size of the value at a key, in bytes, and the expiry. The value itself is not read.
 pub(super) fn size(
     connection: &Connection,
     namespace: i64,
@@ -90,8 +90,8 @@ pub(super) fn size(
     size.query_row((namespace, key), |row| Ok((number(row, 0)?, expiry(row, 1)?))).optional()
 }
 
-/// Upper bound of the rows that are counted. Expired values are removed before one is added, so only a namespace that was
-/// edited by hand has more.
+/// Maximum number of rows that are counted. Expired values are removed before a value is added, so only a namespace
+/// that was edited by hand has more rows.
 const MAX_COUNTED: usize = 4 * MAX_KEYS;
 
 /// Counts the values of a namespace that have not expired, up to [`MAX_COUNTED`] rows.
@@ -101,7 +101,8 @@ pub(super) fn count(
     version: i64,
     now: Time,
 ) -> rusqlite::Result<NamespaceSize> {
-    // Expired values do not count. They only make the count stale, as removing them changes the number of rows.
+    // Expired values are not counted. They only make the count stale, because their removal changes the number of
+    // rows.
     let mut count = connection.prepare_cached(
         "SELECT count(*) FILTER (WHERE live), ifnull(sum(bytes) FILTER (WHERE live), 0), min(expires) FILTER (WHERE live),
            count(*) FILTER (WHERE NOT live), count(*)
@@ -113,7 +114,7 @@ pub(super) fn count(
     count.query_row((namespace, signed(now), i64::try_from(MAX_COUNTED).unwrap_or(i64::MAX)), |row| {
         let (keys, bytes): (usize, usize) = (number(row, 0)?, number(row, 1)?);
         let (expired, rows) = (number(row, 3)?, number(row, 4)?);
-        // The next write removes expired values; until then the rows after the bound are unknown.
+        // The next write removes expired values. Until then, the rows beyond the maximum are unknown.
         let is_full = rows == MAX_COUNTED && expired == 0;
         let keys = if is_full { keys.max(MAX_KEYS + 1) } else { keys };
         let usage = Usage { keys, bytes: bytes.saturating_add(keys.saturating_mul(KEY_COST)) };
@@ -164,7 +165,7 @@ fn write_one(
     )?;
     let place = (&*owner.plugin, owner.scope.name(), &owner.session, signed(now));
     let (id, version): (i64, i64) = touch.query_row(place, |row| Ok((row.get(0)?, row.get(1)?)))?;
-    // Counted again: what another process has changed in between, and what was not counted to the end.
+    // The size is counted again if another process has changed the namespace, or if it was not counted to the end.
     let known = counted.copied().filter(|counted| counted.holds(version - 1, now));
     let mut counted = known.filter(|counted| counted.usage.keys <= MAX_KEYS);
     if known.is_none() {
@@ -215,7 +216,7 @@ pub(super) fn signed(time: Time) -> i64 {
     i64::try_from(time).unwrap_or(i64::MAX)
 }
 
-/// Deletes the state of sessions and trees that was last written before then, within a transaction.
+/// Deletes the state of sessions and trees that was last written before this time, within a transaction.
 pub(super) fn forget_old(connection: &Connection, before: i64) -> rusqlite::Result<()> {
     let old = "FROM space WHERE scope <> 'plugin' AND touched < ?1";
     connection.execute(&format!("DELETE FROM value WHERE space IN (SELECT id {old})"), [before])?;

@@ -22,8 +22,8 @@ pub(super) fn change(connection: &Connection, change: &OutcomeChange) -> rusqlit
     }
 }
 
-/// Returns the outcomes that count now. A row that another program has made invalid is left out, and so is one of a later time: the clock
-/// was set back.
+/// Returns the outcomes that are valid now. Leaves out rows that another program has made invalid, and rows of a
+/// later time, which exist if the clock was set back.
 pub(super) fn list(connection: &Connection, now: Time) -> rusqlite::Result<Vec<KeptOutcome>> {
     let mut all = connection.prepare_cached(
         "SELECT call, terms, event, settled, expires, outcome FROM outcome WHERE settled <= ?1 AND expires > ?1",

@@ -1,4 +1,5 @@
-//! The progress of taking in journals: a row of the table of sessions for each, written by the transaction that takes records in.
+//! The progress of the import of journals. Each journal has a row in the table of sessions, which is written in the
+//! transaction that imports its records.
 
 use super::database::one_row;
 use super::journal::{Directory, JournalFile};
@@ -6,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Beginning of the identifier of such a row. That of a session has no control character.
+/// First character of the identifier of such a row. The identifier of a session contains no control character.
 const MARK: char = '\u{1}';
 
 /// The first text after those that begin with [`MARK`].
@@ -16,14 +17,14 @@ fn row(id: &str) -> String {
     format!("{MARK}{id}")
 }
 
-/// Number of bytes of a journal that are taken in; 0 if there is no row.
+/// Returns the number of bytes of a journal that are imported; 0 if there is no row.
 pub(super) fn read(connection: &Connection, id: &str) -> rusqlite::Result<u64> {
     let mut find = connection.prepare_cached("SELECT version FROM session WHERE id = ?1")?;
     let taken: Option<i64> = find.query_row([row(id)], |row| row.get(0)).optional()?;
     Ok(taken.map_or(0, |taken| u64::try_from(taken).unwrap_or(0)))
 }
 
-/// Notes that a journal is taken in up to this byte.
+/// Records that a journal is imported up to this byte.
 fn write(connection: &Connection, directory: &Directory, id: &str, taken: u64) -> rusqlite::Result<()> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
@@ -31,14 +32,14 @@ fn write(connection: &Connection, directory: &Directory, id: &str, taken: u64) -
     if update.execute((row(id), taken.cast_signed(), now))? == 1 {
         return Ok(());
     }
-    // A journal is new now and then. Those before it may be gone.
+    // New journals are rare, so this is a good time to delete the rows of journals that are gone.
     forget(connection, directory)?;
     let mut insert = connection
         .prepare_cached("INSERT INTO session (id, version, events, life, touched) VALUES (?1, ?2, 0, '', ?3)")?;
     one_row(insert.execute((row(id), taken.cast_signed(), now))?)
 }
 
-/// Takes in records of another store's journal, up to this byte.
+/// Imports records of another store's journal, up to this byte.
 pub(super) fn take_in(
     connection: &Connection,
     directory: &Directory,
@@ -50,8 +51,8 @@ pub(super) fn take_in(
     write(connection, directory, id, end)
 }
 
-/// Notes that these journals are taken in, each up to a byte. Returns how far each of them was before: another process may have
-/// taken in a part.
+/// Records that these journals are imported, each up to its byte. Returns the byte up to which each was imported
+/// before, because another process may have imported a part.
 pub(super) fn claim(
     connection: &Connection,
     directory: &Directory,
@@ -68,8 +69,8 @@ pub(super) fn claim(
     Ok(before)
 }
 
-/// Deletes the rows of journals that are not there any more, in a transaction. A journal is removed after all of it was taken
-/// in, and one that is removed is not taken in.
+/// Deletes the rows of journals that no longer exist, in a transaction. This is safe, because a journal is removed
+/// only after all of it was imported, and a removed journal is never imported.
 pub(super) fn forget(connection: &Connection, directory: &Directory) -> rusqlite::Result<()> {
     let mut rows = connection.prepare_cached("SELECT id FROM session WHERE id >= ?1 AND id < ?2")?;
     let ids: Vec<String> = rows.query_map([row(""), AFTER.into()], |row| row.get(0))?.collect::<Result<_, _>>()?;

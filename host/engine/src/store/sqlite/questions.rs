@@ -23,7 +23,7 @@ fn remove(connection: &Connection, id: &str) -> rusqlite::Result<usize> {
     connection.prepare_cached("DELETE FROM question WHERE id = ?1")?.execute([id])
 }
 
-/// Answers a question that has no answer yet; the answer that counts, or `None` where there is no such question.
+/// Answers a question, unless it has an answer. Returns the first answer; `None` if there is no such question.
 pub(super) fn answer(connection: &Connection, id: &str, answer: &str) -> rusqlite::Result<Option<FirstAnswer>> {
     let mut update = connection.prepare_cached("UPDATE question SET answer = ?2 WHERE id = ?1 AND answer IS NULL")?;
     let is_this = update.execute((id, answer))? == 1;
@@ -31,7 +31,7 @@ pub(super) fn answer(connection: &Connection, id: &str, answer: &str) -> rusqlit
     Ok(first.map(|answer| FirstAnswer { answer, is_this }))
 }
 
-/// The answer to a question: `None` where there is no such question, `Some(None)` where it has none yet.
+/// Returns the answer to a question: `None` if there is no such question, `Some(None)` if it has no answer yet.
 pub(super) fn answered(connection: &Connection, id: &str) -> rusqlite::Result<Option<Option<String>>> {
     let mut find = connection.prepare_cached("SELECT answer FROM question WHERE id = ?1")?;
     find.query_row([id], |row| row.get(0)).optional()
@@ -43,7 +43,7 @@ pub(super) fn is_one_open(connection: &Connection) -> rusqlite::Result<bool> {
     find.query_row([], |row| row.get(0))
 }
 
-/// The questions that wait, the first to expire first. A row that another program has made invalid is left out.
+/// Returns the open questions, ordered by expiry. Leaves out rows that another program has made invalid.
 pub(super) fn list(connection: &Connection) -> rusqlite::Result<Vec<OpenQuestion>> {
     let mut all = connection.prepare_cached(
         "SELECT id, session, asker, expires, answerable, request, answer FROM question ORDER BY expires, id",

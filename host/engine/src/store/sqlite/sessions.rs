@@ -1,4 +1,4 @@
-//! The rows of sessions: what a session has beside the state of plugins.
+//! The rows of sessions: the state of a session, without the state of plugins.
 
 use super::database::one_row;
 use super::namespaces::{self, SESSION_RETENTION, signed};
@@ -7,19 +7,19 @@ use crate::state::Time;
 use crate::store::{Changed, SessionChanges, SessionRow};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
 
-/// Larger numbers nobody reaches: they leave room to count on.
+/// Maximum number that is read from a row. No session reaches it, and it leaves room for further numbers.
 const MAX_NUMBER: i64 = i64::MAX / 2;
 
-/// Interval of forgetting sessions, in milliseconds: a day.
+/// Interval at which old sessions are deleted, in milliseconds: one day.
 const FORGETTING_INTERVAL: Time = 24 * 60 * 60 * 1000;
 
-/// The row of no session: of its numbers each was given out to a session that is forgotten. It was written when sessions were
-/// forgotten last.
+/// Identifier of a row that belongs to no session. The row contains the highest event number of all deleted sessions,
+/// and the time of the last deletion.
 const FORGOTTEN: &str = "";
 
-/// A session's row. A session without a row has version 0, and its numbers begin after those of forgotten sessions, as it may
-/// be one of them. An invalid value of another program is read as the default: an error would keep all sessions from being
-/// written.
+/// Reads a session's row. A session without a row has version 0. Its event numbers begin after those of all deleted
+/// sessions, because it may be one of them. An invalid value is read as the default, because an error would keep all
+/// sessions from being written.
 pub(super) fn read(connection: &Connection, id: &str) -> rusqlite::Result<SessionRow> {
     let mut find = connection.prepare_cached("SELECT version, events, life FROM session WHERE id = ?1")?;
     let row = |row: &rusqlite::Row<'_>| {
@@ -49,19 +49,19 @@ pub(super) fn write(connection: &Connection, handle: &dyn SessionChanges) -> rus
     Ok(changed)
 }
 
-/// Forgets what was last written [`SESSION_RETENTION`] ago: the state of sessions and trees, and the rows of sessions, of
-/// which it keeps the highest number, so that no event number is used twice. Once in [`FORGETTING_INTERVAL`], since it reads
-/// all rows.
+/// Deletes the rows of sessions, and the state of sessions and trees, that were last written [`SESSION_RETENTION`]
+/// ago. Keeps the highest event number of the deleted rows, so that no number is used twice. Runs once in
+/// [`FORGETTING_INTERVAL`], because it reads all rows.
 pub(super) fn forget_old(connection: &Connection, now: Time) -> rusqlite::Result<()> {
     let last = "SELECT touched FROM session WHERE id = ?1";
-    // What another program has put there makes it due, and so does a clock that was set back.
+    // The deletion is also due if another program has changed this time, or if the clock was set back.
     let last = connection.query_row(last, [FORGOTTEN], |row| Ok(row.get::<_, i64>(0).unwrap_or(-1))).optional()?;
     let is_recent = |last: Time| last <= now && now - last < FORGETTING_INTERVAL;
     if last.is_some_and(|last| u64::try_from(last).is_ok_and(is_recent)) {
         return Ok(());
     }
     let before = signed(now.saturating_sub(SESSION_RETENTION));
-    // Before the transaction begins, since other writers wait until it ends.
+    // Read before the transaction begins, because other writers wait until it ends.
     let is_any_old = connection.query_row(
         "SELECT EXISTS (SELECT 1 FROM session WHERE touched < ?1 AND id >= ?2)
              OR EXISTS (SELECT 1 FROM space WHERE scope <> 'plugin' AND touched < ?1)",

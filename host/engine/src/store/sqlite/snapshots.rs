@@ -1,8 +1,8 @@
-//! Snapshots: what events read of the state, key by key, all of one moment.
+//! Snapshots: events read the state key by key, and all values are from one moment.
 //!
-//! A snapshot is a read transaction on a connection of its own, which begins when the state is first used. SQLite keeps the
-//! moment, no reader waits for a writer, and no lock of others is held. An open read transaction keeps SQLite from
-//! restarting the WAL. A checkpoint, and an event that finds no free connection, therefore move snapshots into memory.
+//! A snapshot is a read transaction on a separate connection. It begins when the event first uses the state. Readers
+//! and writers do not wait for each other. But while a read transaction is open, SQLite cannot restart the WAL. So a
+//! checkpoint moves snapshots into memory. An event that finds no free connection does the same.
 
 use super::database::{self, Reader};
 use super::namespaces::{self, Counts};
@@ -15,11 +15,11 @@ use rusqlite::{Connection, ErrorCode};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Connections that are open for reading at once; each costs file descriptors. More are opened only if all of them are in
-/// use at the same moment.
+/// Maximum number of connections that stay open for reading. Each costs file descriptors. More are opened only if all
+/// of them are in use at the same moment.
 const MAX_READERS: usize = 32;
 
-/// The connections for reading, and the snapshots that may use one.
+/// The connections for reading, and the snapshots that may use a connection.
 pub(super) struct Readers {
     path: PathBuf,
     file: Option<Identity>,
@@ -32,7 +32,7 @@ struct Pool {
     free: Vec<Reader>,
     /// Number of open connections, free or not.
     open: usize,
-    /// The snapshots that may use one.
+    /// The snapshots that may use a connection.
     snapshots: Vec<Weak<Snapshot>>,
 }
 
@@ -49,13 +49,13 @@ pub(super) struct Snapshot {
 }
 
 enum Moment {
-    /// Not used yet.
+    /// The snapshot is not used yet.
     Unread,
-    /// The open read transaction of this connection.
+    /// The snapshot is the open read transaction of this connection.
     Open { connection: Reader, namespaces: Ids },
-    /// Moved into memory.
+    /// The snapshot was moved into memory.
     Loaded(Namespaces),
-    /// The state cannot be read; why.
+    /// The state cannot be read. Holds the reason.
     Failed(String),
 }
 
@@ -69,7 +69,7 @@ impl Readers {
         locked(&self.pool).open > 0
     }
 
-    /// A snapshot of a plugin's state, taken at its first use.
+    /// Returns a snapshot of a plugin's state. The snapshot is taken at its first use.
     pub(super) fn snapshot(self: &Arc<Self>, plugin: &Arc<str>, lineage: Lineage<'_>, now: Time) -> Arc<Snapshot> {
         let owners = Scope::ALL.map(|scope| owner(plugin, lineage, scope));
         let moment = Mutex::new(Moment::Unread);
@@ -93,7 +93,7 @@ impl Readers {
             }
             if pool.open < MAX_READERS { Vec::new() } else { pool.snapshots.clone() }
         };
-        // Skips a snapshot in use: its reader may itself be waiting for a connection.
+        // Skips a snapshot in use, because its reader may itself be waiting for a connection.
         let given_up = snapshots.iter().filter_map(Weak::upgrade).find_map(|snapshot| {
             let mut moment = snapshot.moment.try_lock().ok()?;
             snapshot.give_up(&mut moment)
@@ -125,7 +125,8 @@ impl Readers {
         pool.snapshots.push(Arc::downgrade(snapshot));
     }
 
-    /// Moves every snapshot into memory and ends its read transaction. Returns whether there was one.
+    /// Moves every snapshot into memory and ends its read transaction. Returns true if there was an open read
+    /// transaction.
     pub(super) fn end_transactions(&self) -> bool {
         let snapshots = std::mem::take(&mut locked(&self.pool).snapshots);
         let mut has_ended_one = false;
@@ -142,9 +143,9 @@ impl Readers {
 
 impl Snapshot {
     fn error(&self, error: &rusqlite::Error) -> String {
-        // By the bound on steps: nothing else interrupts.
+        // Only the limit on steps interrupts a query.
         if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) {
-            return "the state takes longer to read than one within its bounds can".into();
+            return "reading the state takes more steps than a state within its limits can need".into();
         }
         StoreError::of(error, &self.readers.path).to_string()
     }
@@ -189,7 +190,7 @@ impl Snapshot {
         Some(connection)
     }
 
-    /// Counts what the scopes contain, unless that is cached.
+    /// Returns the use of the scopes. Counts those that are not cached.
     fn count(&self, connection: &Connection, namespaces: Ids) -> rusqlite::Result<Usages> {
         let mut usage = Usages::default();
         for ((usage, owner), namespace) in usage.iter_mut().zip(&self.owners).zip(namespaces) {

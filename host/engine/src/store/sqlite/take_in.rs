@@ -1,5 +1,5 @@
-//! Taking in the journals of other stores: of processes that are gone, and of those that had a session's turn before. And
-//! reading them beside the database, without taking them in.
+//! Imports the journals of other stores into the database: of processes that have ended, and of processes that had a
+//! session's turn before. Also reads journals without importing them.
 
 use super::database::{self, WritableDatabase};
 use super::journal::{self, Directory};
@@ -14,16 +14,16 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-/// Upper bound of the size of a journal, in bytes. None of ours comes near it.
+/// Maximum size of a journal, in bytes. Journals of hookhost are far smaller.
 const LARGEST: u64 = 1 << 30;
 
 impl Inner {
-    /// Takes in all journals but those of `is_own`. When this returns, the database has each record that was in one of them when it
-    /// began.
+    /// Imports all journals except those of `is_own`. When this returns, the database has each record that was in one
+    /// of them when the call began.
     ///
     /// # Errors
-    /// If a journal is damaged, after what comes before the damage is taken in; if it cannot be read, or the database cannot be
-    /// written.
+    /// If a journal is damaged; the records before the damage are then imported. Also if a journal cannot be read, or
+    /// the database cannot be written.
     pub(super) fn take_in(
         &mut self,
         path: &Path,
@@ -36,7 +36,7 @@ impl Inner {
             match self.take_in_one(path, directory, id) {
                 Ok(is_removed) => is_one_removed |= is_removed,
                 Err(error) if error.is_transient() => return Err(error),
-                // A damaged one does not keep others out of the log.
+                // A damaged journal does not keep the records of other journals out of the log.
                 Err(error) => first_problem = first_problem.and(Err(error)),
             }
         }
@@ -46,11 +46,11 @@ impl Inner {
         first_problem
     }
 
-    /// Takes in one journal. Returns whether it was removed, since its store is gone.
+    /// Imports one journal. Returns true if the journal was removed because its store is gone.
     fn take_in_one(&mut self, path: &Path, directory: &Directory, id: &str) -> Result<bool, StoreError> {
         let journal = directory.file(id);
         let Some(file) = open(&journal)? else { return Ok(false) };
-        // Locked before it is read: its store writes nothing more then.
+        // Lock the journal before it is read. If this succeeds, its store is gone and writes nothing more.
         let is_left = file.try_lock().is_ok();
         self.read_in(path, directory, id, &file)?;
         if is_left && identity(&journal) == identity_of(&file) {
@@ -69,7 +69,7 @@ impl Inner {
         }
         let log = database::first_hash(&self.connection).map_err(of)?;
         let problem = self.transaction(path, |connection| {
-            // Removed: its store, or another process, has taken in all of it.
+            // The journal was removed, so its store or another process has imported all of it.
             if identity(&journal) != identity_of(file) {
                 return Ok(None);
             }
@@ -84,7 +84,7 @@ impl Inner {
     }
 }
 
-/// Opens a journal. Returns `None` if its store has removed it: the database has all of it.
+/// Opens a journal. Returns `None` if the journal was removed, because the database then has all of it.
 fn open(journal: &Path) -> Result<Option<File>, StoreError> {
     match files::open(journal, Guard::OnlyMineToWrite, Links::Refused) {
         Ok(file) => Ok(Some(file)),
@@ -110,13 +110,14 @@ fn read_after(file: &File, journal: &Path, before: u64) -> Result<Vec<u8>, Store
     Ok(bytes)
 }
 
-/// Returns the part of `bytes`, which begin at the byte `before` of a journal, that begins at the byte `taken`.
+/// Returns the part of `bytes` that begins at the byte `taken` of a journal. `bytes` begin at the byte `before` of
+/// the journal.
 fn skip_to(taken: u64, bytes: &[u8], before: u64) -> &[u8] {
     let more = taken.checked_sub(before).and_then(|more| usize::try_from(more).ok());
     more.and_then(|more| bytes.get(more..)).unwrap_or_default()
 }
 
-/// Reads what is there, which may be less than there was a moment ago.
+/// Reads until the end of the file, which may be shorter than a moment ago.
 fn read_up_to(file: &File, bytes: &mut [u8], from: u64) -> std::io::Result<usize> {
     let mut read = 0;
     while read < bytes.len() {
@@ -130,7 +131,7 @@ fn read_up_to(file: &File, bytes: &mut [u8], from: u64) -> std::io::Result<usize
     Ok(read)
 }
 
-/// The records that only journals have, as the lines that the database would make of them now.
+/// The records that are only in journals, in the form of the lines that they would become in the database now.
 #[derive(Default)]
 pub(super) struct UnstoredLines {
     /// The number of the last line of the database.
@@ -138,7 +139,7 @@ pub(super) struct UnstoredLines {
     pub(super) lines: Vec<Line>,
 }
 
-/// Reads the records that only journals have. Writes nothing.
+/// Reads the records that are only in journals. Writes nothing.
 ///
 /// # Errors
 /// If a journal is damaged, or if it or the database cannot be read.
@@ -151,7 +152,7 @@ pub(super) fn unstored(connection: &Connection, path: &Path) -> Result<UnstoredL
     }
 }
 
-/// Returns `None` if a journal was removed meanwhile: another process has just taken in all of it.
+/// Returns `None` if a journal was removed meanwhile, because another process has just imported all of it.
 fn read_unstored(
     connection: &Connection,
     path: &Path,
@@ -169,14 +170,14 @@ fn read_unstored(
     if journals.is_empty() {
         return Ok(Some(UnstoredLines::default()));
     }
-    // One snapshot, so that the rows of the journals belong to the last line.
+    // Reads in one snapshot, so that the rows of the journals belong to the last line.
     let snapshot = connection.unchecked_transaction().map_err(of)?;
     let log = database::first_hash(&snapshot).map_err(of)?;
     let (stored, mut last_hash) = database::head(&snapshot).map_err(of)?;
     let mut lines: Vec<Line> = Vec::new();
     for (id, journal, file, before, bytes) in journals {
         let taken = progress::read(&snapshot, &id).map_err(of)?;
-        // While it is there, its row is, too.
+        // As long as the journal exists, its row exists, too.
         if identity(&journal) != identity_of(&file) {
             return Ok(None);
         }
@@ -193,7 +194,7 @@ fn read_unstored(
     Ok(Some(UnstoredLines { stored, lines }))
 }
 
-/// The hash of the first line of the log that a store's own journals are of.
+/// Returns the hash of the first line of the log to which a store's own journals belong.
 pub(super) fn log_of(created: &WritableDatabase, path: &Path) -> Result<Digest, StoreError> {
     database::first_hash(&created.connection).map_err(|error| StoreError::of(&error, path))
 }

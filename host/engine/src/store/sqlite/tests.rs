@@ -810,7 +810,7 @@ fn every_query_of_a_state_that_is_far_too_large_ends_after_a_bounded_number_of_s
     snapshot.value(Scope::Plugin, "000003").unwrap();
     store.on_disk().unwrap().readers.end_transactions();
     let refused = snapshot.value(Scope::Plugin, "000003").unwrap_err();
-    assert_eq!(refused, "the state takes longer to read than one within its bounds can");
+    assert_eq!(refused, "reading the state takes more steps than a state within its limits can need");
 }
 
 #[test]

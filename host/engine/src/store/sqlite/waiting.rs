@@ -4,28 +4,28 @@ use super::journal::{AppendedRecords, JournalFile};
 use crate::store::{OutcomeChange, SessionChanges};
 use std::sync::Arc;
 
-/// Upper bound of the text whose memory is kept for the next records, in bytes.
+/// Maximum size of the memory that is kept for the text of the next records, in bytes.
 const MAX_KEPT: usize = 2 << 20;
 
 /// The first changes of the next transaction.
 #[derive(Default)]
 pub(super) struct Waiting {
-    /// The records, one after the other in one piece of memory.
+    /// The text of all records, one after the other.
     text: String,
     records: Vec<WaitingRecord>,
-    /// Number of them that no journal has: the last ones.
+    /// Number of records at the end of the list that are in no journal.
     late: usize,
-    /// The journals that have the others, each with the byte up to which they are there.
+    /// The journals that contain the other records, each with the end of its last record.
     journals: Vec<(Arc<JournalFile>, u64)>,
     /// Session handles with unwritten changes.
     pub(super) sessions: Vec<Arc<dyn SessionChanges>>,
-    /// Identifiers of settled questions, whose rows are deleted.
+    /// Identifiers of answered questions, whose rows are deleted.
     pub(super) settled: Vec<String>,
     /// Changes of the kept outcomes. No record depends on them.
     pub(super) outcomes: Vec<OutcomeChange>,
 }
 
-/// A record: where it ends in the text, and where a journal has it.
+/// The end of a record in the text, and its place in a journal.
 struct WaitingRecord {
     end: usize,
     place: Option<Place>,
@@ -51,22 +51,24 @@ impl Waiting {
         self.late > 0
     }
 
-    /// All records and outcomes, in bytes.
+    /// Returns the size of all records and outcomes, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.text.len() + self.outcomes.iter().map(OutcomeChange::bytes).sum::<usize>()
     }
 
-    /// The journals that have records, each with the byte up to which they are there.
+    /// Returns the journals that contain records, each with the end of its last record.
     pub(super) fn journals(&self) -> &[(Arc<JournalFile>, u64)] {
         &self.journals
     }
 
-    /// The records that no journal has. Thousands may be before them, which no event looks through.
+    /// Returns the records that are in no journal. Starts at the first of them, because thousands of other records
+    /// may come before.
     pub(super) fn late(&self) -> impl Iterator<Item = &str> + Clone {
         self.texts_from(self.records.len() - self.late)
     }
 
-    /// The records that the database does not have, where it has the journals up to these bytes.
+    /// Returns the records that the database does not have. `taken` is the byte up to which the database has each
+    /// journal.
     pub(super) fn new_ones(&self, taken: &[u64]) -> impl Iterator<Item = &str> {
         let is_new = |queued: &WaitingRecord| {
             queued.place.is_none_or(|place| taken.get(place.journal).is_none_or(|taken| place.end > *taken))
@@ -84,13 +86,14 @@ impl Waiting {
         })
     }
 
-    /// Adds a record that no journal has.
+    /// Adds a record that is in no journal.
     pub(super) fn push_late(&mut self, record: &str) {
         self.push(record, None);
         self.late += 1;
     }
 
-    /// Notes that a journal has the late records and then these, and where each of them all ends there.
+    /// Adds `records`, after a journal has taken the late records and then these. `written` contains the ends of all
+    /// of them in the journal.
     pub(super) fn push_written<'a>(&mut self, records: impl Iterator<Item = &'a str>, written: AppendedRecords<'_>) {
         let AppendedRecords { file: journal, ends } = written;
         let Some(end) = ends.last() else { return };
@@ -111,9 +114,9 @@ impl Waiting {
         self.records.push(WaitingRecord { end: self.text.len(), place });
     }
 
-    /// Puts back what could not be written, before what was queued meanwhile.
+    /// Puts back the changes that could not be written, before those that were queued meanwhile.
     pub(super) fn put_back(&mut self, mut first: Self) {
-        // One entry for a journal that has records of both: the second one, which has the later end.
+        // A journal that contains records of both lists gets one entry: the second, which has the later end.
         if let (Some((last, _)), Some((next, _))) = (first.journals.last(), self.journals.first())
             && Arc::ptr_eq(last, next)
         {
@@ -125,7 +128,7 @@ impl Waiting {
             end: bytes + queued.end,
             place: queued.place.map(|place| Place { journal: journals + place.journal, ..place }),
         }));
-        // A late record among the first kept all behind it late, too.
+        // If the first list ends with a late record, all records after it are late, too.
         first.late = first.records.iter().rev().take_while(|queued| queued.place.is_none()).count();
         first.journals.append(&mut self.journals);
         first.sessions.append(&mut self.sessions);
@@ -134,7 +137,7 @@ impl Waiting {
         *self = first;
     }
 
-    /// Lets go of what it has, and keeps its memory.
+    /// Removes all changes, and keeps the memory for reuse.
     pub(super) fn cleared(mut self) -> Self {
         if self.text.capacity() > MAX_KEPT {
             return Self::default();

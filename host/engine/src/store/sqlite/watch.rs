@@ -1,15 +1,17 @@
-//! Checks that a path still leads to the open files. Nobody reads what is written into others.
+//! Checks that the paths of a database still lead to the open files. Otherwise nobody would read what is written to
+//! them.
 
 use crate::store::StoreError;
 use crate::store::identity::{Identity, identity};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Age from which the time of a directory's last change tells it from any later change. Clocks of files tick 10 ms apart at most,
-/// and a name may disappear a moment after the time was set. The files are on this machine, as SQLite's WAL needs them to be.
+/// Minimum age of a directory's last change. If the change is older, every later change sets another time. The clock
+/// of a file system advances in steps of 10 ms at most, and a name may disappear a moment after the time was set. The
+/// files are on this machine, because SQLite's WAL requires this.
 const SETTLED: Duration = Duration::from_millis(20);
 
-/// The same where the time may be of whole seconds: FAT counts two at a time.
+/// Like [`SETTLED`], for file systems that may store only whole seconds. FAT has steps of two seconds.
 const SETTLED_SECONDS: Duration = Duration::from_secs(2);
 
 /// The files of an open database.
@@ -21,11 +23,11 @@ pub(super) struct Files {
     /// The identity of the WAL file, once something was written to it.
     wal: Option<Identity>,
     wal_path: PathBuf,
-    /// The file of turns, and which file it was when it was opened.
+    /// The path of the file of turns, and the identity of the file when it was opened.
     turns: Option<(PathBuf, Option<Identity>)>,
-    /// The directory of all of them; `None` if a link leads from one directory to another.
+    /// The directory of all these files; `None` if a link leads from one directory to another.
     directory: Option<PathBuf>,
-    /// The directory, and the time of its last change before all files were last found there.
+    /// The identity of the directory, and the time of its last change, when all files were last found in it.
     seen: Option<(Identity, SystemTime)>,
     is_unchanged: bool,
 }
@@ -46,28 +48,32 @@ impl Files {
         Self { path, file, wal: None, wal_path, turns, directory, seen: None, is_unchanged: false }
     }
 
-    /// Fails if the path no longer leads to the open files: then other processes would not read what is written.
+    /// Fails if the path no longer leads to the open files, because other processes would then not read what is
+    /// written.
     pub(super) fn check(&mut self) -> Result<(), StoreError> {
         let (file, wal) = (identity(&self.path), identity(&self.wal_path));
         if file.is_none() || file != self.file || (self.wal.is_some() && wal != self.wal) {
             return Err(StoreError::Gone(self.path.clone()));
         }
         self.wal = wal;
-        // A process that opens another file of turns does not wait for those of this one, and takes them for dead.
+        // A process that opens another file of turns would not wait for the turns of this process, and would take
+        // this process for dead.
         match &self.turns {
             Some((turns, opened)) if identity(turns) != *opened => Err(StoreError::Gone(turns.clone())),
             _ => Ok(()),
         }
     }
 
-    /// The same by one look at the directory, where nothing in it was made, removed or replaced since the last check.
+    /// Like [`Self::check`], but looks only at the directory if nothing in it was created, removed or replaced since
+    /// the last check.
     pub(super) fn check_before_record(&mut self) -> Result<(), StoreError> {
         let now = self.directory.as_deref().and_then(changed);
         self.is_unchanged = now.is_some() && now == self.seen;
         if self.is_unchanged {
             return Ok(());
         }
-        // The clock first, then the directory, then the files: a change in between counts as a later one.
+        // Read the clock first, then the directory, then the files, so that a change in between counts as a later
+        // change.
         let time = SystemTime::now();
         let now = self.directory.as_deref().and_then(changed);
         self.check()?;
@@ -75,7 +81,7 @@ impl Files {
         Ok(())
     }
 
-    /// Returns true if the last check was by the directory alone.
+    /// Returns true if the last check looked only at the directory.
     pub(super) fn is_unchanged(&self) -> bool {
         self.is_unchanged
     }
@@ -88,7 +94,7 @@ fn is_settled(changed: SystemTime, time: SystemTime) -> bool {
     time.duration_since(changed).is_ok_and(|since| since > age)
 }
 
-/// The directory's identity, and the time of the last change of a name in it.
+/// Returns the identity of the directory, and the time of the last change of a name in it.
 fn changed(directory: &Path) -> Option<(Identity, SystemTime)> {
     use std::os::unix::fs::MetadataExt as _;
     let metadata = std::fs::metadata(directory).ok()?;

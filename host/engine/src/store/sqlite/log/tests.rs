@@ -283,7 +283,7 @@ async fn rows_out_of_order_are_reported_as_damage_and_are_not_read_twice() {
     let read: Vec<_> = log.lines().unwrap().take(100).collect();
     assert!(read.len() < 100, "it ends");
     let error = read.last().unwrap().as_ref().unwrap_err().to_string();
-    assert!(error.contains("is damaged (record 10 is where only one from 12 on can be)"), "{error}");
+    assert!(error.contains("is damaged (record 10 is out of order: its number must be at least 12)"), "{error}");
     assert!(log.verify(None).unwrap_err().to_string().contains("is damaged"));
 }
 
