@@ -79,8 +79,6 @@ struct KeptTickets {
     places: Vec<Arc<Order>>,
 }
 
-impl Order {}
-
 /// A handle's place in the queue of a session.
 pub(crate) struct TurnQueue {
     place: u64,
