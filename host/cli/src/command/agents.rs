@@ -19,7 +19,7 @@ struct InstalledAgent {
     agent: &'static Agent,
     diagnosis: Diagnosis,
     proof: Option<Proof>,
-    /// True if its hook is a command that can be run without the agent.
+    /// True if the agent's hook is a command that hookhost can run without the agent, for `doctor --prove`.
     can_be_proven: bool,
 }
 
@@ -95,7 +95,7 @@ fn as_text(found: &InstalledAgent, events: &LastEvents) -> String {
     } else if !is_proven {
         row("next", &format!("hookhost doctor {name} --prove"));
     } else if events.of(name).is_none() {
-        // The agent may not call its hook yet, for example because the user has not trusted it.
+        // The hook is installed, but perhaps the agent does not call it yet, for example because the user has not trusted it.
         row("next", &format!("use {title}, then: hookhost doctor {name}"));
     }
     text

@@ -1,4 +1,4 @@
-//! `hookhost cache`: the compiled code that is stored between runs.
+//! `hookhost cache`: shows or removes the compiled code that is stored between runs.
 
 use crate::args::CacheArgs;
 use crate::configuration;

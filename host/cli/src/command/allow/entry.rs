@@ -9,7 +9,7 @@ use hookhost::config::{Code, Config, ConfigError, Entry, Layer, OnFailure, Sourc
 use std::path::Path;
 use toml::{Table, Value};
 
-/// The proposals of a plugin for its entry.
+/// The values that a plugin proposes for its allowlist entry.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Proposed {
     pub(super) priority: Option<i32>,
@@ -23,7 +23,7 @@ struct NeededGrant<'a> {
     text: &'a str,
 }
 
-/// The grants without which the plugin will not load.
+/// Returns the grants without which the plugin does not load.
 fn needed(inspection: &Inspection) -> impl Iterator<Item = NeededGrant<'_>> {
     inspection.grants.iter().map(|line| NeededGrant { key: line.split('=').next().unwrap_or(line).trim(), text: line })
 }
@@ -84,7 +84,7 @@ pub(super) fn new(
         entry.insert("config".into(), Value::Table(config));
     }
     let document = Table::from_iter([("plugin".to_owned(), Value::Array(vec![Value::Table(entry)]))]);
-    // Relative directories in grants are relative to the file that will hold them.
+    // Directories in grants are relative to the file that will contain the entry.
     let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     let source = Source::new(file, Layer::Chosen).with_home(places.home.clone());
     let read = Config::parse(&document.to_string(), &source, SECTIONS).map_err(in_the_flags)?;
@@ -94,7 +94,7 @@ pub(super) fn new(
     Ok(entry)
 }
 
-/// Removes line numbers from the errors: this program made the text, so its lines mean nothing to the user.
+/// Removes line numbers from the errors, because this program made the text and the user does not see its lines.
 fn in_the_flags(error: ConfigError) -> CliError {
     match error {
         ConfigError::Invalid(problems) => {
@@ -105,13 +105,13 @@ fn in_the_flags(error: ConfigError) -> CliError {
     }
 }
 
-/// Makes an entry's name of the file's name without its extension.
+/// Makes the name of an entry from the file's name without its extension.
 fn name_of(wasm: &Path) -> String {
     let stem = wasm.file_stem().unwrap_or_default().to_string_lossy();
     stem.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-') { c } else { '-' }).collect()
 }
 
-/// The keys of `--entry`, which have no flag of their own.
+/// Returns the keys that `--entry` sets. No other flag sets these keys.
 fn further_keys(args: &AllowArgs) -> Result<Table, CliError> {
     const FLAGS: [(&str, &str); 7] = [
         ("name", "--name"),
@@ -139,7 +139,7 @@ fn further_keys(args: &AllowArgs) -> Result<Table, CliError> {
     Ok(entry)
 }
 
-/// Returns the grants of the flags, and the others that the plugin needs, with their default values.
+/// Returns the grants of the flags, and all other grants that the plugin needs, with default values.
 fn grants(args: &AllowArgs, inspection: &Inspection) -> Result<Table, CliError> {
     let mut grants = Table::new();
     for line in &args.grants {
@@ -175,7 +175,7 @@ impl AllowArgs {
     }
 }
 
-/// Returns the settings of `--config-json`, changed by `--set`.
+/// Returns the settings of `--config-json` with the keys of `--set` added.
 fn config(args: &AllowArgs) -> Result<Table, CliError> {
     let mut config = match &args.config_json {
         None => Table::new(),
