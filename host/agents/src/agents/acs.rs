@@ -113,7 +113,7 @@ fn within(value: &Value, pointer: String, is_output: bool) -> Option<Text> {
         other => Some(Text { pointer, text: other.to_string() }),
     };
     let Value::Object(part) = value else { return found(pointer, value) };
-    // Media are skipped, because the agent would read a replacement text as bytes.
+    // Media are replaced as a whole object, because the agent would read a text in place of the bytes as bytes.
     if is_output && is_media(part) {
         return found(pointer, value);
     }
