@@ -114,7 +114,7 @@ fn decode(_message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadabl
         proxies::event(fields)?;
     HookCall::decoded(fields.text("point")?, |_| {
         if !cwd.is_absolute() {
-            return Err(Unreadable::new("`cwd` is no absolute path"));
+            return Err(Unreadable::new("`cwd` is not an absolute path"));
         }
         let mut session = AgentSession::new(Some(session), cwd);
         session.interactive = asks;

@@ -69,7 +69,7 @@ pub enum ProxyReply {
 /// # Errors
 /// If the message is not an event of a proxy.
 pub fn event<E: DeserializeOwned>(fields: &Fields) -> Result<E, Unreadable> {
-    fields.deserialized().map_err(|error| Unreadable::new(format!("it is no event of the proxy: {error}")))
+    fields.deserialized().map_err(|error| Unreadable::new(format!("the message is not an event of the proxy: {error}")))
 }
 
 /// Encodes an outcome as a reply to a proxy.

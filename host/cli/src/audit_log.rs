@@ -56,7 +56,9 @@ pub(crate) fn open(named: Option<&Path>) -> Result<Log, CliError> {
 /// Warns of objects in the database that hookhost did not make, for commands that read the log without verifying it.
 pub(crate) fn warn_of_foreign(log: &Log) {
     for what in log.foreign() {
-        let text = output::one_line(&format!("the database holds {what}: records may have been kept out of it"));
+        let text = output::one_line(&format!(
+            "the database contains {what}, which may have prevented records from being stored"
+        ));
         output::note(&format!("{WARNING}warning:{WARNING:#} {text}\n"));
     }
 }

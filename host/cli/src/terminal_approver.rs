@@ -120,7 +120,7 @@ impl Approver for Terminal {
             // The agent runs in this process, so its relative paths start at the working directory of the process.
             let workspace = configuration::cwd().ok();
             let deadline = in_words(request.deadline);
-            let waits = format!("{DIM}Without an answer within {deadline} it is no.{DIM:#}\n");
+            let waits = format!("{DIM}If you do not answer within {deadline}, the answer is no.{DIM:#}\n");
             let question = describe(&request, workspace.as_deref());
             screen::ask(&format!("{question}{waits}{}", key.prompt(can_be_kept)));
             let mut asked = QuestionOnScreen { shown: None };
@@ -137,7 +137,7 @@ impl Approver for Terminal {
                         slips += 1;
                         answered = read_keys(&self.keyboard);
                         let why = match typed {
-                            TypedAnswer::Always => "A plugin asks, so a yes is for this once.",
+                            TypedAnswer::Always => "A plugin asks, so a yes is valid only this time.",
                             _ => "That is not the key of this question.",
                         };
                         screen::ask_again(&format!("\n{why}\n{}", key.prompt(can_be_kept)));

@@ -128,13 +128,11 @@ impl Classifier {
                         rewritten = Some(text.to_owned());
                         ToolCallVerdict::rewrite(shell.with_command(text))
                     }
-                    Some(_) => {
-                        self.decide(&mut policy, self.config.on_doubt, "a rule objects to what the model made of it")
-                    }
+                    Some(_) => self.decide(&mut policy, self.config.on_doubt, "a rule objects to the model's rewrite"),
                     None => self.decide(
                         &mut policy,
                         self.config.on_doubt,
-                        "the model would rewrite it and does not say how",
+                        "the model would rewrite it, but gives no new command",
                     ),
                 }
             }

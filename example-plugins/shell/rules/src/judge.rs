@@ -281,24 +281,24 @@ fn try_rewrite(
 ) -> Result<String, &'static str> {
     let Some(wanted) = &hit.rule.rule.rewrite else { return Err("the rule has no rewrite") };
     if subject.script.commands.len() > MAX_REWRITTEN {
-        return Err("it is too long to be changed");
+        return Err("the text runs too many commands");
     }
     let commands: Vec<_> = hit.commands.iter().map(|at| &subject.script.commands[*at]).collect();
     if commands.is_empty() {
-        return Err("the rule is about no single command");
+        return Err("the rule is about the whole text, not about a command");
     }
     let rewritten = rewrite(subject.text, subject.script, &commands, wanted, registry, subject.context)?;
     let script = read(&rewritten, input.dialect, input.cwd, subject.context);
     if wanted.replace.is_none() && !keeps_the_rest(subject.script, &script, &hit.commands) {
-        return Err("it would change more than that");
+        return Err("the rewrite would also change other commands");
     }
     let after = Subject::new(&rewritten, &script, subject.context);
     let hits = effective(registry, &after, input, None);
     if hits.iter().any(|other| other.rule.rule.id == hit.rule.rule.id) {
-        return Err("the rule would still find fault with it");
+        return Err("the rule would also match the result");
     }
     let refused = hits.iter().any(|other| matches!(action(other.rule), "deny" | "ask"));
-    if refused { Err("another rule refuses what it would become") } else { Ok(rewritten) }
+    if refused { Err("another rule refuses the result") } else { Ok(rewritten) }
 }
 
 fn envelope(hit: &RuleMatch<'_>, subject: &Subject<'_>) -> Envelope {

@@ -155,8 +155,8 @@ impl Guard {
         if !judgement.silent.is_empty() && !Path::new(WORKSPACE).is_dir() {
             let stacks = judgement.silent.keys().map(|stack| format!("`{stack}`")).collect::<Vec<_>>().join(", ");
             let explanation = format!(
-                "Rules of the stack {stacks} would match, and are silent: the workspace is not granted, so that no stack is \
-                 detected. Name those in use with `stacks`, or grant read-dirs = {{ \"{WORKSPACE}\" = \".\" }}."
+                "Rules of the stack {stacks} would match, but are silent, because the workspace is not granted and so no \
+                 stack is detected. Name the stacks in use with `stacks`, or grant read-dirs = {{ \"{WORKSPACE}\" = \".\" }}."
             );
             effects::report(&Finding::new("shell-guard.stacks", Severity::Info, explanation).action("passthrough"));
         }

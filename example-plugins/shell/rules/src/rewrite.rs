@@ -5,7 +5,7 @@ use crate::rules::schema::Rewrite;
 use shell_reader::{Class, Command, PathContext, Script, UNKNOWN, Word};
 use std::ops::Range;
 
-const NOT_SHOWN: &str = "what it prints is read by another program or kept in a file";
+const NOT_SHOWN: &str = "its output goes to another program or to a file";
 
 /// Returns the text with `rewrite` applied to each of `commands`, or the reason why the rewrite cannot be applied.
 pub(crate) fn rewrite(
@@ -17,11 +17,11 @@ pub(crate) fn rewrite(
     context: &PathContext,
 ) -> Result<String, &'static str> {
     if script.unreadable.is_some() {
-        return Err("some of the command cannot be read");
+        return Err("a part of the command cannot be read");
     }
     // This is checked once for all commands.
     if names_one_of(script, &rewrite.unless_named) {
-        return Err("the rest of the command may count on what would change");
+        return Err("the rest of the command may depend on the part that would change");
     }
     if rewrite.only_shown && keeps_output(script) {
         return Err(NOT_SHOWN);
@@ -56,7 +56,7 @@ fn change(
     changes: &mut Vec<(Range<usize>, String)>,
 ) -> Result<(), &'static str> {
     if !command.exact {
-        return Err("it is run by another command");
+        return Err("another command runs it");
     }
     if script.functions.contains(&command.program) {
         return Err("the command defines a function of that name");
@@ -65,7 +65,7 @@ fn change(
         return Err(NOT_SHOWN);
     }
     if rewrite.only_at_workspace && !is_at_workspace(command, context) {
-        return Err("it runs elsewhere than in the workspace, so that a path would lead elsewhere");
+        return Err("it does not run in the workspace, so a path would mean another file");
     }
     let spans =
         command.args.iter().chain([&command.program_word]).map(|word| word.span.clone()).collect::<Option<Vec<_>>>();
@@ -77,7 +77,7 @@ fn change(
         }
         let words: Vec<&str> = command.args.iter().map(|word| word.text.as_str()).collect();
         if !rewrite.of.contains(&words.join(" ")) {
-            return Err("the other command does not do the same with these words");
+            return Err("the new command does not do the same with these words");
         }
         changes.push((command.place.clone(), replacement.clone()));
         return Ok(());
@@ -89,10 +89,10 @@ fn change(
         return Err("its words are not known before it runs");
     }
     if rewrite.no_operands && !arguments.operands.is_empty() {
-        return Err("what follows an operand is another program's");
+        return Err("the words after an operand may belong to another program");
     }
     if arguments.has_one_of(rewrite.no_flags.iter().flat_map(|flag| flag.split('|'))) {
-        return Err("it would do something else with the options that it has");
+        return Err("the effect would differ with the options that it has");
     }
     let end = spans.iter().map(|span| span.end).max().unwrap_or(command.place.end);
     let after = |at: usize, words: &[String]| (at..at, format!(" {}", words.join(" ")));

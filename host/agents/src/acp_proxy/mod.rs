@@ -172,7 +172,7 @@ fn calls(
 /// Returns the event of a call that has run, with its first reading.
 fn has_run(event: &Event, readings: Readings) -> Result<HookEvent, Unreadable> {
     let result = event.result.clone().ok_or_else(|| Unreadable::new("`result` is missing"))?;
-    let reading = readings.all.into_iter().next().ok_or_else(|| Unreadable::new("there is no such call"))?;
+    let reading = readings.all.into_iter().next().ok_or_else(|| Unreadable::new("the call cannot be interpreted"))?;
     Ok(HookEvent::AfterToolCall { call: ToolUse::new(Some(event.id.clone()), reading.name, reading.arguments), result })
 }
 
@@ -188,7 +188,7 @@ fn decode(_message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadabl
 /// Returns the events of a message. Changes `point` for a request that different editors run in different ways.
 fn events(event: &Event, point: &mut String) -> Result<(HookEvent, Vec<FurtherEvent>), Unreadable> {
     if !event.cwd.is_absolute() {
-        return Err(Unreadable::new("`cwd` is no absolute path"));
+        return Err(Unreadable::new("`cwd` is not an absolute path"));
     }
     if matches!(event.point, Point::Permission | Point::Request)
         && let Some(why) = ActionMap::default().ambiguity(&event.arguments)

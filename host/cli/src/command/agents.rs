@@ -67,7 +67,7 @@ fn as_text(found: &InstalledAgent, events: &LastEvents) -> String {
         },
     );
     let (proven, is_proven) = match proof.as_ref().map(|proof| (proof, time::utc(proof.time), proof.outdated())) {
-        None if !can_be_proven => ("not alone: its hook is not a command".to_owned(), true),
+        None if !can_be_proven => ("not without the agent: its hook is not a command".to_owned(), true),
         None => ("never".to_owned(), false),
         Some((proof, when, _)) if !proof.holds() => (format!("{WARNING}failed{WARNING:#} {when}"), false),
         Some((_, when, Some(why))) => (format!("{when}, {WARNING}{}{WARNING:#}", one_line(&why)), false),
@@ -84,7 +84,7 @@ fn as_text(found: &InstalledAgent, events: &LastEvents) -> String {
             .map_or_else(|| "none".to_owned(), |last| format!("{} {}", time::utc(last.time), last.event)),
     );
     let blind = blind(agent);
-    row("blind", &if blind.is_empty() { "nothing that is known".to_owned() } else { blind.join("; ") });
+    row("blind", &if blind.is_empty() { "no known tools".to_owned() } else { blind.join("; ") });
     let Agent { name, title, .. } = agent;
     let problem = diagnosis.problem().filter(|_| !installed.is_empty());
     if installed.is_empty() {

@@ -55,7 +55,7 @@ pub(crate) fn ask_for_key(section: &AgentSection) -> Result<Option<String>, CliE
 fn set(section: &AgentSection, provider: &str) -> Result<Exit, CliError> {
     let origin = section.provider(provider).map_err(CliError::usage)?.origin();
     let origin = origin
-        .ok_or_else(|| CliError::usage(format!("the provider {provider} has no server that a key could be for")))?;
+        .ok_or_else(|| CliError::usage(format!("the provider {provider} needs no key, because it has no server")))?;
     let file = configuration::keys_file()?;
     // Read the file of keys now, so that an error in it is reported before the user types the key.
     configuration::keys()?;

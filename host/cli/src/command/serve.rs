@@ -233,7 +233,7 @@ fn with_http(
     output::note(&format!("hookhost serves at http://{address}; the token is in {}\n", file.display()));
     if !address.ip().is_loopback() {
         output::note(&output::notice(
-            "others can reach this address: anyone who knows the token can ask, and it goes over the network unencrypted",
+            "other machines can reach this address: anyone who knows the token can ask, and the token goes over the network unencrypted",
         ));
     }
     let served = listener.try_clone().and_then(TcpListener::from_std).map_err(cannot)?;

@@ -75,7 +75,7 @@ fn event(text: &mut String, record: &EventRecord) {
     if let Some(again) = &record.asked_again {
         let _ = writeln!(
             text,
-            "    {DIM}asked again after a yes, since rules or state had changed; it began as {}{DIM:#}",
+            "    {DIM}plugins were asked again after the approval, because rules or state had changed; the first record is {}{DIM:#}",
             one_line(&again.of)
         );
         for question in &again.answered {

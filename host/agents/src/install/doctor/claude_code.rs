@@ -49,7 +49,8 @@ pub(super) fn reached(context: &Context<'_>, installed: &[InstalledHook]) -> Vec
         }
     }
     if (context.variable)("CLAUDE_CODE_SIMPLE").is_some() {
-        let says = "the variable CLAUDE_CODE_SIMPLE is set, so the agent runs no hook where it is started with it";
+        let says =
+            "the variable CLAUDE_CODE_SIMPLE is set, so the agent runs no hook if it is started with this variable";
         checks.push(Check::problem("reached", says, "unset CLAUDE_CODE_SIMPLE"));
     }
     checks

@@ -87,7 +87,7 @@ fn disabled_in(path: &Path, table: &toml::Table) -> Vec<Check> {
 
 fn of_profile(name: &str, path: &Path) -> Check {
     let says = format!(
-        "the profile `{name}` in {} says `features.hooks = false`, so Codex runs no hook where it is started with it",
+        "the profile `{name}` in {} says `features.hooks = false`, so Codex runs no hook if it is started with this profile",
         path.display()
     );
     Check::unknown("reached", says, format!("take `hooks` out of the profile in {}", path.display()))
@@ -128,7 +128,7 @@ fn untrusted(context: &Context<'_>, installed: &[InstalledHook], program: Option
     let state_of = |key: &String| state.and_then(|state| state.get(key.as_str()));
     let is_off = |key: &String| state_of(key).and_then(|state| state.get("enabled")?.as_bool()) == Some(false);
     if let Some(off) = keys.iter().flatten().find(|key| is_off(key)) {
-        let says = format!("Codex skips hooks without a word: {off} is disabled");
+        let says = format!("Codex skips a hook without a message: {off} is disabled");
         return vec![Check::problem("reached", says, REVIEW)];
     }
     let has_hash = |key: &String| state_of(key).and_then(|state| state.get("trusted_hash")).is_some();

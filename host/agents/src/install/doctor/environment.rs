@@ -22,8 +22,7 @@ pub(super) fn problems(adapter: &Adapter, context: &Context<'_>) -> Vec<Check> {
     let elsewhere = set.filter(|(_, name, value)| leads_elsewhere(name, value));
     elsewhere
         .map(|(file, name, value)| {
-            let says =
-                format!("{} sets `{name}` to {value:?}, so the hook is led away from your rules", file.display());
+            let says = format!("{} sets `{name}` to {value:?}, so the hook does not use your rules", file.display());
             Check::problem("reached", says, format!("take `{name}` out of {}", file.display()))
         })
         .collect()

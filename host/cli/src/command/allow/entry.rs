@@ -99,7 +99,7 @@ fn in_the_flags(error: ConfigError) -> CliError {
     match error {
         ConfigError::Invalid(problems) => {
             let messages: Vec<_> = problems.iter().map(|problem| problem.message.as_str()).collect();
-            CliError::usage(format!("the entry cannot be written so: {}", messages.join("; ")))
+            CliError::usage(format!("the flags do not give a valid entry: {}", messages.join("; ")))
         }
         other => CliError::usage(other),
     }
@@ -125,7 +125,7 @@ fn further_keys(args: &AllowArgs) -> Result<Table, CliError> {
     let mut entry = Table::new();
     for line in &args.entry {
         let parsed: Table = line.parse().map_err(|_| {
-            CliError::usage(format!("--entry {line:?} is no line of [[plugin]], such as `mode = \"audit\"`"))
+            CliError::usage(format!("--entry {line:?} is not a line of [[plugin]], such as `mode = \"audit\"`"))
         })?;
         for (key, value) in parsed {
             if let Some((_, flag)) = FLAGS.iter().find(|(known, _)| *known == key) {
@@ -144,7 +144,7 @@ fn grants(args: &AllowArgs, inspection: &Inspection) -> Result<Table, CliError> 
     let mut grants = Table::new();
     for line in &args.grants {
         let parsed: Table = line.parse().map_err(|_| {
-            CliError::usage(format!("--grant {line:?} is no line of [plugin.grants], such as `transcript = true`"))
+            CliError::usage(format!("--grant {line:?} is not a line of [plugin.grants], such as `transcript = true`"))
         })?;
         for (key, value) in parsed {
             if grants.insert(key.clone(), value).is_some() {
@@ -154,9 +154,9 @@ fn grants(args: &AllowArgs, inspection: &Inspection) -> Result<Table, CliError> 
     }
     for needed in needed(inspection).filter(|needed| !args.grants_key(needed.key)) {
         let only_you = match needed.key {
-            "model" => Some(
-                "it imports `model`, and which model that is only you can say: add --grant '{}' with a model of yours",
-            ),
+            "model" => {
+                Some("it imports `model`, and you have to choose the model: add --grant '{}' with a model of yours")
+            }
             _ => None,
         };
         if let Some(only_you) = only_you {
@@ -181,7 +181,7 @@ fn config(args: &AllowArgs) -> Result<Table, CliError> {
         None => Table::new(),
         Some(text) => {
             let wrong = |why: &dyn std::fmt::Display| {
-                CliError::usage(format!("--config-json is no JSON object for a configuration: {why}"))
+                CliError::usage(format!("--config-json is not a JSON object for a configuration: {why}"))
             };
             let object: serde_json::Map<String, serde_json::Value> =
                 serde_json::from_str(text).map_err(|error| wrong(&error))?;

@@ -31,7 +31,7 @@ pub(crate) fn check() -> Result<Exit, CliError> {
     rules(&config).iter().for_each(|rule| report.rule(rule));
     report.section(&section()?)?;
     if report.found.is_empty() {
-        output::print("Each rule about a known MCP server fits a tool of it.\n")?;
+        output::print("Each rule about a known MCP server matches a tool of that server.\n")?;
         return Ok(Exit::Done);
     }
     output::print(&report.found)?;

@@ -140,7 +140,7 @@ fn server_name(args: &McpArgs) -> Result<ServerName, CliError> {
         Some(name) => ServerName::new(name).map_err(CliError::usage),
         None => made_of(&args.program)
             .or_else(|| host_of(args.http.as_deref()?))
-            .ok_or_else(|| CliError::usage("the command is no name for the server: name it with --name")),
+            .ok_or_else(|| CliError::usage("the command gives no name for the server: name the server with --name")),
     }
 }
 
