@@ -1,4 +1,5 @@
-//! The adapter of one agent: its data, and the functions that read its messages, write its replies and plan its files.
+//! The adapter of one agent. It contains data about the agent, and the functions that read the agent's messages, write replies and plan the
+//! agent's files.
 
 use crate::agent::{Abilities, Agent};
 use crate::checks;

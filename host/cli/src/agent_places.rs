@@ -33,13 +33,13 @@ pub(crate) struct AgentPlaces {
     unreadable: Option<CliError>,
     /// The `PATH` on which programs are searched.
     pub(crate) path: OsString,
-    /// Directories of the `PATH` that are not searched: relative ones, and those of the project.
+    /// Directories of the `PATH` in which programs are not searched, because they are relative or belong to the project.
     pub(crate) left_out: Vec<PathBuf>,
 }
 
 impl AgentPlaces {
-    /// The places of this user, in the working directory. If the user's own file cannot be read, the default settings are used, so
-    /// that installed hooks can still be shown and removed.
+    /// Returns the places for this user and the working directory. If the user's own configuration file cannot be read, the default
+    /// settings are used, so that installed hooks can still be shown and removed.
     pub(crate) fn here() -> Result<Self, CliError> {
         let directories = configuration::places()?;
         let home = directories.home.clone();
@@ -106,13 +106,13 @@ impl AgentPlaces {
     }
 }
 
-/// The names of all agents, separated by commas.
+/// Returns the names of all agents, separated by commas.
 pub(crate) fn names() -> String {
     let names: Vec<&str> = all().iter().map(|adapter| adapter.agent().name).collect();
     names.join(", ")
 }
 
-/// The named agents; all agents if none is named.
+/// Returns the adapters of the named agents, or of all agents if none is named.
 pub(crate) fn adapters(named: &[String]) -> Vec<&'static Adapter> {
     if named.is_empty() { all().to_vec() } else { named.iter().filter_map(|name| by_name(name)).collect() }
 }

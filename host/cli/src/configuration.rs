@@ -1,4 +1,4 @@
-//! Finds the configuration: the file of `--config`, or the user's own file and the approved ones of the project.
+//! Finds the configuration: the file of `--config`, or the user's own file and the approved files of the project.
 //!
 //! If a project's file is not used, a note names the command that approves it. A note also reports an approved file that has changed.
 

@@ -32,7 +32,7 @@ pub(crate) enum Exit {
     Rejected = 3,
     /// Rejected, because a plugin failed or timed out.
     PluginFailed = 4,
-    /// The allowlist or a plugin cannot be loaded, or the audit log cannot be used: nothing ran.
+    /// Nothing ran, because the allowlist or a plugin cannot be loaded, or the audit log cannot be used.
     NotLoaded = 5,
     /// The audit log was changed, or a replay had another outcome than the record.
     Differs = 6,

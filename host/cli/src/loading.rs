@@ -83,7 +83,7 @@ pub(crate) async fn host(config: Config) -> Result<Host, CliError> {
     builder.build().await.map_err(|error| stop(error, &config))
 }
 
-/// Like [`host`], for an agent's events: the user's log records them and keeps the state of plugins, and plugins may ask the
+/// Like [`host`], but for the events of an agent. The user's log records them and stores the state of plugins, and plugins may ask the
 /// models of `[agent.plugin-models]`. A command with such a host must end with [`audit_log::finish`].
 pub(crate) async fn recording_host(config: Config, approver: Option<Arc<dyn Approver>>) -> Result<Host, CliError> {
     let mut builder = builder(config.clone()).store(audit_log::prepared()?);

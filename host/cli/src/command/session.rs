@@ -36,7 +36,7 @@ pub(crate) fn find(id: &str) -> Result<Header, CliError> {
     Ok(store()?.read(id).map_err(stop)?.header)
 }
 
-/// Returns the session to continue: the named one, or the last one of this directory.
+/// Returns the session to continue: the session that the user names, or the last session of this directory.
 pub(crate) fn chosen(id: Option<&str>, latest: bool, workspace: Option<&Path>) -> Result<Option<Header>, CliError> {
     match (id, latest) {
         (Some(id), _) => find(id).map(Some),

@@ -131,7 +131,7 @@ pub(crate) fn no_status() {
     screen().take_back();
 }
 
-/// Erases the `^C` that the terminal shows for Ctrl-C, if the last line holds nothing else.
+/// Erases the `^C` that the terminal shows for Ctrl-C, if the last line contains nothing else.
 pub(crate) fn interrupted() {
     let mut screen = screen();
     screen.take_back();

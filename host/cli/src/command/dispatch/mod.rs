@@ -184,7 +184,7 @@ fn exit(settled: &RecordedOutcome<Value>) -> Exit {
     match cause(&settled.outcome) {
         None => Exit::Done,
         Some("failed" | "timed-out" | "overloaded" | "oversized") => Exit::PluginFailed,
-        // The system failed; no plugin and no person rejected the event.
+        // No plugin and no person rejected the event. The system failed.
         Some("not-recorded") => Exit::Failed,
         Some(_) => Exit::Rejected,
     }

@@ -36,7 +36,7 @@ pub(in crate::command) struct Metadata {
     pub(super) stack: Option<usize>,
 }
 
-/// The custom sections that hold one text each, as `wasm-tools metadata add` writes them.
+/// The custom sections that contain one text each, in the form that `wasm-tools metadata add` writes.
 const ANNOTATIONS: [&str; 7] = ["authors", "description", "licenses", "source", "homepage", "revision", "version"];
 
 /// The custom sections that propose a value for a key of the entry. The text of the section is the value. The section is in the component

@@ -1,4 +1,4 @@
-//! Loads changed rules during a run: configuration files and the plugins' own files.
+//! Loads rules again if a configuration file or a plugin's file changes during a run.
 //!
 //! The operating system reports a changed file. All rules are then read and checked in the background. If they are valid, they replace the
 //! loaded rules between two events; otherwise the loaded rules stay. The user gets a message in both cases.
