@@ -124,7 +124,7 @@ fn flags_that_make_no_entry_are_reported_and_nothing_is_written() {
     wasm(&user);
     for (flags, said) in [
         (["--grant", "transcripts = true"], "did you mean `transcript`?"),
-        (["--grant", "state"], "is no line of [plugin.grants]"),
+        (["--grant", "state"], "is not a line of [plugin.grants]"),
         (["--set", "novalue"], "is not KEY=VALUE"),
         (["--entry", "actoins = [\"shell\"]"], "did you mean `actions`?"),
         (["--entry", "name = \"x\""], "--entry cannot give `name`: use --name"),

@@ -95,7 +95,7 @@ fn records_can_be_chosen_by_session_event_plugin_and_outcome() {
         assert_eq!(shown(&user, &[&["tail"], filter].concat()), numbers, "{filter:?}");
     }
     assert_eq!(shown(&user, &["show", "1", "--session", "s-make"]), [7], "the last of those that fit");
-    audit(&user, &["show", "--plugin", "nobody"]).expect(0, &["no record fits, of 10"]);
+    audit(&user, &["show", "--plugin", "nobody"]).expect(0, &["none of the 10 records match the filter"]);
 }
 
 #[test]

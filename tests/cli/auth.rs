@@ -134,7 +134,7 @@ fn an_invalid_key_and_an_unknown_provider_are_refused() {
     let user = User::new();
     user.run_with_input(["auth", "set", "openai"], "two words").expect(2, &["that is no key"]);
     user.run_with_input(["auth", "set", "opnai"], KEY).expect(2, &["there is no provider named `opnai`"]);
-    user.run_with_input(["auth", "set", "scripted"], KEY).expect(2, &["has no server that a key could be for"]);
+    user.run_with_input(["auth", "set", "scripted"], KEY).expect(2, &["needs no key, because it has no server"]);
     assert!(!user.path("config/keys.toml").exists());
 }
 

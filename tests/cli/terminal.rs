@@ -42,7 +42,7 @@ fn a_question_shows_the_final_value_what_was_changed_by_whom_and_a_yes_lets_it_r
         "careful asks: Is true && touch made right?\n",
         "bash\n  $ true && touch made\n",
         "changed by changes:\n    - arguments.command: touch made\n    + arguments.command: true && touch made\n",
-        "Without an answer within 5 min it is no.\n",
+        "If you do not answer within 5 min, the answer is no.\n",
         "Bye.",
     ] {
         assert!(screen.contains(text), "{text:?} is not in {screen}");
@@ -233,7 +233,7 @@ fn where_a_plugin_asks_no_yes_for_the_session_is_taken() {
     let mut session = Session::start(user.command(RUN).env("TERM", "dumb"));
     let always = session.yes().to_uppercase();
     session.types(&always);
-    session.sees("A plugin asks, so a yes is for this once.");
+    session.sees("A plugin asks, so a yes is valid only this time.");
     assert!(!user.project().join("made").exists());
     session.agrees();
     let (code, screen) = session.end();

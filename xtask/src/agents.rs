@@ -7,13 +7,14 @@ use xtask::{
     workspace::{Workspace, run},
 };
 
-/// The agents that CI runs: together they have hooks that are processes, one that has to be trusted, and one within the agent.
+/// The agents that CI runs. They cover the kinds of hook: a hook that is a process, a hook that the user has to trust, and a hook that runs
+/// within the agent.
 pub(crate) const IN_CI: [&str; 4] = ["claude-code", "codex", "copilot-cli", "pi"];
 
-/// The option for the adapters alone, without the engine, so that a change to one is tried within seconds.
+/// The option that tests only the adapters, without the engine, so that a change to an adapter can be tried within seconds.
 const STAND_IN: &str = "--stand-in";
 
-/// The argument that runs MCP servers and MCP's conformance suite, with the proxy and without it.
+/// The argument that runs MCP servers and the conformance suite of MCP, with and without the proxy.
 const MCP: &str = "mcp";
 
 pub(crate) fn agents(workspace: &Workspace, arguments: &[String]) -> Outcome {
@@ -25,7 +26,7 @@ pub(crate) fn agents(workspace: &Workspace, arguments: &[String]) -> Outcome {
         run("building the stand-in for the hook", &mut cargo)?;
         command.arg(STAND_IN).arg(built("stand-in"));
     } else {
-        // The whole workspace, so that the dependencies get the features of all its packages.
+        // Builds the whole workspace, so that the dependencies always get the features that all its packages need.
         let mut cargo = workspace.cargo(&["build", "--workspace"]);
         cargo.args(["--bin", "hookhost", "--bin", "hookhost-hook", "--bin", "real-agents"]);
         run("building hookhost (the first time, wasmtime is compiled too)", &mut cargo)?;

@@ -1,4 +1,4 @@
-//! Runs the tests, and the other checks of CI.
+//! Runs the tests and the other checks of CI.
 
 use std::{collections::BTreeSet, fs, process::Command, time::Instant};
 
@@ -27,12 +27,12 @@ const CHECKS: [Check; 9] = [
         public_items::check,
     ),
     ("embed", "the engine compiles without each feature, and the smallest gate has few crates", embed::check),
-    // All failures should be seen at once.
+    // All failures should be seen in one run.
     ("test", "`cargo xtask test`", |workspace| test(workspace, &["--no-fail-fast".into()])),
     ("agents", "four of the agents that people use", |workspace| {
         agents::agents(workspace, &agents::IN_CI.map(str::to_owned))
     }),
-    // Last, since it gives the target directory away.
+    // This check is the last one because it unlocks the target directory.
     ("instructions", "`cargo run -p bench -- instructions`", instructions),
 ];
 
@@ -69,11 +69,11 @@ fn usage() -> String {
     format!("usage: cargo xtask ci [CHECK…], or cargo xtask ci --write{}", checks.collect::<String>())
 }
 
-/// Runs all tests, with doctests: the command of the README.
+/// Runs all tests, including doctests. The README names this command.
 pub(crate) fn test(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let directory = plugins::build(workspace)?;
-    // The command and the tests at once: alone, the command needs fewer features of the libraries, and wasmtime would be compiled for
-    // each.
+    // Builds the command and the tests together. The command alone needs fewer features of the libraries, so wasmtime would be compiled
+    // once for each.
     let mut build = workspace.cargo(&["build", "--workspace", "--bins", "--examples", "--tests"]);
     run("building hookhost and its tests (the first time, wasmtime is compiled too)", &mut build)?;
     let mut cargo = workspace.cargo(&["test", "--workspace"]);
@@ -104,8 +104,8 @@ fn instructions(workspace: &Workspace) -> Outcome {
     run("instructions of an event", &mut workspace.cargo(&["run", "--quiet", "-p", "bench", "--", "instructions"]))
 }
 
-/// Checks that the demo and the tests share the compiled libraries: dependencies of tests must not add a feature to a library of
-/// `hookhost`. Otherwise wasmtime is compiled once for the demo and once more for the tests.
+/// Checks that the demo and the tests share the compiled libraries. For this, dependencies of tests must not add a feature to a library
+/// that `hookhost` uses. Otherwise wasmtime is compiled once for the demo and once more for the tests.
 fn compiled_once(workspace: &Workspace) -> Outcome {
     let tree = |edges: &str| {
         let tree = ["tree", "--workspace", "--locked", "--edges", edges, "--prefix", "none", "--format", "{p} {f}"];
@@ -122,14 +122,14 @@ fn compiled_once(workspace: &Workspace) -> Outcome {
     }
 }
 
-/// Returns the libraries (name, version and features) of a tree that the other tree has with other features.
+/// Returns the libraries (name, version and features) in a dependency tree that occur in the other tree with other features.
 fn differing<'a>(tree: &'a str, other: &'a str) -> Vec<&'a str> {
     // ` (*)` marks a package whose dependencies are listed further above.
     let lines = |tree: &'a str| tree.lines().map(|line| line.trim_end_matches(" (*)")).collect::<BTreeSet<_>>();
     lines(tree).difference(&lines(other)).copied().collect()
 }
 
-/// Checks that the compiler is the oldest one that the crates promise to support, so that code for newer ones fails.
+/// Checks that the compiler is the oldest one that the crates promise to support, so that code which needs a newer compiler fails.
 fn compiler(workspace: &Workspace) -> Outcome {
     let manifest = workspace.root.join("Cargo.toml");
     let text = fs::read_to_string(&manifest).map_err(|error| format!("cannot read {}: {error}", manifest.display()))?;
@@ -148,13 +148,13 @@ fn promised(manifest: &str) -> Option<&str> {
     Some(version.trim().trim_matches('"'))
 }
 
-/// Returns true if `rustc --version` printed a version of this line.
+/// Returns true if `rustc --version` printed a version of the given release line, such as 1.95.
 fn is_of(rustc: &str, line: &str) -> bool {
     let version = rustc.split(' ').nth(1).unwrap_or_default();
     version.strip_prefix(line).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// Generates the contract's types, and their encoding between the engine and components.
+/// Generates the contract's types, and the code that encodes them between the engine and components.
 pub(crate) fn contract(workspace: &Workspace) -> Outcome {
     for (what, file) in [("types", "host/contract/src/generated.rs"), ("wire", "host/engine/src/wire/generated.rs")] {
         let text = output(&mut workspace.cargo(&["run", "--quiet", "-p", "hookhost-wit", "--", what]))?;

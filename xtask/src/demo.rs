@@ -1,7 +1,7 @@
-//! Runs an agent on a real directory with the example plugins. The directory then proves the work of the plugins.
+//! Runs an agent on a real directory with the example plugins, and checks in the directory afterwards that each plugin did its work.
 //!
-//! All is real except the model, whose answers are `docs/demo/script.toml`: `hookhost allow` allows the plugins, and `hookhost run` runs
-//! the agent, as a user would type them.
+//! Only the model is not real: its answers come from `docs/demo/script.toml`. `hookhost allow` allows the plugins and `hookhost run` runs
+//! the agent, as if a user had typed these commands.
 
 use std::{
     fs,
@@ -37,7 +37,7 @@ struct Demo {
 
 pub(crate) fn demo(workspace: &Workspace) -> Outcome {
     let built = plugins::build(workspace)?;
-    // The whole workspace, though it is one binary, so that the dependencies get the features of all its packages.
+    // Names the whole workspace although only one binary is built, so that the dependencies get the features that all its packages need.
     let mut cargo = workspace.cargo(&["build", "--workspace", "--bin", "hookhost"]);
     run("building hookhost (the first time, wasmtime is compiled too)", &mut cargo)?;
     let demo = Demo::prepare(workspace)?;
@@ -61,7 +61,7 @@ impl Demo {
             project: directory.join("project"),
             config: directory.join("hookhost.toml"),
             hookhost: workspace.target.join("debug").join(format!("hookhost{}", std::env::consts::EXE_SUFFIX)),
-            // Assembled here, so that a search for secrets in the repository does not find it.
+            // The secret is assembled here, so that a search for secrets in the repository does not find it.
             secret: ["ghp", "_", "Xq7RkZ2mVb9TnWc4LsYh", "8JdPf3GuAe6KoNiM"].concat(),
             directory,
         };
@@ -70,8 +70,8 @@ impl Demo {
         Ok(demo)
     }
 
-    /// Returns a command as typed in the workspace. The user's directories are the demo's, so that nothing of the real user is read or
-    /// changed.
+    /// Returns a hookhost command that runs in the workspace. It uses directories of the demo in place of the user's, so that no file of
+    /// the real user is read or changed.
     fn hookhost(&self, arguments: &[&str], files: &[(&str, &Path)]) -> Command {
         let mut command = Command::new(&self.hookhost);
         command.args(arguments).current_dir(&self.root).stdin(Stdio::null());
@@ -105,7 +105,7 @@ impl Demo {
         if std::io::stdout().is_terminal() {
             command.env("CLICOLOR_FORCE", "1");
         }
-        // One pipe for both streams keeps their lines in order; dropping the command closes our end of it.
+        // One pipe for both streams keeps their lines in order. Dropping the command closes this process's writing end of the pipe.
         let (reader, writer) = std::io::pipe().map_err(failed)?;
         command.stdout(writer.try_clone().map_err(failed)?).stderr(writer);
         let mut child = command.spawn().map_err(failed)?;
@@ -125,8 +125,8 @@ impl Demo {
     fn prove(&self, said: &str) -> Outcome {
         say("and the project afterwards");
         let file = |name: &str| fs::read_to_string(self.project.join(name)).unwrap_or_default();
-        // The log contains each original value, since only the user can read it. It is the database, and files whose names begin with its
-        // name.
+        // The audit log may contain the secret, because it stores original values and only the user can read it. The log consists of the
+        // database, and of files whose names begin with the database's name.
         let user = fs::read_dir(self.directory.join("user")).map_err(|error| error.to_string())?;
         let files = user.flatten().map(|entry| entry.path());
         let is_log =

@@ -1,4 +1,5 @@
-//! Checks the cost of embedding: features alone and together, and the crates of the smallest gate.
+//! Checks the cost of embedding the engine: that each feature can be left out, and how many crates the smallest embedding program (the
+//! gate) needs.
 
 use std::{collections::BTreeSet, path::PathBuf};
 
@@ -10,15 +11,16 @@ use crate::{
 /// The features of the engine that a program can leave out.
 const FEATURES: [&str; 8] = ["cache", "compile", "config-file", "http", "json-schema", "native", "replay", "store"];
 
-/// The programs that embed the engine, each a workspace of its own.
+/// The smallest program that embeds the engine. It is a workspace of its own.
 pub const GATE: &str = "tests/embedders/gate/Cargo.toml";
+/// A program that embeds the engine and also links another version of SQLite. It is a workspace of its own.
 pub const BESIDE_SQLITE: &str = "tests/embedders/beside-sqlite/Cargo.toml";
 
-/// Maximum number of crates of a gate without features, with the engine itself.
+/// Maximum number of crates of the gate without features, including the engine.
 const MAX_CRATES: usize = 123;
 
-/// Checks that the engine compiles without any feature and without each one, that the smallest gate has few enough crates, and that
-/// hookhost does not link SQLite beside other versions of it.
+/// Checks that the engine compiles without any feature and without each single feature, that the gate has few enough crates, and that
+/// hookhost does not link SQLite in addition to another version of it.
 pub fn check(workspace: &Workspace) -> Outcome {
     let sets = std::iter::once(String::new()).chain(FEATURES.iter().map(|left_out| {
         // `replay` needs the store, and `compile` the cache.
@@ -51,7 +53,8 @@ fn order_of_keys(workspace: &Workspace) -> Outcome {
     }
 }
 
-/// Checks that the vocabulary depends on no runtime, WebAssembly or database, so that programs which only pass events can afford it.
+/// Checks that the contract crate does not depend on an async runtime, WebAssembly or a database, so that programs which only pass events
+/// on stay small.
 fn vocabulary(workspace: &Workspace) -> Outcome {
     let tree =
         output(&mut workspace.cargo(&["tree", "-p", "hookhost-contract", "--edges", "normal", "--prefix", "none"]))?;
@@ -65,7 +68,7 @@ fn vocabulary(workspace: &Workspace) -> Outcome {
     }
 }
 
-/// Checks that the lock files of the embedding programs are up to date: they contain the dependencies of hookhost's crates.
+/// Checks that the lock files of the embedding programs are up to date, because they contain the dependencies of hookhost's crates.
 pub fn lock_files(workspace: &Workspace) -> Outcome {
     say("the lock files of the programs that embed the engine");
     for program in [GATE, BESIDE_SQLITE] {
@@ -97,7 +100,7 @@ fn one_sqlite(workspace: &Workspace) -> Outcome {
     Ok(())
 }
 
-/// Counts the crates of the engine, with itself, in a program or with all features.
+/// Counts the crates of the engine, including the engine itself, in a program or with all features.
 pub fn crates(workspace: &Workspace, program: Option<&str>) -> Outcome<usize> {
     let mut tree = workspace.cargo(&["tree", "-p", "hookhost", "--edges", "normal", "--prefix", "none"]);
     if let Some(program) = program {

@@ -1,5 +1,5 @@
-//! Shared by the developer's commands and the measurements of `bench/`: the workspace, its plugins and its programs. Standard library
-//! only, so that the first command starts within seconds of a clone.
+//! The workspace, its plugins and its programs, for the developer's commands and the measurements of `bench/`. This crate depends only on
+//! the standard library, so that the first command after a clone starts within seconds.
 
 pub mod embed;
 pub mod plugins;

@@ -1,5 +1,5 @@
-//! The developer's commands: `cargo xtask plugins | contract | demo | install | test | agents | fuzz | ci`. Each does all its own set-up
-//! and says what it does. `cargo run -p bench` has the measurements.
+//! The developer's commands: `cargo xtask plugins | contract | demo | install | test | agents | fuzz | ci`. Each command does all the
+//! set-up that it needs and prints its steps. `cargo run -p bench` has the measurements.
 
 mod agents;
 mod ci;
@@ -16,7 +16,7 @@ struct Task {
     /// The word after `cargo xtask`.
     name: &'static str,
     help: &'static str,
-    /// Runs the command with the arguments after its name.
+    /// Runs the command with the arguments that follow its name.
     run: fn(&Workspace, &[String]) -> Outcome,
 }
 

@@ -13,7 +13,7 @@ use crate::{
 
 const TARGET: &str = "wasm32-wasip2";
 
-/// The variable by which tests and benchmarks find the directory of the plugins.
+/// The environment variable that tells tests and benchmarks the directory of the plugins.
 pub const VARIABLE: &str = "HOOKHOST_PLUGINS";
 
 /// A package that is a plugin.
@@ -23,7 +23,7 @@ pub struct Plugin {
 }
 
 impl Plugin {
-    /// Returns the name of its component's file.
+    /// Returns the file name of the plugin's component.
     pub fn file_name(&self) -> String {
         format!("{}.wasm", self.package.replace('-', "_"))
     }
@@ -69,8 +69,8 @@ struct Place {
     instead: &'static str,
 }
 
-/// Returns the directories whose paths would get into a component through the messages of panics. The same source would then have
-/// another digest on another machine, and everybody could read the paths. Inner ones come last, since the last match counts.
+/// Returns the directories whose paths would get into a component through the messages of panics. The same source would then have another
+/// digest on another machine, and everybody could read the paths. Inner directories come last, because rustc uses the last match.
 fn places(workspace: &Workspace) -> Outcome<Vec<Place>> {
     let home = |variable: &str, directory: &str| match std::env::var_os(variable).filter(|value| !value.is_empty()) {
         Some(home) => Some(PathBuf::from(home)),
@@ -90,7 +90,8 @@ fn places(workspace: &Workspace) -> Outcome<Vec<Place>> {
     Ok(places.into_iter().filter_map(shown).collect())
 }
 
-/// Returns the setting by which rustc writes other paths for these directories. It adds to the flags of `.cargo/config.toml`.
+/// Returns the setting that makes rustc write other paths for these directories. Cargo adds the setting to the flags of
+/// `.cargo/config.toml`.
 fn remapped(places: &[Place]) -> String {
     let flags = places
         .iter()
@@ -98,8 +99,8 @@ fn remapped(places: &[Place]) -> String {
     format!("target.{TARGET}.rustflags=[{}]", flags.collect::<Vec<_>>().join(", "))
 }
 
-/// Returns a component without the names of its parts, which only a debugger needs: the linker removes only those of its code. `None` if
-/// the bytes are no component.
+/// Returns a component without the names of its parts, which only a debugger needs. The linker removes only the names in the code. Returns
+/// `None` if the bytes are not a component.
 fn without_names(component: &[u8]) -> Option<Vec<u8>> {
     const HEADER: usize = 8;
     const CUSTOM: u8 = 0;
@@ -120,7 +121,7 @@ fn without_names(component: &[u8]) -> Option<Vec<u8>> {
     Some(without)
 }
 
-/// Reads a LEB128 number, such as a length in a component. Returns it with the bytes after it.
+/// Reads a LEB128 number, such as a length in a component. Returns the number and the bytes that follow it.
 fn number(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let mut number = 0;
     for (at, byte) in bytes.iter().take(5).enumerate() {
@@ -132,7 +133,7 @@ fn number(bytes: &[u8]) -> Option<(usize, &[u8])> {
     None
 }
 
-/// Returns a directory of this machine whose path is in a component.
+/// Returns a directory of this machine whose path is in a component, if there is one.
 fn told<'a>(component: &[u8], places: &'a [Place]) -> Option<&'a str> {
     let holds = |directory: &str| {
         component.windows(directory.len() + 1).any(|window| window.strip_prefix(directory.as_bytes()) == Some(b"/"))
@@ -161,7 +162,7 @@ fn packages(plugins: &[Plugin]) -> impl Iterator<Item = &str> {
     plugins.iter().flat_map(|plugin| ["-p", &plugin.package])
 }
 
-/// Returns the plugins in the subdirectories of a directory, by name. Other packages there are shared by plugins.
+/// Returns the plugins in the subdirectories of a directory, sorted by name. Packages that are not plugins are skipped.
 fn in_directory(directory: &Path) -> Outcome<Vec<Plugin>> {
     let unreadable = |error| format!("cannot read {}: {error}", directory.display());
     let mut plugins = Vec::new();

@@ -1,4 +1,4 @@
-//! Builds the user's programs: `hookhost`, and the small `hookhost-hook`, which agents start at every event.
+//! Builds the programs for users: `hookhost`, and the small `hookhost-hook`, which agents start at every event.
 
 use std::{
     env, fs,
@@ -18,7 +18,7 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Returns the variables by which benchmarks find the programs.
+    /// Returns the environment variables that tell benchmarks where the programs are.
     pub fn variables(&self) -> [(&'static str, &Path); 2] {
         [("HOOKHOST_COMMAND", &self.hookhost), ("HOOKHOST_HOOK", &self.hook)]
     }
@@ -29,29 +29,30 @@ impl Programs {
 /// # Errors
 /// If cargo fails.
 pub fn release(workspace: &Workspace) -> Outcome<Programs> {
-    // An older commit in a comparison has no profile for it.
+    // In a comparison, an older commit may not have this profile.
     let manifest = fs::read_to_string(workspace.root.join("Cargo.toml")).unwrap_or_default();
     let profile = if manifest.contains("[profile.dist]") { "dist" } else { "release" };
-    // The whole workspace, so that the same libraries are compiled independent of earlier builds.
+    // Builds the whole workspace, so that the same libraries are compiled whatever was built before.
     let mut build = workspace.cargo(&["build", "--profile", profile, "--workspace", "--bin", "hookhost"]);
     run("building hookhost (the first time, wasmtime is compiled too)", &mut build)?;
     let hookhost = workspace.target.join(profile).join(named("hookhost"));
-    // An older commit in a comparison has the program in a package of its own.
+    // In a comparison, an older commit may have the program in a package of its own.
     let has_client = workspace.root.join("host/client").is_dir();
     let package = if has_client { "hookhost-client" } else { "hookhost-hook" };
     let hook = small(workspace, package, "hookhost-hook")?;
     Ok(Programs { hookhost, hook })
 }
 
-/// Builds an example that contains only the engine, with the profile of `hookhost`, to show the engine's share of its size.
+/// Builds an example that contains only the engine, with the profile of `hookhost`. Its size shows the engine's share of the size of
+/// `hookhost`.
 pub fn engine_alone(workspace: &Workspace) -> Outcome<PathBuf> {
     let mut build = workspace.cargo(&["build", "--profile", "dist", "--workspace", "--example", "compile_ahead"]);
     run("building a program with the engine alone, to compare its size", &mut build)?;
     Ok(workspace.target.join("dist/examples").join(named("compile_ahead")))
 }
 
-/// Builds a small program by itself, so that it has no feature that another one needs. Most of its time is its start, of which the
-/// dynamic loader would be half, so it is linked statically if the C library allows it.
+/// Builds a small program by itself, so that its libraries have no features that other programs need. The program is linked statically if
+/// the C library allows it, because it spends most of its time on starting, and the dynamic loader would take half of that.
 fn small(workspace: &Workspace, package: &str, name: &str) -> Outcome<PathBuf> {
     let mut build = workspace.cargo(&["build", "--profile", "hook", "--package", package, "--bin", name]);
     let mut directory = workspace.target.clone();
@@ -76,7 +77,7 @@ fn named(program: &str) -> String {
     format!("{program}{}", env::consts::EXE_SUFFIX)
 }
 
-/// Installs the programs into the named directory, or into that of cargo's programs, which is on the `PATH`.
+/// Installs the programs into the named directory, or else into the directory of cargo's programs, which is on the `PATH`.
 pub fn install(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let directory = match arguments {
         [] => cargo_programs()?,
@@ -98,7 +99,7 @@ pub fn install(workspace: &Workspace, arguments: &[String]) -> Outcome {
     Ok(())
 }
 
-/// Writes beside the old program and then renames, since a running program cannot be written to.
+/// Writes a new file beside the old program and then renames it, because a running program cannot be written to.
 fn put(program: &Path, directory: &Path) -> Outcome {
     let name = program.file_name().unwrap_or_default();
     let (new, file) = (directory.join(format!(".{}.new", name.display())), directory.join(name));
@@ -106,7 +107,7 @@ fn put(program: &Path, directory: &Path) -> Outcome {
     copied.map_err(|error| format!("cannot write {}: {error}", file.display()))
 }
 
-/// Returns the directory of `cargo install`.
+/// Returns the directory into which `cargo install` puts programs.
 fn cargo_programs() -> Outcome<PathBuf> {
     let cargo = env::var_os("CARGO_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
     let cargo = cargo.or_else(|| Some(env::home_dir()?.join(".cargo")));

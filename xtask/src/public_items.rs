@@ -1,8 +1,8 @@
-//! Documents the libraries, and compares their public items with their lists and with the last release.
+//! Checks the documentation of the libraries, and compares their public items with the stored lists and with the last release.
 //!
-//! One run of rustdoc does both: it writes JSON, which the lists are made of, and reports broken links as it does for pages. The JSON is
-//! unstable, and stable rustdoc writes it only if `RUSTC_BOOTSTRAP` is set. Cargo must not see that variable, or it compiles every
-//! dependency again. So cargo calls this program as rustdoc, and this program sets the variable for rustdoc alone.
+//! One run of rustdoc does both. It writes JSON, from which the lists are made, and reports broken links as it does for pages. The JSON
+//! format is unstable, so stable rustdoc writes it only if `RUSTC_BOOTSTRAP` is set. If cargo saw this variable, it would compile every
+//! dependency again. So cargo calls this program in place of rustdoc, and this program calls rustdoc with the variable.
 
 use std::{
     collections::BTreeMap,
@@ -23,16 +23,16 @@ const LIBRARIES: [(&str, &str); 3] =
 /// The file of each library that lists its public items.
 const LIST: &str = "public-api.txt";
 
-/// The program that lists public items, a workspace of its own.
+/// The program that lists public items. It is a workspace of its own.
 pub(crate) const LISTER: &str = "xtask/public-items/Cargo.toml";
 
-/// The real rustdoc. If the variable is set, cargo calls this program as rustdoc.
+/// The environment variable that contains the path of the real rustdoc. It is set if cargo calls this program in place of rustdoc.
 const RUSTDOC: &str = "HOOKHOST_XTASK_RUSTDOC";
 
 /// The version of cargo-semver-checks that reads the JSON of Rust 1.95.
 const SEMVER_CHECKS: &str = "0.51.0";
 
-/// Runs rustdoc if cargo calls this program as rustdoc. Returns its exit code.
+/// Runs rustdoc and returns its exit code, if cargo has called this program in place of rustdoc. Otherwise returns `None`.
 pub(crate) fn run_as_rustdoc() -> Option<ExitCode> {
     let rustdoc = env::var_os(RUSTDOC)?;
     let mut command = Command::new(&rustdoc);
@@ -47,7 +47,7 @@ pub(crate) fn run_as_rustdoc() -> Option<ExitCode> {
     })
 }
 
-/// Fails if a page has a mistake, if a list differs from the public items, or if a library breaks users of the last release.
+/// Fails if the documentation has a mistake, if a list differs from the public items, or if a library breaks users of the last release.
 pub(crate) fn check(workspace: &Workspace) -> Outcome {
     document(workspace)?;
     run("the program that lists public items", &mut lister(workspace, "test"))?;
@@ -68,10 +68,10 @@ pub(crate) fn write(workspace: &Workspace) -> Outcome {
 fn document(workspace: &Workspace) -> Outcome {
     let program = env::current_exe().map_err(|error| format!("cannot find xtask itself: {error}"))?;
     let rustdoc = env::var_os("RUSTDOC").unwrap_or_else(|| "rustdoc".into());
-    // Another clone with the same target directory may have written these files, which cargo does not notice. Flags that differ each time
-    // make it call rustdoc each time.
+    // Another clone with the same target directory may have written these files, and cargo does not notice that. Flags that differ each
+    // time make cargo call rustdoc each time.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    // Only the libraries: the binary `hookhost` would overwrite the documentation of the library of that name.
+    // Documents only the libraries, because the binary `hookhost` would overwrite the documentation of the library of that name.
     let mut cargo = workspace.cargo(&["doc", "--workspace", "--no-deps", "--lib"]);
     cargo.env("RUSTDOC", program).env(RUSTDOC, rustdoc);
     cargo.env(
@@ -109,7 +109,7 @@ fn update_lists(workspace: &Workspace, write: bool) -> Outcome<usize> {
     Ok(changed)
 }
 
-/// Returns the lines of only one list, marked as in a diff. An item with a changed signature is two lines.
+/// Returns the lines that are in only one of the two lists, marked as in a diff. An item with a changed signature gives two lines.
 fn difference(listed: &str, items: &str) -> Vec<String> {
     let mut counts: BTreeMap<&str, i32> = BTreeMap::new();
     for line in items.lines() {
@@ -125,7 +125,7 @@ fn difference(listed: &str, items: &str) -> Vec<String> {
     counts.into_iter().flat_map(marked).collect()
 }
 
-/// Fails if the libraries break the public items of the newest tag of a release without a matching new version.
+/// Fails if the libraries break public items of the newest release tag and do not have a matching new version.
 fn compare_with_release(workspace: &Workspace) -> Outcome {
     let mut git = Command::new("git");
     git.args(["tag", "--list", "v*", "--sort=-version:refname"]).current_dir(&workspace.root);

@@ -9,25 +9,26 @@ use std::{
 
 use crate::Outcome;
 
-/// The workspace. Until this is dropped, no other command of a developer uses the same target directory, so the plugins and binaries
-/// there belong to this clone.
+/// The workspace, with a lock on its target directory. Until this value is dropped, no other developer's command uses the same target
+/// directory, so the plugins and binaries there belong to this clone.
 #[derive(Debug)]
 pub struct Workspace {
     pub root: PathBuf,
     pub target: PathBuf,
-    /// The root of the workspace in which xtask was called. If `root` differs, it is the work tree of a commit to compare with, and shares
-    /// the target directory.
+    /// The root of the workspace in which xtask was called. If `root` differs from `main`, then `root` is the work tree of a commit to
+    /// compare with, which shares the target directory.
     pub main: PathBuf,
     lock: File,
 }
 
 impl Workspace {
-    /// Takes the workspace, and waits for another command that has it.
+    /// Locks the workspace. If another command has locked it, waits until that command ends.
     ///
     /// # Errors
     /// If the target directory cannot be made or locked.
     pub fn lock() -> Outcome<Self> {
-        // From cargo at run time: another clone with the same target directory may have built this program.
+        // Reads the directory from the environment at run time, because another clone with the same target directory may have built this
+        // program.
         let manifest = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
         let root = Path::new(&manifest).parent().unwrap_or(Path::new(".")).to_owned();
         let target = match env::var_os("CARGO_TARGET_DIR").filter(|directory| !directory.is_empty()) {
@@ -48,12 +49,12 @@ impl Workspace {
         Ok(Self { main: root.clone(), root, target, lock: file })
     }
 
-    /// Lets others use the target directory during long work that does not touch it.
+    /// Lets other commands use the target directory during long work that does not need it.
     pub fn unlock(&self) -> Outcome {
         self.lock.unlock().map_err(|error| format!("cannot unlock {}: {error}", self.target.display()))
     }
 
-    /// Returns the work tree of another commit. It shares the compiled dependencies.
+    /// Returns the workspace for the work tree of another commit. It shares the compiled dependencies.
     pub fn other(&self, root: PathBuf) -> Outcome<Self> {
         let lock = self.lock.try_clone().map_err(|error| format!("cannot lock {}: {error}", self.target.display()))?;
         Ok(Self { root, target: self.target.clone(), main: self.main.clone(), lock })
@@ -62,7 +63,7 @@ impl Workspace {
     /// Returns a workspace for tests, which holds no lock.
     ///
     /// # Panics
-    /// If the sources of this program are not there.
+    /// If the sources of this program do not exist.
     pub fn unlocked(root: &Path) -> Self {
         let lock = File::open(env!("CARGO_MANIFEST_PATH")).expect("a manifest");
         Self { root: root.into(), target: root.join("target"), main: root.into(), lock }
@@ -87,13 +88,13 @@ impl Workspace {
         if self.is_other() { self.compared().join("plugins") } else { self.target.join("plugins") }
     }
 
-    /// The target directory of guests. Cargo uses the same name for a component in both work trees, so in one directory each build would
-    /// link it again after the other.
+    /// The target directory of guests. The two work trees have different ones, because cargo uses the same name for a component in both. In
+    /// one directory, each build would have to link the component again after the other build.
     pub fn target_of_guests(&self) -> PathBuf {
         if self.is_other() { self.compared().join("guests") } else { self.target.clone() }
     }
 
-    /// Returns a command of the cargo that runs this program, in the workspace and with its target directory.
+    /// Returns a command that calls cargo in the workspace, with its target directory. It is the same cargo that runs this program.
     pub fn cargo(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.args(arguments).current_dir(&self.root).env("CARGO_TARGET_DIR", &self.target);
@@ -101,8 +102,8 @@ impl Workspace {
             command.env_remove(name);
         }
         if self.is_other() {
-            // Only this program, which changes nothing, distinguishes two copies of a workspace for cargo. Otherwise it would use the
-            // compiled files of the other copy.
+            // This wrapper changes nothing, but makes cargo distinguish two copies of a workspace. Without it, cargo would use the compiled
+            // files of the other copy.
             command.env("RUSTC_WORKSPACE_WRAPPER", "env");
         }
         command
@@ -114,8 +115,8 @@ impl Workspace {
     }
 }
 
-/// Returns true for the variables by which cargo describes this program's package. Build scripts read some of them: a build by this
-/// program and one by hand would each compile their dependents again, among them TLS and the engine.
+/// Returns true for the variables in which cargo describes this program's package. Build scripts read some of them. If they were passed on,
+/// a build by this program and a build by hand would each compile these packages again, among them TLS and the engine.
 fn is_about_own_package(variable: &str) -> bool {
     variable.starts_with("CARGO_PKG_") || variable.starts_with("CARGO_MANIFEST_")
 }
@@ -125,14 +126,14 @@ pub fn say(what: &str) {
     println!("==> {what}");
 }
 
-/// Prints a description, runs the command with its output shown, and fails if it fails.
+/// Prints a description and runs the command, whose output is shown. Fails if the command fails.
 pub fn run(what: &str, command: &mut Command) -> Outcome {
     say(what);
     let status = command.status().map_err(|error| format!("cannot start {}: {error}", spelt(command)))?;
     if status.success() { Ok(()) } else { Err(format!("failed: {} ({status})", spelt(command))) }
 }
 
-/// Returns the command's standard output without the last line end.
+/// Runs the command, and returns its standard output without the last line end.
 pub fn output(command: &mut Command) -> Outcome<String> {
     let output = command.output().map_err(|error| format!("cannot start {}: {error}", spelt(command)))?;
     if !output.status.success() {

@@ -73,7 +73,7 @@ fn guarded(file: &serde_json::Value) -> Result<String, Box<dyn Error>> {
     let firsts = files.iter().map(|(name, _)| first(name)).fold(0_u32, |all, one| all | one);
     let text =
         format!("static GUARDED: &[Guarded] = &[\n{}];\n", files.into_iter().map(|(_, line)| line).collect::<String>());
-    // One bit for each byte with which a first component may begin.
+    // Sets one bit for each byte with which the first component of a path in the table begins.
     let text = text + &format!("const FIRST_BYTES: u32 = {firsts:#x};\n");
     Ok(text + &format!("static VARIABLES: &[(&str, &str)] = &[\n{}];\n", variables.concat()))
 }

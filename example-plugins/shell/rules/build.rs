@@ -20,7 +20,8 @@ mod words;
 
 use analysis::{expression, patterns};
 
-/// The files in `catalogues/`: the known programs first, then the catalogues in the order in which rules of equal priority are checked.
+/// The files in `catalogues/`. The first file lists the known programs. The other files are the catalogues, in the order in which rules of
+/// equal priority are checked.
 const FILES: [&str; 26] = [
     "programs",
     "floor",
@@ -63,8 +64,8 @@ fn main() {
     }
 }
 
-/// Writes the totals, the known programs, and for each catalogue its fields, the number of its rules and the rules. The component contains
-/// no examples, which are only for tests and docs.
+/// Writes the totals, the known programs and the catalogues. A catalogue is written as its fields, the number of its rules, and the rules.
+/// For a guest, the examples are left out, because only tests and docs need them.
 fn catalogues(is_guest: bool) -> Result<(), Box<dyn Error>> {
     let mut totals = Totals::default();
     let mut bytes = Vec::new();
@@ -101,7 +102,7 @@ fn put(bytes: &mut Vec<u8>, value: &impl Serialize) -> Result<(), postcard::Erro
     Ok(())
 }
 
-/// Compiles the patterns of a rule, because nothing would report an invalid one later.
+/// Compiles the patterns of a rule, because an invalid pattern would not be reported later.
 fn check(rule: &mut Rule) -> Result<(), String> {
     let of_matches = rule.matches.iter_mut().flat_map(|one| patterns(one));
     let expressions = rule.pattern.iter_mut().map(|pattern| &mut **pattern).chain(of_matches);

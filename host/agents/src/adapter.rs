@@ -1,4 +1,5 @@
-//! The adapter of one agent: its data, and the functions that read its messages, write its replies and plan its files.
+//! The adapter of one agent. It contains data about the agent, and the functions that read the agent's messages, write replies and plan the
+//! agent's files.
 
 use crate::agent::{Abilities, Agent};
 use crate::checks;
@@ -32,15 +33,16 @@ pub struct Adapter {
     pub(crate) install: fn(&Context<'_>) -> Result<Plan, NotInstallable>,
     /// Encodes the neutral reply.
     pub(crate) neutral: fn(Option<&str>) -> Reply,
-    /// Encodes the reply to a readable call without a decision; `None`: the reply of `fail`.
+    /// Encodes the reply to a readable call that got no decision. `None` means the reply of `fail`.
     pub(crate) unsettled: Option<fn(&HookCall, &str) -> Reply>,
-    /// Encodes the reply to a message with several events; `None`: the first denial, otherwise the first reply.
+    /// Encodes the reply to a message with several events. `None` means the first denial, or else the first reply.
     pub(crate) encode_all: Option<fn(&HookCall, &[Outcome]) -> Reply>,
-    /// Returns abilities that depend on the call; `None`: those of its hook point.
+    /// Returns abilities that depend on the call. `None` means the abilities of the call's hook point.
     pub(crate) abilities: Option<fn(&HookCall) -> Abilities>,
-    /// The canary call; `None` if the hook is no command.
+    /// The canary call, or `None` if the hook is not a command.
     pub(crate) canary: Option<Canary>,
-    /// Words of the headless command line, one of which is [`PROMPT_WORD`]; empty if no such command is known.
+    /// Words of the command line that runs the agent without a person. One word is [`PROMPT_WORD`]. Empty if no such
+    /// command line is known.
     pub(crate) headless: &'static [&'static str],
     /// JSON dialect of the agent's files.
     pub(crate) json_dialect: JsonDialect,
@@ -48,8 +50,8 @@ pub struct Adapter {
     pub(crate) mcp_servers: fn(&Context<'_>) -> Option<ServersFile>,
 }
 
-/// The hook point before a tool call, the message there for a command in a directory, and the test if a reply is a denial
-/// at a hook point.
+/// The hook point before a tool call, a function that makes the message there for a command in a directory, and a
+/// function that returns true if a reply is a denial at a hook point.
 type Canary = (&'static str, fn(&str, &Path) -> Value, fn(&str, &Reply) -> bool);
 
 impl Adapter {
@@ -87,8 +89,8 @@ impl Adapter {
     /// Decodes a message. An unknown hook point becomes [`Custom`](crate::HookEvent::Custom).
     ///
     /// # Errors
-    /// If the message is not one of this agent, or lacks a field that its hook point needs, or if the agent and the
-    /// rules could read it differently.
+    /// If the message does not come from this agent, if it lacks a field that its hook point needs, or if the agent and
+    /// the rules could read it differently.
     pub fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
         let fields = Fields::of(message.bytes)?;
         let mut call = (self.decode)(message, &fields)?;
@@ -108,7 +110,8 @@ impl Adapter {
         if let Some(encode_all) = self.encode_all {
             return encode_all(call, outcomes);
         }
-        // Most agents report one event per message. For any other message, one rejection rejects the whole message.
+        // Most agents report one event per message. A message with several events is rejected as a whole if one of them
+        // is rejected.
         let rejected = outcomes.iter().find(|outcome| matches!(outcome.answer, Answer::Rejected(_)));
         match rejected.or(outcomes.first()) {
             Some(outcome) => self.encode(call, outcome),
@@ -116,8 +119,8 @@ impl Adapter {
         }
     }
 
-    /// Encodes the reply to a call without a decision in time. Like [`fail`](Self::fail), but in the format of
-    /// this call's hook point, for agents that accept a denial only there.
+    /// Encodes the reply to a call that got no decision in time. The reply is like that of [`fail`](Self::fail), but in
+    /// the format of this call's hook point, because some agents accept a denial only in that format.
     pub fn unsettled(&self, call: &HookCall, why: &str) -> Reply {
         match self.unsettled {
             Some(unsettled) => unsettled(call, why),
@@ -125,18 +128,17 @@ impl Adapter {
         }
     }
 
-    /// Encodes the reply to a message that could not be read: a denial if the agent accepts one, otherwise the neutral
-    /// reply. `point` is the hook point if it is known. The strictest reply is used if an unreadable message has an
-    /// unknown hook point.
+    /// Encodes the reply to a message that could not be read. This is a denial if the agent accepts one, otherwise the
+    /// neutral reply. `point` is the hook point, if it is known. If it is unknown, the strictest reply is used.
     pub fn fail(&self, point: Option<&str>, why: &str) -> Reply {
         (self.fail)(point, why)
     }
 
-    /// Returns a reply as a body, for a transport without exit codes. An agent continues after a failure, so a reply that
-    /// has only an exit code becomes the denial of a tool call.
+    /// Returns a reply as a body, for a transport that has no exit codes. A reply that has only an exit code becomes
+    /// the denial of a tool call, because an agent that gets an error response continues.
     ///
     /// # Errors
-    /// The text of the failure, if the agent understands nothing else.
+    /// The reason of the denial, if the agent understands a denial only as an exit code.
     pub fn body(&self, mut reply: Reply) -> Result<String, String> {
         let is_bare = |reply: &Reply| reply.exit != 0 && reply.stdout.is_empty();
         let mut points = self.agent.points.iter();
@@ -176,23 +178,23 @@ impl Adapter {
         self.json_dialect
     }
 
-    /// Returns the hook point before a tool call, and a message such as the agent sends there if its model wants to run
-    /// this shell command in this directory. `hookhost doctor --prove` passes the message to the hook that the agent's
-    /// file names. The message names the session [`canary::SESSION`](crate::canary::SESSION). `None` if the agent
-    /// starts no process for its hook: then only a run of the agent itself proves that it calls the hook.
+    /// Returns the hook point before a tool call, and a message like the one that the agent sends there if its model
+    /// wants to run this shell command in this directory. `hookhost doctor --prove` passes the message to the hook in
+    /// the agent's file. The message names the session [`canary::SESSION`](crate::canary::SESSION). Returns `None` if
+    /// the agent starts no process for its hook. In that case, only a run of the agent proves that it calls the hook.
     pub fn canary(&self, command: &str, directory: &Path) -> Option<(&'static str, Vec<u8>)> {
         let (point, message, _) = self.canary?;
         Some((point, message(command, directory).to_string().into_bytes()))
     }
 
-    /// Returns true if the agent treats this reply as a denial, so that the call does not run, and not as a failed
-    /// hook. Only called for agents that have a [`canary`](Self::canary).
+    /// Returns true if the agent treats this reply as a denial, so that the call does not run. Returns false if the
+    /// agent treats it as a failed hook. Only called for agents that have a [`canary`](Self::canary).
     pub fn denies(&self, point: &str, reply: &Reply) -> bool {
         self.canary.is_some_and(|(_, _, denies)| denies(point, reply))
     }
 
-    /// Returns the command line, program first, by which the agent carries out `prompt` unattended with permission to
-    /// use its shell tool. `None` if no such command is known.
+    /// Returns the command line, program first, with which the agent carries out `prompt` without a person and may use
+    /// its shell tool. Returns `None` if no such command line is known.
     pub fn headless(&self, prompt: &str) -> Option<Vec<String>> {
         let word = |word: &&str| if *word == PROMPT_WORD { prompt.to_owned() } else { (*word).to_owned() };
         (!self.headless.is_empty()).then(|| self.headless.iter().map(word).collect())

@@ -9,7 +9,7 @@ pub struct Agent {
     pub name: &'static str,
     /// Name for people.
     pub title: &'static str,
-    /// Names of the agent's programs, by which it is found on the `PATH`.
+    /// Names of the agent's programs. The agent is found if one of them is on the `PATH`.
     pub programs: &'static [&'static str],
     /// The oldest and the newest version that the adapter was tested with. Empty strings if unknown.
     pub versions: (&'static str, &'static str),
@@ -54,12 +54,13 @@ pub struct HookPoint {
     pub abilities: Abilities,
     /// True if `hookhost install` registers the hook at this hook point.
     pub installed: bool,
-    /// Timeout of the hook, in seconds: the value that `hookhost install` writes, or the agent's fixed value. A person
-    /// has less time to answer.
+    /// Timeout of the hook, in seconds. This is the value that `hookhost install` writes, or the agent's fixed value. A
+    /// person has less time than this to answer a question.
     pub timeout: u16,
 }
 
-/// Timeout of a hook if it can be chosen, in seconds. It is longer than the time that a person has to answer.
+/// Timeout of a hook in seconds, for agents that let the user choose it. It is longer than the time that a person has
+/// to answer.
 pub const TIMEOUT: u16 = 330;
 
 impl HookPoint {
@@ -81,33 +82,34 @@ impl HookPoint {
     }
 }
 
-/// The abilities of an agent with a reply at one hook point. An outcome that needs another ability is first replaced by
-/// a stricter one ([`crate::degrade()`]).
+/// The effects that a reply can have on an agent at one hook point. An outcome that needs an ability which the agent
+/// lacks is replaced by a stricter outcome first ([`crate::degrade()`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Abilities {
     /// The agent does not perform a rejected call, and does not use a rejected result or text.
     pub rejects: bool,
     /// The agent accepts changed arguments for a call.
     pub changes: bool,
-    /// The agent merges changed arguments into those of the call: an argument that is left out keeps its value.
+    /// The agent merges changed arguments into the arguments of the call, so an argument that the reply leaves out
+    /// keeps its value.
     pub merges: bool,
-    /// The agent accepts changed arguments only if a `command` that is a string stays a string.
+    /// If the argument `command` is a string, the agent accepts changed arguments only if `command` is still a string.
     pub keeps_command: bool,
     /// The agent accepts a result in place of running the call.
     pub responds: bool,
-    /// The agent asks its user, and does not continue without approval, even if no user is present.
+    /// The agent can ask its user, and does not continue without approval, even if no user is present.
     pub asks: bool,
     /// The agent accepts another text or result in place of its own.
     pub replaces: bool,
     /// The agent can skip its own question if the reply approves the call.
     pub approves: bool,
-    /// The agent's model reads a text that is added to the reply.
+    /// The agent's model reads a text in the reply.
     pub adds_context: bool,
-    /// The agent's user reads a text.
+    /// The agent's user sees a text in the reply.
     pub tells_user: bool,
-    /// The agent continues with another task.
+    /// The agent can continue with another task from the reply.
     pub goes_on: bool,
-    /// The agent ends its run.
+    /// The agent can end its run.
     pub stops: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Checks that every message has to pass, for any agent. A message that agent and rules could read differently is
-//! refused before a tool runs. After the tool has run, its result is withheld or read leniently.
+//! Checks that the messages of all agents have to pass. If an agent and the rules could read a message differently, the
+//! message is refused before a tool runs. After the tool has run, its result is withheld or read leniently.
 
 use crate::agent::Agent;
 use crate::hook_call::{HookCall, HookEvent, ToolUse};
@@ -22,13 +22,13 @@ const CALL_KEYS: &[&str] = &[
     "preToolUse",
 ];
 
-/// Returns true if a message contains a tool call, also in the format of another agent.
+/// Returns true if a message contains a tool call in the format of any agent.
 pub(crate) fn has_call(fields: &Fields) -> bool {
     CALL_KEYS.iter().any(|key| fields.get(key).is_some_and(|value| !value.is_null()))
 }
 
-/// Returns the error for a tool call at a hook point that has none. The reply is that of the agent's hook point before
-/// a tool call.
+/// Returns the error for a message that contains a tool call although its hook point has none. The error names the
+/// agent's hook point before a tool call, so that the reply has the format of that hook point.
 pub(crate) fn misplaced_call(agent: &Agent, point: &str) -> Unreadable {
     let is_gate = |event: EventKind, rejects: bool| event == EventKind::BeforeToolCall && rejects;
     let gate = agent.points.iter().find(|point| is_gate(point.event, point.abilities.rejects));
@@ -37,10 +37,10 @@ pub(crate) fn misplaced_call(agent: &Agent, point: &str) -> Unreadable {
     Unreadable::new(why).at(gate.map_or(point, |gate| gate.name))
 }
 
-/// Returns the decoded call after checking that agent and rules read the same message.
+/// Returns the decoded call, after checking that the agent and the rules read the message in the same way.
 ///
 /// # Errors
-/// If agent and rules could read a different action.
+/// If the agent and the rules could read different actions.
 pub(crate) fn check(
     agent: &Agent,
     message: &Message<'_>,
@@ -94,7 +94,8 @@ pub(crate) fn check(
 /// Converts the arguments into an object if the agent wrote them in another form.
 ///
 /// # Errors
-/// If the tool needs arguments and has none, or if a text does not show which argument it is.
+/// If the tool needs arguments and the message has none, or if they are a text and it is not clear which argument the
+/// text is.
 fn complete(agent: &Agent, tool: &mut ToolUse) -> Result<(), Unreadable> {
     let actions = ActionMap::default();
     let actions = actions.of(agent.name);

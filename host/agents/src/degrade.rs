@@ -1,4 +1,5 @@
-//! Replaces an outcome that an agent cannot express by a stricter one. Every replacement is returned for the log.
+//! Replaces an outcome that an agent cannot express by a stricter outcome. All replacements are returned, so that the
+//! log can record them.
 
 use crate::agent::Abilities;
 use crate::hook_call::{HookCall, HookEvent};
@@ -12,17 +13,19 @@ use serde_json::{Map, Value};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Degradation {
-    /// The agent accepts no changed arguments: the call is rejected, and the reason contains the changed call.
+    /// The agent accepts no changed arguments, so the call is rejected, and the reason contains the changed call.
     ChangeToRejection,
-    /// The agent accepts no result in place of the tool's: the call is rejected, and the reason contains the result.
+    /// The agent accepts no result in place of running the tool, so the call is rejected, and the reason contains the
+    /// result.
     ResponseToRejection,
-    /// The agent cannot ask its user dependably, and nobody else answered: the call is rejected.
+    /// The agent cannot ask its user dependably, and no person answered in another way, so the call is rejected.
     QuestionToRejection,
-    /// The agent ignores rejections here: the rejection is recorded, and the user gets a message if possible.
+    /// The agent ignores rejections at this hook point. The rejection is recorded, and the user gets a message if
+    /// possible.
     RejectionNotPossible,
-    /// The agent uses the text or the result that should be replaced or withheld.
+    /// The agent accepts no replacement, so it uses the text or the result that should be replaced or withheld.
     ReplacementNotPossible,
-    /// The agent asks its user although a plugin approved the call.
+    /// The agent asks its user, although a plugin approved the call.
     ApprovalNotPossible,
     /// The agent's model does not read the reminders of plugins.
     ContextNotPossible,
@@ -30,7 +33,7 @@ pub enum Degradation {
     NoticeNotPossible,
     /// The agent does not continue with the tasks of plugins.
     TasksNotPossible,
-    /// The agent does not end its run; the call is rejected.
+    /// The agent cannot end its run, so only the call is rejected.
     StopNotPossible,
 }
 
@@ -102,7 +105,7 @@ pub fn degrade(call: &HookCall, outcome: Outcome, can: Abilities) -> (Outcome, V
         other => other,
     };
     let answer = match answer {
-        // The agent would use a withheld text unless another text takes its place.
+        // The agent would use the rejected text, so another text must take its place.
         Answer::Rejected(rejection) if !can.rejects && can.replaces && is_text(call) => {
             lost.push(Degradation::RejectionNotPossible);
             if rejection.ends.is_some() {
@@ -143,7 +146,7 @@ fn is_text(call: &HookCall) -> bool {
 }
 
 /// Returns true if the agent can run the call with exactly these arguments. An agent that merges arguments would keep
-/// one that a plugin removed.
+/// an argument that a plugin removed.
 fn can_change(call: &HookCall, arguments: &Value, can: Abilities) -> bool {
     let (HookEvent::BeforeToolCall(tool) | HookEvent::PermissionRequest(tool)) = &call.event else {
         return can.changes;
@@ -154,8 +157,8 @@ fn can_change(call: &HookCall, arguments: &Value, can: Abilities) -> bool {
     can.changes && tool.is_exact && (!can.merges || stays()) && (!can.keeps_command || keeps_command())
 }
 
-/// Returns the answer for a value that should be replaced if the agent accepts no replacement: the value is rejected if
-/// possible, otherwise the user gets a message.
+/// Returns the answer for a value that should be replaced, for an agent that accepts no replacement. The value is
+/// rejected if possible, otherwise the user gets a message.
 fn stricter_than_replacing(call: &HookCall, can: Abilities, notices: &mut Vec<String>) -> Answer {
     if can.rejects {
         let what = match call.event {
@@ -170,8 +173,8 @@ fn stricter_than_replacing(call: &HookCall, can: Abilities, notices: &mut Vec<St
     Answer::Neutral
 }
 
-/// Returns a rejection that stands for another outcome. The reason is not shortened: a model that reads half of a call
-/// would make that half.
+/// Returns a rejection that takes the place of another outcome. The reason is not shortened, because a model that reads
+/// only half of a call would make that half.
 fn rejected(by: Vec<String>, refusal: Refusal) -> Answer {
     let mut rejection = Rejection::host(by, Cause::Verdict, String::new());
     rejection.refusal = refusal;

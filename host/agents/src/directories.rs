@@ -1,8 +1,8 @@
-//! The directories of hookhost's own files: the variables that set them, and the flags of a hook's command line that
-//! fix them.
+//! The directories of hookhost's own files. Environment variables determine them, unless flags on a hook's command line
+//! set them.
 //!
-//! A project can set variables for the agent that works in it, and so for the hook that the agent starts. It cannot
-//! change a command line in the user's own file.
+//! The flags are necessary because a project can set variables for the agent that works in it, and so for the hook that
+//! the agent starts. A project cannot change a command line in the user's own file.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub struct Directories {
     pub home: Option<PathBuf>,
 }
 
-/// A variable that sets another directory than the hook's command line does.
+/// A variable that sets another directory than the hook's command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contradiction {
     /// The variable.
@@ -65,7 +65,7 @@ const DIRECTORY_KINDS: [DirectoryKind; 4] = [
 ];
 
 impl DirectoryKind {
-    /// Returns the directory that an environment sets, and the variable that decides it.
+    /// Returns the directory that an environment sets, and the name of the variable that decided this.
     fn of_environment(&self, environment: Environment<'_>) -> Option<(PathBuf, &'static str)> {
         let path = |name: &str| environment(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         if let Some(named) = path(self.variable) {
@@ -80,8 +80,8 @@ impl DirectoryKind {
 }
 
 impl Directories {
-    /// Returns the directories that an environment sets. It does not ask the system's user database, which knows the
-    /// home directory of a user without `HOME`.
+    /// Returns the directories that an environment sets. If `HOME` is not set, the home directory is unknown, because
+    /// this function does not ask the system's user database.
     pub fn of_environment(environment: Environment<'_>) -> Self {
         let [config, state, cache, home] =
             DIRECTORY_KINDS.map(|kind| kind.of_environment(environment).map(|(directory, _)| directory));
@@ -99,15 +99,16 @@ impl Directories {
         }
     }
 
-    /// Returns the flags of a hook's command line that fix these directories. It leaves out a path that is not UTF-8,
-    /// which cannot be written into an agent's file, and a relative path, which would mean another directory for each
-    /// hook.
+    /// Returns the flags of a hook's command line that set these directories. Two kinds of path are left out: a path
+    /// that is not UTF-8, because it cannot be written into an agent's file, and a relative path, because each hook
+    /// would resolve it differently.
     pub fn flags(&self) -> Vec<String> {
         let whole = self.texts().filter(|(_, directory)| Path::new(directory).is_absolute());
         whole.map(|(kind, directory)| format!("{}={directory}", kind.flag)).collect()
     }
 
-    /// Reads a flag of a hook's command line. Returns false if `word` is no directory flag or its path is relative.
+    /// Reads a flag of a hook's command line. Returns false if `word` is not a directory flag, or if its path is
+    /// relative.
     pub fn take_flag(&mut self, word: &str) -> bool {
         let Self { config, state, cache, home } = self;
         let mut directories = DIRECTORY_KINDS.iter().zip([config, state, cache, home]);
@@ -128,7 +129,8 @@ impl Directories {
     pub fn contradiction(&self, environment: Environment<'_>) -> Option<Contradiction> {
         self.known().find_map(|(kind, fixed)| {
             let (leads_to, variable) = kind.of_environment(environment)?;
-            // The environment has the same home, and lacks a variable that was set when the hook was installed.
+            // The environment has the same home directory, but lacks a variable that was set when the hook was
+            // installed.
             let has_same_home = variable == "HOME"
                 && environment("HOME").is_some_and(|home| self.home.as_deref() == Some(Path::new(&home)));
             (leads_to != *fixed && !has_same_home).then(|| Contradiction {

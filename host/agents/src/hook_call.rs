@@ -17,14 +17,14 @@ pub struct HookCall {
     pub event: HookEvent,
     /// The message itself as JSON, unchanged.
     pub raw: Json,
-    /// Key of the event within its session, for an event without identifier that its agent reports repeatedly. For
-    /// example, a gateway reports each prompt again with every later request.
+    /// Key of the event within its session. It is set for an event that has no identifier and that the agent reports
+    /// repeatedly. For example, a gateway reports each prompt again with every later request.
     pub once: Option<String>,
     /// The further events of the message, in order. For example, a request to a gateway contains prompts and results,
     /// and a response contains texts and calls.
     pub further: Vec<FurtherEvent>,
-    /// The reason why two readers could read different results in the message. The result is then one of the possible
-    /// ones, and is withheld if the agent accepts a replacement.
+    /// Set if two readers could read different results in the message. The text is the reason. The result in `event` is
+    /// then one of the possible results, and is withheld if the agent accepts a replacement.
     pub unclear: Option<String>,
 }
 
@@ -62,8 +62,8 @@ impl HookCall {
         Ok(Self::new(point, session, event))
     }
 
-    /// Splits the message into one call per event, in order; each gets its own decision and is degraded separately. The first has the
-    /// whole message as `raw`, each later one its part number.
+    /// Splits the message into one call per event, in order. Each call gets its own decision and is degraded
+    /// separately. The first call has the whole message as `raw`, and each later call has only its part number.
     pub fn parts(&self) -> Vec<Self> {
         let mut first = self.clone();
         first.further.clear();
@@ -75,8 +75,8 @@ impl HookCall {
     }
 
     /// Returns the kind and the key of this call within its session. Two reports with the same key are about the same
-    /// call; two hook files or two programs of the agent can cause them. Numbered tool calls have a key, and so do the
-    /// events that a gateway repeats with each request ([`once`](Self::once)).
+    /// call. An agent can report a call twice if two hook files, or two of its programs, call the hook. Tool calls with
+    /// an identifier have a key, and so do the events that a gateway repeats with each request ([`once`](Self::once)).
     pub fn key(&self) -> Option<(&'static str, &str)> {
         let (kind, call) = match &self.event {
             HookEvent::BeforeToolCall(call) => ("before", call),
@@ -111,7 +111,7 @@ impl AgentSession {
         Self { id, subagent: None, workspace: cwd.clone(), cwd, version: None, interactive: true }
     }
 
-    /// Returns an error text if the working directory belongs to Windows and this hookhost runs on another system.
+    /// Returns an error text if the working directory is a Windows path and this hookhost runs on another system.
     pub fn is_elsewhere(&self) -> Option<String> {
         let shown = self.cwd.to_string_lossy();
         let is_elsewhere = !cfg!(windows) && is_of_windows(&shown);
@@ -141,7 +141,7 @@ pub enum HookEvent {
     },
     /// A tool is about to be called.
     BeforeToolCall(ToolUse),
-    /// The agent is about to ask its user about a call, which it may have reported before.
+    /// The agent is about to ask its user about a call. It may have reported the same call before.
     PermissionRequest(ToolUse),
     /// A tool has been called.
     AfterToolCall {
@@ -197,7 +197,7 @@ pub enum HookEvent {
         /// Error message.
         message: String,
     },
-    /// An event without counterpart; plugins observe it as the custom event `AGENT/POINT`.
+    /// An event that has no counterpart in hookhost. Plugins observe it as the custom event `AGENT/POINT`.
     Custom {
         /// The agent's data about the event.
         payload: Value,
@@ -236,7 +236,8 @@ pub struct ToolUse {
     pub name: String,
     /// The arguments, an object.
     pub arguments: Value,
-    /// True if the arguments can be written again without change. Otherwise no changed call can replace this one.
+    /// True if the arguments can be written again without change. Otherwise the call cannot be replaced by a changed
+    /// call.
     pub is_exact: bool,
     /// The provider of the tool.
     pub origin: ToolOrigin,
@@ -261,7 +262,7 @@ impl ToolUse {
     }
 }
 
-/// Returns true if a path begins with a drive of Windows, or with one of its shares.
+/// Returns true if a path begins with a drive or a network share of Windows.
 pub(crate) fn is_of_windows(path: &str) -> bool {
     let has_drive = path.as_bytes().get(1) == Some(&b':') && path.starts_with(|c: char| c.is_ascii_alphabetic());
     has_drive || path.starts_with(r"\\")

@@ -1,13 +1,13 @@
-//! Other people's agents: turns an agent's message into an event and the outcome into a reply that the agent
-//! understands, and installs the hook in the agent's settings.
+//! Supports agents of other vendors. Turns an agent's message into an event, and the outcome into a reply that the
+//! agent understands. Installs the hook in the agent's settings.
 //!
 //! All modules except [`install`] are pure: they read no file, open no socket and ask no plugin. The hook program uses
-//! these alone, so it stays small, and can deny a call in the agent's own format even if no resident host answers.
+//! only these modules. So it is small, and can deny a call in the agent's format even if no resident host answers.
 //!
 //! A new agent is one file in `agents/`, one line in the list of [`agents::all`], its tools in
 //! `hookhost_contract::action`, and its files in `guarded.toml`, the table of the plugins that protect a session.
 //!
-//! Data flows down this list and never back up:
+//! A module uses only modules above it in this list:
 //!
 //! | module | purpose |
 //! |---|---|

@@ -1,6 +1,6 @@
-//! The protocol by which the proxy in front of MCP servers asks the resident host: one message per event, and its
-//! reply. The resident host treats the proxy as an agent with its own adapter, [`ADAPTER`]; it cannot be installed as
-//! one.
+//! The protocol in which the proxy in front of MCP servers asks the resident host. Each event is one message, which
+//! gets one reply. The resident host treats the proxy as an agent with an adapter of its own, [`ADAPTER`]. Unlike other
+//! agents, the proxy has no files in which a hook could be installed.
 
 use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent, Coverage, HookPoint};
@@ -25,7 +25,7 @@ pub enum Point {
     Request,
     /// The server has answered a request.
     Result,
-    /// The proxy hid tools from the client, or the client called such a tool.
+    /// The proxy hid tools from the client, or the client called a hidden tool.
     HeldBack,
     /// The client reports its user's answer to a question.
     Answered,
@@ -47,7 +47,7 @@ pub struct Event {
     pub cwd: PathBuf,
     /// Name of the server.
     pub server: String,
-    /// True in audit mode: rules are only observed, and a rejected call happens nevertheless.
+    /// True in audit mode, in which outcomes are only recorded and a rejected call happens nevertheless.
     #[serde(default)]
     pub audit: bool,
     /// True if the proxy can ask the client's user through the client.
@@ -62,7 +62,8 @@ pub struct Event {
     /// Name of the tool.
     #[serde(default)]
     pub tool: String,
-    /// The arguments. For hidden tools: the reasons, by tool name. For an answer: the data that it is about.
+    /// The arguments of the request. For hidden tools, the reasons by tool name. For an answer of the user, the data
+    /// that the answer is about.
     #[serde(default)]
     pub arguments: Value,
     /// The server's answer to the request.
@@ -77,7 +78,7 @@ const REQUEST: Abilities =
 /// Abilities of the proxy for a result.
 const RESULT: Abilities = Abilities { rejects: true, replaces: true, tells_user: true, ..Abilities::NONE };
 
-/// Abilities in audit mode: a question is passed to the proxy, and nobody is asked.
+/// Abilities in audit mode. A question is passed to the proxy, which asks no person.
 const AUDIT: Abilities = Abilities { approves: true, asks: true, tells_user: true, ..Abilities::NONE };
 
 static AGENT: Agent = Agent {
@@ -113,7 +114,7 @@ fn decode(_message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadabl
         proxies::event(fields)?;
     HookCall::decoded(fields.text("point")?, |_| {
         if !cwd.is_absolute() {
-            return Err(Unreadable::new("`cwd` is no absolute path"));
+            return Err(Unreadable::new("`cwd` is not an absolute path"));
         }
         let mut session = AgentSession::new(Some(session), cwd);
         session.interactive = asks;

@@ -1,10 +1,10 @@
-//! The files in which an agent names MCP servers, and the keys above them. This is data: the installer of the proxy
-//! edits the files.
+//! Describes the files in which an agent names MCP servers, and the keys that lead to the servers. The installer of the
+//! proxy edits the files.
 
 use crate::plan::{Context, Scope};
 use std::path::{Path, PathBuf};
 
-/// A file that names servers. Each of the objects at `places` has one member per server.
+/// A file that names MCP servers. Each object at `places` has one member per server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServersFile {
     /// Path of the file.
@@ -54,8 +54,9 @@ impl ServersFile {
         Self { path, places: &[&["mcpServers"]], format: ServersFormat::Json }
     }
 
-    /// Returns the JSON file of the context's scope. `user` is absolute or relative to the user's home directory, `project`
-    /// is relative to the project's root. No agent has such a file for the whole machine.
+    /// Returns the JSON file for the scope of the context. `user` is absolute or relative to the user's home directory,
+    /// and `project` is relative to the project's root. Returns `None` for the machine's scope, because no agent has
+    /// such a file.
     pub(crate) fn of_scope(context: &Context<'_>, user: impl AsRef<Path>, project: &str) -> Option<Self> {
         context.path(user, project, Err("")).ok().map(Self::json)
     }
@@ -65,7 +66,7 @@ impl ServersFile {
         Self::of_scope(context, path, path)
     }
 
-    /// Returns the JSON file of an agent that has one for the user alone.
+    /// Returns the JSON file of an agent that has such a file only for the user.
     pub(crate) fn of_user(context: &Context<'_>, path: impl AsRef<Path>) -> Option<Self> {
         (context.scope == Scope::User).then(|| Self::json(context.home.join(path)))
     }

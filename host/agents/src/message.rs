@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-/// Environment variables in which agents pass the project's directory to their hooks. Hookhost reads and passes on no
-/// other variable, because some agents pass the key of their model to each hook.
+/// Environment variables in which agents pass the project's directory to their hooks. The hook passes on no other
+/// variable, because some agents pass the key of their model to each hook.
 pub const VARIABLES: &[&str] = &[
     "CLAUDE_PROJECT_DIR",
     "CRUSH_PROJECT_DIR",
@@ -27,8 +27,8 @@ pub struct Message<'a> {
     pub directory: &'a Path,
     /// The variables of [`VARIABLES`] that were set.
     pub variables: &'a [(String, String)],
-    /// Timeout of the sender, if the message does not come through the agent's own settings; `None` means the timeout
-    /// of the agent's hook point.
+    /// Time that the sender waits for the reply, if the agent's own settings do not determine it. `None` means the
+    /// timeout of the agent's hook point.
     pub within: Option<Duration>,
 }
 

@@ -48,9 +48,9 @@ impl Outcome {
 /// The answer to an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
-    /// No plugin objected. This is no permission, and skips no question of the agent itself.
+    /// No plugin objected. This is not an approval, so the agent still asks its own questions.
     Neutral,
-    /// A plugin with the grant `approve` approved the call, so that the agent need not ask its user.
+    /// A plugin with the grant `approve` approved the call, so the agent need not ask its user.
     Approved {
         /// The plugin.
         by: String,
@@ -59,14 +59,14 @@ pub enum Answer {
     Changed {
         /// The whole arguments object.
         arguments: Value,
-        /// The plugins that changed it, in order.
+        /// The plugins that changed the arguments, in order.
         by: Vec<String>,
     },
-    /// The tool does not run; this is its result.
+    /// The tool does not run, and this is used as its result.
     Responded {
         /// The result.
         result: ToolResult,
-        /// The plugin that gave it.
+        /// The plugin that gave the result.
         by: String,
     },
     /// The action must not happen, or the value must not be used.

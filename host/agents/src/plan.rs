@@ -1,11 +1,11 @@
-//! The files of an agent that have to name the hook. This is data: the installer writes the files.
+//! Describes the files of an agent that must name the hook, and their contents. The installer writes the files.
 
 use crate::agent::{Agent, HookPoint};
 use crate::directories::Directories;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// Name of the small hook program. An entry in an agent's file belongs to hookhost if it names this program.
+/// Name of the hook program. An entry in an agent's file belongs to hookhost if it names this program.
 pub const PROGRAM: &str = "hookhost-hook";
 
 /// Scope of an installation.
@@ -39,7 +39,7 @@ impl Scope {
     }
 }
 
-/// Reply of an agent's hook if no resident host answers it.
+/// Reply of an agent's hook if no resident host answers the hook.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnFailure {
     /// The hook denies the call.
@@ -62,8 +62,8 @@ pub struct Context<'a> {
     pub program: &'a Path,
     /// Reply of the hook if no resident host answers.
     pub on_failure: OnFailure,
-    /// Directories that the hook's command fixes in [`Scope::User`]; `None` if the environment decides. Other scopes
-    /// ignore them, because their files serve several users.
+    /// Directories that the hook's command names in [`Scope::User`], or `None` if the environment of the hook
+    /// determines the directories. Other scopes ignore this field, because their files are used by several users.
     pub directories: Option<&'a Directories>,
     /// Reads a variable of the user's environment, such as `CODEX_HOME`.
     pub variable: &'a dyn Fn(&str) -> Option<PathBuf>,
@@ -115,7 +115,7 @@ impl Context<'_> {
         }
     }
 
-    /// Returns the directory that a variable names, otherwise `in_home` in the user's home directory.
+    /// Returns the directory that a variable names, or else `in_home` in the user's home directory.
     pub fn directory(&self, variable: &str, in_home: &str) -> PathBuf {
         (self.variable)(variable).unwrap_or_else(|| self.home.join(in_home))
     }
@@ -186,7 +186,7 @@ pub enum FilePlan {
 }
 
 impl FilePlan {
-    /// Creates a file that belongs to hookhost as a whole and is no program.
+    /// Creates a file that belongs to hookhost as a whole and is not a program.
     pub(crate) fn whole(path: PathBuf, content: String) -> Self {
         Self::Whole { path, content, is_program: false }
     }
@@ -204,8 +204,8 @@ impl FilePlan {
     }
 }
 
-/// The JSON dialect that an agent accepts. The agent cannot read a file that uses more than its dialect, and then runs
-/// none of its hooks.
+/// The JSON dialect that an agent accepts. If a file uses other syntax, the agent cannot read it, and runs none of its
+/// hooks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JsonDialect {
     /// Strict JSON.
@@ -254,7 +254,7 @@ impl JsonEntry {
 #[error("{0}")]
 pub struct NotInstallable(pub String);
 
-/// Returns one of these paths, by the system. A system without its own path has that of Linux.
+/// Returns the path for the current system. If no path is given for this system, returns the path for Linux.
 pub(crate) fn machine_path(linux: &str, macos: Option<&str>, windows: Option<&str>) -> PathBuf {
     let own = match () {
         () if cfg!(target_os = "macos") => macos,
@@ -288,7 +288,8 @@ pub(crate) fn groups(
     agent.installed().map(entry).collect()
 }
 
-/// Returns the hook points of an agent with their hooks, for a file of hookhost's own: `{"PreToolUse": [HOOK]}`.
+/// Returns the hook points of an agent with their hooks, for a file that belongs to hookhost as a whole:
+/// `{"PreToolUse": [HOOK]}`.
 pub(crate) fn hook_lists(agent: &Agent, hook: impl Fn(&HookPoint) -> Value) -> Value {
     agent.installed().map(|point| (point.name.to_owned(), json!([hook(point)]))).collect()
 }

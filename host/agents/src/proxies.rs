@@ -1,5 +1,5 @@
-//! The format in which the resident host replies to the proxies. Each proxy asks it like an agent, with an adapter of
-//! its own.
+//! The format in which the resident host replies to the proxies. To the resident host, each proxy is an agent with an
+//! adapter of its own.
 
 use crate::json::Fields;
 use crate::message::Unreadable;
@@ -67,9 +67,9 @@ pub enum ProxyReply {
 /// Reads an event that a proxy has written.
 ///
 /// # Errors
-/// If the message is no such event.
+/// If the message is not an event of a proxy.
 pub fn event<E: DeserializeOwned>(fields: &Fields) -> Result<E, Unreadable> {
-    fields.deserialized().map_err(|error| Unreadable::new(format!("it is no event of the proxy: {error}")))
+    fields.deserialized().map_err(|error| Unreadable::new(format!("the message is not an event of the proxy: {error}")))
 }
 
 /// Encodes an outcome as a reply to a proxy.
@@ -89,7 +89,7 @@ pub fn settled(outcome: &Outcome) -> ProxyReply {
         Answer::Ask { questions, arguments } => {
             ProxyReply::Ask { questions: questions.clone(), arguments: arguments.clone(), rules: outcome.rules.clone() }
         }
-        // No event of a proxy leads to this outcome.
+        // No event of a proxy can have this outcome.
         Answer::GoOn(_) => ProxyReply::Failed { why: "the outcome is of another event".into() },
     }
 }

@@ -1,16 +1,18 @@
-//! Sentences for models and users: the rule's plugin, its finality, and the alternative.
+//! Formats sentences for models and users. For example, they tell which plugin rejected a call, if this is final, and
+//! what else is possible.
 
 use hookhost_contract::{Cause, Question, Rejection, ToolResult};
 use serde_json::Value;
 
-/// Returns the text about an event without a decision: the first line of the reason, and the command that says
-/// more.
+/// Returns the text about an event that got no decision. It contains the first line of the reason, and the command that
+/// tells more.
 pub fn not_settled(agent: &str, why: &str) -> String {
     let why = sentence(why.lines().next().unwrap_or_default());
     format!("hookhost could not decide on this event: {why}`hookhost doctor {agent}` says more.")
 }
 
-/// Returns the model's text about a rejection. A model that only reads "denied" tries the same in another way.
+/// Returns the text about a rejection for the model. A model that only reads "denied" would try the same in another
+/// way, so the text says if the rejection is final.
 pub fn rejected(rejection: &Rejection) -> String {
     let code = rejection.refusal.code.as_ref().map(|code| format!(" [{code}]")).unwrap_or_default();
     let said = format!("{rejection}{code}");
@@ -41,7 +43,7 @@ pub fn asked(questions: &[Question]) -> String {
     if text.is_empty() { "a person has to agree".to_owned() } else { text }
 }
 
-/// Returns the model's text if plugins changed a call and its agent accepts no other arguments.
+/// Returns the text for the model if plugins changed a call but the agent accepts no changed arguments.
 pub fn make_this_call(by: &[String], arguments: &Value) -> String {
     format!(
         "{} changed this call, and this agent cannot run a changed call. Make exactly this call instead, with the \
@@ -50,7 +52,7 @@ pub fn make_this_call(by: &[String], arguments: &Value) -> String {
     )
 }
 
-/// Returns the model's text if a plugin gave the result and its agent only accepts a rejection.
+/// Returns the text for the model if a plugin gave the result but the agent only accepts a rejection.
 pub fn use_this_result(result: &ToolResult) -> String {
     format!("the tool did not run, and this is the result in its place:\n{}\n(end of the result)", result.text)
 }

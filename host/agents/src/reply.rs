@@ -1,4 +1,4 @@
-//! Output and exit code of the hook.
+//! The output and the exit code of the hook.
 
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ impl Reply {
         Self { stdout: text.into(), ..Self::default() }
     }
 
-    /// Returns a reply with exit code 2 and a text on the standard error, which most agents read as a denial. An empty
+    /// Returns a reply with exit code 2 and a text on the standard error. Most agents read this as a denial. An empty
     /// text is replaced, because some agents would continue.
     pub fn exit_2(text: &str) -> Self {
         let text = if text.trim().is_empty() { "rejected by policy" } else { text };

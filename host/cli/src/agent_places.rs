@@ -13,10 +13,10 @@ use hookhost_agents::{Adapter, all, by_name};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// This variable names another hook program, by an absolute path.
+/// The environment variable that names another hook program, by its absolute path.
 const PROGRAM_VARIABLE: &str = "HOOKHOST_HOOK_PROGRAM";
 
-/// The message if no agent is found, with a next step.
+/// The message for the case that no agent is found, with a next step.
 pub(crate) const NO_AGENT: &str = "No agent is found here, neither by a program on the PATH nor by a directory.\n\
   To prepare for one that comes later: hookhost install AGENT. The names: hookhost install --help\n";
 
@@ -26,20 +26,20 @@ pub(crate) struct AgentPlaces {
     home: PathBuf,
     pub(crate) project: PathBuf,
     program: PathBuf,
-    /// The directories that each hook's command fixes.
+    /// The directories that the command of each installed hook names explicitly.
     fixed: Directories,
     settings: AgentsSection,
     /// The error of the user's own file, if its settings cannot be read.
     unreadable: Option<CliError>,
     /// The `PATH` on which programs are searched.
     pub(crate) path: OsString,
-    /// Directories of the `PATH` that are not searched: relative ones, and those of the project.
+    /// Directories of the `PATH` in which programs are not searched, because they are relative or belong to the project.
     pub(crate) left_out: Vec<PathBuf>,
 }
 
 impl AgentPlaces {
-    /// The places of this user, in the working directory. If the user's own file cannot be read, the default settings are used, so
-    /// that installed hooks can still be shown and removed.
+    /// Returns the places for this user and the working directory. If the user's own configuration file cannot be read, the default
+    /// settings are used, so that installed hooks can still be shown and removed.
     pub(crate) fn here() -> Result<Self, CliError> {
         let directories = configuration::places()?;
         let home = directories.home.clone();
@@ -48,7 +48,7 @@ impl AgentPlaces {
             Ok(settings) => (settings, None),
             Err(error) => (AgentsSection::default(), Some(error)),
         };
-        // Settings files name this path, and comparisons with it go by its spelling.
+        // Settings files contain this path, and it is compared with them as text, so its spelling must not vary.
         let home: PathBuf = home.components().collect();
         let fixed = Directories {
             config: Some(directories.config.clone()),
@@ -61,7 +61,7 @@ impl AgentPlaces {
         Ok(Self { settings, unreadable, fixed, home, project, program: program()?, path, left_out, directories })
     }
 
-    /// Returns the directory that links in this scope's files must not leave, if there is one.
+    /// Returns the directory that symbolic links of this scope's files must stay in, if there is one.
     pub(crate) fn root(&self, scope: Scope) -> Option<&Path> {
         (scope == Scope::Project).then_some(&self.project)
     }
@@ -106,19 +106,19 @@ impl AgentPlaces {
     }
 }
 
-/// The names of all agents, separated by commas.
+/// Returns the names of all agents, separated by commas.
 pub(crate) fn names() -> String {
     let names: Vec<&str> = all().iter().map(|adapter| adapter.agent().name).collect();
     names.join(", ")
 }
 
-/// The named agents; all agents if none is named.
+/// Returns the adapters of the named agents, or of all agents if none is named.
 pub(crate) fn adapters(named: &[String]) -> Vec<&'static Adapter> {
     if named.is_empty() { all().to_vec() } else { named.iter().filter_map(|name| by_name(name)).collect() }
 }
 
-/// Returns true if an earlier adapter is for the same programs. Such a second way into an agent is examined only if it is named or
-/// installed.
+/// Returns true if an earlier adapter in the list is for the same programs. Such a second adapter of an agent is examined only if the user
+/// names it or has installed it.
 pub(crate) fn is_second_way(adapter: &Adapter) -> bool {
     let agent = adapter.agent();
     let mut earlier = all().iter().map(|other| other.agent()).take_while(|other| other.name != agent.name);

@@ -1,4 +1,4 @@
-//! The section `[agents]` of the user's own hookhost.toml: the operator's choices for each agent.
+//! The section `[agents]` of the user's own hookhost.toml: settings for each agent.
 
 use hookhost_agents::plan::OnFailure;
 use serde::de::Error as _;
@@ -23,13 +23,13 @@ struct AgentSettings {
     directories: Option<DirectoriesWord>,
 }
 
-/// The source of the directories of an agent's hook.
+/// The place from which an agent's hook gets the directories of hookhost's files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum DirectoriesWord {
-    /// The hook's command.
+    /// The command of the hook names them.
     Fixed,
-    /// The environment in which the agent starts the hook.
+    /// They come from the environment in which the agent starts the hook.
     Environment,
 }
 

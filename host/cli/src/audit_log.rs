@@ -1,4 +1,4 @@
-//! The user's audit log. One database holds the log and the state of plugins.
+//! Opens, checks and closes the user's audit log. One database contains the log and the state of plugins.
 
 use crate::configuration;
 use crate::exit::{CliError, Exit};
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The file name of the database in the state directory.
 const DATABASE: &str = "hookhost.db";
 
-/// Time that observers get when a command ends.
+/// Time that plugins which only observe get for their last events when a command ends.
 const OBSERVERS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Returns the path of the user's own log.
@@ -21,7 +21,7 @@ pub(crate) fn path() -> Result<PathBuf, CliError> {
     Ok(configuration::places()?.state.join(DATABASE))
 }
 
-/// Makes the directory of the user's own log, which only the user can read, and returns the log's path.
+/// Creates the directory of the user's own log, readable only by the user, and returns the log's path.
 pub(crate) fn prepared() -> Result<PathBuf, CliError> {
     let path = path()?;
     if let Some(directory) = path.parent()
@@ -36,9 +36,9 @@ pub(crate) fn prepared() -> Result<PathBuf, CliError> {
     Ok(path)
 }
 
-/// Opens a log to read it: the named one, or the user's own.
+/// Opens a log for reading: the named one, or else the user's own.
 pub(crate) fn open(named: Option<&Path>) -> Result<Log, CliError> {
-    // A log that others can write to is read only if the user names it.
+    // A log that other users can write to is read only if the user names it explicitly.
     if named.is_none()
         && let Err(FileError::Refused(refused)) = files::look_in_kept_directory(&path()?, Guard::OnlyMineToWrite)
     {
@@ -56,12 +56,14 @@ pub(crate) fn open(named: Option<&Path>) -> Result<Log, CliError> {
 /// Warns of objects in the database that hookhost did not make, for commands that read the log without verifying it.
 pub(crate) fn warn_of_foreign(log: &Log) {
     for what in log.foreign() {
-        let text = output::one_line(&format!("the database holds {what}, which may have kept records out of the log"));
+        let text = output::one_line(&format!(
+            "the database contains {what}, which may have prevented records from being stored"
+        ));
         output::note(&format!("{WARNING}warning:{WARNING:#} {text}\n"));
     }
 }
 
-/// Turns an error of reading the log into one of the command.
+/// Turns an error of reading the log into an error of the command.
 pub(crate) fn unreadable(error: LogError) -> CliError {
     match error {
         LogError::NotAsWritten { .. } | LogError::Store(StoreError::Altered { .. }) => {
@@ -75,7 +77,7 @@ pub(crate) fn unreadable(error: LogError) -> CliError {
     }
 }
 
-/// Turns an error of the database into one of the command, with the next step.
+/// Turns an error of the database into an error of the command, with the next step.
 pub(crate) fn unusable(error: &StoreError) -> CliError {
     // The messages of the other errors contain the next step.
     let next = match error {
@@ -89,8 +91,8 @@ pub(crate) fn unusable(error: &StoreError) -> CliError {
     CliError::not_loaded(anyhow!("{error}{next}"))
 }
 
-/// Ends a command that has recorded something. Events that observers do not get in time are dropped and counted, in the log and in a
-/// warning. If records are lost, a command that would have succeeded fails.
+/// Ends a command that has recorded something. Events that observing plugins do not get in time are dropped; the log and a warning give
+/// their number. If records are lost, a command that would have succeeded fails.
 pub(crate) async fn finish(host: &Host, ended: Result<Exit, CliError>) -> Result<Exit, CliError> {
     let drained = drain(host).await;
     for notice in host.take_notices() {
@@ -99,7 +101,7 @@ pub(crate) async fn finish(host: &Host, ended: Result<Exit, CliError>) -> Result
     finished(drained, ended)
 }
 
-/// Waits for observers and for the last records. After it, all notices of the sessions are known.
+/// Waits until observing plugins have their events and the last records are stored. The sessions produce no further notices afterwards.
 pub(crate) async fn drain(host: &Host) -> Result<u64, StoreError> {
     host.drain(OBSERVERS_TIMEOUT).await
 }

@@ -1,7 +1,6 @@
-//! Finds the configuration: the file of `--config`, or the user's own file and the approved ones of the project.
+//! Finds the configuration: the file of `--config`, or the user's own file and the approved files of the project.
 //!
-//! A project's file that is not used is announced, with the command that approves it. An approved file that has changed is
-//! announced too.
+//! If a project's file is not used, a note names the command that approves it. A note also reports an approved file that has changed.
 
 use crate::agents_section::AgentsSection;
 use crate::exit::CliError;
@@ -23,8 +22,8 @@ pub(crate) fn places() -> Result<UserDirectories, CliError> {
     UserDirectories::of_user().map_err(CliError::not_loaded)
 }
 
-/// Returns the directory of compiled code: `HOOKHOST_CACHE_DIR`, or `hookhost` in the platform's directory for caches. Without one of
-/// them, every start compiles.
+/// Returns the directory of compiled code: `HOOKHOST_CACHE_DIR`, or `hookhost` in the platform's directory for caches. If there is no such
+/// directory, plugins are compiled at every start.
 pub(crate) fn cache() -> Option<PathBuf> {
     hookhost::command::default_directory()
 }
@@ -34,7 +33,7 @@ pub(crate) fn cwd() -> Result<PathBuf, CliError> {
     std::env::current_dir().map_err(|error| anyhow::anyhow!("the working directory cannot be found: {error}").into())
 }
 
-/// Reads the configuration for `directory`. Announces unapproved files, and approved files that have changed.
+/// Reads the configuration for `directory`. Prints a note about unapproved files, and about approved files that have changed.
 pub(crate) fn read(chosen: Option<&Path>, directory: &Path) -> Result<Config, CliError> {
     let found = find(chosen, directory)?;
     found.changes.iter().for_each(|change| note(&changed(change)));
@@ -42,7 +41,7 @@ pub(crate) fn read(chosen: Option<&Path>, directory: &Path) -> Result<Config, Cl
     Ok(found.config)
 }
 
-/// Finds the configuration for `directory`, and the files that do not count there.
+/// Finds the configuration for `directory`, and the files that exist but do not apply there.
 pub(crate) fn find(chosen: Option<&Path>, directory: &Path) -> Result<Discovered, CliError> {
     let places = places()?;
     let found = match chosen {
@@ -50,7 +49,7 @@ pub(crate) fn find(chosen: Option<&Path>, directory: &Path) -> Result<Discovered
         None => Config::discover(directory, &places, SECTIONS),
     };
     let found = found.map_err(CliError::not_loaded)?;
-    // For every command, a file counts only if all of its sections are valid.
+    // Every command checks all sections, also those that it does not use, because a file applies only if all of its sections are valid.
     agent(&found.config)?;
     agents(&found.config)?;
     mcp(&found.config)?;
@@ -59,8 +58,8 @@ pub(crate) fn find(chosen: Option<&Path>, directory: &Path) -> Result<Discovered
     Ok(found)
 }
 
-/// Reads the section `[agent]`. Only the user's own file can set programs and variants of providers: with a project's file, a
-/// repository could name its own program.
+/// Reads the section `[agent]`. Only the user's own file can set programs and variants of providers. Otherwise a repository could make
+/// hookhost run a program of the repository.
 pub(crate) fn agent(config: &Config) -> Result<AgentSection, CliError> {
     let section: AgentSection = config.section("agent").map_err(CliError::not_loaded)?.unwrap_or_default();
     for name in section.providers.keys() {
@@ -86,13 +85,13 @@ pub(crate) fn keys_file() -> Result<PathBuf, CliError> {
     Ok(places()?.config.join("keys.toml"))
 }
 
-/// Reads the keys in it.
+/// Reads the keys of providers.
 pub(crate) fn keys() -> Result<Keys, CliError> {
     Keys::read(&keys_file()?).map_err(CliError::not_loaded)
 }
 
-/// Reads the section `[mcp]`. A program that a project's file names runs in that file's directory, because the approval was for
-/// the program there, and not for the one under the same path in the user's working directory.
+/// Reads the section `[mcp]`. A program that a project's file names runs in the directory of that file. The user has approved the program
+/// in that directory, and not one with the same relative path in the working directory.
 pub(crate) fn mcp(config: &Config) -> Result<McpSection, CliError> {
     let mut section: McpSection = config.section("mcp").map_err(CliError::not_loaded)?.unwrap_or_default();
     section.check().map_err(CliError::not_loaded)?;
@@ -112,11 +111,11 @@ pub(crate) fn mcp_proxy(config: &Config) -> Result<Section, CliError> {
     Ok(section)
 }
 
-/// Returns the environment variables that are sent to servers. A project's file must not send the key of a built-in provider to
-/// another server, since the text of the file may not show this to the person who approves it.
+/// Returns the environment variables that are sent to servers. A project's file must not send the key of a built-in provider to another
+/// server, because a person who approves the file may not notice this in its text.
 pub(crate) fn sent_variables(config: &Config) -> Result<Vec<SentVariable>, CliError> {
     let mut sent = agent(config)?.sent_variables();
-    // Unchecked, since the file to be approved may lack values that another file has.
+    // The section is not checked as a whole, because the file to be approved may lack values that another file sets.
     let services: McpSection = config.section("mcp").map_err(CliError::not_loaded)?.unwrap_or_default();
     sent.extend(services.sent_variables());
     for variable in &sent {
@@ -140,7 +139,7 @@ fn note(text: &str) {
     output::note(&format!("{WARNING}note:{WARNING:#} {text}\n"));
 }
 
-/// Describes a file that is not used, and the next step.
+/// Describes a file that does not apply, and the next step.
 pub(crate) fn inert(file: &InertFile) -> String {
     let text = output::printable(&file.to_string());
     let path = quoted(&file.path.to_string_lossy());
@@ -152,7 +151,7 @@ pub(crate) fn inert(file: &InertFile) -> String {
     }
 }
 
-/// Describes a file that differs from its approval, and the next step.
+/// Describes a file that differs from its approved content, and the next step.
 pub(crate) fn changed(change: &UnapprovedChange) -> String {
     let text = output::printable(&change.to_string());
     let path = quoted(&change.path.to_string_lossy());
@@ -163,7 +162,7 @@ pub(crate) fn changed(change: &UnapprovedChange) -> String {
     }
 }
 
-/// Returns the command that allows the current content of a plugin, in the file that holds its entry.
+/// Returns the command that allows the current content of a plugin, in the configuration file with the plugin's entry.
 pub(crate) fn allow_command(wasm: &Path, entry: Option<&Entry>, chosen: Option<&Path>) -> String {
     let mut command = format!("hookhost allow {}", quoted(&wasm.to_string_lossy()));
     let origin = entry.and_then(|entry| entry.origin.as_ref()).filter(|origin| origin.layer != Layer::User);

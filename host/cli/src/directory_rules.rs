@@ -1,4 +1,5 @@
-//! The rules for users' own agents: the configuration for the directory of each message, found as for every other command.
+//! Finds the rules for users' own agents. Each message of an agent names a directory, whose configuration is found in the same way as for
+//! every other command.
 
 use crate::{configuration, loading};
 use hookhost::command::{ProjectFile, TrustStore};
@@ -7,7 +8,7 @@ use hookhost_client::paths::HostPaths;
 use hookhost_resident::{ConfigurationSource, FoundConfiguration, users_file};
 use std::path::{Path, PathBuf};
 
-/// Finds the user's own file and the approved ones of the project.
+/// Finds the user's own file and the project's approved files.
 #[derive(Debug)]
 pub(crate) struct UserConfigurations;
 
@@ -36,7 +37,7 @@ impl ConfigurationSource for UserConfigurations {
             files.extend(config.files().iter().cloned());
             files.extend(config.enabled().filter_map(|entry| entry.code.path().map(Path::to_owned)));
         }
-        // A link is followed, since editors write its target.
+        // Also watches the target of a symbolic link, because editors write the target.
         let targets: Vec<PathBuf> = files.iter().filter_map(|file| file.canonicalize().ok()).collect();
         files.extend(targets);
         files.sort();

@@ -1,7 +1,7 @@
 //! The exit codes, and the error that carries one.
 //!
-//! The codes are part of the interface: scripts distinguish a policy's "no" from a policy that failed and from one that was never
-//! loaded. `docs/cli.md` and `--help` list them.
+//! The codes are part of the interface. With them, scripts distinguish a rejection from a policy that failed, and from a policy that was
+//! not loaded. `docs/cli.md` and `--help` list the codes.
 
 use crate::output;
 use std::process::ExitCode;
@@ -19,7 +19,7 @@ Exit codes:
   6    the audit log is not as it was written, or a replay had another outcome
   130  interrupted (Ctrl-C, or a request to terminate)";
 
-/// The end of a command.
+/// The result of a command, as its exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Done.
@@ -32,7 +32,7 @@ pub(crate) enum Exit {
     Rejected = 3,
     /// Rejected, because a plugin failed or timed out.
     PluginFailed = 4,
-    /// The allowlist or a plugin cannot be loaded, or the audit log cannot be used: nothing ran.
+    /// Nothing ran, because the allowlist or a plugin cannot be loaded, or the audit log cannot be used.
     NotLoaded = 5,
     /// The audit log was changed, or a replay had another outcome than the record.
     Differs = 6,

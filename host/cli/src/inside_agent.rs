@@ -1,8 +1,7 @@
-//! Detects that an agent has started this process. Commands that loosen rules then refuse, since an agent must not change its own
-//! rules.
+//! Detects that an agent has started this process. Commands that loosen rules then fail, because an agent must not change its own rules.
 //!
-//! This stops an agent that does not try to get around it. An agent that hides its variables and its parents gets past it,
-//! like any program of the same user: docs/security.md.
+//! This check stops only an agent that does not try to avoid it. Like any program of the same user, an agent can hide its variables and its
+//! parent processes: docs/security.md.
 
 use crate::exit::{CliError, Exit};
 use crate::output;
@@ -10,7 +9,7 @@ use anyhow::anyhow;
 use std::fmt;
 use std::path::Path;
 
-/// Variables that agents set for their child processes, and the agent of each.
+/// Variables that agents set for their child processes, each with the agent's name.
 const MARKS: &[(&str, &str)] = &[
     ("AI_AGENT", "an agent"),
     ("CLAUDECODE", "Claude Code"),
@@ -42,16 +41,16 @@ const PROGRAMS: &[&str] = &[
     "qwen",
 ];
 
-/// Editors whose terminals people also use, so that such a parent proves nothing.
+/// Editors in whose terminals people also work. Such a parent process is no sign of an agent.
 const EDITORS: &[&str] = &["antigravity", "code", "cursor", "kiro", "windsurf"];
 
-/// Programs that run a script.
+/// Programs that run scripts.
 const INTERPRETERS: &[&str] = &["bun", "deno", "node", "nodejs", "python", "python3"];
 
-/// Maximum number of parents that are examined. No process tree is deeper.
+/// Maximum number of parent processes that are examined. Real process trees are less deep.
 const MAX_PARENTS: usize = 64;
 
-/// A sign of an agent.
+/// A sign that an agent has started this process.
 #[derive(Debug, PartialEq, Eq)]
 enum Sign {
     /// This variable is set.
@@ -95,18 +94,18 @@ fn is_agent(name: &str) -> bool {
     !EDITORS.contains(&name) && (PROGRAMS.contains(&name) || adapters.any(|program| *program == name))
 }
 
-/// The names of each parent process, nearest first: of the program, and of the script that it runs.
+/// Returns the names of each parent process, nearest first. The names are those of the program and of the script that the program runs.
 fn parents() -> impl Iterator<Item = Vec<String>> {
     let first = parent_of(std::process::id());
     std::iter::successors(first, |pid| parent_of(*pid)).take_while(|pid| *pid > 1 && !is_test(*pid)).map(names_of)
 }
 
-/// In debug builds, the search stops at the process of a test, since an agent may have started the test.
+/// Returns true if the process is a test. In debug builds, the search stops there, because an agent may have started the test.
 fn is_test(pid: u32) -> bool {
     cfg!(debug_assertions) && std::env::var("HOOKHOST_TEST_PROCESS").is_ok_and(|test| test == pid.to_string())
 }
 
-/// The names in the command line of a process, and the name that the system has for it.
+/// Returns the names in the command line of a process, and the name that the system reports for the process.
 fn names(system: &str, words: &[String]) -> Vec<String> {
     let name = |word: &str| {
         let name = Path::new(word).file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -126,7 +125,7 @@ fn names(system: &str, words: &[String]) -> Vec<String> {
 #[cfg(target_os = "linux")]
 fn parent_of(pid: u32) -> Option<u32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses can contain any characters, also parentheses.
+    // The name stands in parentheses, and can itself contain parentheses.
     let (_, after) = stat.rsplit_once(')')?;
     after.split_whitespace().nth(1)?.parse().ok()
 }

@@ -1,5 +1,5 @@
-//! Handles Ctrl-C. The first one cancels the work, which then ends in order; a second one ends the process at once. A request to
-//! terminate and the loss of the terminal count as the first; Ctrl-\ acts as the second, even without a first.
+//! Handles Ctrl-C. The first Ctrl-C cancels the work, which then ends in order. A second Ctrl-C ends the process at once. SIGTERM and the
+//! loss of the terminal act like the first Ctrl-C. Ctrl-\ acts like the second one, even if there was no first.
 
 use crate::exit::{CliError, Exit};
 use crate::output::{self, keyboard, screen};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// Maximum duration of a second Ctrl-C: the last records are written, and events that observers did not get are counted.
+/// Maximum time after a second Ctrl-C for writing the last records and counting the events that observing plugins did not get.
 const LAST_RECORDS: Duration = Duration::from_millis(250);
 
 /// A received signal.
@@ -18,11 +18,11 @@ const LAST_RECORDS: Duration = Duration::from_millis(250);
 pub(crate) enum Received {
     Interrupt,
     Terminate,
-    /// Ctrl-\. It has the effect of a second Ctrl-C.
+    /// Ctrl-\, which has the effect of a second Ctrl-C.
     Quit,
 }
 
-/// Receives signals from its creation on. While a line is edited, Ctrl-C is a key and not a signal.
+/// Receives signals from its creation on. While a person edits a line, Ctrl-C is a key and not a signal.
 #[derive(Debug)]
 pub(crate) struct Signals {
     interrupt: Signal,
@@ -52,8 +52,8 @@ impl Signals {
     }
 }
 
-/// Lets a second Ctrl-C write the host's last records, until it is dropped. It must not keep the host longer than the command: the
-/// last one to drop the host closes the audit log.
+/// Lets a second Ctrl-C write the host's last records, until this value is dropped. It must be dropped before the command ends, because the
+/// audit log is closed only when all owners have dropped the host.
 #[derive(Debug)]
 pub(crate) struct Watch {
     host: Arc<Mutex<Option<Host>>>,
@@ -104,7 +104,7 @@ fn exit() -> ! {
     std::process::exit(Exit::Interrupted as i32)
 }
 
-/// Kills all processes that tools and MCP servers have started, and reports those that cannot be killed.
+/// Kills all processes that tools and MCP servers have started, and reports the processes that cannot be killed.
 pub(crate) fn kill_started() {
     if let Err(still) = hookhost_agent::tool::kill_started() {
         output::note(&output::notice(&format!("{still}; end it by `kill`")));

@@ -1,4 +1,4 @@
-//! Makes a host from the command line: adds the entries of `--plugin`, loads every plugin, and gives advice if one cannot be loaded.
+//! Creates a host from the command line: adds the plugins of `--plugin`, loads every plugin, and gives advice if a plugin cannot be loaded.
 
 use crate::args::ConfigArgs;
 use crate::audit_log;
@@ -21,8 +21,8 @@ pub(crate) fn config(args: &ConfigArgs, directory: &Path) -> Result<Config, CliE
     with_plugins(args, configuration::read(args.config.as_deref(), directory)?)
 }
 
-/// Reads the configuration again while `loaded` is in force. Also returns a message about approved files that have changed. It fails
-/// if a file no longer applies: a program that the agent runs could have changed the file to remove the agent's rules.
+/// Reads the configuration again while `loaded` is in force. Also returns a message about approved files that have changed. Fails if a file
+/// of `loaded` no longer applies, because a program that the agent runs could have changed the file to remove the agent's rules.
 pub(crate) fn config_again(
     args: &ConfigArgs,
     directory: &Path,
@@ -35,7 +35,7 @@ pub(crate) fn config_again(
     Ok((config, (!changes.is_empty()).then(|| changes.join("\n"))))
 }
 
-/// Checks that each file that counted still does.
+/// Checks that each file of the loaded configuration still applies.
 pub(crate) fn keeps_all_files(found: &Discovered, loaded: &Config) -> Result<(), CliError> {
     let Some(lost) = loaded.files().iter().find(|file| !found.config.files().contains(file)) else { return Ok(()) };
     let stop = match found.inert.iter().find(|inert| inert.path == *lost) {
@@ -77,13 +77,13 @@ fn not_on_the_allowlist(wasm: &Path, config: &Config, args: &ConfigArgs) -> CliE
     ))
 }
 
-/// Loads every enabled plugin, or none. The host records nothing and asks nobody.
+/// Creates a host with every enabled plugin. Fails if one of them cannot be loaded. The host records nothing and asks no person.
 pub(crate) async fn host(config: Config) -> Result<Host, CliError> {
     let builder = builder(config.clone());
     builder.build().await.map_err(|error| stop(error, &config))
 }
 
-/// Like [`host`], for an agent's events: the user's log records them and keeps the state of plugins, and plugins may ask the
+/// Like [`host`], but for the events of an agent. The user's log records them and stores the state of plugins, and plugins may ask the
 /// models of `[agent.plugin-models]`. A command with such a host must end with [`audit_log::finish`].
 pub(crate) async fn recording_host(config: Config, approver: Option<Arc<dyn Approver>>) -> Result<Host, CliError> {
     let mut builder = builder(config.clone()).store(audit_log::prepared()?);
@@ -94,23 +94,24 @@ pub(crate) async fn recording_host(config: Config, approver: Option<Arc<dyn Appr
     builder.build().await.map_err(|error| stop(error, &config))
 }
 
-/// Makes a host for users' own agents, whose rules are found for each event. Questions that no agent can show wait in the store.
+/// Creates a host for users' own agents. It finds the rules of each event separately. Questions that an agent cannot show to its user wait
+/// in the store.
 pub(crate) async fn shared_host(config: Config) -> Result<Host, CliError> {
     let models = Arc::new(plugin_models(&config)?);
-    // The host's own rules apply to no session.
+    // The configuration is empty because every session brings its own rules.
     let builder = builder(Config::empty()).store(audit_log::prepared()?).share_questions().model(models);
     builder.build().await.map_err(|error| stop(error, &config))
 }
 
-/// Returns the models that plugins may ask. A plugin may get the grant of one while the host runs.
+/// Returns the models that plugins may ask, also those that no plugin has a grant for yet. The rules can change while the host runs.
 pub(crate) fn plugin_models(config: &Config) -> Result<PluginModels, CliError> {
     let section = configuration::agent(config)?;
-    // Without models no keys are needed, even if the file of keys is broken.
+    // Without models no key is needed, so an error in the file of keys does not matter.
     let keys = if section.plugin_models.is_empty() { Keys::default() } else { configuration::keys()? };
     Ok(section.plugin_models(&keys))
 }
 
-/// Loads one plugin by its entry, even if the entry is not enabled.
+/// Loads the plugin of an entry, even if the entry is not enabled.
 pub(crate) async fn attempt(entry: &Entry) -> Result<Plugin, CliError> {
     let mut entry = entry.clone();
     entry.enabled = true;

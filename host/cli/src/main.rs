@@ -20,14 +20,14 @@ mod warnings;
 use mimalloc::MiMalloc;
 use std::process::ExitCode;
 
-/// The C library's allocator makes threads wait for each other if one frees memory that another has allocated.
+/// With the C library's allocator, threads wait for each other if one thread frees memory that another thread has allocated.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     hookhost_client::program::survive_limits();
     if std::env::args_os().nth(1).is_some_and(|command| command == "hook") {
-        // As early as possible: at a signal, a hook denies the call instead of just ending.
+        // Signals are handled as early as possible, so that a hook which receives one denies the call before it ends.
         hookhost_client::program::watch_signals();
     }
     keep_to_ourselves();
@@ -49,7 +49,8 @@ fn keep_to_ourselves() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-        // The call does not fail on Linux, and plugins still decide about the programs that the agent may run.
+        // An error is ignored. The call does not fail on Linux, and on every system plugins decide about the programs that the agent may
+        // run.
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
 }

@@ -1,4 +1,4 @@
-//! Suggests the word that a person meant by a mistyped one.
+//! Suggests the word that a person probably meant by a mistyped word.
 
 /// Minimum similarity of a suggestion, from 0 to 1.
 const MIN_LIKENESS: f64 = 0.75;

@@ -18,25 +18,27 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Interval of checking that an answer is still awaited.
+/// Interval at which the thread that reads keys checks if an answer is still awaited.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Keys that follow each other faster are typing and not an answer: the question came while the person was typing a line.
+/// Keys that follow each other faster than this are not an answer. The person was typing a line when the question appeared.
 const TYPING_PAUSE: Duration = Duration::from_millis(250);
 
-/// Number of wrong keys after which the question is repeated; the next one is a no. It is small, so that a program that types blindly
-/// seldom finds the right key.
+/// Number of wrong keys after which the question is repeated. The next wrong key means no. The number is small, so that a program which
+/// presses random keys seldom finds the right one.
 const MAX_SLIPS: u32 = 1;
 
-/// Letters that can mean yes. `y` and `n` are excluded, since people press them out of habit, and so are letters that resemble others.
+/// Letters that can mean yes. `y` and `n` are excluded because people press them out of habit. Letters that resemble other characters are
+/// excluded too.
 const YES_LETTERS: &[u8] = b"abcdefghjkmprstuvwxz";
 
-/// Returns the person at the terminal; `None` if there is none, or if every answer is to be no.
+/// Returns an approver that asks the person at the terminal. Returns `None` if there is no terminal, or if the options set every answer to
+/// no.
 pub(crate) fn of(args: &ApproveArgs) -> Option<Arc<dyn Approver>> {
     if args.approve == Approve::Ask { changeable(args).0 } else { None }
 }
 
-/// Like [`of`], with a switch for whether the person is asked; `None` if there is nobody.
+/// Like [`of`], but also returns a switch that turns asking on and off later. The approver is `None` if there is no terminal.
 pub(crate) fn changeable(args: &ApproveArgs) -> (Option<Arc<dyn Approver>>, Answering) {
     let is_there = io::stdin().is_terminal() && io::stderr().is_terminal();
     let asks = Arc::new(AtomicBool::new(is_there && args.approve == Approve::Ask));
@@ -47,7 +49,7 @@ pub(crate) fn changeable(args: &ApproveArgs) -> (Option<Arc<dyn Approver>>, Answ
     (terminal, answering)
 }
 
-/// The switch for whether the person at the terminal is asked.
+/// A switch that decides if the person at the terminal is asked.
 #[derive(Clone, Debug)]
 pub(crate) struct Answering {
     is_there: bool,
@@ -55,17 +57,17 @@ pub(crate) struct Answering {
 }
 
 impl Answering {
-    /// Returns the current way of answering questions.
+    /// Returns the current setting.
     pub(crate) fn get(&self) -> Approve {
         if self.is_somebody_there() { Approve::Ask } else { Approve::Deny }
     }
 
-    /// Returns true if there is a person who is asked.
+    /// Returns true if there is a person and questions are shown.
     pub(crate) fn is_somebody_there(&self) -> bool {
         self.asks.load(Ordering::Relaxed)
     }
 
-    /// Changes the way of answering from the next question on. Returns false if nobody can be asked.
+    /// Changes the setting from the next question on. Returns false if there is no person to ask.
     pub(crate) fn set(&self, how: Approve) -> bool {
         let asks = how == Approve::Ask;
         let can = self.is_there || !asks;
@@ -81,14 +83,15 @@ impl Answering {
 struct Terminal {
     asks: Arc<AtomicBool>,
     keyboard: Arc<Mutex<Keyboard>>,
-    /// Held by the question on the screen, so that parallel agents ask one after the other.
+    /// Locked while a question is on the screen, so that parallel agents ask one after the other.
     one: tokio::sync::Mutex<()>,
 }
 
-/// The state of the thread that reads keys. It reads only while an answer is awaited, since later keys belong to something else.
+/// The state of the thread that reads keys. The thread reads only while an answer is awaited, because other keys are not meant for the
+/// question.
 #[derive(Debug, Default)]
 struct Keyboard {
-    /// Receives the answer; `None` if the terminal has ended.
+    /// The channel for the pressed keys; `None` is sent if the terminal has ended.
     waiting: Option<oneshot::Sender<Option<String>>>,
     is_read: bool,
 }
@@ -110,14 +113,14 @@ impl Approver for Terminal {
             let Some(_modes) = keyboard::take_keys() else {
                 return Approval::no().because("no question is shown: the terminal cannot read single keys");
             };
-            // Keys that were pressed before the question was shown are no answer to it.
+            // Keys that were pressed before the question was shown are not an answer.
             output::forget_typed();
             let mut answered = read_keys(&self.keyboard);
             let can_be_kept = request.can_be_kept();
-            // Relative paths of the agent in this process start at this directory.
+            // The agent runs in this process, so its relative paths start at the working directory of the process.
             let workspace = configuration::cwd().ok();
             let deadline = in_words(request.deadline);
-            let waits = format!("{DIM}Without an answer within {deadline} it is no.{DIM:#}\n");
+            let waits = format!("{DIM}If you do not answer within {deadline}, the answer is no.{DIM:#}\n");
             let question = describe(&request, workspace.as_deref());
             screen::ask(&format!("{question}{waits}{}", key.prompt(can_be_kept)));
             let mut asked = QuestionOnScreen { shown: None };
@@ -134,7 +137,7 @@ impl Approver for Terminal {
                         slips += 1;
                         answered = read_keys(&self.keyboard);
                         let why = match typed {
-                            TypedAnswer::Always => "A plugin asks, so a yes is for this once.",
+                            TypedAnswer::Always => "A plugin asks, so a yes is valid only this time.",
                             _ => "That is not the key of this question.",
                         };
                         screen::ask_again(&format!("\n{why}\n{}", key.prompt(can_be_kept)));
@@ -154,8 +157,8 @@ impl Approver for Terminal {
     }
 }
 
-/// The letter that means yes to one question, chosen at random. A person cannot press it out of habit, and a program that writes to the
-/// terminal without reading it cannot know it.
+/// The letter that means yes to one question, chosen at random. So a person cannot press it out of habit, and a program that writes to the
+/// terminal without reading from it cannot know the letter.
 #[derive(Debug, Clone, Copy)]
 struct YesKey(char);
 
@@ -203,7 +206,7 @@ impl YesKey {
 
 /// A question that is alone on the screen. If it is dropped without an answer, the screen says so.
 struct QuestionOnScreen {
-    /// The answer, as shown on the screen.
+    /// The answer as shown on the screen, once there is one.
     shown: Option<&'static str>,
 }
 
@@ -244,7 +247,7 @@ fn read_keys(keyboard: &Arc<Mutex<Keyboard>>) -> oneshot::Receiver<Option<String
             let mut state = lock(&keyboard);
             state.is_read = false;
             if let Some(waiting) = state.waiting.take() {
-                // A caller that no longer waits needs no answer.
+                // An error means that the caller no longer waits, so the keys are not needed.
                 let _ = waiting.send(keys);
             }
         });
@@ -252,8 +255,8 @@ fn read_keys(keyboard: &Arc<Mutex<Keyboard>>) -> oneshot::Receiver<Option<String
     answered
 }
 
-/// Reads the pressed keys, and those that follow without a pause; `None` if the terminal has ended. It bypasses the buffer of standard
-/// input, which reads ahead.
+/// Reads the pressed keys, and the keys that follow without a pause. Returns `None` if the terminal has ended. The function does not use
+/// the buffer of standard input, because that buffer reads ahead.
 fn pressed() -> Option<String> {
     let mut keys = Vec::new();
     let mut buffer = [0; 256];
@@ -269,7 +272,7 @@ fn pressed() -> Option<String> {
     }
 }
 
-/// Returns true if there is input within `wait`, or if the terminal has ended.
+/// Returns true if input arrives within `wait`, or if the terminal has ended.
 fn is_typed(wait: Duration) -> bool {
     let input = io::stdin();
     let mut streams = [PollFd::new(&input, PollFlags::IN)];

@@ -1,4 +1,4 @@
-//! The tools of a run: built-in ones, those of plugins, and those of MCP servers.
+//! Collects the tools of a run: built-in tools, tools of plugins, and tools of MCP servers.
 
 use crate::configuration;
 use crate::exit::CliError;
@@ -8,14 +8,14 @@ use hookhost_agent::tool::{Toolbox, adopt_orphans};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Returns the tools, and a sentence for each tool that is left out and for each restriction.
+/// Returns the tools, and a notice for each tool that is left out and for each restriction.
 pub(crate) async fn toolbox(
     host: &Host,
     config: &Config,
     section: &AgentSection,
     workspace: &Path,
 ) -> Result<(Toolbox, Vec<String>), CliError> {
-    // Before the first program starts, so that processes that leave their group can be found at the end.
+    // This must happen before the first program starts, so that processes which leave their process group can be found at the end.
     let mut notices = Vec::new();
     if let Err(error) = adopt_orphans() {
         notices.push(format!("what tools start cannot all be killed at the end of the run: {error}"));
@@ -42,7 +42,7 @@ pub(crate) fn hidden_variables(config: &Config, section: &AgentSection) -> Resul
     Ok(variables)
 }
 
-/// The names of this process's environment variables. Names that are not UTF-8 are left out, since no pattern can match them.
+/// The names of this process's environment variables. Names that are not UTF-8 are left out, because no pattern can match them.
 fn names_of_environment() -> impl Iterator<Item = String> {
     std::env::vars_os().filter_map(|(name, _)| name.into_string().ok())
 }

@@ -12,15 +12,15 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// Prints warnings of hookhost's own crates and ignores the traces of libraries. On a terminal it also reports slow compilations;
-/// elsewhere nobody waits for them, and a program may read the output.
+/// Prints warnings of hookhost's own crates and ignores messages of libraries. On a terminal, it also reports slow compilations. Otherwise
+/// no person waits, and a program may read the output.
 struct Says {
     tells_progress: bool,
-    /// Plugins that were reported. Each is reported once, even if it is compiled a second time with its configuration.
+    /// Plugins whose compilation was reported. Each plugin is reported once, even if it is compiled a second time with its configuration.
     compiling: Mutex<BTreeSet<String>>,
 }
 
-/// Target of warnings that a refusal or a notice also contains.
+/// Target of warnings whose text is also in a refusal or a notice, so they are not printed here.
 const TOLD: &str = "hookhost::told";
 
 /// Target of messages about compilations.
@@ -28,7 +28,7 @@ const PROGRESS: &str = "hookhost::compiling";
 
 /// Prints warnings from now on.
 pub(crate) fn say() {
-    // This fails only if a subscriber is set already, and there is none.
+    // This fails only if a subscriber is already set, which is not the case.
     let _ = tracing::subscriber::set_global_default(Says {
         tells_progress: std::io::stderr().is_terminal(),
         compiling: Mutex::default(),

@@ -1,5 +1,5 @@
-//! `shell-guard` with a model that is asked about commands which no rule knows. Allow it in place of `shell-guard`: it has the same rules
-//! and takes the same config, with one additional table.
+//! This plugin is `shell-guard` with a model, which is asked about commands that no rule matches. Allow it in place of `shell-guard`. It
+//! has the same rules and takes the same config, with one additional table.
 //!
 //! ```toml
 //! [[plugin]]
@@ -26,18 +26,18 @@
 //! small = { provider = "groq", model = "llama-3.1-8b-instant" }
 //! ```
 //!
-//! Both grants are required, because the component imports both. The model answers with one line of JSON: `kind` (`rewrite`, `deny` or
-//! `allow`), `confidence` from 0 to 1, and optionally `rewritten`, `explanation` and `references`. A confident `deny` denies; a confident
-//! `rewrite` is made if no rule objects to the result. Every other answer, including one without `confidence`, is a doubt. A model that
-//! cannot be asked, or an answer that cannot be read, is an error. `on-doubt` and `on-error` decide. Each answer, remembered or not, is a
-//! finding.
+//! Both grants are required, because the component imports both interfaces. The model answers with one line of JSON: `kind` (`rewrite`,
+//! `deny` or `allow`), `confidence` from 0 to 1, and optionally `rewritten`, `explanation` and `references`. If the confidence reaches the
+//! threshold, an `allow` allows the command, a `deny` denies it, and a `rewrite` is made if no rule objects to the result. Every other
+//! answer counts as doubt, also an answer without `confidence`, and `on-doubt` decides. If the model cannot be asked, or its answer cannot
+//! be read, `on-error` decides. Each answer, remembered or not, is reported as a finding.
 //!
-//! The command goes to the model as data, separate from the instructions. A model can still be talked into an `allow`, but it judges only
-//! commands that no rule knows. It can therefore not let a command pass that a rule refuses. An answer is remembered for one command in one
-//! directory, under one prompt; an error is never remembered.
+//! The command goes to the model as data, separate from the instructions. The text of a command may still persuade the model to answer
+//! `allow`. But the model is asked only about commands that no rule matches, so it cannot let a command pass that a rule refuses. An answer
+//! is remembered only for the same command, directory and prompt. An error is never remembered.
 //!
-//! It is a separate component, because imports must be granted: with a cargo feature, one build of all plugins would make `shell-guard`
-//! import `model` too.
+//! This plugin is a separate component, because each import must be granted. If it were a cargo feature of `shell-guard`, a build of all
+//! plugins would make `shell-guard` import `model` too.
 
 mod classifier;
 
@@ -77,7 +77,7 @@ impl Plugin for ShellGuardClassifier {
     }
 }
 
-/// The `[plugin.config]` table: that of `shell-guard`, and `classifier`.
+/// The `[plugin.config]` table: the keys of `shell-guard`, and `classifier`.
 #[derive(Debug)]
 pub struct Config {
     rules: shell_guard_rules::Config,

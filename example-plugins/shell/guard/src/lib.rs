@@ -25,11 +25,11 @@
 //! match = [{ program = ["make"], subcommand = ["deploy"] }]
 //! ```
 //!
-//! A custom rule has the same fields as a rule in a catalogue. `catalogues` takes whole catalogues; one with a known id replaces that one.
-//! When the plugin is loaded, it checks the `catches` and `leaves` of all rules in the config. Rules of `hookhost/floor` and
-//! `hookhost/self-defence` deny in every mode; an operator can remove one of them by its id, or a catalogue by its own. The action `hint`
-//! reports a rewrite without making it. When a session starts, the plugin logs its catalogues: `hookhost dispatch session-start` shows
-//! them, too.
+//! A custom rule has the same fields as a rule in a catalogue. The key `catalogues` takes whole catalogues. A catalogue with the id of a
+//! built-in one replaces it. When the plugin is loaded, it checks that all rules in the config catch the commands in their `catches`, and
+//! do not catch those in their `leaves`. Rules of `hookhost/floor` and `hookhost/self-defence` deny in every mode. An operator can remove
+//! such a rule, or one of these catalogues, by its id. The action `hint` reports a rewrite without making it. When a session starts, the
+//! plugin logs its catalogues. `hookhost dispatch session-start` also shows them.
 //!
 //! # Modes
 //!
@@ -40,8 +40,8 @@
 //! | `deny` | denies every command that it catches |
 //! | `audit` | reports its action without taking it, unless it denies |
 //!
-//! `answers` is a custom mode: a table from rules to answers. A key is a kind and a name. For each rule, the most specific key that names
-//! it counts, in this order:
+//! `answers` is a custom mode: a table from rules to answers. A key consists of a kind and a name. If several keys name a rule, the most
+//! specific key is used, in this order:
 //!
 //! | key | rules |
 //! |---|---|
@@ -52,50 +52,52 @@
 //! | `severity:info` | those of this severity: `error`, `warning` or `info` |
 //!
 //! The answers are `deny`, `ask`, `rewrite` (a rule without a rewrite keeps its action), `audit` (report, and let the command run) and
-//! `allow` (the rule is silent). An answer counts in every mode. An unknown key or answer is an error when the plugin is loaded. So is one
-//! that would loosen the floor or self-defence by name; keys such as `severity:error` do not affect these two. Only a `rule:` key of its
-//! own changes a custom rule that allows.
+//! `allow` (the rule is silent). An answer applies in every mode. An unknown key or answer is an error when the plugin is loaded. A key
+//! that would loosen the floor or self-defence by name is also an error, and keys such as `severity:error` do not affect these two
+//! catalogues. A custom rule with the action `allow` can be changed only by a `rule:` key that names it.
 //!
 //! # Self-defence
 //!
-//! Rules of `hookhost/self-defence` protect the guard of the session: hookhost's commands that loosen rules, its process, its files and
-//! variables, and the files in which agents name their hooks and proxies. `remove = ["self.agent_files"]` leaves out one of them, for
-//! example if an agent should write its own settings. `remove = ["hookhost/self-defence"]` leaves out all (the rule `shell.project_rules`
-//! then still asks about a change of `hookhost.toml`). `shell/reader/guarded.toml` lists the files. path-guard protects the same files
-//! against tools other than shells.
+//! Rules of `hookhost/self-defence` protect hookhost against the agent. They cover hookhost's commands that loosen rules, its process, its
+//! files and variables, and the files in which agents name their hooks and proxies. `remove = ["self.agent_files"]` leaves out one of these
+//! rules, for example if an agent should write its own settings. `remove = ["hookhost/self-defence"]` leaves out all of them; the rule
+//! `shell.project_rules` then still asks about a change of `hookhost.toml`. `shell/reader/guarded.toml` lists the files. The plugin
+//! path-guard protects the same files against tools other than shells.
 //!
 //! # Stacks
 //!
-//! Rules of a stack apply if that stack is in use: `rust`, `python`, `typescript` (or `ts`), `swift`, `sql`, `harn`, and those of
-//! catalogues in the config. `stacks` names the stacks in use. Without it, the plugin detects them by files such as `Cargo.toml` in the
-//! directory that the entry grants as `/workspace`. Without that directory no stack is detected and these rules are silent; if one of them
-//! would have matched, the finding `shell-guard.stacks` says so. `stacks = []` means none, and no such finding. `sql` is never detected.
+//! Rules of a stack apply if that stack is in use. The stacks are `rust`, `python`, `typescript` (or `ts`), `swift`, `sql` and `harn`, and
+//! those that catalogues in the config name. The key `stacks` names the stacks in use. Without this key, the plugin detects them by files
+//! such as `Cargo.toml` in the directory that the entry grants as `/workspace`. If this directory is not granted, no stack is detected and
+//! the rules of stacks are silent. If one of these rules would have matched, the finding `shell-guard.stacks` reports that. `stacks = []`
+//! means that no stack is in use, and there is no such finding. `sql` is never detected.
 //!
-//! `hookhost rule explain` lists every rule, with commands that it catches and leaves. `shell-guard-classifier` is this plugin with a model that is
-//! asked about commands which no rule knows.
+//! `hookhost rule explain` lists every rule, with commands that it catches and commands that it leaves alone. `shell-guard-classifier` is
+//! this plugin with a model, which is asked about commands that no rule matches.
 //!
 //! # What is seen
 //!
-//! A command is parsed, not searched: words without their quotes, options in any spelling, pipelines, lists, loops, functions, aliases,
-//! `$(…)`, here-documents; through `sudo`, `env`, `xargs`, `find -exec`, `sh -c`, `eval`, `tmux`, `npx`, `git -c alias.x=…`, `docker exec`,
-//! `ssh`, `cmd /c`, PowerShell and some two hundred others (`shell/reader/wrappers.toml`). The reader follows `cd`, literal assignments and
-//! scripts that the same command writes. A part that only the shell will know is *unknown*, and rules ask about it.
+//! The plugin parses a command instead of searching its text. It understands quotes, options in any spelling, pipelines, lists, loops,
+//! functions, aliases, `$(…)` and here-documents. It finds the commands that are run through `sudo`, `env`, `xargs`, `find -exec`, `sh -c`,
+//! `eval`, `tmux`, `npx`, `git -c alias.x=…`, `docker exec`, `ssh`, `cmd /c`, PowerShell and about two hundred other programs
+//! (`shell/reader/wrappers.toml`). The reader follows `cd`, literal assignments and scripts that the same command writes. A part whose
+//! value only the shell can compute is *unknown*, and rules ask about it.
 //!
-//! For an unknown tool, such as one of an MCP server, the plugin judges the arguments called `command`, `cmd` or `script`. A text there
-//! that cannot be read as a command, or runs no known program, is left alone. Such an argument is never rewritten.
+//! For an unknown tool, such as a tool of an MCP server, the plugin judges the arguments called `command`, `cmd` or `script`. If the text
+//! of such an argument cannot be read as a command, or runs no known program, the plugin ignores it. It never rewrites such an argument.
 //!
-//! In a container or on another machine, the content of a directory is unknown. A removal there is asked about, unless the target is a
-//! root, a directory for temporary files, or, on a machine, a part of the system or a home.
+//! In a container or on another machine, the content of a directory is unknown. The plugin asks about a removal there. The other rules
+//! still apply to a root, to directories for temporary files and, on another machine, to parts of the system and homes.
 //!
 //! # What is not seen
 //!
-//! The plugin does not see the effect of an existing script, an interpreter (`python -c …`) or an unknown program, symbolic links, or the
-//! effect of a command on another machine. A value in arithmetic may contain commands (`x='a[$(ls)]'; ((x))`): they are read if the text
-//! sets the value, and asked about if another machine sends it; a value from a file or a program of this machine is not seen. Against
-//! somebody who wants to get round it, let the agent run in a sandbox as well.
+//! The plugin does not see the effect of an existing script, of an interpreter (`python -c …`) or of an unknown program. It does not see
+//! symbolic links, or the effect of a command on another machine. A value in arithmetic may contain commands (`x='a[$(ls)]'; ((x))`). The
+//! plugin reads them if the text sets the value, and asks about them if another machine sends the value. It does not see a value from a
+//! file or a program of this machine. If the agent may try to circumvent the rules, also run it in a sandbox.
 //!
-//! A command of more than 64 KiB is asked about and not read. An event that is larger than `limits.input` of the entry does not reach the
-//! plugin at all: `on-failure` decides, and the plugin proposes `ask` for it.
+//! The plugin does not read a command of more than 64 KiB, but asks about it. An event that is larger than `limits.input` of the entry does
+//! not reach the plugin. In that case `on-failure` decides, for which the plugin proposes `ask`.
 
 use hookhost_guest::prelude::*;
 use shell_guard_rules::{Config, Guard};

@@ -1,5 +1,5 @@
-//! Searches for ASCII characters in words, byte by byte. Words are short, and the searches of the standard library take as long to start as
-//! these take in total.
+//! Searches for ASCII characters in words, byte by byte. The searches of the standard library need as much time to start as these searches
+//! need in total, because words are short.
 
 /// Searches for ASCII bytes in a text.
 pub trait Ascii {

@@ -1,4 +1,4 @@
-//! Finds the directories of this machine that a new container sees: `docker run -v "$PWD":/src -w /src`.
+//! Finds the directories of this machine that are mounted in a new container: `docker run -v "$PWD":/src -w /src`.
 
 use super::ascii::Ascii as _;
 use super::path::{below, clean};
@@ -18,7 +18,7 @@ pub(super) struct Mount {
 }
 
 impl Reader<'_> {
-    /// Enters a new container that is thrown away afterwards, if it sees nothing of this machine but the workspace.
+    /// Enters a new container if it is removed afterwards and no directory of this machine except the workspace is mounted in it.
     pub(super) fn enter_disposable(&mut self, wrapper: &Wrapper, args: &[Word], cwd: Option<&str>) {
         // The wrapper's own words and the image.
         let own = &args[..args.len() - wrapper.words(args).len()];
@@ -26,7 +26,7 @@ impl Reader<'_> {
             return;
         }
         let values = wrapper.values_of(args, MOUNTS);
-        // A mount that is hidden in an unknown word may be anything.
+        // A word with an unknown part may mount any directory.
         if values.len() != args.iter().filter(|word| may_mount(&word.text)).count() {
             return;
         }
@@ -34,7 +34,7 @@ impl Reader<'_> {
         let Some(mounts) = mounts else { return };
         self.scope.cwd = match wrapper.values_of(args, DIRECTORIES).pop() {
             Some(directory) => Some(directory).filter(Word::is_known).map(|word| seen(&mounts, &word.text)),
-            // The start directory of an image is unknown, but everything there is thrown away.
+            // The start directory of an image is unknown, but everything in it is removed with the container.
             None if mounts.is_empty() => Some(MADE_UP[0].to_owned()),
             None => None,
         };

@@ -1,5 +1,5 @@
-//! Programs that a text renames before it runs them: `cp /bin/rm x; ./x`. Also texts that it writes to files by programs that copy their
-//! input: `tee x <<< …`, `cp /dev/stdin x`, `mv x y`.
+//! Follows programs that a command copies to another name before it runs them: `cp /bin/rm x; ./x`. Also follows texts that reach a file
+//! through a program that copies its input: `tee x <<< …`, `cp /dev/stdin x`, `mv x y`.
 
 use super::ascii::Ascii as _;
 use super::code::{Language, language};
@@ -15,8 +15,8 @@ use super::writes::writes_or_runs;
 use super::{Command, Redirect, RedirectKind, program_name};
 
 impl Reader<'_> {
-    /// Records the program that a command copies, moves or links. It must lie in a directory of the system or in one called `bin`, or have
-    /// the name of a program that rules know.
+    /// Records the program that a command copies, moves or links. The program must lie in a directory of the system or in a directory
+    /// called `bin`, or must have the name of a program that rules know.
     pub(super) fn note_program_copy(&mut self, command: &Command) -> Result<(), Unreadable> {
         let is_printed = matches!(command.program.as_str(), "cat" | "gcat") && command.outputs().next().is_some();
         if !is_printed && !matches!(command.program.as_str(), "cp" | "gcp" | "mv" | "gmv" | "ln" | "link" | "install") {
@@ -45,7 +45,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Returns the original of a program that was copied to this name: at its path, or anywhere if the name has no path.
+    /// Returns the original name of a program that was copied to this name. If the name has no path, copies in every directory are
+    /// searched.
     pub(super) fn original_of_copy(&mut self, program: &Word) -> Result<Option<Word>, Unreadable> {
         if self.files.program_copies.is_empty() {
             return Ok(None);
@@ -101,7 +102,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the output of a command: for `echo` its words, for `cat` and `tee` their input.
+    /// Returns the output of a command, for example the words of `echo`, or the input of `cat` and `tee`.
     pub(super) fn printed(&self, words: &[Word], command: &Command) -> Option<Word> {
         let (program, args) = words.split_first()?;
         match program_name(&program.text) {
@@ -132,7 +133,7 @@ impl Reader<'_> {
         Some(Word::marked(all))
     }
 
-    /// Records the text that the commands from `begin` on print together into files: `{ echo …; curl …; } > x`.
+    /// Records the text that the commands from `begin` on together write to a file: `{ echo …; curl …; } > x`.
     pub(super) fn printed_since(&mut self, begin: usize, redirects: Vec<Redirect>) -> Result<(), Unreadable> {
         if redirects.iter().all(|redirect| redirect.kind == RedirectKind::Read) {
             return Ok(());

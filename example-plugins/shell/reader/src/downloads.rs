@@ -1,4 +1,4 @@
-//! Files that a text downloads and then runs without a chance for anybody to read them.
+//! Finds files that a command downloads and then runs, so that no person can read them in between.
 
 use super::ascii::Ascii as _;
 use super::path_class::Class;
@@ -11,7 +11,7 @@ use super::{Command, RedirectKind, lower, wrappers};
 /// Bytes of addresses per unit of work. Addresses are only searched, so they cost less than parsed text.
 const ADDRESS_BYTES_PER_UNIT: usize = 16;
 
-/// Minimum length, in bytes, at which the known part of a partly unknown word identifies it.
+/// Minimum length of the known part of a partly unknown word that identifies a file, in bytes.
 const MIN_UNKNOWN: usize = 5;
 
 /// The files that a text downloads.
@@ -26,7 +26,7 @@ pub(crate) struct Downloads {
 }
 
 impl Reader<'_> {
-    /// Records the file that a command downloads or moves, and if it runs a file downloaded before.
+    /// Records the file that a command downloads or moves. Also records if the command runs a file that was downloaded before.
     pub(super) fn note_downloads(&mut self, command: &Command) -> Result<(), Unreadable> {
         let mut written: Vec<Word> = Vec::new();
         let mut unpacks = false;
@@ -116,7 +116,7 @@ impl Reader<'_> {
         if (is_script_runner || !led.is_empty()) && reads().any(|redirect| is_fetched(&redirect.target, true)) {
             return true;
         }
-        // The first operand of these may be a subcommand.
+        // The first operand of these programs may be a subcommand.
         let has_subcommands = matches!(name, "go" | "dotnet" | "swift" | "deno" | "bun");
         let may_be_inner = |word: &Word| !has_subcommands || word.text.has_one_of(b"/.");
         if is_script_runner && scripts(name, &command.args).any(|word| is_fetched(word, may_be_inner(word))) {
@@ -154,7 +154,7 @@ impl Reader<'_> {
 
     fn is_fetched(&self, word: &Word, is_script: bool, command: &Command) -> bool {
         let Some(path) = self.path_of(word, command) else { return false };
-        // More than one wildcard would take long to compare: only `*.deb` and the like.
+        // Only patterns with one wildcard, such as `*.deb`, are compared, because more wildcards would take long.
         let is_pattern = word.glob && path.bytes().filter(|byte| matches!(byte, b'*' | b'[')).count() == 1;
         let has = |path: &String| self.downloads.files.contains(path) || (is_script && self.holds(path));
         has(&path) || (is_pattern && self.downloads.files.iter().any(|other| fits(path.as_bytes(), other.as_bytes())))
@@ -191,7 +191,7 @@ impl Reader<'_> {
                 found.extend(value_of(&command.args, option));
             }
         }
-        // These name a repository by its owner.
+        // These programs take a repository as OWNER/NAME.
         let is_short =
             matches!(program, "degit" | "giget") || (is_hub && operands.iter().any(|word| word.text == "clone"));
         let is_clone = is_short || matches!(program, "git" | "hg" | "svn");
@@ -258,8 +258,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Records the directory into which a command unpacks a downloaded archive. Every file in it counts as downloaded, unless it probably
-    /// holds others, too.
+    /// Records the directory into which a command unpacks a downloaded archive. Every file in the directory counts as downloaded, unless
+    /// the directory probably contains other files too.
     fn unpack(&mut self, command: &Command) -> Result<(), Unreadable> {
         let named = directory_of(&command.args);
         let directory = named.clone().unwrap_or_else(|| Word::literal("."));
@@ -310,7 +310,8 @@ impl Reader<'_> {
         wrappers::STARTUP.iter().any(is_there)
     }
 
-    /// Returns the path of a file. A partly unknown one is identified by its words: `$T/x.sh` stays `$T/x.sh` as long as nobody sets `T`.
+    /// Returns the path of a file. A partly unknown path is identified by its spelling: `$T/x.sh` is the same file as `$T/x.sh` as long as
+    /// `T` is not set again.
     fn path_of(&self, word: &Word, command: &Command) -> Option<String> {
         let path = self.context.path(word, command.cwd.as_deref());
         path.or_else(|| (word.text.len() > MIN_UNKNOWN && !word.is_known()).then(|| word.text.clone()))
@@ -406,7 +407,7 @@ fn directory_of(args: &[Word]) -> Option<Word> {
     }
 }
 
-/// Returns true if a program has the name of a script that somebody might read.
+/// Returns true if a program's name is that of a script or of an installer.
 fn is_script(program: &str) -> bool {
     let (name, end) = program.rsplit_once('.').unwrap_or((program, ""));
     matches!(end, "sh" | "bash" | "py" | "pl" | "rb" | "js" | "command")
@@ -444,8 +445,8 @@ fn scripts<'a>(program: &str, args: &'a [Word]) -> impl Iterator<Item = &'a Word
     })
 }
 
-/// Returns the files that are written: by an option, or by the last part of each address. `remote` is the option that turns on the latter,
-/// if it is not the default.
+/// Returns the files that a download writes. Their names come from an option, or from the last part of each address. If the program uses
+/// the last part only with an option, `remote` is that option.
 fn outputs(args: &[Word], short: char, long: &str, remote: Option<(char, &str)>, within: &str) -> Vec<Word> {
     let mut directory: Option<Word> = None;
     let mut named = Vec::new();

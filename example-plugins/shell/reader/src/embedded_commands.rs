@@ -1,10 +1,10 @@
-//! Finds files that a program writes because of a command in its own language: `w x` of `ed`, `.output x` of `sqlite3`.
+//! Finds files that a program writes because of a command in the program's own language, such as `w x` in `ed` or `.output x` in `sqlite3`.
 
 use super::Command;
 use super::ascii::Ascii as _;
 use super::word::Word;
 
-/// Programs, and the beginnings of their commands that name a file to write.
+/// Programs, each with the beginnings of its commands that name a file to write.
 const WRITING: [(&[&str], &[&str]); 4] = [
     (&["ed", "red"], &["e ", "E ", "f ", "w ", "W ", "wq "]),
     (

@@ -1,4 +1,4 @@
-//! Reads the actions of `find` and `fd` on the files they find: `-delete` and `-exec`.
+//! Reads the actions of `find` and `fd` on the files that they find, such as `-delete` and `-exec`.
 
 use super::ascii::Ascii as _;
 use super::read::{Reader, Unreadable};
@@ -30,7 +30,7 @@ impl FindExpression {
         self.group.inherited || self.group.chosen
     }
 
-    /// Reads one word. Returns true if the next word is its value.
+    /// Reads one word. Returns true if the next word is the value of this word.
     fn read(&mut self, word: &str, next: Option<&Word>) -> bool {
         let negated = std::mem::take(&mut self.negated);
         match word {
@@ -104,7 +104,7 @@ impl Reader<'_> {
             let length = args[at..].iter().position(|word| matches!(word.text.as_str(), ";" | "+"));
             let words = &args[at..length.map_or(args.len(), |length| at + length)];
             self.each_found(name, words, &found, inner)?;
-            // An action without an end is read on as if these words were not its own.
+            // If an action has no end, the words after it are also read as part of the expression.
             at += length.map_or(0, |length| length + 1);
         }
         Ok(())
@@ -159,7 +159,7 @@ impl Reader<'_> {
 
     /// Reads the command that runs on the found files.
     fn each_found(&mut self, name: &str, words: &[Word], found: &[Word], inner: &Command) -> Result<(), Unreadable> {
-        // Without an end, each of many actions takes all following words.
+        // Actions that have no end each take all following words, so the work counts many times.
         self.spend(words.len() * 40)?;
         let mut filled = Vec::new();
         for word in words {
@@ -195,7 +195,7 @@ fn takes_value(option: &str) -> bool {
     LONG_OPTIONS.split(' ').any(|long| long == option) || (option.len() == 1 && "dEteScjoC".contains(option))
 }
 
-/// Returns true if a pattern selects certain files and does not match most. A class of few letters selects.
+/// Returns true if a pattern selects certain files, and false if it matches most files. A class of few letters is treated as selecting.
 fn chooses(pattern: &str) -> bool {
     let is_open = |c: char| matches!(c, '*' | '?' | '.' | '/' | '+' | '^' | '$' | '\\' | '(' | ')' | '|');
     let mut rest = pattern;
@@ -219,7 +219,7 @@ fn chooses(pattern: &str) -> bool {
     false
 }
 
-/// Returns the paths that may be found: an unspecified entry of each directory if a test selects files, else all entries.
+/// Returns the paths that may be found. If a test selects files, this is an unknown entry of each directory, otherwise all entries.
 fn found(roots: &[Word], says_which: bool) -> Vec<Word> {
     let (end, glob) = if says_which { ("found", false) } else { ("*", true) };
     let below = |root: &Word| {

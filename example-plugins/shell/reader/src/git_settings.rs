@@ -7,8 +7,8 @@ use super::word::Word;
 use super::{Class, Command, wrappers};
 
 impl Reader<'_> {
-    /// Returns the words `git push …` for Git's own program `git-push …`, which lies in `$(git --exec-path)`. A script of the project may
-    /// have such a name, too.
+    /// Returns the words `git push …` for Git's own program `git-push …`, which lies in `$(git --exec-path)`. The directory matters because
+    /// a script of the project may have such a name too.
     pub(super) fn of_git(&self, words: &[Word], command: &Command) -> Option<Vec<Word>> {
         let (program, args) = words.split_first()?;
         let subcommand = command.program.strip_prefix("git-").filter(|name| !name.is_empty())?;
@@ -34,7 +34,7 @@ impl Reader<'_> {
                 option.text.as_str(),
                 "-c" | "-C" | "--git-dir" | "--work-tree" | "--namespace" | "--config-env"
             );
-            // The value of this setting is that of a variable.
+            // The value of this setting comes from an environment variable.
             let from = option.text.strip_prefix("--config-env=").or_else(|| {
                 (option.text == "--config-env").then(|| tail.first().map(|word| word.text.as_str())).flatten()
             });

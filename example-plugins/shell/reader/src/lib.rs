@@ -63,7 +63,7 @@ pub struct Command {
     pub environment: Vec<(String, Word)>,
     /// The byte range of the agent's text from which the command comes.
     pub place: Range<usize>,
-    /// True if those bytes contain the words literally, so that the command can be rewritten there.
+    /// True if the bytes at `place` contain the words literally, so that the command can be rewritten there.
     pub exact: bool,
     /// The programs that run this command: `sudo`, `xargs`, `sh`.
     pub wrappers: Vec<String>,
@@ -72,16 +72,17 @@ pub struct Command {
     /// The directory in which the command may run, if `cwd` is unknown.
     pub perhaps: Option<String>,
     pub location: Location,
-    /// The programs whose output the command reads, and those that read its output.
+    /// The programs whose output the command reads, and the programs that read its output.
     pub upstream: Vec<String>,
     pub downstream: Vec<String>,
-    /// The input, if the text contains it: a here-document, `echo … |`.
+    /// The input of the command, if the text contains it, as in a here-document or `echo … |`.
     pub input: Option<Word>,
     /// True if the output goes into a variable, or into a header that carries credentials.
     pub kept: bool,
     /// True if the command is written in the syntax of a Windows shell.
     pub windows: bool,
-    /// True if the script also lists the commands that this one runs: those of a function, an alias or a script that the text writes.
+    /// True if the script also contains the commands that this command runs, because it calls a function, an alias or a script that the
+    /// text defines.
     pub resolved: bool,
 }
 
@@ -89,7 +90,7 @@ impl Command {
     /// Classifies the path that one of the command's words denotes.
     pub fn class(&self, word: &Word, context: &PathContext) -> Class {
         match context.class(word, self.cwd.as_deref()).seen_from(self.location) {
-            // On any machine but a remote one, a tool creates this directory again.
+            // A tool creates this directory again, so its removal is harmless. This is not assumed on another machine.
             Class::Unknown if self.location != Location::Machine && path_context::is_made_again(word) => Class::Inside,
             class => class,
         }
@@ -141,15 +142,15 @@ pub enum RedirectKind {
     Append,
 }
 
-/// True if no further text follows, so that memory need not be freed.
+/// True if the current text is the last one, so that memory need not be freed.
 static IS_LAST: AtomicBool = AtomicBool::new(false);
 
-/// Declares the current text the last one of this instance, because a guest answers one event. From now on, [`leave`] frees nothing.
+/// Declares that the current text is the last one of this instance. A guest answers only one event. From now on, [`leave`] frees no memory.
 pub fn answers_last() {
     IS_LAST.store(true, Ordering::Relaxed);
 }
 
-/// Drops a value. For the last text in a guest, it leaks the value instead, because freeing a large tree takes time.
+/// Drops a value. For the last text in a guest, leaks the value instead, because freeing a large tree takes time.
 pub fn leave<T>(value: T) {
     // Other targets read more texts, and tests may check their memory.
     if cfg!(target_arch = "wasm32") && IS_LAST.load(Ordering::Relaxed) {
@@ -157,14 +158,14 @@ pub fn leave<T>(value: T) {
     }
 }
 
-/// Returns the file name of a program, as it is looked up.
+/// Returns the file name of a program, in the form in which tables contain it.
 pub(crate) fn program_name(word: &str) -> &str {
     let separator = word.bytes().rposition(|byte| matches!(byte, b'/' | b'\\'));
     let name = separator.map_or(word, |slash| &word[slash + 1..]);
     name.strip_suffix(".exe").or_else(|| name.strip_suffix(".EXE")).unwrap_or(name)
 }
 
-/// Returns a name in the case in which it is looked up.
+/// Returns a name in lower case, in which tables contain it.
 pub fn lower(name: &str) -> Cow<'_, str> {
     if is_lower(name) { name.into() } else { name.to_ascii_lowercase().into() }
 }

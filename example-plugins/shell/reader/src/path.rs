@@ -34,7 +34,7 @@ pub fn clean(path: &str) -> String {
     format!("{}{}", if absolute { "/" } else { "" }, parts.join("/"))
 }
 
-/// Returns true if [`clean`] would not change the path, as for most.
+/// Returns true if [`clean`] would not change the path, which is so for most paths.
 fn is_clean(path: &str) -> bool {
     let parts = path.strip_prefix('/').unwrap_or(path).as_bytes();
     let mut begin = 0;
@@ -49,8 +49,8 @@ fn is_clean(path: &str) -> bool {
     true
 }
 
-/// Resolves a path through the links under which Linux lists the directories and open files of each process. They are another spelling of
-/// any path. `path` must be clean.
+/// Resolves a path through the links below `/proc`, under which Linux lists the directories and open files of each process. With these
+/// links, every path has further spellings. `path` must be clean.
 pub(crate) fn through_process(path: &str) -> Option<Normal> {
     if let Some(rest) = path.strip_prefix("/dev/fd/") {
         return rest.halves(b'/').map(|(_, rest)| Normal::Below(rest.to_owned()));
@@ -73,7 +73,7 @@ pub(crate) fn through_process(path: &str) -> Option<Normal> {
             let path = format!("/{rest}");
             Some(through_process(&path).unwrap_or(Normal::Absolute(path)))
         }
-        // It is unknown whose working directory or open directory this is.
+        // The process is unknown, so its working directory or open file is unknown too.
         "cwd" | "fd" => Some(Normal::Below(rest.to_owned())),
         _ => None,
     }
@@ -89,7 +89,7 @@ pub fn is_absolute(path: &str) -> bool {
     path.starts_with('/') || has_drive(path)
 }
 
-/// Returns `path` relative to `base`, with `..` if it lies elsewhere. Both must be clean and absolute.
+/// Returns `path` relative to `base`, with `..` if `path` does not lie in `base`. Both must be clean and absolute.
 pub fn relative(path: &str, base: &str) -> String {
     let parts = |path: &str| path.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect::<Vec<_>>();
     let (path, base) = (parts(path), parts(base));
@@ -118,7 +118,7 @@ pub(crate) fn slashed(path: &str) -> Cow<'_, str> {
     if path.as_bytes().contains(&b'\\') { path.replace('\\', "/").into() } else { path.into() }
 }
 
-/// Returns the home directory that contains a path, by the usual layouts of systems.
+/// Returns the home directory that contains a path, according to the usual layouts of systems.
 pub(crate) fn home_of(path: &str) -> Option<String> {
     let mut parts = path.split('/').filter(|part| !part.is_empty());
     match (parts.next()?, parts.next(), parts.next()) {

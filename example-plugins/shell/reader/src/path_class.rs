@@ -1,4 +1,4 @@
-//! Classifies paths as far as their text tells. Nothing here accesses a file system.
+//! The classes of paths. A path is classified only by its text, without access to a file system.
 
 use super::wrappers::Location;
 
@@ -11,7 +11,7 @@ pub enum Class {
     System,
     /// A home, or a path in it outside of the workspace.
     Home,
-    /// One of hookhost's own directories in a home: configuration, state, keys, cache. Rules about homes apply to them, too.
+    /// One of hookhost's own directories in a home: configuration, state, keys, cache. Rules about homes also apply to these directories.
     Host,
     /// A directory that contains the workspace.
     Above,
@@ -51,8 +51,8 @@ impl Class {
         })
     }
 
-    /// Returns the class of a path on another machine or in a container. The place of the workspace is unknown there, and so is the content
-    /// of a container's directories.
+    /// Returns the class of a path on another machine or in a container. The path of the workspace is unknown there. In a container, the
+    /// content of directories is unknown too.
     pub(crate) fn seen_from(self, location: Location) -> Self {
         match (location, self) {
             (Location::Here, class) => class,

@@ -1,4 +1,5 @@
-//! The directories that paths refer to, and the classes of paths as far as their text tells. Nothing here accesses a file system.
+//! Resolves and classifies paths by their text and by the known directories, such as the workspace and the home. Nothing here accesses a
+//! file system.
 
 use super::Class;
 use super::ascii::Ascii as _;
@@ -66,15 +67,15 @@ impl PathContext {
         &self.workspace
     }
 
-    /// Uses the home that contains `path` if the workspace lies in none.
+    /// Uses the home that contains `path`, if the workspace does not lie in a home.
     #[must_use]
     pub fn or_home_of(mut self, path: &str) -> Self {
         self.home = self.home.or_else(|| home_of(&slashed(path)));
         self
     }
 
-    /// Normalizes `path`, an argument of a tool and not a word of a shell, seen from `cwd`. `~`, `$HOME`, `$PWD` and `file://` get their
-    /// usual meaning; other variables are unknown.
+    /// Normalizes `path` relative to `cwd`. The path is an argument of a tool and not a word of a shell. `~`, `$HOME`, `$PWD` and `file://`
+    /// have their usual meaning, and other variables are unknown.
     pub fn spelt(&self, path: &str, cwd: Option<&str>) -> Normal {
         let path = slashed(path.trim());
         let path = without_scheme(&path);
@@ -95,7 +96,7 @@ impl PathContext {
         self.resolve(&word, cwd)
     }
 
-    /// Normalizes the path that `word` denotes, seen from `cwd`. Patterns, and unknown parts after the beginning, stay as they are.
+    /// Normalizes the path that `word` denotes, relative to `cwd`. Patterns, and unknown parts after the beginning, are kept.
     pub fn resolve(&self, word: &Word, cwd: Option<&str>) -> Normal {
         let text = slashed(&word.text);
         if let Some(rest) = leads_out(&text) {
@@ -128,12 +129,12 @@ impl PathContext {
         self.path(word, cwd)
     }
 
-    /// Returns the path that `word` denotes, with the likely value of a doubtful part. `None` if it is unknown.
+    /// Returns the path that `word` denotes, with the likely value of a doubtful part. Returns `None` if the path is unknown.
     pub fn path(&self, word: &Word, cwd: Option<&str>) -> Option<String> {
         if leads_out(&word.text).is_some() {
             return None;
         }
-        // Any file that matches a pattern will do, unless the pattern may match `..`.
+        // A pattern stands for any file that it matches, unless it may match `..`.
         let may_lead_up = |part: &str| part.starts_with('.') && part.has_one_of(b"*?[") && may_be(part, "..");
         if !word.is_known() || (word.glob && word.text.split('/').any(may_lead_up)) {
             return None;
@@ -141,7 +142,7 @@ impl PathContext {
         self.absolute(&word.text, word.home, cwd)
     }
 
-    /// Classifies the path that `word` denotes from `cwd`. Of two possible classes, the one that needs more care counts.
+    /// Classifies the path that `word` denotes relative to `cwd`. If two classes are possible, returns the class that needs more care.
     pub fn class(&self, word: &Word, cwd: Option<&str>) -> Class {
         match (self.surely(word, cwd), word.doubt) {
             (Class::Inside | Class::Temporary, Some(at)) => {
@@ -153,14 +154,14 @@ impl PathContext {
         }
     }
 
-    /// Classifies a word without regard to doubt.
+    /// Classifies a word as if no part of it were doubtful.
     pub(super) fn surely(&self, word: &Word, cwd: Option<&str>) -> Class {
         let text = &*slashed(&word.text);
         if leads_out(text).is_some() {
             return Class::Unknown;
         }
         if let Some(at) = text.find(UNKNOWN) {
-            // The unknown part may be empty: `/$X` may be `/`. A known part before it in the same component rules that out.
+            // The unknown part may be empty, so `/$X` may be `/`, unless a known part precedes it in the same component.
             let slash = text[..at].rfind('/');
             let named = slash.map_or(0, |slash| slash + 1) < at;
             let directory = match slash {
@@ -197,7 +198,8 @@ impl PathContext {
         }
     }
 
-    /// Classifies an absolute path. A link of a process, below `/proc`, gets the class of its target if that is known and needs more care.
+    /// Classifies an absolute path. A link of a process below `/proc` gets the class of its target, if the target is known and its class
+    /// needs more care.
     fn class_of_absolute(&self, path: &str) -> Class {
         let class = self.class_of_place(path);
         if class != Class::System || !path.starts_with("/proc/") {
@@ -286,7 +288,7 @@ impl PathContext {
     }
 }
 
-/// Returns true if a path in a home is, or lies in, a cache that programs fill again.
+/// Returns true if a path in a home is a cache that programs fill again, or lies in such a cache.
 pub(super) fn is_cache(inner: &str) -> bool {
     CACHES.iter().any(|cache| match cache.strip_suffix('/') {
         // An entry of the directory, by its name.
@@ -297,7 +299,7 @@ pub(super) fn is_cache(inner: &str) -> bool {
     })
 }
 
-/// Returns true if a path ends at a directory that a tool creates again, or lies in `node_modules`.
+/// Returns true if a path is a directory that a tool creates again, or lies in `node_modules`.
 pub(crate) fn is_made_again(word: &Word) -> bool {
     let text = word.text.trim_end_matches('/');
     let last = text.rsplit('/').next().unwrap_or_default();
@@ -305,8 +307,8 @@ pub(crate) fn is_made_again(word: &Word) -> bool {
     word.doubt.is_none() && !text.contains("..") && !last.has(b' ') && (is_named || text.contains("node_modules/"))
 }
 
-/// Returns the path after the last `..` that leads out of an unknown directory or out of a placeholder for one. Such a path may lead
-/// anywhere.
+/// Returns the path after the last `..` that leads out of an unknown directory or out of a placeholder for one. A path with such a `..` may
+/// lead anywhere.
 pub(super) fn leads_out(text: &str) -> Option<&str> {
     // Fast check: most paths have no `..`.
     if !text.as_bytes().array_windows().any(|pair| pair == b"..") {

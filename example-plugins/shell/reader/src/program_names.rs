@@ -1,4 +1,4 @@
-//! The usual names of programs. Only some machines call them `python3.12` or `nodejs`.
+//! The usual names of programs. Some machines use other names, such as `python3.12` or `nodejs`.
 
 use super::wrappers::VERSIONED;
 

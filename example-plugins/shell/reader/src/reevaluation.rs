@@ -1,5 +1,5 @@
-//! Values that the shell reads as commands after all other expansion. In arithmetic, the index of an element is expanded again
-//! (`x='a[$(ls)]'; ((x))`). A value shown as a prompt is expanded, too (`"${x@P}"`).
+//! Values that the shell evaluates once more after all other expansion, so that commands in them run. In arithmetic, the index of an array
+//! element is expanded again (`x='a[$(ls)]'; ((x))`). A value that is shown as a prompt is also expanded again (`"${x@P}"`).
 
 use super::ascii::Ascii as _;
 use super::expansion::ansi;
@@ -17,13 +17,13 @@ const PROMPTS: [&str; 4] = ["PS0", "PS1", "PS2", "PS4"];
 /// A way in which the shell evaluates a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValueKind {
-    /// As an arithmetic expression, whose indices may contain commands.
+    /// The value is evaluated as an arithmetic expression, whose indices may contain commands.
     Number,
     Prompt,
 }
 
-/// The values of all variables, and the names of those that the shell evaluates. Their order does not matter: a loop or a function may
-/// evaluate a value that is set later in the text.
+/// The values of all variables, and the names of the variables that the shell evaluates. Their order in the text does not matter, because a
+/// loop or a function may evaluate a value that is set later in the text.
 #[derive(Debug, Default)]
 pub(super) struct EvaluatedValues {
     values: Vec<Value>,
@@ -34,7 +34,7 @@ pub(super) struct EvaluatedValues {
 #[derive(Debug)]
 struct Value {
     name: String,
-    /// [`UNKNOWN`] if another machine sends it.
+    /// The value, or [`UNKNOWN`] if another machine sends it.
     text: String,
     /// The ways in which its commands were already read.
     read_as: Vec<ValueKind>,
@@ -64,7 +64,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Records the unexpanded value of a variable if it refers to other variables, which may be known elsewhere.
+    /// Records the unexpanded value of a variable, if the value refers to other variables. Their values may be known from other parts of
+    /// the text.
     pub(super) fn remember_written(&mut self, name: &str, raw: &str) {
         if raw.has(b'$') && !raw.contains("$(") && !raw.has(b'`') {
             self.evaluated.value(name, raw);
@@ -76,7 +77,8 @@ impl Reader<'_> {
         words.iter().for_each(|word| self.remember(ARGUMENTS, &word.text));
     }
 
-    /// Records that a variable holds downloaded text from the commands since `begin`, unless they reduce it to a number.
+    /// Records that a variable contains text that the commands since `begin` have downloaded, unless these commands reduce the text to a
+    /// number.
     pub(super) fn remember_fetched(&mut self, name: &str, begin: usize) {
         let commands = &self.script.commands[begin..];
         let is_number = commands.last().is_none_or(prints_number);
@@ -102,7 +104,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Records the variables that zsh expands because of flags: `${(e)x}` is evaluated once more, `${(%)x}` is a prompt.
+    /// Records the variables that zsh expands again because of flags: `${(e)x}` is evaluated once more, and `${(%)x}` is expanded as a
+    /// prompt.
     pub(super) fn flagged(&mut self, raw: &str) {
         for rest in raw.split("${(").skip(1) {
             let Some((flags, rest)) = rest.halves(b')') else { continue };
@@ -119,8 +122,8 @@ impl Reader<'_> {
         element.halves(b'[').map_or(Ok(()), |(_, index)| self.evaluates(index))
     }
 
-    /// Records that a variable or an argument is shown as a prompt. Except for the shell's own prompts, a variable that the text does not
-    /// set may run anything.
+    /// Records that a variable or an argument is shown as a prompt. If the text does not set the variable, its value may run any command,
+    /// except for the shell's own prompts.
     pub(super) fn prompts(&mut self, variable: Option<&str>) {
         let is_set = |name: &str| PROMPTS.contains(&name) || self.is_set(name);
         let is_known = variable.map_or_else(|| self.all_positional().is_some(), is_set);
@@ -136,7 +139,7 @@ impl Reader<'_> {
         }
         NUMBERS.iter().for_each(|name| self.evaluated.name(name, ValueKind::Number));
         PROMPTS.iter().for_each(|name| self.evaluated.name(name, ValueKind::Prompt));
-        // Reading a value may set and evaluate more.
+        // Reading a value may set and evaluate further variables.
         let mut before = (0, 0);
         while before != self.evaluated.size() {
             before = self.evaluated.size();
@@ -152,8 +155,8 @@ impl Reader<'_> {
                     }
                 }
                 for text in texts {
-                    // A value is an expression that may contain other variables. If an operator is applied to another value and the result
-                    // is unknown, the whole value counts.
+                    // A value is an expression that may contain other variables. If it applies an operator to another value and the result
+                    // is unknown, the whole value is read.
                     let is_operated = text.contains("${") && !is_name(&text);
                     if kind == ValueKind::Number || is_name(&text) || is_operated {
                         let kind = if is_operated { ValueKind::Prompt } else { kind };
@@ -198,7 +201,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the names of variables in an expression, without those whose length is taken: `${#x}`.
+/// Returns the names of variables in an expression, without variables of which only the length is used: `${#x}`.
 fn names(expression: &str) -> impl Iterator<Item = &str> {
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut rest = expression;
@@ -220,7 +223,7 @@ fn names(expression: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns true if a value is a name or the expansion of one.
+/// Returns true if a value is a name or the expansion of a name.
 fn is_name(text: &str) -> bool {
     let text = text.trim_matches(['"', '$', '{', '}']);
     text == ARGUMENTS || names(text).next() == Some(text)

@@ -1,4 +1,4 @@
-//! Rewrites spellings that shells read and the parser does not into ones that both read.
+//! Rewrites spellings that shells accept but the parser does not into spellings that both accept.
 
 /// The current part of a `case`.
 #[derive(Clone, Copy, PartialEq, Eq)]

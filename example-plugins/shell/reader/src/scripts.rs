@@ -1,4 +1,4 @@
-//! Reads the text that a shell is to run: an argument, its input, or a file that the same script wrote.
+//! Reads the text that a shell runs. The text is an argument, the shell's input, or a file that the same script wrote.
 
 use super::ascii::Ascii as _;
 use super::read::{Reader, Unreadable};
@@ -109,7 +109,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns true if a shell takes a path for a network connection.
+/// Returns true if a shell treats a path as a network connection.
 fn is_socket(path: &str) -> bool {
     path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/")
 }

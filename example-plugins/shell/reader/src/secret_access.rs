@@ -1,5 +1,6 @@
-//! Files that hold secrets: the ways in which a command gets their content, and their other names. If a text copies, packs or encodes such
-//! a file, or names it by a pattern, the command is recorded a second time with the name of the secret file.
+//! Finds out how commands get the content of files that contain secrets. If a text copies, packs or encodes such a file, later commands may
+//! read the copy. They are then recorded a second time, with the name of the secret file in place of the copy. The same is done for a
+//! command that names a secret file by a pattern.
 
 use super::ascii::Ascii as _;
 use super::path::{clean, home_of};
@@ -18,7 +19,7 @@ pub enum SecretAccess {
     File,
     /// The command reads the file as its input.
     Input,
-    /// A word contains the content: `"$(cat .env)"`. Headers and options for credentials do not count.
+    /// A word contains the content: `"$(cat .env)"`. Headers and options for credentials are excluded.
     Value,
     /// A word contains the content, and the command prints where people can see it.
     Shown,
@@ -71,7 +72,7 @@ impl Command {
     }
 
     fn names_secret(&self, context: &PathContext) -> bool {
-        // The first operand of these programs is a pattern or a script.
+        // The first operand of these programs is a pattern or a script, and not a file.
         let mut looks_for = usize::from(matches!(
             self.program.as_str(),
             "grep" | "egrep" | "rg" | "ag" | "jq" | "yq" | "sed" | "awk" | "gawk" | "perl" | "ruby"
@@ -97,7 +98,7 @@ impl Command {
             })
     }
 
-    /// Returns true if the last word is the target: for `cp` and its like, and for a program that named another machine before.
+    /// Returns true if the last word is the target. This is so for programs such as `cp`, and if an earlier word names another machine.
     fn is_target(&self, at: usize) -> bool {
         let is_store = matches!(
             self.program.as_str(),
@@ -128,7 +129,7 @@ impl Command {
             return false;
         }
         let (name, value) = attached(text);
-        // For a web client, a word that is neither the value of an upload option nor marked is an address or text.
+        // For a web client, a word is an address or text, unless it is the value of an upload option or is marked as a file.
         let is_named = !is_web || uploads(option);
         let is_marked = !is_web || text.has_one_of(b"@<") || uploads(name);
         if is_named && is_at(word, self.cwd.as_deref(), context) {
@@ -186,7 +187,7 @@ fn is_certificate(text: &str) -> bool {
     [".pem", ".p12", ".pfx", ".key"].iter().any(|end| file.ends_with(end))
 }
 
-/// Returns true if the value of the option is a credential, an output file or something to leave out.
+/// Returns true if the value of the option is a credential, an output file, or a file to exclude.
 fn is_no_source(program: &str, option: &str) -> bool {
     const LONG: [&str; 10] =
         ["key", "cert", "netrc", "exclude", "output", "ident", "ignore", "env-file", "config", "password-file"];
@@ -206,7 +207,7 @@ fn is_no_source(program: &str, option: &str) -> bool {
     }
 }
 
-/// Returns true if a word carries credentials: a header with a token, or the value of an option for users.
+/// Returns true if a word carries credentials, such as a header with a token, or the value of an option for a user name and password.
 pub(super) fn is_for_access(option: &str, text: &str) -> bool {
     let known = text.split(UNKNOWN).next().unwrap_or_default().to_ascii_lowercase();
     let has = |text: &str, parts: &[&str]| parts.iter().any(|part| text.contains(part));
@@ -215,13 +216,13 @@ pub(super) fn is_for_access(option: &str, text: &str) -> bool {
         || (option.starts_with("--") && has(option, &["user", "token", "bearer", "pass", "auth", "key"]))
 }
 
-/// Units of work for looking up a word in the list of files several times.
+/// Units of work for a word, which is looked up in the list of files several times.
 const WORK_OF_NAME: usize = 4;
 /// Maximum length of a name that is resolved from another directory, in bytes.
 const MAX_NAME: usize = 256;
 
 impl Reader<'_> {
-    /// Records the files that a command makes of secrets, and adds variants of the command with the names of the secret files.
+    /// Records the files that a command makes from secret files, and adds variants of the command with the names of the secret files.
     pub(super) fn note_secrets(&mut self, command: &Command) -> Result<(), Unreadable> {
         if !command.args.is_empty() || !command.redirects.is_empty() {
             self.globs(command)?;
@@ -235,7 +236,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Does the same for a pipeline: if one of its commands from `begin` on reads a secret, each output file contains it.
+    /// Records the files that a pipeline makes from secret files. If one of its commands from `begin` on reads a secret file, each output
+    /// file contains the secret.
     pub(super) fn piped_secrets(&mut self, begin: usize) -> Result<(), Unreadable> {
         let stages = begin..self.script.commands.len();
         self.spend(stages.len())?;
@@ -252,7 +254,7 @@ impl Reader<'_> {
     /// Returns the secret that a command copies or passes on.
     fn secret_of(&self, command: &Command) -> Option<Word> {
         let reads = hands_on(&command.program);
-        // `env` prints the environment. The name is one that no rule about printing matches.
+        // `env` prints the environment, which contains secrets. The returned name is one that no rule about printing matches.
         if matches!(command.program.as_str(), "env" | "printenv") && command.args.is_empty() {
             return Some(Word::literal("environment/credentials"));
         }
@@ -283,7 +285,7 @@ impl Reader<'_> {
             }
             self.made_of(word, command).cloned()
         });
-        // The target of a copy is not a source.
+        // Skips the target of a copy, because only sources are searched.
         found.filter(|found| reads || command.args.last().is_none_or(|last| last.text != found.text))
     }
 
@@ -355,7 +357,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Adds the command with secret files in place of the files that were made of them.
+    /// Adds the command with secret files in place of the files that were made from them.
     fn renamed(&mut self, command: &Command) -> Result<(), Unreadable> {
         if self.files.secret_copies.is_empty() || command.program.is_empty() {
             return Ok(());

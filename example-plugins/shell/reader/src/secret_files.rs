@@ -1,9 +1,9 @@
-//! The list of files that are known to hold secrets. All rules use it: those about printing, sending and copying.
+//! The list of files that are known to contain secrets. The rules about printing, sending and copying all use this list.
 
 use super::ascii::Ascii as _;
 
-/// The last components of the paths, last one first, with `*` as in a shell. Sorted, so that entries with the same first byte are found
-/// fast.
+/// The last components of each path in reverse order, with `*` as in a shell. The list is sorted, so that entries with the same first byte
+/// are found fast.
 static FILES: [&str; 129] = [
     "*.conf<wireguard",
     "*.jks",
@@ -136,7 +136,7 @@ static FILES: [&str; 129] = [
     "wallet.dat",
 ];
 
-/// The same for directories that hold nothing but secrets.
+/// Like [`FILES`], for directories that contain only secrets.
 const DIRECTORIES: [&str; 9] = [
     ".gnupg",
     "secrets<run",
@@ -149,7 +149,7 @@ const DIRECTORIES: [&str; 9] = [
     "system-connections",
 ];
 
-/// Parts of a name that show that the key or list in the file is public.
+/// Parts of a file name that show that the content is public.
 const PUBLIC: &str =
     "ca|cacert|cert|certs|certificate|chain|fullchain|bundle|pub|public|dhparam|csr|example|sample|template";
 /// Minimum number of known letters in a pattern that matches a file of the list.
@@ -159,7 +159,7 @@ const MIN_KNOWN: usize = 2;
 pub(super) fn is_secret_file(text: &str) -> bool {
     let path = text.trim_end_matches(['/', '\\']);
     let is_web = path.contains("://") && !path.starts_with("file");
-    // Fast check: each entry contains one of these bytes.
+    // Fast check, because each entry contains one of these bytes.
     if is_web || path.len() < MIN_KNOWN || !path.has_one_of(b"._/\\ ") {
         return false;
     }
@@ -224,7 +224,7 @@ pub(super) fn meant(pattern: &str) -> Option<String> {
     })
 }
 
-/// Returns true if a pattern has enough of a name to mean it: the first half, or most of its letters.
+/// Returns true if a pattern has so many letters of a name that it probably means this name: the first half, or most letters.
 fn is_near(pattern: &str, name: &str) -> bool {
     let begin = pattern.bytes().take_while(|byte| !matches!(byte, b'*' | b'?' | b'[')).count();
     let letters = pattern.bytes().filter(u8::is_ascii_alphanumeric).count();

@@ -6,7 +6,7 @@ use super::{Command, Redirect, RedirectKind, wrappers};
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// The effects of a sed script beside editing.
+/// The effects of a sed script other than editing.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct SedEffects {
     texts: Vec<String>,

@@ -84,7 +84,7 @@ impl Reader<'_> {
         }
         let is_shadowed = self.defines(program);
         let printed = self.printed(&words, &command).filter(|_| !is_shadowed);
-        // Another program computed the text from known text, so it is unreadable.
+        // Another program computed the text from known text in a way that is not followed, so the text is unreadable.
         let is_made = printed.is_none() && !command.redirects.is_empty() && self.makes_text(&words, &command);
         let made = is_made.then(Word::unknown);
         if let Some(text) = printed.as_ref().or(made.as_ref()) {
@@ -315,13 +315,15 @@ fn is_named(target: &ast::IoFileRedirectTarget) -> bool {
     matches!(target, ast::IoFileRedirectTarget::Filename(word) if is_secret_file(&word.value))
 }
 
-/// Returns true if the words begin with a program that takes assignments, whose values the shell does not split.
+/// Returns true if the words begin with a program that takes assignments as arguments. The shell does not split the values of such
+/// assignments.
 fn declares(words: &[Word]) -> bool {
     let program = words.first().map_or("", |word| &word.text);
     matches!(program, "export" | "declare" | "local" | "readonly" | "typeset" | "integer" | "float")
 }
 
-/// Returns true if the output in a word after these goes into a variable, or into a header that carries credentials.
+/// Returns true if the output of a command in the word `raw`, which follows `words`, goes into a variable or into a header that carries
+/// credentials.
 fn is_kept(words: &[Word], raw: &str) -> bool {
     let Some(Word { text: program, .. }) = words.first() else { return false };
     let option = words.last().map_or("", |word| &word.text);
@@ -376,7 +378,7 @@ fn formatted(format: &str, values: &[Word]) -> Option<String> {
         if values.len() == 0 {
             return Some(text);
         }
-        // `printf` does not print values without a conversion. They count here to be careful.
+        // `printf` does not print values that have no conversion. They are added here as a precaution.
         if values.len() == before {
             return Some(format!("{text} {}", joined(values)));
         }

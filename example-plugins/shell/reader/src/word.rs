@@ -1,4 +1,4 @@
-//! A word of a command, as far as it is known before the command runs.
+//! A word of a command, as it is known before the command runs.
 
 use super::ascii::Ascii as _;
 use std::borrow::Cow;
@@ -7,8 +7,8 @@ use std::ops::Range;
 /// Placeholder in a word's text for a part that only the shell knows, such as a variable or the output of a command.
 pub const UNKNOWN: char = '\u{1A}';
 
-/// Stands for a `~` that denotes a home but does not begin a [`Word`]: in an unfinished word, or in the text of several words. So a text
-/// can be split again or read as a command, and its homes stay known.
+/// Stands for a `~` that denotes a home but does not begin a [`Word`], because the word is unfinished or the text contains several words.
+/// With this mark, the homes are still known when the text is split again or read as a command.
 pub(crate) const HOME: char = '\u{1C}';
 
 /// A word after expansion.
@@ -79,7 +79,7 @@ impl Word {
         let mut all = Self::default();
         for (at, word) in words.into_iter().enumerate() {
             if at > 0 {
-                // After an empty word, a home is still marked, because it follows a space.
+                // A home after an empty word keeps its mark, because it follows a space.
                 all.text.push(' ');
             }
             all.append(word);

@@ -1,10 +1,11 @@
-//! Programs that run other commands: the tables of `wrappers.toml`, and how to read a command line with them.
+//! Programs that run other commands. Contains the tables of `wrappers.toml`, and reads command lines with them.
 
 use super::ascii::Ascii as _;
 use super::word::{UNKNOWN, Word};
 
 /// The way in which a program runs the command in its words. Each list contains options, except `after`, `escapes`, `brackets`, `asks` and
-/// `separators`. If the value of an option must begin with a name, the list has that name after the option: `-o ProxyCommand`.
+/// `separators`. If an option is meant only with values that begin with a certain name, this name follows the option in the list: `-o
+/// ProxyCommand`.
 #[derive(Debug)]
 pub(super) struct Wrapper {
     /// The subcommands that run something. If empty, the program does so without a subcommand.
@@ -17,8 +18,8 @@ pub(super) struct Wrapper {
     pairs: List,
     /// Options whose value is the text of a command.
     pub(super) texts: List,
-    /// Options whose value is the text of a command that runs in addition. It is read as if it ran on this machine, even if another one
-    /// runs it.
+    /// Options whose value is the text of a command that runs in addition. The text is read as if it ran on this machine, even if another
+    /// machine runs it.
     pub(super) beside: List,
     /// Prefixes of a word or of an option's value, after which the rest is the text of a command: `!`, `.shell `.
     pub(super) escapes: List,
@@ -28,7 +29,7 @@ pub(super) struct Wrapper {
     pub(super) directories: List,
     /// Options whose value is the program. Its arguments follow.
     pub(super) entry: List,
-    /// Prefixes of a first word with which the program runs nothing.
+    /// Prefixes of the first word. With such a first word, the program runs no command.
     pub(super) asks: List,
     /// Words after which the command begins, in any position.
     pub(super) separators: List,
@@ -63,15 +64,16 @@ pub(super) enum Runs {
 pub enum Location {
     #[default]
     Here,
-    /// Another machine. Its root and home directories deserve the same care; the place of the workspace is unknown.
+    /// Another machine. Its root and home directories need the same care as those of this machine. The path of the workspace there is
+    /// unknown.
     Machine,
     /// A container. The content of its directories is unknown, except for its root.
     Container,
-    /// A new container that is thrown away afterwards. It contains nothing of this machine, except perhaps the workspace.
+    /// A new container that is removed afterwards. Nothing of this machine is mounted in it, except perhaps the workspace.
     Disposable,
 }
 
-/// A list of words, one per line. A table of such lists needs no pointers.
+/// A list of words in one text, one word per line. A table of such lists needs few pointers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct List(pub(super) &'static str);
 
@@ -80,7 +82,7 @@ impl List {
         self.0.is_empty()
     }
 
-    /// Returns the items. Compares byte by byte, because the items are short and every command needs it.
+    /// Returns the items. Searches line ends byte by byte, because the items are short and this code runs for every command.
     pub(super) fn iter(self) -> impl Iterator<Item = &'static str> {
         let mut rest = self.0;
         std::iter::from_fn(move || {
@@ -171,7 +173,7 @@ const NOTHING: Wrapper = Wrapper {
 
 include!(concat!(env!("OUT_DIR"), "/wrappers.rs"));
 
-/// `xargs`. No other program has its options.
+/// The entry for `xargs`. It is not in the tables, because no other program has its options.
 pub(super) static XARGS: Wrapper = Wrapper {
     values: List("-I\n-n\n-P\n-d\n-E\n-L\n-s\n-a\n--arg-file\n-j\n--max-args\n--max-procs\n--delimiter\n--jobs"),
     ..NOTHING
@@ -194,7 +196,7 @@ pub(super) fn time() -> &'static Wrapper {
     of("time", &[]).map_or(&XARGS, |(wrapper, _)| wrapper)
 }
 
-/// Returns true if the command prints text that a shell is to evaluate, as a known tool does.
+/// Returns true if the command is that of a known tool which prints text for a shell to evaluate.
 pub(super) fn is_hook(program: &str, args: &[Word]) -> bool {
     args.iter().all(Word::is_known)
         && HOOKS.of_first_word(program).any(|words| {
@@ -203,8 +205,8 @@ pub(super) fn is_hook(program: &str, args: &[Word]) -> bool {
         })
 }
 
-/// Returns true if the words ask a program for its shell setup: `tool init fish`. The output does no more than the program could do itself.
-/// Programs that print or fetch other people's text are excluded.
+/// Returns true if the words ask a program for its shell setup: `tool init fish`. Such output is as trustworthy as the program. Programs
+/// that print or fetch texts of other authors are excluded.
 pub(super) fn is_setup(program: &str, args: &[Word]) -> bool {
     let verb = args.first().map_or("", |word| word.text.as_str());
     let asks = matches!(verb, "init" | "hook" | "activate" | "completion" | "completions" | "shell-init" | "shellenv");
@@ -220,7 +222,7 @@ pub(super) fn is_fetcher(program: &str, args: &[Word]) -> bool {
         let mut rest = args.iter();
         words.split_terminator(' ').all(|word| match word.strip_suffix('*') {
             Some(begin) => rest.any(|arg| arg.text.starts_with(begin)),
-            // `:` in the list stands for a path on another machine.
+            // `:` in the list stands for any path on another machine.
             None if word == ":" => rest.any(|arg| arg.text.has(b':') && !arg.text.starts_with(['-', '/', '.'])),
             None => rest.any(|arg| arg.text == word),
         })
@@ -261,8 +263,8 @@ impl Wrapper {
         })
     }
 
-    /// Returns the words after `part`, a word of a subcommand. Options may precede it, and the word after an unknown option may be its
-    /// value.
+    /// Returns the words after `part`, which is a word of a subcommand. Options may precede `part`, and the word after an unknown option
+    /// may be the value of that option.
     fn after_word<'a>(&self, args: &'a [Word], part: &str) -> Option<&'a [Word]> {
         let (mut at, mut may_be_value) = (0, false);
         loop {
@@ -281,7 +283,7 @@ impl Wrapper {
         }
     }
 
-    /// Returns the number of words after an option that belong to it.
+    /// Returns the number of words after an option that are its values.
     fn taken_by(&self, option: &str) -> usize {
         let lists = [self.values, self.texts, self.beside, self.directories, self.entry];
         let is_short = |other: &str| other.starts_with("--") && !option.has(b'=') && attached(option, other).is_some();
@@ -312,8 +314,9 @@ impl Wrapper {
         undashed(self.skip(args, self.operands))
     }
 
-    /// Returns every possible reading of the words, the usual one first. It is unknown whether an unknown or combined option takes the next
-    /// word as its value. An operand may also be such a value, so that the program begins sooner.
+    /// Returns every possible reading of the words, the usual reading first. There are several readings because an unknown or combined
+    /// option may take the next word as its value. A word that looks like an operand may be such a value, and the program then begins at
+    /// another word.
     pub(super) fn readings<'a>(&self, args: &'a [Word]) -> Vec<&'a [Word]> {
         /// Maximum number of words that are tried as values.
         const MAX_VALUES: usize = 8;
@@ -347,7 +350,7 @@ impl Wrapper {
             }
             from = at + 1;
         }
-        // The usual reading comes first, because only that one may be rewritten.
+        // The usual reading comes first, because only the first reading may be rewritten.
         if let Some(usual) = found.iter().position(|words| words.len() == usual.len()) {
             let usual = found.remove(usual);
             found.insert(0, usual);
@@ -431,7 +434,7 @@ impl Wrapper {
 /// Minimum length of an abbreviated long option.
 const MIN_ABBREVIATION: usize = 5;
 
-/// Splits an option of a list from the name with which its value begins.
+/// Splits an entry of a list into the option and the name with which the option's value must begin.
 fn named(option: &str) -> (&str, &str) {
     option.halves(b' ').unwrap_or((option, ""))
 }
@@ -456,7 +459,7 @@ fn undashed(words: &[Word]) -> &[Word] {
 }
 
 /// Returns the value of an option in the option's own word: `-xVALUE`, `-abxVALUE`, `--long=VALUE`. An empty value means that the next word
-/// is the value; `None`, that this is another option.
+/// is the value. `None` means that the word is another option.
 pub(super) fn attached<'a>(text: &'a str, option: &str) -> Option<&'a str> {
     if text == option {
         return Some("");

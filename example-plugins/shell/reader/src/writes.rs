@@ -1,4 +1,4 @@
-//! Finds the files that a command writes, as far as its words tell.
+//! Finds the files that a command writes, according to its words.
 
 use super::ascii::Ascii as _;
 use super::path::{is_absolute, slashed};
@@ -54,8 +54,8 @@ impl Command {
         self.redirects.iter().filter(|redirect| redirect.kind != RedirectKind::Read).map(|redirect| &redirect.target)
     }
 
-    /// Returns the paths that the command obviously writes, removes or moves: redirection targets, and words of a program that is known to
-    /// write. A program that another one runs is a command of its own.
+    /// Returns the paths that the command is known to write, remove or move. These are targets of redirections, and words of a program that
+    /// is known to write. A program that another program runs is a separate command.
     #[must_use]
     pub fn writes(&self) -> Vec<Write> {
         let mut writing = WriteCollector::default();
@@ -73,8 +73,8 @@ pub(crate) fn writes_or_runs(program: &str) -> bool {
     kind(program).is_some() || runs_others(program)
 }
 
-/// Returns true if an uncertain text that begins with this name counts as a command. The program must write files or run others, or be one
-/// that often precedes a redirection.
+/// Returns true if a text that may not be a command is treated as a command because it begins with this name. The name must be that of a
+/// program that writes files, runs other programs, or often precedes a redirection.
 #[must_use]
 pub fn is_known_program(program: &str) -> bool {
     const EVERYDAY: [&str; 16] = [
@@ -115,7 +115,7 @@ impl WriteCollector {
             }
             WritingKind::Copy | WritingKind::Link | WritingKind::Sync | WritingKind::Move => self.copy(words, kind),
             WritingKind::Second => {
-                // Numbers are values of options.
+                // A number is the value of an option and not a path.
                 let is_number = |word: &&Word| word.text.bytes().all(|byte| byte.is_ascii_digit());
                 self.all(arguments(words).filter(|word| !is_number(word)).nth(1), Extent::File);
             }
@@ -233,7 +233,7 @@ impl WriteCollector {
         }
     }
 
-    /// Handles `find`. Its action may affect everything that it finds.
+    /// Handles `find`, whose action may affect every file that it finds.
     fn find(&mut self, words: &[Word]) {
         let options = words.iter().position(|word| word.text.starts_with('-')).unwrap_or(words.len());
         let (roots, options) = words.split_at(options);
@@ -267,11 +267,11 @@ impl WriteCollector {
         } else {
             sources.retain(|word| !targets.contains(word));
         }
-        // A recursive copy brings the content of a directory and overwrites existing files.
+        // A recursive copy writes the content of a directory and overwrites existing files.
         let whole = moves || words.iter().any(|word| is_recursive(&word.text));
         // With a slash at the end, `rsync` and the `cp` of macOS copy the content of the directory.
         let contents = whole && !moves && sources.iter().any(|source| source.text.ends_with('/'));
-        // With these options the target is not a directory for the sources: the source becomes the target.
+        // With these options, the target is the new name of the source and not a directory for it.
         let letters: &[u8] = if kind == WritingKind::Link { b"Tn" } else { b"T" };
         let is_itself = kind != WritingKind::Sync && words.iter().any(|word| is_target_itself(&word.text, letters));
         for target in &targets {

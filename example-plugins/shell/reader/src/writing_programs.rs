@@ -1,6 +1,6 @@
-//! The commands that are known to write, by the way in which they use their words.
+//! The programs that are known to write files, and the way in which they use their words.
 
-/// The way in which a command uses its words. A word here is one that is not an option.
+/// The way in which a command uses its words. Options are not counted as words here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WritingKind {
     /// Writes every word.
@@ -34,8 +34,8 @@ pub(crate) enum WritingKind {
     Assignment(&'static str),
     /// Writes every word, and the files that a patch names in the directory of `-d`.
     Patch,
-    /// Fills the directory of one of these options. It does so if an option has one of the first letters or, if there are none of those,
-    /// unless an option has one of the second letters.
+    /// Fills the directory of one of these options. If there are first letters, it does so only if an option has one of them. If there are
+    /// none, it does so unless an option has one of the second letters.
     Unpack(&'static [&'static str], &'static [u8], &'static [u8]),
     /// Writes in the directories before the first option, if it has an action on the files that it finds.
     Find,

@@ -8,7 +8,7 @@ use super::{Command, program_name};
 
 impl Reader<'_> {
     pub(super) fn xargs(&mut self, name: &str, args: &[Word], inner: &Command) -> Result<(), Unreadable> {
-        // The content of a file replaces the input.
+        // With this option, the content of a file replaces the input.
         let input = match wrappers::XARGS.values_of(args, List("-a\n--arg-file")).pop() {
             Some(file) => self.substitution_at(&file.text),
             None => inner.input.clone(),

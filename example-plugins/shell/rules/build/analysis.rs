@@ -1,5 +1,5 @@
-//! Finds the comparisons that can replace a regular expression, or that most texts fail. So most texts need no search, and most
-//! patterns are never compiled.
+//! Finds comparisons of texts that can replace a regular expression, or that fail for most texts which the expression does not match. With
+//! them, most texts need no search, and most expressions are never compiled.
 
 use super::schema::{Alternative, Expression, Match, TextPosition};
 use super::text::Text;
@@ -9,26 +9,26 @@ use regex_syntax::ast::Ast;
 use regex_syntax::hir::literal::{ExtractKind, Extractor, Seq};
 use regex_syntax::hir::{Hir, HirKind, Look};
 
-/// Maximum number of texts that replace an expression, and of texts of which one is needed.
+/// Maximum number of texts that replace an expression, and of texts in a list of which a match must contain one.
 const MAX_TEXTS: usize = 64;
 const MAX_NEEDED: usize = 32;
 /// Maximum number of lists of needed texts.
 const MAX_LISTS: usize = 2;
-/// Maximum length of a needed text, in bytes. Longer ones rule out little more.
+/// Maximum length of a needed text, in bytes. A longer text would rule out little more.
 const MAX_NEEDED_LENGTH: usize = 6;
-/// Maximum number of characters in a class that a needed text goes through. One text that ends before `\s` rules out more than six that
-/// include it.
+/// Maximum number of characters in a class that a needed text may contain. For example, one text that ends before `\s` rules out more than
+/// six texts that include the white space.
 const MAX_CLASS: usize = 4;
 /// Maximum length of an expression that is not divided, in bytes. Compiling a shorter one costs little.
 const MAX_UNDIVIDED: usize = 60;
-/// Maximum length of an alternative whose groups are not divided if texts are known that it needs.
+/// Maximum length of an alternative whose groups are not divided, if it needs known texts.
 const MAX_GROUP: usize = 300;
 
-/// Analyses an expression. An invalid one is found when the build script compiles it.
+/// Analyses an expression. An invalid expression is not reported here, but when the build script compiles it.
 pub(crate) fn expression(source: Text) -> Expression {
     let (flags, rest) = flags(&source);
     let mut alternatives = Vec::new();
-    // Those of which nothing is known are one search.
+    // Alternatives that need no known text are joined into one search.
     let mut unknown = Vec::new();
     for part in divided(flags, rest) {
         match alternative(flags, &part) {
@@ -53,8 +53,8 @@ fn spelt(flags: &str, rest: &str) -> Text {
     if flags.is_empty() { Text::new(rest) } else { Text::new(&format!("(?{flags}){rest}")) }
 }
 
-/// Divides a long expression into its alternatives. A very long alternative, or one of which nothing is known, is divided further if most
-/// of it is a group: `\b(one|other)x` into `\bonex` and `\botherx`.
+/// Divides a long expression into its alternatives. An alternative that is very long, or that needs no known text, is divided further if
+/// most of it is a group. For example, `\b(one|other)x` is divided into `\bonex` and `\botherx`.
 fn divided(flags: &str, source: &str) -> Vec<String> {
     let ast = regex_syntax::ast::parse::Parser::new().parse(source);
     match ast.ok().filter(|_| source.len() > MAX_UNDIVIDED && !source.contains("(?")) {
@@ -90,9 +90,9 @@ fn is_unknown(alternative: &Alternative) -> bool {
 /// Analyses one alternative of an expression with these flags.
 fn alternative(flags: &str, source: &str) -> Alternative {
     let searched = |needed| Alternative::Search { source: spelt(flags, source), needed };
-    // Texts are compared in any case. So those of the expression without this flag are needed with it, too.
+    // Texts are compared in any case, so the texts that the expression needs without this flag are also needed with the flag.
     let folded = spelt(&flags.replace('i', ""), source);
-    // As in `regex-lite`, letters are ASCII. An escape beyond ASCII would be a byte here but is a character there.
+    // As in `regex-lite`, only ASCII letters have a case. An escape beyond ASCII would be a byte here, but is a character in `regex-lite`.
     let is_ascii = source.split("\\x").skip(1).all(|rest| rest.starts_with(|c: char| c.is_digit(8)));
     let any_case = flags.contains('i');
     let parser = || ParserBuilder::new().unicode(false).utf8(false).build();
@@ -106,7 +106,7 @@ fn alternative(flags: &str, source: &str) -> Alternative {
     searched(needed(&hir).iter().filter_map(|texts| Words::new(texts).ok()).collect())
 }
 
-/// Returns the texts of an expression that is not analysed, or that could not be.
+/// Returns the text of an expression that was not analysed.
 #[cfg(test)]
 pub(crate) fn source(Expression(alternatives): &Expression) -> Text {
     match alternatives.as_slice() {
@@ -115,7 +115,8 @@ pub(crate) fn source(Expression(alternatives): &Expression) -> Text {
     }
 }
 
-/// Returns the texts that an expression matches and the place where they must occur, if there are few and there is no other condition.
+/// Returns the texts that an expression matches, and the place where they must occur. Returns `None` if there are many texts, or if the
+/// expression has other conditions.
 fn replacement(hir: &Hir) -> Option<(Vec<String>, TextPosition)> {
     let parts = match hir.kind() {
         HirKind::Concat(parts) => parts.as_slice(),
@@ -136,13 +137,13 @@ fn replacement(hir: &Hir) -> Option<(Vec<String>, TextPosition)> {
     texts(&seq).filter(|_| seq.is_exact() && !has_looks).map(|texts| (texts, place))
 }
 
-/// Returns lists of texts of which each match contains one. The first rules out most.
+/// Returns lists of texts. Each match contains a text of each list. The first list rules out most texts.
 fn needed(hir: &Hir) -> Vec<Vec<String>> {
     let mut lists = candidates(hir);
     lists.sort_by_key(|list| std::cmp::Reverse(worth(list)));
     let mut few: Vec<Vec<String>> = Vec::new();
     for list in lists {
-        // If each text of an earlier list contains one of this list, this list rules out nothing more.
+        // If each text of an earlier list contains a text of this list, this list rules out nothing more.
         let implies = |other: &Vec<String>| other.iter().all(|text| list.iter().any(|part| text.contains(part)));
         if !few.iter().any(implies) {
             few.push(list);
@@ -152,7 +153,7 @@ fn needed(hir: &Hir) -> Vec<Vec<String>> {
     few
 }
 
-/// Returns lists of texts of which each match contains one, in any order.
+/// Returns lists of texts in any order. Each match contains a text of each list.
 fn candidates(hir: &Hir) -> Vec<Vec<String>> {
     let mut lists: Vec<_> =
         [ExtractKind::Prefix, ExtractKind::Suffix].map(|kind| end(hir, kind)).into_iter().flatten().collect();
@@ -181,13 +182,13 @@ fn end(hir: &Hir, kind: ExtractKind) -> Option<Vec<String>> {
     useful(&texts(&extractor.extract(hir))?)
 }
 
-/// Returns the texts of a list; `None` if there is no finite list, or if it has a part of a character.
+/// Returns the texts of a sequence, or `None` if the sequence is not finite, or if a text ends within a character.
 fn texts(seq: &Seq) -> Option<Vec<String>> {
     seq.literals()?.iter().map(|literal| String::from_utf8(literal.as_bytes().to_vec()).ok()).collect()
 }
 
-/// Returns a list for comparisons in any case: in lower case, and without texts that contain another one.
-fn useful(texts: &[String]) -> Option<Vec<String>> {
+/// Returns a list for comparisons in any case. Its texts are in lower case, and a text that contains another one is left out.
+fn useful(texts: Vec<String>) -> Option<Vec<String>> {
     let mut few: Vec<String> = Vec::new();
     for text in texts.iter().map(|text| text.to_ascii_lowercase()) {
         if !few.iter().any(|other| text.contains(other.as_str())) {
@@ -198,7 +199,7 @@ fn useful(texts: &[String]) -> Option<Vec<String>> {
     (few.len() <= MAX_NEEDED && !few.iter().any(String::is_empty)).then_some(few)
 }
 
-/// Returns a number that is greater for a list that rules out more: one with longer texts, or with fewer.
+/// Returns a value that is greater for a list that rules out more, because its texts are longer or fewer.
 fn worth(list: &[String]) -> (Option<usize>, std::cmp::Reverse<usize>) {
     (list.iter().map(String::len).min(), std::cmp::Reverse(list.len()))
 }

@@ -13,7 +13,7 @@ pub struct Config {
     pub(crate) rules: Settings,
 }
 
-/// The table as it is written.
+/// The table before its values are checked.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 struct RawConfig {

@@ -1,4 +1,5 @@
-//! The rules as pages for people, made from the catalogues. A component contains no examples, so this module is native only.
+//! Makes pages about the rules for people from the catalogues. This module is not part of a component, because a component contains no
+//! examples.
 
 use crate::rules::{Catalogue, Embedded, Rule, Severity};
 use serde::Serialize;
@@ -24,7 +25,7 @@ pub struct CataloguePage {
 pub struct RulePage {
     /// The rule's id, such as `git.force_push`.
     pub id: String,
-    /// `error`, `warning` or `info`. Sorts lists, and decides nothing.
+    /// `error`, `warning` or `info`. The severity only sorts lists, and has no effect on the action.
     pub severity: &'static str,
     /// The action on a command that the rule catches: `deny`, `ask`, `rewrite`, `hint`, `audit` or `allow`.
     pub action: String,
@@ -36,7 +37,7 @@ pub struct RulePage {
     pub catches: Vec<String>,
     /// Examples of similar commands that the rule leaves alone.
     pub leaves: Vec<String>,
-    /// An environment variable. The rule is silent if its value is `1` or `true` and the plugin may read it.
+    /// An environment variable. The rule is silent if the plugin may read the variable and its value is `1` or `true`.
     pub unless_env: Option<String>,
     /// Links.
     pub references: Vec<String>,
@@ -108,7 +109,7 @@ impl CataloguePage {
 }
 
 impl RulePage {
-    /// Returns the action in the words of a sentence about the command: "is denied".
+    /// Returns the action as a part of a sentence about the command, such as "is denied".
     #[must_use]
     pub fn effect(&self) -> &str {
         match &*self.action {

@@ -1,4 +1,4 @@
-//! Decides about a command. The decision is a function of the command, the rules and the directories.
+//! Decides about a command. The decision depends only on the command, the rules and the other fields of [`Input`].
 
 use crate::rewrite::{keeps_the_rest, rewrite};
 use crate::rules::{CompiledRule, Mode, Registry, RuleMatch, Severity, Subject, Texts};
@@ -9,7 +9,7 @@ use shell_reader::guarded::Changes;
 use shell_reader::{Command, Location, PathContext, Script, leave, read};
 use std::ops::Range;
 
-/// A command with its surroundings.
+/// A command, and the data about its surroundings that a decision needs.
 pub(crate) struct Input<'a> {
     pub(crate) command: &'a str,
     pub(crate) dialect: ShellDialect,
@@ -17,14 +17,14 @@ pub(crate) struct Input<'a> {
     pub(crate) workspace: &'a str,
     /// Returns true if a stack is in use.
     pub(crate) has_stack: &'a dyn Fn(&str) -> bool,
-    /// True if the judgement must name the stacks whose rules would match but are silent.
+    /// True if the judgement must contain the stacks whose rules would match but are silent.
     pub(crate) asks_silent: bool,
     /// Returns true if a file, given by its path in the workspace, is known not to exist.
     pub(crate) is_missing: &'a dyn Fn(&str) -> bool,
     /// Returns the value of an environment variable that the plugin may see.
     pub(crate) env: &'a dyn Fn(&str) -> Option<String>,
-    /// True if the text may be no command at all. It then counts only if it runs, or begins with, a program that a rule names, or writes a
-    /// guarded file.
+    /// True if the text is perhaps not a command. It is then judged only if it runs a program that a rule names, begins with such a
+    /// program, or writes a guarded file.
     pub(crate) is_supposed: bool,
 }
 
@@ -47,7 +47,7 @@ pub(crate) enum Outcome {
     },
 }
 
-/// The decision of one rule, in the format of the original rule set.
+/// The decision of one rule, in the format of the rule set from which the catalogues were made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Envelope {
     /// `rewrite`, `deny`, `ask`, `hint` or `passthrough`.
@@ -67,7 +67,7 @@ pub(crate) struct Envelope {
     pub(crate) matched: String,
     /// The start and the end of that part, in bytes.
     pub(crate) place: (usize, usize),
-    /// The action that the rule would have taken, if it was not taken. Continues the words "it would".
+    /// The action that the rule would have taken, if it was not taken. The text continues the words "it would".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) would: Option<String>,
     /// True if the decision is reported only if the command does not run.
@@ -75,7 +75,7 @@ pub(crate) struct Envelope {
     pub(crate) quiet: bool,
 }
 
-/// The outcome, and an envelope for each rule that matches.
+/// The outcome, and an envelope for each rule that has matched.
 #[derive(Debug)]
 pub(crate) struct Judgement {
     pub(crate) outcome: Outcome,
@@ -180,7 +180,8 @@ impl Judgement {
         envelope.would = instead.map(|instead| would_rewrite(Ok(instead)));
     }
 
-    /// Settles the outcome: after a refusal or a question, envelopes of rewrites no longer say that they were made.
+    /// Makes the envelopes agree with the outcome. After a refusal or a question, the command was not rewritten, so the envelope of a
+    /// rewrite must say what the rule would have done.
     fn settle(&mut self, text: &str) {
         if self.outcome == Outcome::Unmatched && !self.envelopes.is_empty() {
             self.outcome = Outcome::Pass;
@@ -196,7 +197,8 @@ impl Judgement {
     }
 }
 
-/// Returns the rules that match and apply: their stack is in use, they are not waived, and no custom `allow` rule overrules them.
+/// Returns the rules that match and apply. A rule applies if its stack is in use, no environment variable silences it, and no custom
+/// `allow` rule overrules it.
 fn effective<'a>(
     registry: &'a Registry,
     subject: &Subject<'_>,
@@ -268,7 +270,7 @@ fn action(rule: &CompiledRule) -> &str {
     }
 }
 
-/// Maximum number of commands in a text that is rewritten, because the result is read and judged again.
+/// Maximum number of commands in a text that is rewritten. There is a limit because the result is read and judged again.
 const MAX_REWRITTEN: usize = 100;
 
 fn try_rewrite(
@@ -279,24 +281,24 @@ fn try_rewrite(
 ) -> Result<String, &'static str> {
     let Some(wanted) = &hit.rule.rule.rewrite else { return Err("the rule has no rewrite") };
     if subject.script.commands.len() > MAX_REWRITTEN {
-        return Err("it is too long to be changed");
+        return Err("the text runs too many commands");
     }
     let commands: Vec<_> = hit.commands.iter().map(|at| &subject.script.commands[*at]).collect();
     if commands.is_empty() {
-        return Err("the rule is about no single command");
+        return Err("the rule is about the whole text, not about a command");
     }
     let rewritten = rewrite(subject.text, subject.script, &commands, wanted, registry, subject.context)?;
     let script = read(&rewritten, input.dialect, input.cwd, subject.context);
     if wanted.replace.is_none() && !keeps_the_rest(subject.script, &script, &hit.commands) {
-        return Err("it would change more than that");
+        return Err("the rewrite would also change other commands");
     }
     let after = Subject::new(&rewritten, &script, subject.context);
     let hits = effective(registry, &after, input, None);
     if hits.iter().any(|other| other.rule.rule.id == hit.rule.rule.id) {
-        return Err("the rule would still find fault with it");
+        return Err("the rule would also match the result");
     }
     let refused = hits.iter().any(|other| matches!(action(other.rule), "deny" | "ask"));
-    if refused { Err("another rule refuses what it would become") } else { Ok(rewritten) }
+    if refused { Err("another rule refuses the result") } else { Ok(rewritten) }
 }
 
 fn envelope(hit: &RuleMatch<'_>, subject: &Subject<'_>) -> Envelope {
@@ -324,8 +326,8 @@ fn envelope(hit: &RuleMatch<'_>, subject: &Subject<'_>) -> Envelope {
     }
 }
 
-/// Cuts a text at 2 KiB. A finding has four such texts, JSON needs up to six bytes for one, and the limit of a finding is 64 KiB. The whole
-/// command is in the event's record.
+/// Cuts a text at 2 KiB. A finding may have at most 64 KiB, it contains four such texts, and JSON needs up to six bytes for one byte of
+/// text. The whole command is in the event's record.
 fn bounded(text: &str) -> String {
     cut(text, 2 * 1024)
 }
@@ -344,7 +346,7 @@ fn shown(text: &str) -> String {
     short
 }
 
-/// Returns true if a text is SQL for another tool and contains nothing that would make a shell run something.
+/// Returns true if a text is SQL for another tool, and contains nothing that would make a shell run a command.
 fn is_sql(text: &str) -> bool {
     let statement = text.trim_end().trim_end_matches(';');
     if statement.has_one_of(b";&|$`\n") {

@@ -1,5 +1,5 @@
-//! Judges shell commands: the reader, the catalogues and the decision, for the plugins `shell-guard` and `shell-guard-classifier`. Nothing
-//! here asks a model.
+//! Judges shell commands for the plugins `shell-guard` and `shell-guard-classifier`: reads a command, checks it against the catalogues, and
+//! decides. Nothing here asks a model.
 
 mod config;
 #[cfg(not(target_arch = "wasm32"))]
@@ -24,10 +24,10 @@ const WORKSPACE: &str = "/workspace";
 /// Maximum number of commands in a call of an unknown tool.
 const MAX_SUPPOSED: usize = 128;
 
-/// A command with some of all common syntax.
+/// A command that contains each kind of common syntax.
 const USUAL: &str = "cd src && cargo test --workspace 2>&1 | grep -n \"$X\" > 'out.log'; git commit -m \"$(date)\"";
 
-/// The compiled rules of a configuration. Every event starts from it.
+/// The compiled rules of a configuration. They are compiled once, and every event starts with them in memory.
 #[derive(Debug)]
 pub struct Guard {
     registry: Registry,
@@ -42,7 +42,7 @@ impl Guard {
     pub fn new(config: Config) -> Result<Self, String> {
         let Config { stacks, rules } = config;
         let registry = Registry::new(rules)?;
-        // A first run sets up the parser and the allocator, and compiles patterns. Every event then starts from that memory.
+        // A first run sets up the parser and the allocator, and compiles patterns. Every event then starts with this memory.
         registry.catches("", USUAL);
         Ok(Self { registry, stacks })
     }
@@ -52,7 +52,7 @@ impl Guard {
         self.registry.listing().iter().for_each(log::info);
     }
 
-    /// Returns the verdict on a call and reports the findings and the reminder. Returns `None` if the call runs a command that no rule
+    /// Returns the verdict on a call, and reports the findings and the reminder. Returns `None` if the call runs a command that no rule
     /// matches.
     #[must_use]
     pub fn verdict(&self, session: &Session, call: &ToolCall) -> Option<ToolCallVerdict> {
@@ -92,8 +92,8 @@ impl Guard {
         })
     }
 
-    /// Returns the strictest verdict on the texts that a call of an unknown tool may run. None is rewritten, because they may be no
-    /// commands.
+    /// Returns the strictest verdict on the texts that a call of an unknown tool may run. No text is rewritten, because it may not be a
+    /// command.
     fn verdict_of_unknown(&self, session: &Session, call: &ToolCall) -> ToolCallVerdict {
         let Ok(arguments) = call.arguments::<serde_json::Value>() else { return Verdict::allow() };
         let commands = supposed_commands(&call.name, &arguments);
@@ -111,7 +111,7 @@ impl Guard {
         let judged = |command: &str| self.judge(&shell, command, session, true);
         let judgements = commands.iter().flat_map(|command| {
             let whole = judged(command);
-            // A shell runs the lines before one that it cannot read.
+            // The parts of the text are judged too, because a shell runs the lines before a line that it cannot read.
             let is_silent = matches!(whole.outcome, Outcome::Unmatched) && command.contains('\n');
             let parts = command.lines().chain(beginnings(command)).filter(|_| is_silent);
             let parts: Vec<Judgement> = parts.map(judged).collect();
@@ -146,7 +146,7 @@ impl Guard {
         judge(&self.registry, &input)
     }
 
-    /// Writes the decision of each rule to the audit log. Reports rules that are silent because no stack is configured or detected.
+    /// Reports the decision of each rule for the audit log. Also reports rules that are silent because no stack is configured or detected.
     fn report(&self, judgement: &Judgement) {
         let is_told = |envelope: &&Envelope| !envelope.quiet || matches!(&*envelope.action, "deny" | "ask");
         for envelope in judgement.envelopes.iter().filter(is_told) {
@@ -155,8 +155,8 @@ impl Guard {
         if !judgement.silent.is_empty() && !Path::new(WORKSPACE).is_dir() {
             let stacks = judgement.silent.keys().map(|stack| format!("`{stack}`")).collect::<Vec<_>>().join(", ");
             let explanation = format!(
-                "Rules of the stack {stacks} would match, and are silent: the workspace is not granted, so that no stack is \
-                 detected. Name those in use with `stacks`, or grant read-dirs = {{ \"{WORKSPACE}\" = \".\" }}."
+                "Rules of the stack {stacks} would match, but are silent, because the workspace is not granted and so no \
+                 stack is detected. Name the stacks in use with `stacks`, or grant read-dirs = {{ \"{WORKSPACE}\" = \".\" }}."
             );
             effects::report(&Finding::new("shell-guard.stacks", Severity::Info, explanation).action("passthrough"));
         }
@@ -178,20 +178,20 @@ fn finding(envelope: &Envelope) -> Finding {
 /// Tells the model in its next request that its command was changed.
 fn remind(envelope: &Envelope) {
     let Envelope { rule_id, original_command, command, explanation, .. } = envelope;
-    // A reminder may have 4 KiB.
+    // The texts are cut because a reminder may have at most 4 KiB.
     let (before, after) = (cut(original_command, 1024), cut(command, 1024));
     let body = format!("rule {rule_id} rewrote `{before}` to `{after}`: {explanation}");
     effects::remind(&Reminder::new(body).tag("tool_rewritten").turns(1));
 }
 
-/// The judgement on any text in any dialect, for the fuzzer.
+/// The result of judging a text, for the fuzzer.
 #[cfg(not(target_arch = "wasm32"))]
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Judged {
     /// True if the command is refused or asked about.
     pub stopped: bool,
-    /// Units of work spent on reading it.
+    /// Units of work spent on reading the command.
     pub work: usize,
     /// The rewritten command.
     pub rewritten: Option<String>,
@@ -202,7 +202,7 @@ pub struct Judged {
 #[doc(hidden)]
 pub const MAX_WORK: usize = shell_reader::MAX_WORK;
 
-/// Judges `command` as the fuzzer passes it.
+/// Judges a text that the fuzzer made.
 #[cfg(not(target_arch = "wasm32"))]
 #[doc(hidden)]
 #[must_use]

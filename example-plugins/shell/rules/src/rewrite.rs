@@ -1,13 +1,13 @@
-//! Rewrites a command in its text, only if the rest provably stays the same.
+//! Rewrites a command in its text. A rewrite is made only if the result provably runs the same as before, except for the rewritten command.
 
 use crate::rules::Registry;
 use crate::rules::schema::Rewrite;
 use shell_reader::{Class, Command, PathContext, Script, UNKNOWN, Word};
 use std::ops::Range;
 
-const NOT_SHOWN: &str = "what it prints is read by another program or kept in a file";
+const NOT_SHOWN: &str = "its output goes to another program or to a file";
 
-/// Returns the text with `rewrite` applied to each of `commands`, or the reason if it cannot be applied.
+/// Returns the text with `rewrite` applied to each of `commands`, or the reason why the rewrite cannot be applied.
 pub(crate) fn rewrite(
     text: &str,
     script: &Script,
@@ -17,11 +17,11 @@ pub(crate) fn rewrite(
     context: &PathContext,
 ) -> Result<String, &'static str> {
     if script.unreadable.is_some() {
-        return Err("some of the command cannot be read");
+        return Err("a part of the command cannot be read");
     }
-    // Checked once for all commands.
+    // This is checked once for all commands.
     if names_one_of(script, &rewrite.unless_named) {
-        return Err("the rest of the command may count on what would change");
+        return Err("the rest of the command may depend on the part that would change");
     }
     if rewrite.only_shown && keeps_output(script) {
         return Err(NOT_SHOWN);
@@ -30,7 +30,7 @@ pub(crate) fn rewrite(
     for command in commands {
         change(text, script, command, rewrite, registry, context, &mut changes)?;
     }
-    // A loop runs one command many times.
+    // A loop runs one command many times, so the same change can occur repeatedly.
     let mut sorted: Vec<(Range<usize>, String)> = Vec::with_capacity(changes.len());
     for change in changes {
         let key = |(place, _): &(Range<usize>, String)| (place.start, place.end);
@@ -56,7 +56,7 @@ fn change(
     changes: &mut Vec<(Range<usize>, String)>,
 ) -> Result<(), &'static str> {
     if !command.exact {
-        return Err("it is run by another command");
+        return Err("another command runs it");
     }
     if script.functions.contains(&command.program) {
         return Err("the command defines a function of that name");
@@ -65,7 +65,7 @@ fn change(
         return Err(NOT_SHOWN);
     }
     if rewrite.only_at_workspace && !is_at_workspace(command, context) {
-        return Err("it runs elsewhere than in the workspace, so that a path would lead elsewhere");
+        return Err("it does not run in the workspace, so a path would mean another file");
     }
     let spans =
         command.args.iter().chain([&command.program_word]).map(|word| word.span.clone()).collect::<Option<Vec<_>>>();
@@ -77,27 +77,27 @@ fn change(
         }
         let words: Vec<&str> = command.args.iter().map(|word| word.text.as_str()).collect();
         if !rewrite.of.contains(&words.join(" ")) {
-            return Err("the other command does not do the same with these words");
+            return Err("the new command does not do the same with these words");
         }
         changes.push((command.place.clone(), replacement.clone()));
         return Ok(());
     }
     let arguments = registry.arguments(command);
-    // An unknown word may be a `--`, after which words belong to another program.
+    // An unknown word may be `--`, and the words after `--` belong to another program.
     let before = &command.args[..arguments.dashes.unwrap_or(command.args.len())];
     if before.iter().any(|word| word.splits || word.text.starts_with(UNKNOWN)) {
         return Err("its words are not known before it runs");
     }
     if rewrite.no_operands && !arguments.operands.is_empty() {
-        return Err("what follows an operand is another program's");
+        return Err("the words after an operand may belong to another program");
     }
     if arguments.has_one_of(rewrite.no_flags.iter().flat_map(|flag| flag.split('|'))) {
-        return Err("it would do something else with the options that it has");
+        return Err("the effect would differ with the options that it has");
     }
     let end = spans.iter().map(|span| span.end).max().unwrap_or(command.place.end);
     let after = |at: usize, words: &[String]| (at..at, format!(" {}", words.join(" ")));
     if !rewrite.after_program.is_empty() {
-        // `cargo +nightly` chooses the program that the words are for.
+        // In `cargo +nightly`, the first word chooses the program to which the other words are passed.
         let toolchain = command.args.first().filter(|word| word.text.starts_with('+'));
         let at = toolchain.unwrap_or(&command.program_word).span.as_ref().map_or(end, |span| span.end);
         changes.push(after(at, &rewrite.after_program));
@@ -124,7 +124,7 @@ fn is_at_workspace(command: &Command, context: &PathContext) -> bool {
     command.class(&here, context) == Class::Workspace
 }
 
-/// Returns true if the output of several commands goes to a file: `{ a; b; } > x` and `exec > x` are commands of their own.
+/// Returns true if the output of several commands goes to a file. The script contains `{ a; b; } > x` and `exec > x` as separate commands.
 fn keeps_output(script: &Script) -> bool {
     let of_others = |command: &&Command| command.program.is_empty() || command.program == "exec";
     script.commands.iter().filter(of_others).any(writes)
@@ -147,11 +147,11 @@ fn names_one_of(script: &Script, names: &[String]) -> bool {
         })
 }
 
-/// Returns true if `after` runs what `before` runs, except for words that were inserted into the commands at `changed`. `changed` must be
-/// sorted.
+/// Returns true if `after` runs the same commands as `before`, except for words that were inserted into the commands at `changed`.
+/// `changed` must be sorted.
 pub(crate) fn keeps_the_rest(before: &Script, after: &Script, changed: &[usize]) -> bool {
     let place = |at: usize| before.commands.get(at).map(|command| &command.place);
-    // The words of `nice cargo build` are also words of `nice`, which is a separate command at the same place.
+    // In `nice cargo build`, the words of `cargo` are also words of `nice`, which is a separate command at the same place.
     let runs_changed = |at: usize| {
         let next = changed.partition_point(|other| *other < at);
         let beside = changed[next.saturating_sub(1)..].iter().take(2);
@@ -162,7 +162,7 @@ pub(crate) fn keeps_the_rest(before: &Script, after: &Script, changed: &[usize])
             let mut rest = after.args.iter().map(|word| &word.text);
             let is_changed = changed.binary_search(&at).is_ok() || (before.exact && runs_changed(at));
             let same_words = if is_changed {
-                // All old words must occur in order. Others may be between them.
+                // All old words must occur in the same order. Other words may be between them.
                 before.args.iter().all(|word| rest.any(|other| *other == word.text))
             } else {
                 same_texts(&before.args, &after.args)

@@ -1,9 +1,9 @@
-//! Finds the stacks of a workspace: those in the config or, without a config, those whose files exist.
+//! Finds the stacks of a workspace. These are the stacks in the config or, if the config names none, the stacks whose files exist.
 
 use crate::rules::stack_name;
 use std::path::Path;
 
-/// Files that show that a stack is in use.
+/// The stacks, each with the files that show that the stack is in use.
 const MARKS: [(&str, &[&str]); 6] = [
     ("rust", &["Cargo.toml"]),
     ("python", &["pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile"]),
@@ -13,7 +13,8 @@ const MARKS: [(&str, &[&str]); 6] = [
     ("go", &["go.mod"]),
 ];
 
-/// Returns true if `stack` is among `named` or, if `named` is `None`, if `directory` has a file of the stack.
+/// Returns true if the stack is in use. This is so if `named` contains `stack`. If `named` is `None`, it is so if `directory` has a file of
+/// the stack.
 pub(crate) fn uses(named: Option<&[String]>, directory: &Path, stack: &str) -> bool {
     let stack = stack_name(stack);
     match named {

@@ -1,5 +1,6 @@
-//! The protocol by which the proxy between an editor and an agent of the Agent Client Protocol asks the resident host.
-//! The resident host treats the proxy as an agent with its own adapter, [`ADAPTER`]; it cannot be installed as one.
+//! The protocol in which the proxy between an editor and an agent (Agent Client Protocol) asks the resident host. The
+//! resident host treats the proxy as an agent with an adapter of its own, [`ADAPTER`]. Unlike other agents, the proxy
+//! has no files in which a hook could be installed.
 
 pub mod reading;
 
@@ -40,7 +41,8 @@ pub enum Point {
     Answered,
     /// Another message of a session.
     Observed,
-    /// The share of its calls about which the agent asked.
+    /// The counts of the calls about which the agent asked for permission, and of those that ran without permission
+    /// being asked.
     Summary,
     /// A session begins.
     SessionStart,
@@ -51,7 +53,7 @@ pub enum Point {
 /// Hook point of a question for permission.
 const PERMISSION_POINT: &str = "permission";
 
-/// Hook point of a request that editors run in different ways.
+/// Hook point of a request that different editors run in different ways.
 const AMBIGUOUS: &str = "ambiguous-request";
 
 /// Hook point of a call that ran although the agent had not asked for permission.
@@ -75,11 +77,11 @@ pub struct Event {
     /// The protocol's method.
     #[serde(default)]
     pub method: String,
-    /// The parameters of a request, the tool call of a permission or an update, the text of a prompt, or the data that
-    /// an answer is about.
+    /// The parameters of a request, the tool call of a permission or of an update, the text of a prompt, or the data to
+    /// which an answer of the user belongs.
     #[serde(default)]
     pub arguments: Value,
-    /// True if the agent had not asked about the call that has run.
+    /// True if a call has run without the agent having asked for permission.
     #[serde(default)]
     pub ungated: bool,
     /// The editor's answer to the request, or the result of the call.
@@ -87,17 +89,17 @@ pub struct Event {
     pub result: Option<ToolResult>,
 }
 
-/// The agent accepts an approval or a denial, and the editor asks its user.
+/// The agent accepts an approval or a denial. The editor can ask its user.
 const PERMISSION: Abilities =
     Abilities { rejects: true, asks: true, approves: true, tells_user: true, ..Abilities::NONE };
 
-/// The proxy can change the request. The approval queue asks a person.
+/// The proxy can change the request. A question goes to a person through hookhost's approval queue.
 const REQUEST: Abilities = Abilities { rejects: true, changes: true, tells_user: true, ..Abilities::NONE };
 
-/// A change of one reading would not change the other.
+/// Arguments cannot be changed, because a change to one reading of a call would not change its other readings.
 const REJECTS: Abilities = Abilities { changes: false, ..REQUEST };
 
-/// Another text can replace the text.
+/// The text can be replaced by another text.
 const TEXT: Abilities = Abilities { rejects: true, replaces: true, tells_user: true, ..Abilities::NONE };
 
 /// The event has happened already.
@@ -138,7 +140,7 @@ pub static ADAPTER: &Adapter = &Adapter {
     ..Adapter::new(&AGENT, decode, encode, proxies::fail, install)
 };
 
-/// Turns an allowed permission into a question if the agent does not say what its call does.
+/// Turns an allowed permission into a question if the agent's message does not say what the call does.
 fn permitted(call: &HookCall, settled: ProxyReply) -> ProxyReply {
     let is_permission = call.point == PERMISSION_POINT;
     let says_what_it_does =
@@ -152,7 +154,7 @@ fn permitted(call: &HookCall, settled: ProxyReply) -> ProxyReply {
     }
 }
 
-/// Returns one call per reading; all of them have to be allowed.
+/// Returns one call for each reading. The message is allowed only if all of these calls are allowed.
 fn calls(
     point: &str,
     event: &Event,
@@ -170,7 +172,7 @@ fn calls(
 /// Returns the event of a call that has run, with its first reading.
 fn has_run(event: &Event, readings: Readings) -> Result<HookEvent, Unreadable> {
     let result = event.result.clone().ok_or_else(|| Unreadable::new("`result` is missing"))?;
-    let reading = readings.all.into_iter().next().ok_or_else(|| Unreadable::new("there is no such call"))?;
+    let reading = readings.all.into_iter().next().ok_or_else(|| Unreadable::new("the call cannot be interpreted"))?;
     Ok(HookEvent::AfterToolCall { call: ToolUse::new(Some(event.id.clone()), reading.name, reading.arguments), result })
 }
 
@@ -183,10 +185,10 @@ fn decode(_message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadabl
     Ok(HookCall { further, ..call })
 }
 
-/// Returns the events of a message. Changes the hook point of a request that editors run in different ways.
+/// Returns the events of a message. Changes `point` for a request that different editors run in different ways.
 fn events(event: &Event, point: &mut String) -> Result<(HookEvent, Vec<FurtherEvent>), Unreadable> {
     if !event.cwd.is_absolute() {
-        return Err(Unreadable::new("`cwd` is no absolute path"));
+        return Err(Unreadable::new("`cwd` is not an absolute path"));
     }
     if matches!(event.point, Point::Permission | Point::Request)
         && let Some(why) = ActionMap::default().ambiguity(&event.arguments)

@@ -1,13 +1,13 @@
-//! The readings of a tool call of the Agent Client Protocol. The protocol defines no tool names and no arguments: a
+//! The readings of a tool call of the Agent Client Protocol. The protocol defines no tool names and no arguments. A
 //! call has a kind, a title, locations, and the raw input of the agent's tool. So a call can have several readings, and
-//! rules check each of them: a command that an agent labels `read` is still a command.
+//! rules check each reading. For example, a command that an agent labels `read` is also read as a command.
 //!
 //! Source: agentclientprotocol/agent-client-protocol, `schema/v1`. Each agent defines its own `rawInput`.
 
 use hookhost_contract::action::arguments::{ADDRESS, COMMAND, CWD, FILE, IN_EDITORS, MOVED, folded};
 use serde_json::{Map, Value, json};
 
-/// Values of an editing tool's `command`, which are no shell commands.
+/// Values of the argument `command` in calls of editing tools. These values are not shell commands.
 const EDITOR_COMMANDS: &[&str] = &["view", "create", "str_replace", "insert", "undo_edit", "write", "read", "delete"];
 
 /// Kinds of call that write files.
@@ -16,7 +16,7 @@ const WRITE_KINDS: &[&str] = &["edit", "delete", "move"];
 /// Kinds of call that read files.
 const READ_KINDS: &[&str] = &["read", "search"];
 
-/// Kinds of call that use no file, as the agent says.
+/// Kinds of call that use no file, according to the agent.
 const KINDS_WITHOUT_FILES: &[&str] = &["execute", "fetch"];
 
 /// Maximum number of readings of one call.
@@ -36,13 +36,13 @@ pub struct Reading {
 pub struct Readings {
     /// The readings, at least one.
     pub all: Vec<Reading>,
-    /// True if the agent says what the call does. Otherwise a person has to look at the call.
+    /// True if the agent's message says what the call does. Otherwise a person has to look at the call.
     pub is_stated: bool,
 }
 
 impl Readings {
-    /// Returns the readings of the tool call in `session/request_permission`, merged with what the agent has sent about
-    /// it before.
+    /// Returns the readings of the tool call in `session/request_permission`. `call` also contains the data that the
+    /// agent has sent about this call before.
     pub fn of_tool_call(call: &Value) -> Self {
         let call = ToolCall { call };
         let kind = call.text("kind").unwrap_or("other");
@@ -59,13 +59,13 @@ impl Readings {
         } else {
             changed.iter().for_each(|path| readings.add_file(writes, path, &call));
             if READ_KINDS.contains(&kind) {
-                // A search without a path searches the working directory.
+                // A search for which no path is given searches the working directory.
                 if kind == "search" && paths.is_empty() && call.input().is_some() {
                     paths.push(".".to_owned());
                 }
                 paths.iter().for_each(|path| readings.add_file(kind, path, &call));
             } else if !KINDS_WITHOUT_FILES.contains(&kind) && !is_of_a_server {
-                // A call of another kind can read the file or write it.
+                // A call of another kind can either read or write the file, so it gets both readings.
                 for path in paths.iter().filter(|path| !changed.contains(path)) {
                     readings.add_file("read", path, &call);
                     readings.add_file("edit", path, &call);
@@ -87,7 +87,7 @@ impl Readings {
         readings
     }
 
-    /// Returns the readings of a request to the editor; `None` for a method without an event.
+    /// Returns the readings of a request to the editor, or `None` for a method that raises no event.
     pub fn of_request(method: &str, params: &Value) -> Option<Self> {
         let fields = params.as_object()?;
         let mut arguments = fields.clone();
@@ -100,7 +100,8 @@ impl Readings {
                 let words = arguments.remove("args").unwrap_or_default();
                 let words: Vec<&str> = words.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
                 let command = fields.get("command").and_then(Value::as_str).unwrap_or_default();
-                // Some editors pass both to a shell as one text; others start the program with these words.
+                // Some editors pass the command and its arguments to a shell as one text. Others start the program with
+                // these arguments.
                 let line = [&[command], words.as_slice()].concat().join(" ");
                 let is_plain = |word: &str| word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c));
                 let is_one = words.is_empty()
@@ -109,7 +110,8 @@ impl Readings {
                     if words.is_empty() { json!(command) } else { json!([&[command], words.as_slice()].concat()) };
                 arguments.insert("command".to_owned(), all);
                 readings.add(method, Value::Object(arguments.clone()));
-                // In a command line, each program can run what a variable names, not only the first one.
+                // In a command line, each program can run a program that an environment variable names, not only the
+                // first program.
                 let is_line = words.is_empty() || !is_one;
                 let commands = set_before(&arguments, &line, is_line);
                 if !is_one {
@@ -130,7 +132,7 @@ impl Readings {
         self.all.push(Reading { name: name.into(), arguments });
     }
 
-    /// Adds a reading for each command in the call. Agents differ in which key they run.
+    /// Adds a reading for each command in the call. Agents differ in the key that contains the command which they run.
     fn add_commands(&mut self, call: &ToolCall<'_>, kind: &str) {
         let of_an_editor = |value: &Value| value.as_str().is_some_and(|text| EDITOR_COMMANDS.contains(&text));
         let given = call
@@ -143,7 +145,7 @@ impl Readings {
         let is_readable = others.is_empty() && commands.iter().all(is_of_texts);
         self.is_stated &= is_readable;
         if commands.is_empty() && kind == "execute" {
-            // Only the title is known, which a person would read.
+            // Only the title is known. A person who is asked sees this title.
             let title = json!(call.text("title").unwrap_or_default());
             self.add("execute", call.arguments_with("command", &title));
             self.is_stated = false;
@@ -225,12 +227,12 @@ impl<'a> ToolCall<'a> {
         arguments
     }
 
-    /// Returns the MCP tools that the call may mean, as `mcp__SERVER__TOOL`: one from the tool's input, one from the
-    /// call's name or title.
+    /// Returns the MCP tools that the call may refer to, as `mcp__SERVER__TOOL`. One tool comes from the tool's input,
+    /// another from the call's name or title.
     fn server_tools(&self) -> Vec<Reading> {
         let by_input = || {
             let (server, tool) = (self.input_text("server")?, self.input_text("tool")?);
-            // If there are other members, the tool may get other data than `arguments`.
+            // If the input has other members too, the tool may get more data than `arguments`.
             let is_whole = self.input()?.keys().all(|key| ["server", "tool", "arguments"].contains(&key.as_str()));
             let arguments = self.input()?.get("arguments").filter(|arguments| is_whole && arguments.is_object());
             let arguments = arguments.cloned().unwrap_or_else(|| self.arguments());
@@ -244,7 +246,7 @@ impl<'a> ToolCall<'a> {
         all
     }
 
-    /// Returns the different values at these keys of the tool's input, without empty ones.
+    /// Returns the values at these keys of the tool's input, without duplicates and empty values.
     fn given(&self, keys: &[&str]) -> Vec<&'a Value> {
         let is_empty = |value: &Value| match value {
             Value::Null => true,
@@ -276,7 +278,7 @@ impl<'a> ToolCall<'a> {
     }
 }
 
-/// Sets an argument, and removes arguments whose key differs from `key` in spelling alone.
+/// Sets an argument, and removes arguments whose key differs from `key` only in spelling.
 fn set(arguments: &mut Value, key: &str, value: &Value) {
     if let Some(arguments) = arguments.as_object_mut() {
         arguments.retain(|name, _| name == key || folded(name) != key);
@@ -284,8 +286,8 @@ fn set(arguments: &mut Value, key: &str, value: &Value) {
     }
 }
 
-/// Returns the command line with its variables set before it: once for the first program alone, and for a whole line
-/// also for all its programs. Empty if there are no variables.
+/// Returns the command line with assignments of its variables before it. One form sets them for the first program. For
+/// a whole line, another form sets them for all programs of the line. The list is empty if there are no variables.
 fn set_before(arguments: &Map<String, Value>, line: &str, is_line: bool) -> Vec<String> {
     let list = arguments.get("env").and_then(Value::as_array).into_iter().flatten();
     let text = |variable: &Value, key: &str| variable.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -301,7 +303,7 @@ fn set_before(arguments: &Map<String, Value>, line: &str, is_line: bool) -> Vec<
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     };
     if !variables.iter().all(|(name, _)| is_name(name)) {
-        // A shell cannot set a variable of such a name, which can define a function, so `env` sets it.
+        // A shell cannot set a variable of such a name, so `env` sets it. Such a variable can define a function.
         let set = variables.iter().map(|(name, value)| quoted(&format!("{name}={value}")));
         return vec![format!("env {} {line}", set.collect::<Vec<_>>().join(" "))];
     }

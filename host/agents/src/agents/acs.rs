@@ -1,9 +1,10 @@
 //! Agent Control Standard v0.1.0 (OWASP): messages of an Observed Agent to a Guardian, and the Guardian's decisions.
 //! Source: GenAI-Security-Project/agent-control-standard, `docs/spec/instrument/`.
 //!
-//! A message is the `params` of a request; the method is the hook point. A reply is the result of the response. The
-//! server handles the envelope: JSON-RPC, handshake, signatures, replays, the chain of hashes. The Guardian's address
-//! is part of the agent's deployment, so hookhost edits none of its files.
+//! A message is the `params` of a JSON-RPC request, and the method is the hook point. A reply is the `result` of the
+//! response. The HTTP server of the resident host handles the rest: JSON-RPC, handshake, signatures, replayed messages
+//! and the hash chain. The Guardian's address is part of the agent's deployment, so hookhost edits no file of the
+//! agent.
 
 use super::prelude::*;
 use crate::claude_shape::is_media;
@@ -12,7 +13,7 @@ use hookhost_contract::{Cause, Json, Rejection};
 /// Timeout of an Observed Agent for a decision, in seconds. The handshake announces it.
 const TIMEOUT: u16 = 30;
 
-/// The agent only reports the event. The user reads the reasoning.
+/// The agent only reports the event. The user reads the `reasoning` of the decision.
 const TOLD: Abilities = Abilities { tells_user: true, ..Abilities::NONE };
 const REJECTS: Abilities = Abilities { rejects: true, ..TOLD };
 const TEXT: Abilities = Abilities { replaces: true, ..REJECTS };
@@ -20,7 +21,7 @@ const TEXT: Abilities = Abilities { replaces: true, ..REJECTS };
 /// `parameter_overrides` replace arguments and cannot remove any.
 const CALL: Abilities = Abilities { changes: true, merges: true, ..REJECTS };
 
-/// Compaction has happened: a decision can rewrite the summary, and cannot refuse it.
+/// Compaction has already happened. A decision can rewrite the summary, but cannot refuse it.
 const SUMMARY: Abilities = Abilities { replaces: true, ..TOLD };
 
 const fn point(name: &'static str, event: EventKind, abilities: Abilities) -> HookPoint {
@@ -110,7 +111,7 @@ fn within(value: &Value, pointer: String, is_output: bool) -> Option<Text> {
         other => Some(Text { pointer, text: other.to_string() }),
     };
     let Value::Object(part) = value else { return found(pointer, value) };
-    // A text in place of the bytes would be read as bytes.
+    // Media are replaced as a whole object, because the agent would read a text in place of the bytes as bytes.
     if is_output && is_media(part) {
         return found(pointer, value);
     }
@@ -133,7 +134,7 @@ fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable
 fn read(message: &Message<'_>, fields: &Fields, point: &str) -> Result<HookCall, Unreadable> {
     let metadata = fields.within("metadata");
     let mut session = AgentSession::new(Some(metadata.text("session_id")?), message.directory.to_owned());
-    // The message does not say if a person is present, so hookhost asks through its own queue.
+    // The message does not say if a person is present, so hookhost asks questions through its own queue.
     session.interactive = false;
     let payload = fields.get("payload").cloned().unwrap_or_default();
     let event = event(point, fields, &payload)?;
@@ -209,7 +210,7 @@ fn shell_command(point: &str, payload: &Value) -> Result<Option<FurtherEvent>, U
 /// Reason code of an event without a decision.
 const NOT_SETTLED: &str = "evaluation_failed";
 
-/// Hook points at which nothing can be refused.
+/// Hook points at which the agent only reports an event and nothing can be refused.
 const TOLD_ONLY: &[&str] =
     &["steps/postCompact", "steps/subagentStop", "steps/skillUnload", "steps/turnEnd", "steps/sessionEnd"];
 
@@ -246,7 +247,7 @@ fn fail(point: Option<&str>, why: &str) -> Reply {
     })
 }
 
-/// A summary that no plugin has checked is replaced, because it can no longer be refused.
+/// Replaces a summary that no plugin has checked, because it can no longer be refused.
 fn unsettled(call: &HookCall, why: &str) -> Reply {
     match call.event {
         HookEvent::AfterCompaction { .. } => Reply::json(&replaced(call, why)),
@@ -262,7 +263,7 @@ fn decision(call: &HookCall, outcome: &Outcome) -> Value {
     match &outcome.answer {
         Answer::Rejected(rejection) => rejected(rejection),
         Answer::Changed { arguments, by } if has_raw_command(call) => {
-            // The agent may run `raw_command`, which no modification reaches.
+            // The agent may run `raw_command`, and a changed argument does not change that command.
             deny(&reason::make_this_call(by, arguments), "modify_unsupported", by)
         }
         Answer::Changed { arguments, by } => match overrides(call, arguments) {
@@ -274,7 +275,7 @@ fn decision(call: &HookCall, outcome: &Outcome) -> Value {
             deny("A plugin changed more than the texts of the outputs.", "modify_unsupported", &[])
         }
         Answer::ReplacedResult(result) => replaced(call, &result.text),
-        // These hook points have neither ability.
+        // No hook point of this agent has the abilities for these answers.
         Answer::Ask { questions, .. } => deny(&reason::asked(questions), "approver_unavailable", &[]),
         Answer::Responded { result, by } => {
             deny(&reason::use_this_result(result), "rejected", std::slice::from_ref(by))

@@ -63,7 +63,7 @@ fn parts(fields: &Fields) -> Result<(&'static str, Vec<MessagePart>), Unreadable
             let event = HookEvent::FinalText { text: texts.join("\n") };
             parts.push(MessagePart::new("response.text", event, vec![position]));
         }
-        // No version up to now sends tool calls.
+        // No version so far sends tool calls.
         for tool_call in message.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
             let event = HookEvent::BeforeToolCall(call_of(tool_call)?);
             parts.push(MessagePart::new("response.tool-call", event, Vec::new()));
@@ -72,7 +72,7 @@ fn parts(fields: &Fields) -> Result<(&'static str, Vec<MessagePart>), Unreadable
     Ok(("response", parts))
 }
 
-/// Status of the client's response if its request, or the model's response, is refused.
+/// HTTP status that the client gets if its request, or the model's response, is refused.
 const FORBIDDEN: u16 = 403;
 
 fn encode(call: &HookCall, outcome: &Outcome) -> Reply {

@@ -1,14 +1,15 @@
 //! Amp. Source: the vendor's description of its plugin interface, which it calls experimental; no message was recorded.
 //!
-//! Amp has no hooks, and runs plugins in its own process: `plugins/amp.ts` asks the hook program and follows its reply.
-//! An event is one object; the plugin adds `type`. Amp loads each file in its plugin directories that begins with a
-//! certain comment.
+//! Amp has no hooks, but runs plugins in its own process. The plugin `plugins/amp.ts` asks the hook program and follows
+//! its reply. An event is one object, to which the plugin adds `type`. Amp loads each file in its plugin directories
+//! that begins with a certain comment.
 
 use super::prelude::*;
 use crate::agents::own_plugin;
 use crate::agents::own_plugin::{PluginMessage, Runtime, TELLS, file};
 
-/// Amp runs tools without asking its user, unless one of Amp's own rules says so. A plugin's approval skips no such rule.
+/// Amp asks its user about a tool only if one of Amp's own rules says so. A plugin's approval does not skip such a
+/// rule.
 const BEFORE_TOOL: Abilities = Abilities { rejects: true, changes: true, responds: true, ..TELLS };
 
 const AFTER_TOOL: Abilities = Abilities { rejects: true, replaces: true, adds_context: true, ..TELLS };

@@ -1,9 +1,9 @@
 //! Antigravity (`agy`). Sources: reports about the behaviour of versions 1.0.5 to 1.1.26, and a page of the vendor on
 //! hooks.
 //!
-//! A message does not name its hook point; the command line does. A reply is one object with `decision`; after a reply
-//! without it, Antigravity asks its user about each call. The outermost keys of its `hooks.json` are names of hooks.
-//! The file is strict JSON, and each timeout is an integer.
+//! The command line of the hook names the hook point, because a message does not. A reply is one object with
+//! `decision`. After a reply without `decision`, Antigravity asks its user about the call. The outermost keys of its
+//! `hooks.json` are names of hooks. The file is strict JSON, and each timeout is an integer.
 
 use super::prelude::*;
 use crate::checks::{has_call, misplaced_call};
@@ -22,7 +22,7 @@ static AGENT: Agent = Agent {
     points: &[
         HookPoint::new("PreToolUse", EventKind::BeforeToolCall, BEFORE_TOOL),
         HookPoint::new("PostToolUse", EventKind::AfterToolCall, Abilities::NONE),
-        // Some versions know these hook points and never call them. Their messages are not documented.
+        // Some versions know these hook points but never call them. Their messages are not documented.
         HookPoint::new("SessionStart", EventKind::SessionStart, Abilities::NONE).not_installed(),
         HookPoint::new("PreInvocation", EventKind::CustomEvent, Abilities::NONE).not_installed(),
         HookPoint::new("PostInvocation", EventKind::CustomEvent, Abilities::NONE).not_installed(),
@@ -66,7 +66,7 @@ fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable
         (_, None) if has_call(fields) => return Err(misplaced_call(&AGENT, name)),
         (Some(EventKind::SessionStart), None) => HookEvent::SessionStart { is_resumed: false },
         (Some(EventKind::QueueEmpty), None) => HookEvent::Stop { text: None, is_continued: false },
-        // The result of a step without a call, or an event without counterpart.
+        // The result of a step that has no call, or an event that has no counterpart in hookhost.
         (_, None) => HookEvent::Custom { payload: fields.as_value() },
     };
     let point = point_of(&AGENT, name).map_or(name, |point| point.name);
@@ -86,8 +86,8 @@ fn session(message: &Message<'_>, fields: &Fields) -> Result<AgentSession, Unrea
     Ok(session)
 }
 
-/// Returns the call in `toolCall`, or the call whose parts are fields of the message; `None` after a step without a
-/// call. Two calls of a step share `stepIdx`, so it is no identifier.
+/// Returns the call in `toolCall`, or the call whose parts are fields of the message. Returns `None` after a step
+/// without a call. `stepIdx` is not used as the call's identifier, because two calls of a step share it.
 fn call(fields: &Fields) -> Result<Option<ToolUse>, Unreadable> {
     if let Some(call) = first(fields, &["toolCall"]) {
         let name = call.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
@@ -125,7 +125,7 @@ fn fail(point: Option<&str>, why: &str) -> Reply {
     match strictest(&AGENT, point) {
         StrictestReply::Deny(_) => decide("deny", nonempty_reason(why)),
         StrictestReply::Notify(_) | StrictestReply::Nothing => Reply::empty(),
-        // The message may be about a call, and Antigravity understands both forms of a denial there.
+        // The message may be about a call, so the reply contains both forms of a denial that Antigravity understands.
         StrictestReply::Unknown => deny_twice(why),
     }
 }

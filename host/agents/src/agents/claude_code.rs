@@ -7,19 +7,20 @@ use super::prelude::*;
 use crate::claude_shape::{self, CONTEXT, Denial, MessageKeys, PROMPT, ReplyDialect, STOP, TELLS};
 use crate::mcp_servers::ANY_KEY;
 
-/// Abilities before a tool call. A result in place of the tool's is not possible. Without a user, a question counts as
-/// a denial, and the model reads the reason; so it is in the mode `bypassPermissions`, too, as tested with 2.1.330.
+/// Abilities before a tool call. A hook cannot give a result in place of the tool. If no user is present, a question
+/// counts as a denial, and the model reads the reason. The same happens in the mode `bypassPermissions`, as tested with
+/// 2.1.330.
 const BEFORE_TOOL: Abilities =
     Abilities { changes: true, asks: true, approves: true, rejects: true, adds_context: true, stops: true, ..TELLS };
 
-/// `updatedToolOutput` replaces a result, also for a refusal, if it has the shape of the result. Claude Code drops any
-/// other.
+/// `updatedToolOutput` replaces a result, also to refuse it. The replacement must have the shape of the result; Claude
+/// Code ignores any other.
 const AFTER_TOOL: Abilities = Abilities { replaces: true, rejects: true, adds_context: true, stops: true, ..TELLS };
 
 /// The hook can answer in place of the user.
 const PERMISSION: Abilities = Abilities { rejects: true, approves: true, changes: true, stops: true, ..TELLS };
 
-/// The hook can replace the text that the user sees, and not the text that the model reads later.
+/// The hook can replace the text that the user sees, but not the text that the model reads later.
 const DISPLAY: Abilities = Abilities { replaces: true, rejects: true, ..TELLS };
 
 static AGENT: Agent = Agent {
@@ -64,7 +65,8 @@ static AGENT: Agent = Agent {
         // A hook at this point creates the worktree in place of the agent.
         HookPoint::new("WorktreeCreate", EventKind::CustomEvent, Abilities::NONE).not_installed(),
         HookPoint::new("WorktreeRemove", EventKind::CustomEvent, Abilities::NONE).not_installed(),
-        // The vendor's documents that were read do not mention these two, and one unknown name could disable the file.
+        // These two are not installed. The vendor's documents do not mention them, and an unknown name could disable
+        // the whole file.
         HookPoint::new("PreModelSwitch", EventKind::CustomEvent, Abilities::NONE).not_installed(),
         HookPoint::new("PostModelSwitch", EventKind::CustomEvent, Abilities::NONE).not_installed(),
     ],
@@ -101,7 +103,7 @@ pub(super) static ADAPTER: Adapter = Adapter {
 
 fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
     let mut call = claude_shape::decode(message, fields, &AGENT, &MessageKeys::CLAUDE)?;
-    // In this mode the agent asks nobody, and refuses any call that is not allowed.
+    // In this mode the agent asks no user, and refuses each call that its own rules do not allow.
     call.session.interactive = fields.some_text("permission_mode").as_deref() != Some("dontAsk");
     Ok(call)
 }
@@ -112,7 +114,7 @@ fn denial(point: &str) -> Denial {
     match point {
         "PreToolUse" => Denial::Permission,
         "PermissionRequest" => Denial::Behavior,
-        // The model does not get a result that was refused or could not be checked.
+        // A result that was refused or could not be checked is replaced, so that the model does not get it.
         "PostToolUse" => Denial::Result,
         "MessageDisplay" => Denial::Instead("displayContent"),
         _ => Denial::Block,
@@ -137,7 +139,7 @@ fn install(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     Ok(Plan::new(vec![FilePlan::Json { path, entries }]))
 }
 
-/// Claude Code keeps servers of the local scope, its default, below the path of the project.
+/// Claude Code stores servers of its default scope, `local`, under a key that is the path of the project.
 fn mcp_servers(context: &Context<'_>) -> Option<ServersFile> {
     let user = context.directory("CLAUDE_CONFIG_DIR", "").join(".claude.json");
     let file = ServersFile::of_scope(context, user, ".mcp.json")?;

@@ -1,20 +1,21 @@
 //! Claude Code's mods: JavaScript in the agent's process. Source: the vendor's declarations for mods, 2.1.277, and its
 //! reference of them; no message was recorded.
 //!
-//! Settings hooks ([`claude_code`](super::claude_code)) need no mod. A mod also rewrites prompts, and it sees calls
-//! that another mod has changed or makes itself. `plugins/claude_code_mods.js` asks the hook program and follows its
-//! reply. Claude Code puts a call's arguments beside the tool's name; the mod of hookhost puts them into `input`.
+//! The settings hooks ([`claude_code`](super::claude_code)) need no mod. Beyond them, a mod can rewrite prompts, and it
+//! sees calls that another mod has changed or makes itself. `plugins/claude_code_mods.js` asks the hook program and
+//! follows its reply. Claude Code puts a call's arguments beside the tool's name, and the mod of hookhost moves them
+//! into `input`.
 //!
-//! A mod is a plugin, and a plugin comes from a marketplace. Hookhost writes a directory that is one, and names both in
-//! the settings.
+//! In Claude Code, a mod is part of a plugin, and a plugin comes from a marketplace. Hookhost writes a directory that
+//! is a marketplace with one plugin, and names both in the settings.
 
 use super::prelude::*;
 use crate::agents::own_plugin;
 use crate::agents::own_plugin::{PROMPT, PluginMessage, Runtime, TELLS, file};
 use crate::json::Arguments;
 
-/// The agent asks its own permissions within the mods. A result in place of the tool's would need the shape of the
-/// tool's results.
+/// Claude Code checks its own permissions after the mods. A mod cannot give a result in place of the tool, because the
+/// result would need the shape of the tool's results.
 const BEFORE_TOOL: Abilities = Abilities { rejects: true, changes: true, ..TELLS };
 
 static AGENT: Agent = Agent {
@@ -27,13 +28,14 @@ static AGENT: Agent = Agent {
         HookPoint::new("session.end", EventKind::SessionEnd, Abilities::NONE).timeout(1),
         HookPoint::new("prompt.submit", EventKind::PromptSubmit, PROMPT),
         HookPoint::new("tool.call", EventKind::BeforeToolCall, BEFORE_TOOL),
-        // The answer of `next` for the same event.
+        // The data of this hook point is the answer of `next` for the same event.
         HookPoint::new("tool.result", EventKind::AfterToolCall, PROMPT),
         HookPoint::new("agent.spawn", EventKind::SubagentStart, Abilities { rejects: true, ..TELLS }),
         HookPoint::new("session.compact", EventKind::BeforeCompaction, Abilities { rejects: true, ..TELLS }),
         HookPoint::new("session.compacted", EventKind::AfterCompaction, TELLS),
         HookPoint::new("turn.complete", EventKind::QueueEmpty, Abilities { goes_on: true, ..TELLS }),
-        // The final decision about a permission. A mod that does not ask the user has none to make.
+        // The final decision about a permission. It is not installed, because hookhost's mod does not ask the user and
+        // so makes no such decision.
         HookPoint::new("tool.check", EventKind::BeforeToolCall, Abilities::NONE).not_installed(),
     ],
     coverage: &[
@@ -57,7 +59,7 @@ pub(super) static ADAPTER: Adapter = Adapter {
     ..Adapter::new(&AGENT, decode, own_plugin::encode, |point, why| own_plugin::fail(&AGENT, point, why), install)
 };
 
-/// Keys beside the arguments of a call that are no arguments, if `input` is missing.
+/// Keys that are not arguments of a call, for a message in which the arguments are not in `input`.
 const RESERVED: &[&str] = &["tool", "tool_use_id", "agentId", "consent"];
 
 fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {

@@ -1,15 +1,15 @@
 //! Cline, the command-line agent and the editor's extension. Sources: cline/cline, `sdk/packages/core/src/hooks/` and
 //! `proto/cline/hooks.proto`; messages recorded with the command-line agent 3.0.65.
 //!
-//! Both run the programs in Cline's hook directories, each with the name of its hook point, and send different
-//! messages. A message has `hookName`, and an object with the name of the hook point. The command-line agent names the
-//! hook point of the file `PreToolUse` `tool_call`, and sends the arguments in their original form. A reply is always
-//! an object with `cancel`, and exit code 0: Cline ignores exit codes.
+//! Both run the programs in Cline's hook directories. Each program has the name of its hook point. The two send
+//! different messages. A message has `hookName`, and an object under the name of the hook point. In the command-line
+//! agent's messages, the hook point of the file `PreToolUse` is called `tool_call`, and the arguments have their
+//! original form. A reply is always an object with `cancel` and exit code 0, because Cline ignores exit codes.
 
 use super::prelude::*;
 use crate::json::{Arguments, value};
 
-/// `cancel` ends the whole run, so every rejection does.
+/// `cancel` ends the whole run. Cline knows no other rejection, so every rejection ends the run.
 const CANCELS: Abilities = Abilities { rejects: true, stops: true, adds_context: true, ..Abilities::NONE };
 
 /// Hook timeout of the extension, in seconds.
@@ -36,7 +36,7 @@ static AGENT: Agent = Agent {
         HookPoint::new("PreCompact", EventKind::BeforeCompaction, Abilities::NONE),
         HookPoint::new("SessionShutdown", EventKind::SessionEnd, Abilities::NONE),
         HookPoint::new("Notification", EventKind::CustomEvent, Abilities::NONE).not_installed(),
-        // The names in the command-line agent's messages. It waits for a hook only before and after a tool.
+        // The names in the command-line agent's messages. This agent waits for a hook only before and after a tool.
         HookPoint::new("agent_start", EventKind::SessionStart, Abilities::NONE).not_installed(),
         HookPoint::new("agent_resume", EventKind::SessionStart, Abilities::NONE).not_installed(),
         HookPoint::new("prompt_submit", EventKind::PromptSubmit, Abilities::NONE).not_installed(),
@@ -143,8 +143,8 @@ fn call(fields: &Fields, exact: &str, of_texts: &str) -> Result<ToolUse, Unreada
     Ok(ToolUse::new(None, told.text("toolName")?, with_lists(told.arguments("parameters")?)))
 }
 
-/// Turns the JSON string at `commands` into a list. A message whose arguments are all strings has the list in that
-/// form.
+/// Turns the JSON string at `commands` into a list. A message whose arguments are all strings contains the list as a
+/// JSON string.
 fn with_lists(mut arguments: Arguments) -> Arguments {
     let Value::Object(object) = arguments.value else { return arguments };
     let read = |(key, argument): (String, Value)| match argument {
@@ -196,7 +196,7 @@ fn neutral(_point: Option<&str>) -> Reply {
     Reply::json(&json!({ "cancel": false }))
 }
 
-/// Refuses a call without a decision, and also a result, although that ends the run.
+/// Refuses a call or a result that got no decision, although this ends the run.
 fn unsettled(call: &HookCall, why: &str) -> Reply {
     match call.point.as_str() {
         "PostToolUse" | "tool_result" => cancelled(why),
@@ -207,10 +207,10 @@ fn unsettled(call: &HookCall, why: &str) -> Reply {
 fn fail(point: Option<&str>, why: &str) -> Reply {
     match point {
         None | Some("PreToolUse" | "tool_call" | "UserPromptSubmit") => cancelled(why),
-        // An unreadable message about a result must not end the run, because the author of what a tool reads could then
-        // end it.
+        // An unreadable message about a result must not end the run. Otherwise the author of a file or page that a tool
+        // reads could end it.
         Some("PostToolUse" | "tool_result") => Reply::json(&json!({ "cancel": false, "contextModification": why })),
-        // The model would read an `errorMessage` without `cancel`.
+        // The reply is neutral, because the model would read an `errorMessage` without `cancel`.
         Some(_) => neutral(point),
     }
 }

@@ -1,16 +1,17 @@
 //! OpenAI Codex. Sources: the vendor's hooks page of 0.15x, the JSON schemas of its replies, and messages recorded with
 //! 0.169.0.
 //!
-//! Its messages have the shape of Claude Code, with `turn_id` and `model`. Codex treats a reply with a key that its
-//! schemas do not know, or with an empty reason, as a failed hook, and the call runs. It reads its hooks from
-//! `hooks.json`, and runs the hooks that a person has trusted.
+//! Codex's messages have the shape of Claude Code's, with `turn_id` and `model`. If a reply has an unknown key or an
+//! empty reason, Codex treats it as a failed hook, and the call runs. Codex reads its hooks from `hooks.json`, and runs
+//! only the hooks that a person has trusted.
 
 use super::prelude::*;
 use crate::claude_shape::{self, CONTEXT, Denial, MessageKeys, PROMPT, ReplyDialect, STOP, TELLS};
 use crate::mcp_servers::ServersFormat;
 
-/// Codex cannot ask before a call: it treats `ask`, `continue: false` and an `allow` without a change as a failed hook,
-/// and the call runs. It refuses a change that removes the string `command`; older versions let the unchanged call run.
+/// Codex cannot ask before a call. It treats `ask`, `continue: false` and an `allow` without a change as a failed hook,
+/// and the call runs. It refuses a change that removes the string `command`. Older versions ignore such a change and
+/// run the original call.
 const BEFORE_TOOL: Abilities =
     Abilities { changes: true, keeps_command: true, rejects: true, adds_context: true, ..TELLS };
 
@@ -27,7 +28,7 @@ static AGENT: Agent = Agent {
     versions: ("0.150.0", "0.169.0"),
     points: &[
         HookPoint::new("SessionStart", EventKind::SessionStart, CONTEXT),
-        // At this hook point and at an interruption the agent waits for at most three seconds.
+        // At this hook point and at `Interrupt`, the agent waits for the hook for at most three seconds.
         HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE).timeout(3),
         HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, PROMPT),
         HookPoint::new("PreToolUse", EventKind::BeforeToolCall, BEFORE_TOOL),

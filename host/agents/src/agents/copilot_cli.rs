@@ -1,11 +1,11 @@
 //! GitHub Copilot CLI. Sources: the vendor's hooks reference, and messages recorded with 1.0.102.
 //!
-//! Copilot has two dialects, selected by the spelling of the hook point in the hooks file. In camel case, all keys are
-//! in camel case. In Pascal case, they are in snake case, and some tools have Claude Code's names; only these messages
-//! always name their hook point. `hookhost install` uses camel case.
+//! Copilot has two dialects, selected by the spelling of the hook point in the hooks file. For a hook point in camel
+//! case, all keys of the message are in camel case. For a hook point in Pascal case, the keys are in snake case, some
+//! tools have Claude Code's names, and the message always names its hook point. `hookhost install` uses camel case.
 //!
-//! An empty reply is neutral. A denial is JSON and exit code 2: the exit code alone denies, and the model reads the
-//! reason in the JSON. Copilot reads each JSON file in its hook directories, so the hook has its own file.
+//! An empty reply is neutral. A denial is JSON with exit code 2. The exit code alone would deny, and the JSON contains
+//! the reason for the model. Copilot reads each JSON file in its hook directories, so the hook has its own file.
 
 use super::prelude::*;
 use crate::checks::misplaced_call;
@@ -14,17 +14,17 @@ use hookhost_contract::Json;
 
 const CONTEXT: Abilities = Abilities { adds_context: true, ..Abilities::NONE };
 
-/// The model reads another text in place of the prompt; in place of a refused prompt, it reads the refusal. The user
-/// sees the original.
+/// A prompt can be replaced by another text for the model, and a refused prompt by the refusal. The user sees the
+/// original prompt.
 const PROMPT: Abilities = Abilities { replaces: true, rejects: true, ..CONTEXT };
 
-/// The agent shows a question to the user. Without a user, and in the cloud agent, it means a denial, and the model
-/// reads the reason.
+/// The agent shows a question to the user. If no user is present, and in the cloud agent, a question means a denial,
+/// and the model reads the reason.
 const BEFORE_TOOL: Abilities = Abilities { changes: true, asks: true, approves: true, ..Abilities::REJECTS };
 
 const PERMISSION: Abilities = Abilities { approves: true, stops: true, ..Abilities::REJECTS };
 
-/// `modifiedResult` replaces a result, also for a refusal.
+/// `modifiedResult` replaces a result, also to refuse it.
 const AFTER_TOOL: Abilities = Abilities { replaces: true, rejects: true, ..CONTEXT };
 
 /// The agent continues if its stop is blocked. It stops after it was continued eight times.
@@ -38,7 +38,7 @@ static AGENT: Agent = Agent {
     points: &[
         HookPoint::new("sessionStart", EventKind::SessionStart, CONTEXT),
         HookPoint::new("sessionEnd", EventKind::SessionEnd, Abilities::NONE),
-        // The agent reads no reply at this hook point; it does at the next one.
+        // The agent reads no reply at this hook point, but reads one at the next hook point in this list.
         HookPoint::new("userPromptSubmitted", EventKind::PromptSubmit, Abilities::NONE).not_installed(),
         HookPoint::new("userPromptTransformed", EventKind::PromptSubmit, PROMPT),
         HookPoint::new("preToolUse", EventKind::BeforeToolCall, BEFORE_TOOL),
@@ -113,7 +113,7 @@ fn point(fields: &Fields, named: Option<&str>) -> Result<String, Unreadable> {
     if let Some(said) = fields.some_text("hookName") {
         return Ok(said);
     }
-    // A hooks file that was edited by hand can name the hook point of the other dialect.
+    // If a person has edited the hooks file, the command line can name a hook point of the other dialect.
     if let Some(named) = named.filter(|named| AGENT.point(named).is_some() && named.starts_with(char::is_lowercase)) {
         let has_run = fields.has("toolResult") || fields.has("toolError") || fields.has("error");
         if named.starts_with("postToolUse") && !has_run {
@@ -153,7 +153,7 @@ fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
         }
         "sessionEnd" | "SessionEnd" => HookEvent::SessionEnd,
         "userPromptSubmitted" | "UserPromptSubmit" => HookEvent::PromptSubmit { prompt: fields.text("prompt")? },
-        // The prompt, and the agent's text around it.
+        // The text is the prompt together with the agent's text around it.
         "userPromptTransformed" => HookEvent::PromptSubmit { prompt: fields.text("transformedPrompt")? },
         "preToolUse" | "PreToolUse" => HookEvent::BeforeToolCall(call(fields)?),
         "permissionRequest" | "PermissionRequest" => HookEvent::PermissionRequest(call(fields)?),
@@ -232,7 +232,7 @@ fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
         }
         (_, "userPromptTransformed") => prompt(&call.event, outcome),
         (_, "postToolUse" | "PostToolUse") => after_tool(outcome),
-        // Exit code 2 makes the agent show the standard output to the model at this hook point.
+        // At this hook point, exit code 2 makes the agent show the standard output to the model.
         (_, "postToolUseFailure" | "PostToolUseFailure") if !outcome.context.is_empty() => {
             let mut reply = Reply::empty();
             (reply.exit, reply.stdout) = (2, outcome.context.join("\n\n"));
@@ -284,8 +284,8 @@ fn after_tool(outcome: &Outcome) -> Reply {
     if top.is_empty() { Reply::empty() } else { Reply::json(&Value::Object(top)) }
 }
 
-/// Encodes a decision about a call in the dialect of its hook point. Each dialect ignores the other's key for changed
-/// arguments.
+/// Encodes a decision about a call in the dialect of its hook point. The dialects have different keys for changed
+/// arguments, and each ignores the key of the other.
 fn decided(point: &str, decision: Option<(&str, &str)>, arguments: Option<&Value>) -> Reply {
     let is_pascal = point == "PreToolUse";
     let mut said = Map::new();

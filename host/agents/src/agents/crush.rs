@@ -22,7 +22,7 @@ static AGENT: Agent = Agent {
     title: "Crush",
     programs: &["crush"],
     versions: ("", ""),
-    // Older versions know only the first one, and reject a file that names another.
+    // Older versions know only the first hook point, and reject a file that names another one.
     points: &[
         HookPoint::new("PreToolUse", EventKind::BeforeToolCall, BEFORE_TOOL),
         HookPoint::new("PostToolUse", EventKind::AfterToolCall, Abilities::NONE).not_installed(),

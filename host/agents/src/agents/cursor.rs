@@ -23,8 +23,8 @@ const AFTER_MCP_TOOL: Abilities = Abilities { replaces: true, rejects: true, ..C
 /// The agent continues with a message. It stops after it was continued five times.
 const STOP: Abilities = Abilities { goes_on: true, ..Abilities::NONE };
 
-/// Hook point of the hook in Claude Code's file, if Cursor runs it. Cursor then sends its own message, and reads Claude
-/// Code's reply.
+/// Hook point of a hook in Claude Code's file, which Cursor can also run. Cursor then sends its own message, but reads
+/// the reply in Claude Code's format.
 const COMPATIBLE: &str = "PreToolUse";
 
 static AGENT: Agent = Agent {
@@ -37,8 +37,8 @@ static AGENT: Agent = Agent {
         HookPoint::new("sessionEnd", EventKind::SessionEnd, Abilities::NONE),
         HookPoint::new("beforeSubmitPrompt", EventKind::PromptSubmit, Abilities::REJECTS),
         HookPoint::new("preToolUse", EventKind::BeforeToolCall, BEFORE_TOOL),
-        // Cursor reports one call at `preToolUse` and again at one of these. Versions differ in which of them they
-        // call.
+        // Cursor reports a call at `preToolUse`, and again at one of these hook points. Versions differ in which of
+        // them they call.
         HookPoint::new("beforeShellExecution", EventKind::BeforeToolCall, Abilities::REJECTS),
         HookPoint::new("beforeMCPExecution", EventKind::BeforeToolCall, Abilities::REJECTS),
         HookPoint::new("beforeReadFile", EventKind::BeforeToolCall, Abilities::REJECTS),
@@ -99,7 +99,8 @@ const MCP: &str = "MCP:";
 
 fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
     let named = fields.text("hook_event_name")?;
-    // Cursor runs the hook in Claude Code's file: the message is Cursor's, the reply has to be Claude Code's.
+    // Cursor runs the hook in Claude Code's file. The message has Cursor's format, but the reply must have Claude
+    // Code's format.
     let is_compatible = named == "preToolUse" && message.point == Some(COMPATIBLE);
     let point = if is_compatible { COMPATIBLE.to_owned() } else { named };
     HookCall::decoded(point, |point| {
@@ -274,7 +275,7 @@ fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
             let asked = reason::asked(questions);
             rejected(&gate, &asked, &asked)
         }
-        // Cursor reads the arguments only beside a permission.
+        // Cursor reads changed arguments only if the reply also has a permission.
         (Answer::Changed { arguments, .. }, Some(Gate::Permission)) if point == "preToolUse" => {
             Reply::json(&json!({ "permission": "allow", "updated_input": arguments }))
         }
@@ -337,7 +338,7 @@ fn fail(point: Option<&str>, why: &str) -> Reply {
     let Some(point) = point else { return Reply::exit_2(why) };
     match gate(point) {
         Some(gate) => rejected(&gate, why, why),
-        // The tool has run. The result that could not be checked is replaced if possible.
+        // The tool has run already. The result could not be checked, so it is replaced if possible.
         None if point == "postToolUse" => Reply::json(&json!({ "updated_mcp_tool_output": content(why, true) })),
         None => neutral(Some(point)),
     }

@@ -1,5 +1,5 @@
-//! The common part of the gateways. A request contains the whole conversation, a response the model's texts and calls.
-//! So one message has several events, and each later request repeats the earlier ones.
+//! The common part of the gateways. A request contains the whole conversation, and a response contains the model's
+//! texts and calls. So one message has several events, and each request repeats the events of the requests before it.
 //!
 //! | part of a message | event | hook point |
 //! |---|---|---|
@@ -8,10 +8,10 @@
 //! | each text of a response | `finalize-content` | `response.text` |
 //! | each tool call of a response | `before-tool-call` | `response.tool-call` |
 //!
-//! The client keeps the original conversation, without the changes of plugins. So a text that was masked has to be
-//! masked again in each later request, and rules also get earlier prompts and results; with [`FurtherEvent::once`] the
-//! host gives the same answer as before. Rules get a text of the model in its response alone. System prompts belong to
-//! the operator.
+//! The client keeps the original conversation, without the changes of plugins. So a masked text must be masked again in
+//! each later request, and rules also get earlier prompts and results. With [`FurtherEvent::once`], the host gives the
+//! same answer as before. Rules get a text of the model only in the response that contains it. They get no system
+//! prompts, because these belong to the operator.
 
 use super::prelude::*;
 use crate::json::Arguments;
@@ -20,8 +20,8 @@ use std::collections::HashMap;
 /// A text can be refused or replaced.
 const TEXT: Abilities = Abilities { rejects: true, replaces: true, ..Abilities::NONE };
 
-/// Timeout in seconds. The gateway's configuration sets the actual timeout, and the client waits as long. A person has
-/// less time than this to answer.
+/// Timeout in seconds that hookhost assumes. The actual timeout is in the gateway's configuration, and the client of
+/// the gateway waits for that time. A person has less time than this to answer.
 const TIMEOUT: u16 = 10;
 
 /// The hook points of a gateway.
@@ -29,7 +29,7 @@ pub(super) const POINTS: &[HookPoint] = &[
     HookPoint::new("request.prompt", EventKind::PromptSubmit, TEXT).timeout(TIMEOUT),
     HookPoint::new("request.tool-result", EventKind::AfterToolCall, TEXT).timeout(TIMEOUT),
     HookPoint::new("response.text", EventKind::FinalizeContent, TEXT).timeout(TIMEOUT),
-    // A gateway accepts no changed call, so the whole response is refused.
+    // A gateway accepts no changed call. If a call is changed or refused, the whole response is refused.
     HookPoint::new("response.tool-call", EventKind::BeforeToolCall, Abilities::REJECTS).timeout(TIMEOUT),
     // Messages without any of these parts.
     HookPoint::new("request", EventKind::CustomEvent, Abilities::NONE),
@@ -40,8 +40,8 @@ pub(super) const POINTS: &[HookPoint] = &[
 #[derive(Clone, Debug)]
 pub(super) struct MessagePart {
     pub(super) further: FurtherEvent,
-    /// Positions of the text in the gateway's list of replaceable texts. A replacement goes to the first; the others
-    /// become empty. Empty if the text cannot be replaced.
+    /// Positions of the text in the gateway's list of replaceable texts. A replacement is put at the first position,
+    /// and the texts at the other positions become empty. The list is empty if the text cannot be replaced.
     pub(super) positions: Vec<usize>,
 }
 
@@ -55,7 +55,7 @@ impl MessagePart {
 #[derive(Debug)]
 pub(super) struct ConversationMessage<'a> {
     pub(super) role: &'a str,
-    /// The texts of the message, in order; one per part.
+    /// The texts of the message in order, one for each part.
     pub(super) texts: Vec<&'a str>,
     message: &'a Value,
 }
@@ -71,8 +71,8 @@ impl<'a> ConversationMessage<'a> {
         Self { role, texts, message }
     }
 
-    /// Returns the event of the message at `position` of a request; `None` if rules are not asked about it. A message
-    /// with an unknown role is treated as the user's.
+    /// Returns the event of the message at `position` of a request, or `None` if rules are not asked about this
+    /// message. A message with an unknown role is treated as a message of the user.
     pub(super) fn part(&self, position: usize, calls: &CallsById, positions: Vec<usize>) -> Option<MessagePart> {
         let text = self.texts.join("\n");
         if self.texts.is_empty() || matches!(self.role, "system" | "developer" | "assistant") {
@@ -89,7 +89,7 @@ impl<'a> ConversationMessage<'a> {
             }
             _ => MessagePart::new("request.prompt", HookEvent::PromptSubmit { prompt: text.clone() }, positions),
         };
-        // Two messages are the same if their text and their position are the same.
+        // Two messages in different requests are the same if their texts and positions are the same.
         part.further.once = Some(format!("{position}:{text}"));
         Some(part)
     }
@@ -142,8 +142,7 @@ pub(super) enum MessageDecision {
     Replaced(Vec<(usize, String)>),
 }
 
-/// Combines the outcomes: one refusal refuses the message. A part without an outcome has no decision, and is refused
-/// as well.
+/// Combines the outcomes. One refused part refuses the whole message. A part without an outcome counts as refused.
 pub(super) fn decide(parts: &[MessagePart], outcomes: &[Outcome]) -> MessageDecision {
     let mut refused = Vec::new();
     let mut replaced = Vec::new();
@@ -174,7 +173,7 @@ pub(super) fn decide(parts: &[MessagePart], outcomes: &[Outcome]) -> MessageDeci
             }
         }
     }
-    // Several texts can break the same rule.
+    // Several texts can break the same rule, but the reason is given once.
     refused.dedup();
     match (refused.is_empty(), replaced.is_empty()) {
         (false, _) => MessageDecision::Refused(refused.join("\n")),

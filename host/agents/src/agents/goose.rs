@@ -20,9 +20,9 @@ static AGENT: Agent = Agent {
         HookPoint::new("PreToolUse", EventKind::BeforeToolCall, Abilities::REJECTS),
         HookPoint::new("PostToolUse", EventKind::AfterToolCall, Abilities::NONE),
         HookPoint::new("PostToolUseFailure", EventKind::AfterToolCall, Abilities::NONE),
-        // A block makes the agent continue. It stops after some repetitions.
+        // A block makes the agent continue. After some repetitions, the agent stops nevertheless.
         HookPoint::new("Stop", EventKind::QueueEmpty, Abilities { goes_on: true, ..Abilities::NONE }),
-        // These repeat `PreToolUse` and `PostToolUse`, and goose reads no reply.
+        // These hook points repeat `PreToolUse` and `PostToolUse`, and goose reads no reply at them.
         HookPoint::new("PreToolUseResult", EventKind::CustomEvent, Abilities::NONE).not_installed(),
         HookPoint::new("BeforeReadFile", EventKind::CustomEvent, Abilities::NONE).not_installed(),
         HookPoint::new("AfterFileEdit", EventKind::CustomEvent, Abilities::NONE).not_installed(),

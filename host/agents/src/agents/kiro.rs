@@ -18,7 +18,7 @@ static AGENT: Agent = Agent {
     versions: ("2.13.0", "3.0.0"),
     points: &[
         HookPoint::new("SessionStart", EventKind::SessionStart, CONTEXT),
-        // The name before 3.0. The other names were spelt in camel case.
+        // The name of this hook point before 3.0. The names of the other hook points were spelt in camel case.
         HookPoint::new("agentSpawn", EventKind::SessionStart, CONTEXT).not_installed(),
         HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, Abilities { rejects: true, ..CONTEXT }),
         HookPoint::new("PreToolUse", EventKind::BeforeToolCall, Abilities::REJECTS),

@@ -75,7 +75,7 @@ fn parts(fields: &Fields) -> Result<Vec<MessagePart>, Unreadable> {
         parts.extend(spoken.part(position, &calls, positions.clone()));
     }
     if placed.is_none() {
-        // The speaker is unknown, so the text counts as the user's.
+        // The speaker of each text is unknown, so the text is treated as the user's.
         parts.extend((0..).zip(&texts).map(|(place, text)| {
             let mut part =
                 MessagePart::new("request.prompt", HookEvent::PromptSubmit { prompt: (*text).to_owned() }, vec![place]);
@@ -104,8 +104,8 @@ fn list<'a>(fields: &'a Fields, key: &str) -> Result<&'a [Value], Unreadable> {
     }
 }
 
-/// Returns for each message the positions of its texts in `texts`. `None` if `texts` has another text or another order than the
-/// messages, because the speakers are then unknown.
+/// Returns for each message the positions of its texts in `texts`. Returns `None` if `texts` has a text that no message
+/// has, or has another order than the messages, because the speakers are then unknown.
 fn place(texts: &[&str], spoken: &[ConversationMessage<'_>]) -> Option<Vec<Vec<usize>>> {
     let mut next = 0;
     let mut placed = vec![Vec::new(); spoken.len()];
@@ -117,7 +117,7 @@ fn place(texts: &[&str], spoken: &[ConversationMessage<'_>]) -> Option<Vec<Vec<u
             }
         }
     }
-    // A message cannot be replaced as a whole if `texts` has only some of its texts.
+    // A message cannot be replaced if `texts` has only some of its texts.
     for (positions, message) in placed.iter_mut().zip(spoken) {
         if positions.len() < message.texts.len() {
             positions.clear();

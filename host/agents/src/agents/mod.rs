@@ -87,9 +87,9 @@ pub fn by_name(name: &str) -> Option<&'static Adapter> {
 }
 
 /// Returns the agent that sent the message. Some agents also run the hooks in another agent's file, and then send
-/// messages in their own format. So the message has priority over the name in the hook's command line.
+/// messages in their own format. So the message decides, and not the name in the hook's command line.
 pub fn detect(named: &'static Adapter, message: &Message<'_>) -> &'static Adapter {
-    // Clients of the standard are known by the address and sign the whole message.
+    // Clients of the Agent Control Standard are known by the address that they use, and sign the whole message.
     if named.agent().name == "acs" {
         return named;
     }

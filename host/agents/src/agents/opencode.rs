@@ -8,7 +8,7 @@ use super::prelude::*;
 use crate::agents::own_plugin;
 use crate::agents::own_plugin::{PROMPT, PluginMessage, Runtime, TELLS, file};
 
-/// The arguments change in place. A plugin can neither give a result in place of the tool's nor ask the user.
+/// A plugin changes the arguments in place. It can neither give a result in place of the tool nor ask the user.
 const BEFORE_TOOL: Abilities = Abilities { rejects: true, changes: true, ..TELLS };
 
 static AGENT: Agent = Agent {
@@ -35,7 +35,7 @@ static AGENT: Agent = Agent {
         ),
         HookPoint::new("session.idle", EventKind::QueueEmpty, TELLS),
         HookPoint::new("session.error", EventKind::AgentError, TELLS),
-        // The types contain it; the agent was never observed to call it.
+        // The package's types contain this hook point, but the agent was never observed to call it.
         HookPoint::new("permission.ask", EventKind::BeforeToolCall, Abilities::NONE).not_installed(),
     ],
     coverage: &[

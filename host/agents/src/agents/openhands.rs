@@ -1,8 +1,8 @@
 //! OpenHands. Sources: the vendor's hooks page, and OpenHands/software-agent-sdk, `openhands-sdk/openhands/sdk/hooks/`.
 //!
-//! Its messages have the shape of Claude Code, with `event_type`, `working_dir` and `message`. A denial is exit code 2
-//! with the reason on standard output and standard error, because versions differ in which they read. The outermost
-//! keys of its `hooks.json` are the hook points in snake case.
+//! Its messages have the shape of Claude Code's, with `event_type`, `working_dir` and `message`. A denial is exit code
+//! 2. The reason is on both standard output and standard error, because some versions read the one and some the other.
+//! The outermost keys of its `hooks.json` are the hook points in snake case.
 
 use super::prelude::*;
 use crate::claude_shape::{self, MessageKeys, denies_by_decision, deny_if_possible, deny_twice, prompts};

@@ -8,7 +8,7 @@
 use super::prelude::*;
 use crate::agent::TIMEOUT;
 
-/// Timeout of a plugin for the hook program, in milliseconds.
+/// Time that a plugin waits for the hook program, in milliseconds.
 const TIMEOUT_MS: u32 = TIMEOUT as u32 * 1000;
 
 /// The user sees a notice at every hook point.
@@ -29,8 +29,8 @@ pub(super) enum Runtime {
     Bare,
 }
 
-/// Returns the file of a plugin: `head`, the constants, the shared code, and `plugin`. Paths and names are JSON
-/// strings, which JavaScript reads unchanged, with any characters.
+/// Returns the file of a plugin, which consists of `head`, the constants, the shared code, and `plugin`. Paths and
+/// names are written as JSON strings, because JavaScript reads them unchanged whatever their characters.
 pub(super) fn file(agent: &Agent, context: &Context<'_>, runtime: Runtime, head: &str, plugin: &str) -> String {
     let program = context.program.to_string_lossy();
     let denies = context.on_failure == OnFailure::Deny;
@@ -60,8 +60,8 @@ pub(super) struct PluginMessage {
 }
 
 impl PluginMessage {
-    /// Reads a message of a hookhost plugin, or the agent's event alone. The hook point of the latter is its `type` or
-    /// that of the command line.
+    /// Reads a message of a hookhost plugin, or an agent's event alone. For an event alone, the hook point is the
+    /// event's `type`, or else the hook point of the command line.
     pub(super) fn of(message: &Message<'_>, fields: &Fields) -> Result<Self, Unreadable> {
         let is_ours = fields.get("hookhost").is_some_and(Value::is_object) && fields.has("event");
         let (about, event) = if is_ours {
@@ -83,7 +83,7 @@ impl PluginMessage {
         Ok(Self { point, session, event })
     }
 
-    /// Adds the event, or the hook point to its error.
+    /// Adds the event and returns the call. If the event is an error, adds the hook point to the error.
     pub(super) fn call(self, event: Result<HookEvent, Unreadable>) -> Result<HookCall, Unreadable> {
         HookCall::decoded(self.point, |_| Ok((self.session, event?)))
     }
@@ -108,7 +108,7 @@ pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
             say("isError", json!(result.is_error));
         }
         Answer::Rejected(rejection) => {
-            // The advice to a model about what it may try is of no use to a user.
+            // A user gets only the rejection, without the advice that tells a model what it may try.
             let is_for_user = matches!(call.event, HookEvent::FinalText { .. } | HookEvent::PromptSubmit { .. });
             say("decision", json!("deny"));
             say("reason", json!(if is_for_user { rejection.to_string() } else { reason::rejected(rejection) }));

@@ -8,7 +8,8 @@ use super::prelude::*;
 use crate::agents::own_plugin;
 use crate::agents::own_plugin::{PROMPT, PluginMessage, Runtime, TELLS, file};
 
-/// pi has no permissions, and asks nobody if no user is present. So hookhost never replies that pi has to ask the user.
+/// pi has no permissions, and asks no question if no user is present. So hookhost never replies that pi should ask the
+/// user.
 const BEFORE_TOOL: Abilities = Abilities { rejects: true, changes: true, stops: true, ..TELLS };
 
 static AGENT: Agent = Agent {
@@ -87,7 +88,7 @@ fn call(fields: &Fields) -> Result<ToolUse, Unreadable> {
     Ok(ToolUse::new(fields.id(&["toolCallId"])?, fields.text("toolName")?, fields.arguments("input")?))
 }
 
-/// Joins the texts of a content, which may also have images.
+/// Joins the texts of a `content` member, which can also contain images.
 fn text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),

@@ -7,8 +7,8 @@ use super::prelude::*;
 use crate::agents::gemini_cli::hook;
 use crate::claude_shape::{self, CONTEXT, Denial, MessageKeys, PROMPT, ReplyDialect, STOP, TELLS};
 
-/// Before a call, the agent ignores `updatedInput` and a text for the model, contrary to the documentation. Without a
-/// user, a question means a denial, and the model reads the reason. `continue: false` stops the call and not the
+/// Before a call, the agent ignores `updatedInput` and a text for the model, contrary to the documentation. If no user
+/// is present, a question means a denial, and the model reads the reason. `continue: false` stops the call, but not the
 /// run.
 const BEFORE_TOOL: Abilities = Abilities { asks: true, approves: true, rejects: true, ..TELLS };
 
@@ -76,7 +76,8 @@ const KEYS: MessageKeys = MessageKeys { project: "QWEN_PROJECT_DIR", ..MessageKe
 fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
     let mut call = claude_shape::decode(message, fields, &AGENT, &KEYS)?;
     if matches!(&call.event, HookEvent::PromptSubmit { prompt } if prompt.is_empty()) {
-        // The agent sends this also with tool results for the model, which are no prompt of the user.
+        // The agent also sends this message when it passes tool results to the model. These are not a prompt of the
+        // user.
         call.event = HookEvent::Custom { payload: fields.as_value() };
     }
     Ok(call)

@@ -6,7 +6,8 @@
 
 use super::prelude::*;
 
-/// Timeout in seconds. The agent's own timeout is not documented. A person has less time than this to answer.
+/// Timeout in seconds that hookhost assumes, because the agent's timeout is not documented. A person has less time than
+/// this to answer.
 const UNKNOWN: u16 = 30;
 
 static AGENT: Agent = Agent {

@@ -1,4 +1,5 @@
-//! Messages in the shape of Claude Code: one object, whose keys may have another spelling.
+//! Decodes messages in the shape of Claude Code's. A message is one object. Its keys can be spelt differently in each
+//! agent.
 
 use crate::agent::{Agent, HookPoint};
 use crate::checks::{has_call, misplaced_call};
@@ -9,7 +10,7 @@ use hookhost_contract::{EventKind, ToolResult};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
-/// The keys of an agent's messages. If there are several spellings, the usual one comes first.
+/// The keys of an agent's messages. If a key has several spellings, the usual spelling comes first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MessageKeys {
     /// The hook point.
@@ -24,7 +25,7 @@ pub(crate) struct MessageKeys {
     /// The sub-agent, and its kind.
     pub(crate) subagent: &'static [&'static str],
     pub(crate) subagent_kind: &'static [&'static str],
-    /// A call of a tool: its name, arguments, identifier and result.
+    /// A tool call: name, arguments, identifier and result.
     pub(crate) tool: &'static [&'static str],
     pub(crate) arguments: &'static [&'static str],
     pub(crate) call: &'static [&'static str],
@@ -74,14 +75,14 @@ pub(crate) fn decode(
     };
     let at = |error: Unreadable| error.at(point.name);
     if named.is_none() && point.event != EventKind::BeforeToolCall && has_call(fields) {
-        // The message contradicts the hook point of the command line.
+        // A message with a tool call contradicts the hook point of the command line.
         return Err(misplaced_call(agent, point.name));
     }
     let event = reader.event(point).map_err(at)?;
     let is_about_a_subagent = matches!(event, HookEvent::SubagentStart { .. } | HookEvent::SubagentEnd { .. });
     let mut session = reader.session().map_err(at)?;
     if is_about_a_subagent {
-        // The event belongs to the session that started the sub-agent.
+        // The start and the end of a sub-agent belong to the session that started it.
         session.subagent = None;
     }
     Ok(HookCall::new(point.name, session, event))
@@ -98,7 +99,8 @@ pub(crate) fn first<'a>(fields: &'a Fields, keys: &[&str]) -> Option<&'a Value> 
     keys.iter().find_map(|key| fields.get(key).filter(|value| !value.is_null()))
 }
 
-/// Returns the first of several strings; `None` if all are missing, empty or `null`. Any other type is an error.
+/// Returns the first of several strings, or `None` if all fields are missing, empty or `null`. A field of another type
+/// is an error.
 pub(crate) fn text(fields: &Fields, keys: &[&str]) -> Result<Option<String>, Unreadable> {
     for key in keys {
         match fields.get(key) {
@@ -127,8 +129,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Turns an unknown event into a custom event. Refuses it if it may be a call that is about to run, which a new
-    /// name must not let through.
+    /// Turns an unknown event into a custom event. Refuses the event if it may be a call that is about to run, because
+    /// a call must not pass unchecked only because its hook point has a new name.
     fn unknown(&self, agent: &Agent, name: &str) -> Result<HookCall, Unreadable> {
         let is_gate = |point: &str| point_of(agent, point).is_some_and(|point| point.abilities.rejects);
         let is_done = first(self.fields, self.keys.response).is_some();
@@ -253,8 +255,8 @@ fn object_text(object: &Map<String, Value>) -> Option<String> {
     }
 }
 
-/// Returns the texts of content blocks if all of them are texts. `None` otherwise, because the model then reads more
-/// than a text can say.
+/// Returns the texts of content blocks if all blocks are texts. Returns `None` otherwise, because the model then also
+/// reads content that a text cannot contain.
 fn blocks_text(blocks: &[Value]) -> Option<String> {
     let texts: Option<Vec<&str>> =
         blocks.iter().map(|block| block.as_str().or_else(|| block.get("text")?.as_str())).collect();

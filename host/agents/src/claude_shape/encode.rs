@@ -1,6 +1,6 @@
-//! Replies in the shape of Claude Code. A denial is JSON with exit code 0, because with exit code 2 the model would
-//! read the path of the hook. The whole reply is built before it is written, because an incomplete reply lets the call
-//! run.
+//! Encodes replies in the shape of Claude Code's. A denial is JSON with exit code 0, because with exit code 2 the model
+//! would also read the path of the hook. The reply is written only when it is complete, because an incomplete reply
+//! lets the call run.
 
 use super::decode::point_of;
 use super::shaped::{has_shape_of, shaped};
@@ -19,13 +19,13 @@ pub(crate) enum Denial {
     Permission,
     /// `hookSpecificOutput.decision`, an object with `behavior`.
     Behavior,
-    /// This key of `hookSpecificOutput`: the reason replaces the value.
+    /// A value of `hookSpecificOutput` at this key. The reason takes the place of the value.
     Instead(&'static str),
-    /// `hookSpecificOutput.updatedToolOutput`: the reason replaces the result, in its shape.
+    /// `hookSpecificOutput.updatedToolOutput`. The reason replaces the result, in the shape of the result.
     Result,
     /// `decision: "block"` with a reason. After a tool has run, the reason replaces its result.
     Block,
-    /// `continue: false`: the agent does not do what it was about to do.
+    /// `continue: false`, which stops the agent before its next action.
     Veto,
 }
 
@@ -34,8 +34,8 @@ pub(crate) enum Denial {
 pub(crate) struct ReplyDialect {
     /// Returns the form of a denial at the hook point of this name.
     pub(crate) denial: fn(&str) -> Denial,
-    /// True if a changed call needs `permissionDecision: "allow"` beside it. Otherwise the reply has no decision, so
-    /// that the agent's own permissions apply to the changed call.
+    /// True if the agent accepts changed arguments only together with `permissionDecision: "allow"`. Otherwise the
+    /// reply has no decision, so that the agent's own permissions apply to the changed call.
     pub(crate) change_needs_allow: bool,
     /// True if the agent understands `decision.interrupt`.
     pub(crate) interrupts: bool,
@@ -99,7 +99,7 @@ pub(crate) fn fail(agent: &'static Agent, dialect: &ReplyDialect, point: Option<
     refuse(agent, dialect, point, None, why)
 }
 
-/// Encodes a denial if the agent accepts one; otherwise a notice if the user reads one.
+/// Encodes a denial if the agent accepts one, or else a notice if the agent shows notices to its user.
 fn refuse(
     agent: &'static Agent,
     dialect: &ReplyDialect,
@@ -126,8 +126,8 @@ fn refuse(
     }
 }
 
-/// Returns `denial` if the agent accepts a denial at this hook point or if the hook point is unknown; otherwise the empty
-/// reply. For agents without another reply.
+/// Returns `denial` if the agent accepts a denial at this hook point, or if the hook point is unknown. Otherwise
+/// returns the empty reply. For agents that understand no notice for the user.
 pub(crate) fn deny_if_possible(agent: &'static Agent, point: Option<&str>, denial: Reply) -> Reply {
     match strictest(agent, point) {
         StrictestReply::Deny(_) | StrictestReply::Unknown => denial,
@@ -135,8 +135,8 @@ pub(crate) fn deny_if_possible(agent: &'static Agent, point: Option<&str>, denia
     }
 }
 
-/// Returns true if an agent treats the reply as a denial. With exit code 2 the agent reads only the standard error. The
-/// part for a hook point is used only with that hook point's name.
+/// Returns true if an agent treats the reply as a denial. With exit code 2, the agent reads only the standard error.
+/// The agent uses `hookSpecificOutput` only if it names the hook point.
 pub(crate) fn denies(agent: &Agent, dialect: &ReplyDialect, point: &str, reply: &Reply) -> bool {
     let has_reason = |reason: &str| !dialect.needs_reason || !reason.trim().is_empty();
     if reply.exit == 2 {
@@ -166,18 +166,20 @@ pub(crate) fn nonempty_reason(why: &str) -> &str {
     if why.trim().is_empty() { "hookhost could not decide on this call" } else { why }
 }
 
-/// Returns a replacement text that is not empty. An empty text would count as no reason.
+/// Returns a replacement text that is not empty. The agent would treat an empty text as a missing reason.
 pub(crate) fn nonempty_text(text: &str) -> &str {
     if text.trim().is_empty() { "(empty)" } else { text }
 }
 
-/// Returns a denial both as `decision` and as exit code 2, because some agents read the one and some the other.
+/// Returns a denial as `decision` and also as exit code 2, because some agents read only the first and some only the
+/// second.
 pub(crate) fn deny_twice(reason: &str) -> Reply {
     let reason = nonempty_reason(reason);
     Reply { exit: 2, stderr: reason.to_owned(), ..Reply::json(&json!({ "decision": "deny", "reason": reason })) }
 }
 
-/// Returns true if such an agent treats the reply as a denial; `word` is its decision.
+/// Returns true if an agent that reads `decision` or exit code 2 treats the reply as a denial. `word` is the value of
+/// `decision` that denies.
 pub(crate) fn denies_by_decision(agent: &Agent, point: &str, reply: &Reply, word: &str) -> bool {
     agent.abilities(point).rejects && (reply.exit == 2 || reply.json_output()["decision"] == word)
 }
@@ -212,7 +214,7 @@ impl<'a> ReplyDraft<'a> {
         self.top("reason", json!(nonempty_reason(reason)));
     }
 
-    /// Adds a denial with this reason. Returns false if there was no place for the reason.
+    /// Adds a denial with this reason. Returns false if the reply has no place for the reason.
     pub(crate) fn refuse(
         &mut self,
         denial: Denial,
@@ -237,9 +239,9 @@ impl<'a> ReplyDraft<'a> {
                     return has_place;
                 }
                 None => {
-                    // If the shape is unknown, the agent may drop the replacement. Then the model at least reads why it
-                    // should not use the result. The run continues, because the author of what a tool reads could
-                    // otherwise end it.
+                    // If the shape is unknown, the agent may ignore the replacement. The model then at least reads why
+                    // it should not use the result. The run continues, because otherwise the author of a text that a
+                    // tool reads could end the run.
                     self.specific("updatedToolOutput", json!(nonempty_reason(reason)));
                     self.specific("additionalContext", json!(nonempty_reason(reason)));
                 }
@@ -270,7 +272,8 @@ impl<'a> ReplyDraft<'a> {
         }
     }
 
-    /// Replaces the tool's result: by the whole new result if it has the same shape, otherwise by its text.
+    /// Replaces the tool's result. If the new result has the same shape, it is used as a whole, otherwise only its text
+    /// is used.
     pub(crate) fn replace_result(&mut self, denial: Denial, result: &ToolResult, call: &HookCall) {
         if denial != Denial::Result {
             return self.replace(denial, &result.text);
@@ -282,7 +285,7 @@ impl<'a> ReplyDraft<'a> {
         self.specific("updatedToolOutput", value);
     }
 
-    /// Ends the run. `continue: false` alone would let the tool run first, so it needs a denial beside it.
+    /// Ends the run. The reply must also have a denial, because `continue: false` alone would let the tool run first.
     pub(crate) fn end(&mut self, rejection: &Rejection) {
         if rejection.ends.is_some() {
             self.top("continue", json!(false));
@@ -295,7 +298,7 @@ impl<'a> ReplyDraft<'a> {
         if object.is_empty() { Reply::empty() } else { Reply::json(&Value::Object(object)) }
     }
 
-    /// Returns the reply as an object; empty if nothing was added.
+    /// Returns the reply as an object, which is empty if nothing was added.
     pub(crate) fn object(mut self) -> Map<String, Value> {
         if !self.specific.is_empty() {
             self.specific.shift_insert(0, "hookEventName".to_owned(), json!(self.point));
@@ -318,7 +321,8 @@ pub(crate) enum StrictestReply {
     Deny(&'static HookPoint),
     /// The agent's user can get a message.
     Notify(&'static HookPoint),
-    /// Neither. This also holds at a stop, known or not, because an agent that could not stop would run for ever.
+    /// The agent accepts neither. This is also used for every hook point at which the agent stops, because an agent
+    /// that could not stop would run for ever.
     Nothing,
     /// The hook point is unknown.
     Unknown,

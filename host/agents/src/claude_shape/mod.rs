@@ -1,6 +1,6 @@
-//! The format that several agents took over from Claude Code: a message is one object that names the hook point and the
-//! tool, a reply has `hookSpecificOutput`, and a settings file has groups of hooks. The differences between the agents
-//! are data: [`MessageKeys`] for messages, [`ReplyDialect`] for replies.
+//! The format that several agents took over from Claude Code. A message is one object that names the hook point and the
+//! tool, a reply has `hookSpecificOutput`, and a settings file has groups of hooks. [`MessageKeys`] and
+//! [`ReplyDialect`] describe the differences between the agents in messages and in replies.
 
 mod decode;
 mod encode;
@@ -21,7 +21,7 @@ pub(crate) const TELLS: Abilities = Abilities { tells_user: true, ..Abilities::N
 /// The agent's model reads a text, and nothing else is possible.
 pub(crate) const CONTEXT: Abilities = Abilities { adds_context: true, ..TELLS };
 
-/// A prompt can be refused and cannot be replaced.
+/// A prompt can be refused, but not replaced.
 pub(crate) const PROMPT: Abilities = Abilities { rejects: true, adds_context: true, stops: true, ..TELLS };
 
 /// The agent continues if its stop is blocked. The reason is its next prompt.

@@ -1,5 +1,5 @@
-//! Puts a text into the shape of a tool's own result. Claude Code ignores a replacement whose shape differs from the
-//! result, such as a text where its shell returns an object. It then uses the original result.
+//! Puts a text into the shape of a tool's result. Claude Code ignores a replacement whose shape differs from the
+//! result, such as a text if its shell returns an object, and uses the original result.
 
 use serde_json::{Map, Value, json};
 
@@ -7,24 +7,24 @@ use serde_json::{Map, Value, json};
 const PLACES: &[&str] =
     &["/stdout", "/file/content", "/content", "/result", "/text", "/output", "/message", "/error", "/filePath"];
 
-/// Keys whose value is the kind of the result. A short word under such a key is no content. Without it, the shape would
-/// change.
+/// Keys whose value is the kind of the result. A short word at such a key is kept, because it is not content, and the
+/// shape would change without it.
 const KINDS: &[&str] = &["type", "mode", "status", "kind"];
 
-/// Maximum length of a kind, in bytes; a longer text is content.
+/// Maximum length of a kind, in bytes. A longer text is content.
 const MAX_KIND: usize = 32;
 
-/// Keys of copies of the output, which the agent would show in place of the replaced output.
+/// Keys that refer to a copy of the output. The agent would show the copy instead of the replaced output.
 const COPIES: &[&str] = &["persistedOutputPath", "persistedOutputSize"];
 
-/// Kinds of blocks that are no text.
+/// Kinds of blocks that are not texts.
 const MEDIA: &[&str] = &["image", "audio", "video", "document", "pdf", "resource", "parts"];
 
-/// Keys whose text encodes the bytes of a file. A sentence there would be read as bytes.
+/// Keys whose text encodes the bytes of a file. The agent would read a sentence there as bytes.
 const BYTES: &[&str] = &["base64", "data", "blob", "bytes"];
 
-/// Returns `original` with `text` as its only content, and true if there was a place for the text. A picture becomes a
-/// text.
+/// Returns `original` with `text` as its only content, and true if `original` had a place for the text. A picture is
+/// replaced by the text.
 pub(crate) fn shaped(original: &Value, text: &str) -> (Value, bool) {
     match original {
         Value::Object(object) if is_media(object) => (text_in_place_of(object, text), true),
@@ -99,7 +99,7 @@ fn emptied(key: &str, value: &Value) -> Value {
         Value::String(word) if KINDS.contains(&key) && is_word(word) => value.clone(),
         Value::String(_) => json!(""),
         Value::Array(_) => json!([]),
-        // The new text is no image.
+        // The new content is a text and not an image.
         Value::Bool(_) if key == "isImage" => json!(false),
         Value::Object(object) => emptied_object(object),
         other => other.clone(),

@@ -10,7 +10,7 @@ pub enum CheckState {
     Ok,
     /// Some or all rules do not take effect.
     Problem,
-    /// The state cannot be determined from here.
+    /// The state cannot be determined by this check.
     Unknown,
 }
 
@@ -46,12 +46,12 @@ impl Check {
         Self { about, state: CheckState::Ok, says: says.into(), next: None }
     }
 
-    /// Creates a check with a problem; `next` is the remedy.
+    /// Creates a check that found a problem. `next` is the remedy.
     pub fn problem(about: &'static str, says: impl Into<String>, next: impl Into<String>) -> Self {
         Self { about, state: CheckState::Problem, says: says.into(), next: Some(next.into()) }
     }
 
-    /// Creates an inconclusive check; `next` is the remedy.
+    /// Creates a check that could not determine the state. `next` is the next step.
     pub fn unknown(about: &'static str, says: impl Into<String>, next: impl Into<String>) -> Self {
         Self { about, state: CheckState::Unknown, says: says.into(), next: Some(next.into()) }
     }

@@ -1,7 +1,7 @@
-//! Reads the commands of the hook back from an agent's file, and finds those that hookhost's own plan would write.
+//! Reads the commands that mention the hook from an agent's file, and finds those that hookhost's own plan would write.
 //!
-//! Anyone who can write the file can put a command into it, and a repository brings such files. So nothing from a file
-//! is run: for a [`ConfiguredHook`] that belongs to hookhost, the words of the plan are run.
+//! Anyone who can write the file can put a command into it, and a repository can contain such a file. So no command
+//! from a file is run. If a [`ConfiguredHook`] belongs to hookhost, the command of the plan is run instead.
 
 use crate::install::error::FileRefusal;
 use crate::install::json;
@@ -19,9 +19,9 @@ pub struct ConfiguredHook {
     pub file: PathBuf,
     /// The command that the agent would run.
     pub run: HookCommand,
-    /// The hook itself, as in the file; the text of the file if the whole file is the hook.
+    /// The JSON value of the hook in the file, or the text of the file if the whole file is the hook.
     pub hook: Value,
-    /// The command of hookhost's plan for this entry; `None` if no such plan wrote the entry.
+    /// The command of hookhost's plan for this entry, or `None` if the entry does not come from such a plan.
     pub planned: Option<HookCommand>,
 }
 
@@ -48,8 +48,8 @@ impl HookCommand {
         }
     }
 
-    /// Returns true if a plan could have written this command in place of `planned`: the same, or one that lacks some
-    /// of its options.
+    /// Returns true if an earlier plan could have written this command: it equals `planned`, or lacks only some of the
+    /// options.
     fn is_form_of(&self, planned: &Self) -> bool {
         let pieces = |run: &Self| -> (&'static str, Vec<String>) {
             match run {
@@ -58,7 +58,7 @@ impl HookCommand {
             }
         };
         let ((shell, found), (planned_shell, planned)) = (pieces(self), pieces(planned));
-        // A shell command has program, agent and hook point in one piece.
+        // A shell command has program, agent and hook point in one text.
         let head = if shell.is_empty() { 3 } else { 1 };
         let mut left = planned.iter();
         shell == planned_shell
@@ -69,13 +69,14 @@ impl HookCommand {
 }
 
 impl ConfiguredHook {
-    /// Returns true if the command names this agent and then this hook point. In hookhost's command they follow the
-    /// program.
+    /// Returns true if the command names this agent and then this hook point. In hookhost's commands, these two words
+    /// follow the program.
     pub fn is_of(&self, agent: &str, point: &str) -> bool {
         self.said().windows(2).any(|pair| pair == [agent, point])
     }
 
-    /// Returns true if the command names this agent after the program. The same file can have another agent's hook.
+    /// Returns true if the command names this agent after the program. A file can also contain the hook of another
+    /// agent.
     pub fn is_for(&self, agent: &str) -> bool {
         self.said().iter().skip_while(|word| !ours::names_program(word)).skip(1).any(|word| word == agent)
     }
@@ -115,11 +116,11 @@ fn program_in(command: &str) -> Option<String> {
     words.into_iter().find(|word| ours::names_program(word))
 }
 
-/// Reads the commands that mention the hook program from a file on the disk. A missing file has none. For `project`,
-/// see [`read_text`].
+/// Reads the commands that mention the hook program from a file on the disk. A missing file has no commands. For
+/// `project`, see [`read_text`].
 ///
 /// # Errors
-/// If the file cannot be read, or is no valid JSON where the plan has entries.
+/// If the file cannot be read, or if the plan has JSON entries and the file is not valid JSON.
 pub fn of_file(plan: &FilePlan, project: Option<&Path>) -> Result<Vec<ConfiguredHook>, FileRefusal> {
     let path = plan.path();
     let Some(content) = read_text(path, project)? else { return Ok(Vec::new()) };
@@ -127,7 +128,7 @@ pub fn of_file(plan: &FilePlan, project: Option<&Path>) -> Result<Vec<Configured
         FilePlan::Whole { is_program: true, .. } => of_program(path, content).into_iter().collect(),
         _ => match (json::value(&content), plan) {
             (Ok(value), _) => of_value(path, &value),
-            // A file in another format, such as a script that the agent itself runs.
+            // The file has another format, such as a script that the agent itself runs.
             (Err(_), FilePlan::Whole { .. }) => Vec::new(),
             (Err(why), _) => return Err(FileRefusal::new(path, why.to_string(), "correct it")),
         },
@@ -156,8 +157,8 @@ fn of_plan(plan: &FilePlan) -> Vec<ConfiguredHook> {
     }
 }
 
-/// Returns the hook if the file, a program, mentions the hook program. The file's text is the command, so that the text
-/// that was read is the text in use.
+/// Returns the hook if the file is a program that mentions the hook program. The text of the file is used as the
+/// command, so that exactly the text that was read is compared.
 fn of_program(path: &Path, content: String) -> Option<ConfiguredHook> {
     let run = HookCommand::Shell { shell: SHELL, command: content.clone() };
     let hook = Value::String(content);

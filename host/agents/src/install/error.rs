@@ -1,4 +1,4 @@
-//! The error for a file that hookhost does not change: one sentence, and the next step.
+//! The error for a file that hookhost does not change. It consists of one sentence and the next step.
 
 use hookhost_files::FileError;
 use std::io;
@@ -37,10 +37,11 @@ impl FileRefusal {
         }
     }
 
-    /// Creates the error for a failed system call; `does` is the failed operation as a participle, such as `read`.
+    /// Creates the error for a failed system call. `does` is the participle of the failed operation, such as `read` in
+    /// `cannot be read`.
     pub(crate) fn io(path: &Path, does: &str, error: &io::Error) -> Self {
-        // Some systems report a full disk by other errors: EFBIG is the limit of the process, and EDQUOT that of the
-        // user.
+        // Besides a full disk, a limit can prevent writing. EFBIG reports the limit of the process, and EDQUOT the
+        // limit of the user.
         let next = match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
                 "make room on its disk, and try again"

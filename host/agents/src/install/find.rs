@@ -5,7 +5,8 @@ use crate::{Adapter, all};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Directories in a home that many programs share. The next part of a path below them belongs to the agent.
+/// Directories in a home directory that many programs share. In a path below one of them, the next part belongs to the
+/// agent.
 const SHARED: &[&str] = &[
     ".agents",
     ".agents/plugins",
@@ -36,16 +37,17 @@ impl AgentTraces {
     }
 }
 
-/// Splits `path` into the directories in which programs are searched, and the directories that are left out: relative
-/// ones, which depend on the working directory, and those of the project, because hookhost runs nothing from a
-/// repository. A project that contains the user's home belongs to the user.
+/// Splits `path` into the directories in which programs are searched, and the directories that are left out. Relative
+/// directories are left out because they depend on the working directory. Directories of the project are left out
+/// because hookhost runs nothing from a repository, unless the project contains the user's home directory and so
+/// belongs to the user.
 pub fn searched(path: &OsStr, project: &Path, home: &Path) -> (OsString, Vec<PathBuf>) {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let (project, home) = (real(project), real(home));
     let is_of_project = |directory: &PathBuf| !home.starts_with(&project) && real(directory).starts_with(&project);
     let (left_out, searched): (Vec<PathBuf>, Vec<PathBuf>) =
         std::env::split_paths(path).partition(|directory| !directory.is_absolute() || is_of_project(directory));
-    // Split parts can always be joined again.
+    // This cannot fail, because the parts come from a split.
     (std::env::join_paths(searched).unwrap_or_default(), left_out)
 }
 
@@ -85,14 +87,14 @@ pub fn is_executable(file: &Path) -> bool {
     metadata.is_file()
 }
 
-/// Returns the first directory below the home that belongs to the agent alone. For a file outside of the home, returns
-/// the file's directory.
+/// Returns the first directory on the file's path, below the home directory, that belongs to the agent alone. For a
+/// file outside of the home directory, returns the file's directory.
 fn own_directory(file: &Path, home: &Path, others: &[PathBuf]) -> Option<PathBuf> {
     let Ok(below) = file.strip_prefix(home) else { return file.parent().map(Path::to_owned) };
     let mut directory = PathBuf::new();
     let mut parts = below.components().peekable();
     while let Some(part) = parts.next() {
-        // The last part is the file.
+        // The last part is the file and not a directory.
         parts.peek()?;
         directory.push(part);
         let whole = home.join(&directory);
@@ -103,7 +105,7 @@ fn own_directory(file: &Path, home: &Path, others: &[PathBuf]) -> Option<PathBuf
     None
 }
 
-/// Returns the directories with files of other agents, which are no trace of this one.
+/// Returns the directories with files of other agents. They are not a trace of this agent.
 fn of_others(adapter: &Adapter, context: &Context<'_>) -> Vec<PathBuf> {
     let others = all().iter().filter(|other| other.agent().programs != adapter.agent().programs);
     let plans = others.filter_map(|other| other.install(&Context { scope: Scope::User, ..*context }).ok());

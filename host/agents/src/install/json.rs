@@ -1,4 +1,4 @@
-//! Edits JSON files in place, with comments and trailing commas. Comments, order and formatting are kept.
+//! Edits JSON files in place, also with comments and trailing commas. Comments, order and formatting are kept.
 
 use crate::install::error::FileRefusal;
 use crate::install::ours::{self, Ownership};
@@ -24,8 +24,8 @@ impl NotEditable {
 /// The byte order mark that some editors write before a text.
 pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Returns the parser's options for a dialect. Beyond strict JSON, some agents accept comments and trailing commas, and
-/// nothing else.
+/// Returns the parser's options for a dialect. Some agents accept comments and trailing commas, but no agent accepts
+/// other extensions of JSON.
 fn options(dialect: JsonDialect) -> ParseOptions {
     ParseOptions {
         allow_comments: dialect != JsonDialect::Strict,
@@ -44,11 +44,12 @@ fn options(dialect: JsonDialect) -> ParseOptions {
 /// The dialect for a file that is only read, or from which hookhost's entries are removed.
 const ANY: JsonDialect = JsonDialect::CommentsAndCommas;
 
-/// Returns the text with these entries of an agent, or the same text if it has all of them. An empty text becomes an
-/// object with the entries.
+/// Returns the text with these entries of an agent added. If the text has all entries already, it is returned
+/// unchanged. An empty text becomes an object with the entries.
 ///
 /// # Errors
-/// If the text is not a JSON object in the agent's dialect, or has another value in the place of an entry.
+/// If the text is not a JSON object in the agent's dialect, or if it has a value of another kind where an entry
+/// belongs.
 pub fn with_entries(
     text: &str,
     entries: &[JsonEntry],
@@ -88,9 +89,10 @@ pub struct RemainingText {
     pub is_only_ours: bool,
 }
 
-/// Removes hookhost's entries from a text, and the arrays and objects that are empty afterwards. It keeps those in
-/// `before`, the text from before the first installation, if that is known. Of the members in the plan's `entries`, it
-/// removes those named after hookhost; somebody else may need the others, such as a version.
+/// Removes hookhost's entries from a text, and the arrays and objects that are empty afterwards. Empty arrays and
+/// objects that occur in `before` are kept. `before` is the text from before the first installation, if that is known.
+/// Of the members in the plan's `entries`, only members that are named after hookhost are removed, because somebody
+/// else may need the others, such as a version.
 ///
 /// # Errors
 /// If the text is not a JSON object.
@@ -145,7 +147,7 @@ pub fn value(text: &str) -> Result<Value, NotEditable> {
 /// Returns the value of a text for an agent with this dialect.
 ///
 /// # Errors
-/// As [`value`], and if the text uses more than the dialect.
+/// As for [`value`], and if the text uses syntax that the dialect does not have.
 pub fn value_in(text: &str, dialect: JsonDialect) -> Result<Value, NotEditable> {
     let (_, _, top) = parse(text, dialect)?;
     top.to_serde_value().ok_or_else(|| NotEditable("has a value that cannot be read".to_owned()))
@@ -157,7 +159,7 @@ pub(crate) fn parse(text: &str, dialect: JsonDialect) -> Result<(&'static str, C
         Some(rest) => ("\u{feff}", rest),
         None => ("", text),
     };
-    // The tree parser accepts comments with any options.
+    // The tree parser accepts comments whatever the options are, so strict JSON needs this check.
     if dialect == JsonDialect::Strict
         && let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text)
     {
@@ -202,7 +204,7 @@ fn element_of(entry: &JsonEntry) -> Option<(&[String], &Value)> {
     }
 }
 
-/// Returns the arrays that can be reached through objects alone, each with its keys.
+/// Returns the arrays that can be reached only through objects, each with the keys that lead to it.
 fn arrays(top: &CstObject) -> Vec<(Vec<String>, CstArray)> {
     fn collect(object: &CstObject, at: &[String], found: &mut Vec<(Vec<String>, CstArray)>) {
         for property in object.properties() {
@@ -239,8 +241,7 @@ fn object_at(top: &CstObject, at: &[String]) -> Result<CstObject, NotEditable> {
     Ok(object)
 }
 
-/// Puts an element into an array, at the place of the first element that belongs to hookhost. An equal element stays as
-/// it is.
+/// Puts an element into an array. It replaces the first element that belongs to hookhost, unless both are equal.
 fn put(array: &CstArray, element: &Value, agent: &str) {
     let found = array.elements();
     let ours: Vec<(usize, Value)> = found
@@ -271,8 +272,8 @@ fn put_default(top: &CstObject, at: &[String], value: &Value) -> Result<(), NotE
     Ok(())
 }
 
-/// Removes hookhost's entries from an array, and returns true if there were any. In a group with other hooks, only
-/// hookhost's are removed.
+/// Removes hookhost's entries from an array, and returns true if there were any. From a group that also has other
+/// hooks, only the hooks of hookhost are removed.
 fn take_out_of(array: &CstArray, agent: &str) -> bool {
     let mut any = false;
     for node in array.elements() {
@@ -294,7 +295,7 @@ fn take_out_of(array: &CstArray, agent: &str) -> bool {
     any
 }
 
-/// Removes the empty values at these keys and above, except those in `before`.
+/// Removes the empty values at these keys and at each outer key, except values that occur in `before`.
 fn prune(top: &CstObject, at: &[String], before: Option<&Value>) {
     for depth in (1..=at.len()).rev() {
         let keys = &at[..depth];
@@ -313,7 +314,7 @@ fn has(value: &Value, keys: &[String]) -> bool {
     keys.iter().try_fold(value, |value, key| value.get(key)).is_some()
 }
 
-/// Removes the member at these keys if it is an empty array or object. Returns true if it did.
+/// Removes the member at these keys if it is an empty array or object. Returns true if the member was removed.
 fn remove_if_empty(top: &CstObject, keys: &[String]) -> bool {
     let Some((last, parents)) = keys.split_last() else { return false };
     let Some(property) = object_of(top, parents).and_then(|parent| parent.get(last)) else { return false };

@@ -1,7 +1,7 @@
-//! Puts the proxy before the MCP servers in an agent's file, and removes it again.
+//! Puts the proxy in front of the MCP servers in an agent's file, and removes the proxy again.
 //!
-//! A changed entry contains its original: the proxy's arguments end with the server's command. So no other record is
-//! needed to reverse the change.
+//! In a changed entry, the proxy's arguments end with the server's original command. So no other record is needed to
+//! reverse the change.
 
 use crate::install::json::{NotEditable, input, parse};
 use crate::mcp_servers::{ANY_KEY, PROXY_WORD_COUNT, looks_like_proxy, proxy_words, starts_proxy};
@@ -14,15 +14,15 @@ use std::path::Path;
 /// The change of a server's entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerChange {
-    /// The entry now starts the proxy, or the server alone again.
+    /// The entry was changed: it now starts the proxy, or, after a removal, the server itself.
     Changed,
     /// The entry was correct already.
     Unchanged,
-    /// The server is reached by an address.
+    /// The server is reached at an address, so there is no command to change.
     Service,
     /// The entry sets this variable, which would make the proxy use other rules.
     MisleadingVariable(String),
-    /// The entry has no readable command, or no name for rules can be made from the server's name.
+    /// The entry has no readable command, or the server's name cannot be turned into a name for rules.
     Unusable,
 }
 
@@ -42,7 +42,7 @@ pub struct ServerEntry {
 pub struct ProxyCommand<'a> {
     /// Path of the program `hookhost`.
     pub program: &'a Path,
-    /// Makes a name for rules from the agent's name of a server.
+    /// Turns the agent's name of a server into a name for rules.
     pub name_of: &'a dyn Fn(&str) -> Option<String>,
     /// Returns true if a variable, given by name and value, makes the proxy use other directories than the user's.
     pub misleads: &'a dyn Fn(&str, &str) -> bool,
@@ -216,7 +216,7 @@ fn insert(array: &CstArray, words: &[&str]) {
     for (index, word) in words.iter().enumerate() {
         array.insert(index, input(&json!(word)));
     }
-    // Each inserted word left its white space before the next element.
+    // White space that separated the removed words remains before the next element.
     if let Some(next) = array.elements().get(words.len()) {
         let spaces: Vec<CstNode> = next.previous_siblings().take_while(CstNode::is_whitespace).collect();
         spaces.into_iter().skip(1).for_each(CstNode::remove);

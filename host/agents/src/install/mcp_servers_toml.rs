@@ -1,5 +1,5 @@
-//! Puts the proxy before the MCP servers in a TOML file, and removes it again. Only the words of the commands are
-//! edited. All other bytes of the file are kept: line ends, a byte order mark, comments.
+//! Puts the proxy in front of the MCP servers in a TOML file, and removes the proxy again. Only the words of the
+//! commands are edited. All other bytes of the file are kept, such as line ends, a byte order mark, and comments.
 
 use crate::install::json::{BYTE_ORDER_MARK, NotEditable};
 use crate::install::mcp_servers::{ProxyCommand, ServerChange, ServerEntry, VARIABLES};
@@ -69,7 +69,7 @@ pub fn without_proxy(text: &str, places: &[&[&str]]) -> Result<(String, Vec<Serv
     })
 }
 
-/// Edits of a text; each replaces a range.
+/// A list of edits of a text. Each edit replaces a range.
 struct Edits<'a> {
     text: &'a str,
     all: Vec<(Range<usize>, String)>,
@@ -80,12 +80,13 @@ impl Edits<'_> {
         self.all.push((range, new));
     }
 
-    /// Adds a list of arguments after the command of a server without one: within the inline table, or on a new line.
+    /// Adds a list of arguments after the command of a server that has no such list. The list is put into the server's
+    /// inline table, or on a new line.
     fn add_arguments(&mut self, command: &Range<usize>, words: &str) {
         let before = &self.text[..command.start];
         let line = before.rfind('\n').map_or(0, |end| end + 1);
         let inline = before[line..].rfind(['{', ',']).map(|at| line + at + 1);
-        // The text before the key's name: white space, and the parents of a dotted key.
+        // The text before the key's name consists of white space and the parents of a dotted key.
         let key = &before[inline.unwrap_or(line)..];
         let parents = key.rsplit_once("command").map_or("", |(parents, _)| parents.trim_end_matches(['"', '\'']));
         if inline.is_some() {
@@ -96,7 +97,7 @@ impl Edits<'_> {
         let added = format!("{parents}args = [{words}]");
         match self.text[command.end..].find('\n').map(|end| command.end + end + 1) {
             Some(next) => self.replace(next..next, format!("{added}{line_end}")),
-            // The last line has no line end, and the new last line gets none.
+            // The last line has no line end, and the new last line gets none either.
             None => self.replace(self.text.len()..self.text.len(), format!("{line_end}{added}")),
         }
     }
@@ -112,7 +113,7 @@ impl Edits<'_> {
         Some(())
     }
 
-    /// Removes a member: from an inline table with its comma, otherwise with its line.
+    /// Removes a member. In an inline table, its comma is removed too, otherwise its line.
     fn take_out(&mut self, member: Range<usize>) {
         let before = &self.text[..member.start];
         let line = before.rfind('\n').map_or(0, |end| end + 1);

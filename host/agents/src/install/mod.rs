@@ -1,9 +1,9 @@
 //! Installs the hook in the settings of people's agents, removes it, and checks it.
 //!
-//! Each adapter defines the content of its agent's files as data ([`plan`](crate::plan)). This module edits the files. A
-//! person's file is changed in place and keeps its comments, its order and its formatting. It is written as a whole or
-//! not at all, and its old content is kept. [`prepare`] determines the new content of each file; [`apply`] writes all
-//! files or none.
+//! Each adapter defines the content of its agent's files as data ([`plan`](crate::plan)), and this module edits the
+//! files. A person's file keeps its comments, its order and its formatting. It is written as a whole or not at all, and
+//! a receipt keeps its old content. [`prepare`] determines the new content of each file, and [`apply`] writes all files
+//! or none.
 //!
 //! A module uses only those above it:
 //!
@@ -66,12 +66,12 @@ impl FileChange {
     }
 }
 
-/// Determines the change of each file of an agent's plan. `dialect` is the JSON that the agent accepts, `earlier` the
-/// receipt of an earlier installation.
+/// Determines the change of each file of an agent's plan. `dialect` is the JSON dialect that the agent accepts, and
+/// `earlier` is the receipt of an earlier installation.
 ///
 /// # Errors
-/// If a file cannot be read, is not in the agent's format, must not be written, or should belong to hookhost as a whole
-/// and belongs to somebody else.
+/// If a file cannot be read, is not in the agent's format, or must not be written. Also if a file should belong to
+/// hookhost as a whole, but somebody else has written it.
 pub fn prepare(
     plan: &Plan,
     of: &Installation<'_>,
@@ -106,8 +106,8 @@ fn prepare_file(
     Ok(change)
 }
 
-/// Refuses a file that should belong to hookhost as a whole, and has neither the planned content nor that of an earlier
-/// installation. It belongs to somebody else, and may be a guard.
+/// Refuses a file that should belong to hookhost as a whole, but has neither the planned content nor the content of an
+/// earlier installation. Somebody else has written such a file, and it may itself protect the agent.
 fn check_ours(
     file: &SettingsFile,
     planned: &str,
@@ -130,8 +130,8 @@ fn check_ours(
 /// are restored.
 ///
 /// # Errors
-/// If a file or the receipt cannot be written, or a file has changed since it was read. Files that were already written
-/// are restored then.
+/// If a file or the receipt cannot be written, or if a file has changed since it was read. Files that were already
+/// written are then restored.
 pub fn apply(
     changes: &[FileChange],
     receipts: &Receipts,
@@ -144,7 +144,7 @@ pub fn apply(
     }
     let mut receipt = of.receipt(agent_version);
     receipt.files = changes.iter().map(|change| file_receipt(change, earlier.as_ref())).collect();
-    // Keep the files that an older version wrote.
+    // Keep the receipts of files that an older version wrote and the current plan does not contain.
     for old in earlier.iter().flat_map(|earlier| &earlier.files) {
         if !receipt.files.iter().any(|file| file.path == old.path) {
             receipt.files.push(old.clone());
@@ -162,7 +162,8 @@ pub fn apply(
     kept
 }
 
-/// Returns the receipt of a file. A repeated installation keeps the content from before the first.
+/// Returns the receipt of a file. After a repeated installation, the receipt still contains the content from before the
+/// first one.
 fn file_receipt(change: &FileChange, earlier: Option<&Receipt>) -> FileReceipt {
     let path = change.file.named.clone();
     let after = digest(&change.after);
@@ -174,7 +175,7 @@ fn file_receipt(change: &FileChange, earlier: Option<&Receipt>) -> FileReceipt {
             FileReceipt { after, changed_between: old.changed_between || !is_as_written, ..old.clone() }
         }
         None => {
-            // If the hook is present and its receipt is lost, the original content is unknown.
+            // If the file already contains the hook and there is no receipt, the original content is unknown.
             let is_ours =
                 now.is_some_and(|now| *now == *change.after || ours::names_program(&String::from_utf8_lossy(now)));
             let before = now.filter(|_| !is_ours).map(Content::of);
@@ -211,7 +212,7 @@ fn put_back(change: &FileChange, made: &[PathBuf]) {
     if now.content.as_ref() != Some(&change.after) {
         return;
     }
-    // The caller reports the error of the file that failed first, also if this fails as well.
+    // An error is ignored here, because the caller reports the error of the file that failed first.
     let _ = match &change.file.content {
         Some(before) => now.replace(before, false).map(drop),
         None => now.remove(),

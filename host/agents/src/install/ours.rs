@@ -1,5 +1,5 @@
-//! Recognises the entries of a file that belong to hookhost: those that only call the hook program for an agent, and members that are
-//! named after hookhost.
+//! Recognises the entries of a file that belong to hookhost. These are commands that only call the hook program for an
+//! agent, and members that are named after hookhost.
 
 use crate::plan::PROGRAM;
 use serde_json::Value;
@@ -15,8 +15,9 @@ pub fn names_program(text: &str) -> bool {
     })
 }
 
-/// Returns true if a value contains this agent's hook in the form that hookhost installs: a command of the program and the
-/// agent's name that runs nothing else. Several agents can have their hooks in one file.
+/// Returns true if a value contains this agent's hook in the form that hookhost installs. This is a command that
+/// consists of the program and the agent's name, and that runs no other program. The agent's name matters because
+/// several agents can have their hooks in one file.
 pub fn is_ours(value: &Value, agent: &str) -> bool {
     match value {
         Value::String(text) => is_command(text, agent),
@@ -46,7 +47,7 @@ fn is_program(path: &str) -> bool {
 fn is_command(text: &str, agent: &str) -> bool {
     let Some((program, rest)) = first_word(text) else { return false };
     let named = rest.split_whitespace().next().unwrap_or_default().trim_matches(['\'', '"']);
-    // Within single quotes, as around the path of a directory, no character is special.
+    // Skips text in single quotes, such as the path of a directory, because no character is special there.
     let mut unquoted = rest.split('\'').step_by(2);
     is_program(program)
         && named == agent
@@ -69,11 +70,12 @@ pub enum Ownership {
     Nothing,
     /// The whole element.
     Whole,
-    /// Some of the hooks in its list `hooks`; the others belong to somebody else.
+    /// Some of the hooks in the element's list `hooks`. The other hooks belong to somebody else.
     Part,
 }
 
-/// Returns the share of an element that is this agent's hook. A group with other hooks is a [`Ownership::Part`].
+/// Returns the share of an element that is this agent's hook. For a group that also has other hooks, this is
+/// [`Ownership::Part`].
 pub fn share(element: &Value, agent: &str) -> Ownership {
     if !is_ours(element, agent) {
         return Ownership::Nothing;

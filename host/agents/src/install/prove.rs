@@ -1,6 +1,6 @@
-//! Proves that the hook denies. If the agent's file has the command of hookhost's plan, it runs that command with two
-//! canary calls, as the agent would. The hook has to deny one and to let the other pass; a hook that denies everything
-//! proves nothing.
+//! Proves that the hook denies. If the agent's file has the command of hookhost's plan, this module runs the command
+//! with two canary calls, as the agent would. The hook must deny one call and let the other call pass, because a hook
+//! that denies everything proves nothing.
 
 use crate::install::configured::ConfiguredHook;
 use crate::install::find;
@@ -19,7 +19,7 @@ use std::time::Duration;
 /// Timeout of the hook. The first call starts the resident host, which may compile plugins.
 const TIMEOUT: Duration = Duration::from_secs(90);
 
-/// Maximum size of a program or settings file for a digest, in bytes: 256 MiB.
+/// Maximum size of a program or settings file whose digest is computed, in bytes: 256 MiB.
 const MAX_DIGESTED: u64 = 256 << 20;
 
 /// Maximum length of the kept output, in characters.
@@ -35,7 +35,7 @@ pub struct Trial {
     pub verdict: TrialVerdict,
     /// Exit code of the hook, if it ended by itself.
     pub exit: Option<i32>,
-    /// The shortened output of the hook, or the reason why it did not end.
+    /// The shortened output of the hook, or the reason why the hook did not end.
     pub said: String,
 }
 
@@ -47,7 +47,7 @@ pub enum TrialVerdict {
     Denied,
     /// The agent would continue with the call.
     Passed,
-    /// The hook failed; the agent's reaction depends on the agent.
+    /// The hook failed. It depends on the agent if the call runs.
     Failed,
 }
 
@@ -84,7 +84,7 @@ impl Proof {
         self.denied.verdict == TrialVerdict::Denied && self.passed.verdict == TrialVerdict::Passed
     }
 
-    /// Returns the reason why the proof no longer holds, as the end of a sentence; `None` if it still does.
+    /// Returns the reason why the proof no longer holds, as the end of a sentence, or `None` if the proof still holds.
     pub fn outdated(&self) -> Option<String> {
         let program = self.program.iter().map(|program| (program, &self.program_digest));
         for (file, digest) in iter::once((&self.file, &self.file_digest)).chain(program) {
@@ -118,9 +118,10 @@ fn failed(trial: &Trial) -> String {
     format!("the configured hook failed about `{}` ({code}): {}", trial.command, trial.said)
 }
 
-/// Runs the hook with both canary calls in a directory, if a file has it as hookhost's plan would write it; no other
-/// command of a file is run. Returns `None` if the agent starts no process, or if no file has hookhost's hook at the
-/// hook point of its canary. `path` is the `PATH` for programs.
+/// Runs the hook with both canary calls in a directory. The hook is run only if a file has it in the form that
+/// hookhost's plan would write. No other command of a file is run. Returns `None` if the agent starts no process for
+/// its hook, or if no file has hookhost's hook at the hook point of the agent's canary call. `path` is the `PATH` on
+/// which programs are found.
 pub fn prove(
     adapter: &Adapter,
     commands: &[ConfiguredHook],
@@ -170,7 +171,7 @@ fn judged(adapter: &Adapter, point: &str, command: &str, ended: Result<ProgramOu
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (stdout, stderr) = (text(&ended.stdout), text(&ended.stderr));
     let said = if stdout.trim().is_empty() { stderr.clone() } else { stdout.clone() };
-    // Without an exit code the agent reads no reply.
+    // The hook was ended by a signal, so the agent would read no reply.
     let Some(exit) = ended.code.and_then(|code| u8::try_from(code).ok()) else {
         return trial(TrialVerdict::Failed, ended.code, &said);
     };
@@ -208,7 +209,7 @@ impl Proofs {
         self.directory.join(format!("{agent}.jsonl"))
     }
 
-    /// Appends a proof, whether it holds or not.
+    /// Appends a proof. Failed proofs are stored too.
     ///
     /// # Errors
     /// If the proof cannot be written.

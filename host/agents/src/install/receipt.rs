@@ -1,6 +1,6 @@
 //! Receipts: the content of each file before and after the hook was installed.
 //!
-//! A receipt is written before its files, so a crash between the two loses nothing.
+//! A receipt is written before the files, so the old contents are not lost if hookhost crashes in between.
 
 use crate::install::error::FileRefusal;
 use crate::install::settings_file::{digest, read_text};
@@ -55,8 +55,8 @@ pub struct FileReceipt {
     pub before: Option<Content>,
     /// SHA-256 of the content that was written last.
     pub after: String,
-    /// True if somebody changed the file between two installations. `before` is then older than that change, and is not
-    /// restored.
+    /// True if somebody changed the file between two installations. `before` is then older than that change, so it is
+    /// not restored.
     #[serde(default)]
     pub changed_between: bool,
     /// Directories that were created for the file, outermost first.
@@ -75,7 +75,7 @@ pub enum Content {
 }
 
 impl Content {
-    /// Encodes a content.
+    /// Encodes the content of a file.
     pub fn of(bytes: &[u8]) -> Self {
         match std::str::from_utf8(bytes) {
             Ok(text) => Self::Text(text.to_owned()),
@@ -112,7 +112,8 @@ impl<'a> Installation<'a> {
         Self { agent, scope, project }
     }
 
-    /// Returns the project's root. No link of its files may leave it, because others have written them.
+    /// Returns the project's root. Symbolic links of a project's files must not lead out of it, because other people
+    /// have written these files.
     pub(crate) fn root(&self) -> Option<&'a Path> {
         (self.scope == Scope::Project).then_some(self.project)
     }
@@ -165,10 +166,11 @@ impl Receipts {
         }
     }
 
-    /// Writes a receipt in place of an older one. Only the user can read it, because a settings file can contain keys.
+    /// Writes a receipt, which replaces an older one. Only the user can read the receipt, because a settings file can
+    /// contain keys.
     ///
     /// # Errors
-    /// If the receipt cannot be written. The older one is then kept.
+    /// If the receipt cannot be written. The older receipt is then kept.
     pub fn write(&self, of: &Installation<'_>, receipt: &Receipt) -> Result<(), FileRefusal> {
         let path = self.directory.join(of.file_name());
         write_private(&path, receipt).map_err(|error| FileRefusal::io(&path, "written", &error))
@@ -197,7 +199,7 @@ pub(crate) fn now() -> u64 {
 pub(crate) fn write_private(path: &Path, value: &impl Serialize) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
     hookhost_files::make_own_directory(directory)?;
-    // A temporary file is only accessible to the user, and the permissions are kept.
+    // The library creates temporary files with access for the user only, and renaming keeps these permissions.
     let mut file = tempfile::Builder::new().prefix(".hookhost-").tempfile_in(directory)?;
     serde_json::to_writer_pretty(file.as_file_mut(), value)?;
     file.write_all(b"\n")?;

@@ -1,4 +1,4 @@
-//! People's files, read once, and replaced as a whole or not at all.
+//! A settings file of a person, which is read once, and replaced as a whole or not at all.
 
 use crate::install::error::FileRefusal;
 use crate::plan::quoted;
@@ -15,11 +15,11 @@ const MAX_BYTES: u64 = 16 << 20;
 /// A file with the content that it had when it was read.
 #[derive(Clone, Debug)]
 pub struct SettingsFile {
-    /// The given path.
+    /// The path under which the caller named the file.
     pub named: PathBuf,
     /// The path with all symbolic links resolved.
     pub real: PathBuf,
-    /// True if the given path is a symbolic link or leads through one.
+    /// True if the path in `named` is a symbolic link or leads through one.
     pub is_linked: bool,
     /// The content; `None` if the file does not exist.
     pub content: Option<Vec<u8>>,
@@ -38,12 +38,13 @@ struct FileIdentity {
 }
 
 impl SettingsFile {
-    /// Reads a file, which may be missing. It follows symbolic links to a file of this user. In a project's files,
-    /// which others have written, it follows no link out of `project`.
+    /// Reads a file, which may be missing. Symbolic links are followed if they lead to a file of this user. In a
+    /// project, a link that leads out of `project` is not followed, because other people have written the project's
+    /// files.
     ///
     /// # Errors
-    /// If the file cannot be read, is not a regular file, or is larger than 16 MiB, or if a link leads nowhere, to a
-    /// file of another user, or out of the project.
+    /// If the file cannot be read, is not a regular file, or is larger than 16 MiB. Also if a link leads to no file, to
+    /// a file of another user, or out of the project.
     pub fn read(named: &Path, project: Option<&Path>) -> Result<Self, FileRefusal> {
         let named = std::path::absolute(named).map_err(|error| FileRefusal::io(named, "found", &error))?;
         let is_link = fs::symlink_metadata(&named).is_ok_and(|metadata| metadata.is_symlink());
@@ -106,12 +107,12 @@ impl SettingsFile {
         Ok(())
     }
 
-    /// Replaces the file's content: it writes a new file beside it and renames that. A reader sees the old or the new
-    /// content, and a crash leaves one of them. The new file gets the old owner and permissions. Returns the
-    /// directories that were created for it, outermost first.
+    /// Replaces the file's content. Writes a new file in the same directory, and then renames it. So a reader sees
+    /// either the old or the new content, also after a crash. The new file gets the old owner and permissions. Returns
+    /// the directories that were created for the file, outermost first.
     ///
     /// # Errors
-    /// If the file has changed since it was read, or the new one cannot be written. The file is then unchanged.
+    /// If the file has changed since it was read, or if the new file cannot be written. The old file is then unchanged.
     pub fn replace(&self, content: &[u8], is_program: bool) -> Result<Vec<PathBuf>, FileRefusal> {
         self.check_writable()?;
         let mut made = Vec::new();
@@ -152,7 +153,7 @@ impl SettingsFile {
             Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => return Err(self.changed()),
             Err(error) => return Err(failed(&error.error)),
         }
-        // Also write the new name to the disk, if the system can do that.
+        // Also write the changed directory to the disk, if the system can do that.
         let _ = File::open(directory).and_then(|directory| directory.sync_all());
         Ok(())
     }
@@ -218,11 +219,12 @@ impl FileIdentity {
     }
 }
 
-/// Returns the text of a file of any owner that is only read; `None` if the file does not exist. For `project`, see
-/// [`SettingsFile::read`].
+/// Returns the text of a file that is only read, or `None` if the file does not exist. The file can belong to any user.
+/// For `project`, see [`SettingsFile::read`].
 ///
 /// # Errors
-/// As [`SettingsFile::read`] and [`SettingsFile::text`], except for the owner and for links that lead nowhere.
+/// As for [`SettingsFile::read`] and [`SettingsFile::text`], but a file of another user, or a link that leads to no
+/// file, is not an error.
 pub fn read_text(path: &Path, project: Option<&Path>) -> Result<Option<String>, FileRefusal> {
     check_within(path, project)?;
     match hookhost_files::read(path, Guard::Anybodys, Links::Followed, MAX_BYTES) {
@@ -232,7 +234,7 @@ pub fn read_text(path: &Path, project: Option<&Path>) -> Result<Option<String>, 
     }
 }
 
-/// Returns the digest of a file of at most `most` bytes that is only read; `None` if it cannot be read.
+/// Returns the digest of a file that is only read, or `None` if the file cannot be read or is larger than `most` bytes.
 pub(crate) fn digest_of(path: &Path, most: u64) -> Option<String> {
     let content = hookhost_files::read(path, Guard::Anybodys, Links::Followed, most).ok()?;
     Some(digest(&content))
@@ -241,7 +243,7 @@ pub(crate) fn digest_of(path: &Path, most: u64) -> Option<String> {
 fn check_within(path: &Path, project: Option<&Path>) -> Result<(), FileRefusal> {
     let Some(project) = project else { return Ok(()) };
     match hookhost_files::check_within(path, project) {
-        // If the project is missing, the file is missing as well.
+        // If the project does not exist, the file does not exist either.
         Err(error) if error.is_missing() => Ok(()),
         checked => checked.map_err(|error| FileRefusal::unreadable(path, error)),
     }
@@ -268,15 +270,15 @@ fn text_of<'a>(path: &Path, content: &'a [u8]) -> Result<&'a str, FileRefusal> {
     Err(FileRefusal::new(path, what, next))
 }
 
-/// Returns the SHA-256 of a content in hexadecimal digits.
+/// Returns the SHA-256 digest of `content` in hexadecimal digits.
 pub fn digest(content: &[u8]) -> String {
     HEXLOWER.encode(&Sha256::digest(content))
 }
 
-/// Removes the empty directories among those that were created, innermost first.
+/// Removes the directories that were created and are now empty, innermost first.
 pub(crate) fn remove_directories(made: &[PathBuf]) {
     for directory in made.iter().rev() {
-        // The directory contains another file, and is kept.
+        // The directory contains another file, so it and the directories above are kept.
         if fs::remove_dir(directory).is_err() {
             break;
         }
@@ -304,8 +306,8 @@ fn existing_ancestor(path: &Path) -> Option<PathBuf> {
     path.ancestors().skip(1).find_map(|ancestor| ancestor.canonicalize().ok())
 }
 
-/// Returns true if a directory above the file is a symbolic link. Links of the system do not count: on some systems
-/// `/tmp` or `/home` is one.
+/// Returns true if a directory above the file is a symbolic link. Links that belong to the system are ignored, because
+/// on some systems `/tmp` or `/home` is a link.
 #[cfg(unix)]
 fn leads_through_link(named: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
@@ -321,8 +323,8 @@ fn leads_through_link(named: &Path) -> bool {
     named.ancestors().skip(1).any(|path| fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink()))
 }
 
-/// Checks that the file belongs to this user. For root, a file without links may belong to anyone, because root
-/// restores its owner.
+/// Checks that the file belongs to this user. If this user is root and no link is involved, the file may belong to any
+/// user, because root can give the new file the same owner.
 #[cfg(unix)]
 fn check_owner(named: &Path, real: &Path, is_linked: bool, metadata: &Metadata) -> Result<(), FileRefusal> {
     use std::os::unix::fs::MetadataExt as _;

@@ -1,5 +1,5 @@
-//! Removes the hook. An unchanged file is restored byte for byte; from a file that somebody changed, only hookhost's
-//! entries are removed.
+//! Removes the hook. A file that nobody has changed since the installation is restored byte for byte. From a file that
+//! somebody has changed, only hookhost's entries are removed.
 
 use crate::install::error::FileRefusal;
 use crate::install::json;
@@ -16,11 +16,12 @@ pub enum UndoAction {
     Nothing,
     /// The file gets its old content, byte for byte.
     Restore(Vec<u8>),
-    /// The file is removed: it did not exist before, or contains only what hookhost has added.
+    /// The file is removed, because it did not exist before, or contains only entries of hookhost.
     Remove,
-    /// Somebody has changed the file since: hookhost's entries are removed, and this text remains.
+    /// Hookhost's entries are removed, and this text remains, because somebody has changed the file since.
     RemoveEntries(Vec<u8>),
-    /// The whole file belonged to hookhost, and somebody has changed it since: a person has to decide.
+    /// The file is left for a person to decide about. It belonged to hookhost as a whole, and somebody has changed it
+    /// since.
     Leave,
 }
 
@@ -79,8 +80,8 @@ pub fn prepare(plan: &Plan, of: &Installation<'_>, receipt: Option<&Receipt>) ->
     Ok(undoings)
 }
 
-/// Changes each file, the last one first, because a directory that was created for the first file must be empty to be
-/// removed.
+/// Changes the files, the last file first. This order is necessary because a directory that was created for the first
+/// file can be removed only when it is empty.
 ///
 /// # Errors
 /// If a file has changed since it was read, or cannot be written. That file and those before it in `undoings` are then

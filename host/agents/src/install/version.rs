@@ -1,4 +1,4 @@
-//! The installed version of an agent, compared with the versions that the adapter supports.
+//! Finds the installed version of an agent, and compares it with the versions that the adapter supports.
 
 use crate::Agent;
 use crate::install::process;
@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
-/// Timeout for an agent's version. Agents that are large scripts need seconds on a busy machine.
+/// Time that an agent may take to print its version. An agent that is a large script needs seconds on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The relation of a version to the supported versions.
@@ -23,8 +23,8 @@ pub enum VersionSupport {
     Unknown,
 }
 
-/// Runs an agent's program with `--version`, without a shell and with empty standard input. `path` is its `PATH` for
-/// other programs, such as the interpreter of its script.
+/// Runs an agent's program with `--version`, without a shell and with empty standard input. `path` is the `PATH` that
+/// the program gets. It needs it to find other programs, such as the interpreter of a script.
 ///
 /// # Errors
 /// One sentence about the program that says why there is no version.

@@ -1,5 +1,5 @@
-//! Reads messages as JSON objects. A message that two readers could read differently is an error, or is read in one way
-//! and noted as a doubt.
+//! Reads messages as JSON objects. If two readers could read a message differently, this is an error, or the message is
+//! read in one way and the ambiguity is noted.
 
 mod rewrite;
 
@@ -16,15 +16,15 @@ use std::fmt;
 /// Maximum size of a message, in bytes: 16 MiB.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// Keys with which the JSON library marks its own values. A reader that knows these keys takes the object for
-/// another value.
+/// Keys with which the JSON library marks values of its own. A program that uses this library would read an object with
+/// such a key as another value.
 const RESERVED_KEYS: &[&str] = &["$serde_json::private::RawValue", "$serde_json::private::Number"];
 
 /// The byte order mark that some agents write before their JSON.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Objects within a message whose keys describe the message. A key that occurs twice in them is an error, because
-/// it is unclear which value a reader uses.
+/// Objects within a message whose keys describe the message. A key that occurs twice in such an object is always an
+/// error, because readers could use different values.
 const ENVELOPE_KEYS: &[&str] = &["hookhost", "metadata"];
 
 /// Reads a message: one JSON object in UTF-8, nested at most 128 levels deep, without duplicate keys in an object. A
@@ -59,23 +59,24 @@ pub fn exact(text: &str) -> Result<Value, String> {
     Ok(value)
 }
 
-/// Returns a valid JSON text with each number that does not fit an `i64`, `u64` or `f64` turned into a string.
+/// Returns the JSON text with a string in place of each number that does not fit an `i64`, `u64` or `f64`. `text` must
+/// be valid JSON.
 pub fn with_long_numbers_as_texts(text: &str) -> Cow<'_, str> {
     if has_long_number(text) { Cow::Owned(RewrittenJson::of(text, false).text) } else { Cow::Borrowed(text) }
 }
 
-/// The ambiguous parts of a message: readers could read them differently.
+/// The parts of a message that two readers could read differently.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ambiguities {
     /// True if a number was read as a string.
     pub(crate) has_long_numbers: bool,
-    /// The reason if some bytes or escapes are no characters. Each was read as U+FFFD.
+    /// Set if some bytes or escapes are not characters. Each was read as U+FFFD. The text is the reason.
     pub(crate) invalid_character: Option<String>,
-    /// The reason if two readers could read different values.
+    /// Set if two readers could read different values. The text is the reason.
     pub(crate) unclear: Option<String>,
 }
 
-/// Returns the bytes of a message without a byte order mark. Refuses a message that is empty or too long.
+/// Returns the bytes of a message without its byte order mark. Refuses a message that is empty or too long.
 fn body(bytes: &[u8]) -> Result<&[u8], String> {
     if bytes.len() > MAX_BYTES {
         return Err(format!("the message has {} bytes, and {MAX_BYTES} are the most that is read", bytes.len()));
@@ -94,8 +95,8 @@ fn into_object(value: Value) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// Reads a value, and returns true beside it if a number was read as a string. With `ambiguities`, an ambiguous part is read
-/// in one way and noted there.
+/// Reads a value. Also returns true if a number was read as a string. If `ambiguities` is given, an ambiguous part is
+/// not an error: it is read in one way and noted there.
 fn read(text: &str, mut ambiguities: Option<&mut Ambiguities>) -> Result<(Value, bool), String> {
     let strict = parse(text, &mut None);
     if let Ok(value) = strict
@@ -103,7 +104,7 @@ fn read(text: &str, mut ambiguities: Option<&mut Ambiguities>) -> Result<(Value,
     {
         return Ok((value, false));
     }
-    // An invalid text could become valid JSON when it is rewritten.
+    // Rewriting could turn an invalid text into valid JSON, so the text is checked first.
     serde_json::from_str::<IgnoredAny>(text).map_err(|error| format!("the message is not valid JSON: {error}"))?;
     let rewritten = RewrittenJson::of(text, ambiguities.is_some());
     if let Some(ambiguities) = ambiguities.as_deref_mut() {
@@ -121,7 +122,7 @@ fn read(text: &str, mut ambiguities: Option<&mut Ambiguities>) -> Result<(Value,
     Ok((value, rewritten.has_long_numbers))
 }
 
-/// The error for an escape such as `\ud83d` without its other half.
+/// The error for an escape that is half of a character, such as `\ud83d`.
 const HALF_CHARACTER: &str =
     "a text in the message has half of a character in it (an escape such as \\ud83d without its other half)";
 
@@ -136,7 +137,7 @@ pub fn is_reserved(key: &str) -> bool {
     RESERVED_KEYS.contains(&key)
 }
 
-/// Returns the keys of a message, without reading their values; `None` if the message is no JSON object.
+/// Returns the keys of a message without reading their values, or `None` if the message is not a JSON object.
 pub(crate) fn keys(bytes: &[u8]) -> Option<Vec<Cow<'_, str>>> {
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let mut reader = serde_json::Deserializer::from_slice(bytes);
@@ -168,17 +169,18 @@ impl<'de> Visitor<'de> for KeysVisitor {
 struct BorrowedKey<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Reads any value. An object with a duplicate key is refused, because an agent and a plugin could read different
-/// values. With `ambiguities`, the duplicate is noted and the last value is used, except in an envelope.
+/// values. If `ambiguities` is given, the duplicate key is noted and its last value is used, except in an envelope
+/// ([`ENVELOPE_KEYS`]).
 struct ValueReader<'a, 'b> {
     ambiguities: &'a mut Option<&'b mut Ambiguities>,
     is_envelope: bool,
 }
 
 impl ValueReader<'_, '_> {
-    /// Notes that readers could read an object differently.
+    /// Notes that two readers could read an object differently.
     ///
     /// # Errors
-    /// If there is no place to note it, or the object is an envelope.
+    /// If `ambiguities` is not given, or if the object is an envelope.
     fn note<E: serde::de::Error>(&mut self, why: String) -> Result<(), E> {
         match self.ambiguities.as_deref_mut().filter(|_| !self.is_envelope) {
             Some(ambiguities) => {
@@ -271,12 +273,12 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// Reads the fields of a message. An ambiguous part is read in one way: the caller has to check
+    /// Reads the fields of a message. An ambiguous part is read in one way, so the caller has to check
     /// [`ambiguities`](Self::ambiguities).
     ///
     /// # Errors
-    /// If the message is no JSON object, or its outermost keys include two that differ in case alone, or an envelope
-    /// has a duplicate key.
+    /// If the message is not a JSON object, if two of its outermost keys differ only in case, or if an envelope has a
+    /// duplicate key.
     pub(crate) fn of(bytes: &[u8]) -> Result<Self, Unreadable> {
         Self::read(bytes).map_err(Unreadable::new)
     }
@@ -299,13 +301,13 @@ impl Fields {
         &self.ambiguities
     }
 
-    /// Returns an error text if two keys differ in case alone.
+    /// Returns an error text if two keys differ only in case.
     fn twin(&self) -> Option<String> {
         let twin: String = twin(self.object.keys().map(String::as_str))?.chars().take(40).collect();
         Some(format!("the message has the key {twin:?}, which differs from another one in case alone"))
     }
 
-    /// Returns the fields of the object at `key`; no fields if it is no object.
+    /// Returns the fields of the object at `key`. If the value at `key` is not an object, there are no fields.
     pub fn within(&self, key: &str) -> Self {
         let object = self.object.get(key).and_then(Value::as_object).cloned().unwrap_or_default();
         Self { object, ambiguities: Ambiguities::default() }
@@ -347,7 +349,7 @@ impl Fields {
     /// Returns a required string.
     ///
     /// # Errors
-    /// If the field is missing or no string, or if two keys differ in case alone.
+    /// If the field is missing or is not a string, or if two keys differ only in case.
     pub fn text(&self, key: &str) -> Result<String, Unreadable> {
         self.twin().map_or(Ok(()), |why| Err(Unreadable::new(why)))?;
         match self.object.get(key) {
@@ -357,8 +359,9 @@ impl Fields {
         }
     }
 
-    /// Returns the first identifier among several fields: a string that is not empty, or a number, by its value (`7`,
-    /// `7.0`). `None` if all are missing, empty or `null`.
+    /// Returns the first identifier among several fields. An identifier is a string that is not empty, or a number;
+    /// equal numbers such as `7` and `7.0` give the same text. Returns `None` if all fields are missing, empty or
+    /// `null`.
     ///
     /// # Errors
     /// If one of the fields has another type.
@@ -375,7 +378,7 @@ impl Fields {
         Ok(None)
     }
 
-    /// Returns a string; `None` if it is missing, empty, `null` or of another type.
+    /// Returns a string, or `None` if the field is missing, empty, `null` or of another type.
     pub fn some_text(&self, key: &str) -> Option<String> {
         self.object.get(key).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
     }
@@ -390,11 +393,11 @@ impl Fields {
         self.object.get(key) == Some(&Value::Bool(true))
     }
 
-    /// Returns the arguments of a call: an object, or a string with a JSON object in it. A missing value or `null` is
-    /// returned as `null`, another string unchanged. The caller checks if the tool accepts them.
+    /// Returns the arguments of a call. They are an object, or a string that contains a JSON object. A missing value or
+    /// `null` is returned as `null`, and any other string unchanged. The caller checks if the tool accepts these.
     ///
     /// # Errors
-    /// If the value has another type, or is a string with JSON that cannot be read.
+    /// If the value has another type, or is a string that looks like JSON but cannot be read.
     pub fn arguments(&self, key: &str) -> Result<Arguments, Unreadable> {
         let has_long_numbers = self.ambiguities.has_long_numbers;
         match self.object.get(key) {
@@ -418,10 +421,10 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Reads a string that stands in place of an object. A string that looks like JSON is parsed.
+    /// Reads a string that an agent wrote in place of an object. A string that looks like JSON is parsed.
     ///
     /// # Errors
-    /// If the string looks like JSON, and cannot be read or is no object.
+    /// If the string looks like JSON, but cannot be read or is not an object.
     pub fn of_text(text: &str) -> Result<Self, String> {
         if !text.trim_start().starts_with(['{', '[', '"']) {
             let is_nothing = matches!(text.trim(), "" | "null");
@@ -444,7 +447,7 @@ impl From<Value> for Arguments {
 
 /// Formats a number so that equal numbers have the same text.
 fn by_value(number: &Number) -> String {
-    /// Every integer up to this one is exact as an `f64`.
+    /// The largest number up to which each integer is exact as an `f64`.
     const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
     match number.as_f64() {
         Some(value) if number.is_f64() && value.fract() == 0.0 && value.abs() <= MAX_EXACT => format!("{value:.0}"),

@@ -1,8 +1,9 @@
-//! Rewrites a JSON text whose numbers or characters two readers could read differently, before it is parsed.
+//! Rewrites a JSON text before it is parsed, if two readers could read its numbers or characters differently.
 
 use serde_json::Value;
 
-/// Depth below which a tolerant reader keeps a value as its JSON text.
+/// Maximum depth of nested values. In tolerant mode, a value that is nested deeper becomes a string that contains its
+/// JSON.
 pub(super) const MAX_DEPTH: usize = 100;
 
 /// Returns the position behind the JSON string that begins at `at`.
@@ -20,8 +21,8 @@ fn end_of_number(bytes: &[u8], at: usize) -> usize {
     at + bytes.iter().skip(at).take_while(is_of_number).count()
 }
 
-/// Returns true if a number does not fit an `i64`, `u64` or `f64`. Each reader rounds such a number in its own way, or
-/// refuses it.
+/// Returns true if a number does not fit an `i64`, `u64` or `f64`. Readers round such a number in different ways, or
+/// refuse it.
 fn is_long(number: &str) -> bool {
     /// Every integer of more than 64 bits has at least this many digits.
     const MIN_DIGITS: usize = 19;
@@ -53,8 +54,8 @@ pub(super) fn has_long_number(text: &str) -> bool {
     false
 }
 
-/// A valid JSON text with each number that would be rounded turned into a string. In tolerant mode, half of a character
-/// becomes U+FFFD, and a value that is nested too deep becomes a string.
+/// A valid JSON text in which each number that a reader would round is replaced by a string. In tolerant mode, half of
+/// a character is replaced by U+FFFD, and a value that is nested too deep by a string.
 pub(super) struct RewrittenJson {
     pub(super) text: String,
     pub(super) has_long_numbers: bool,

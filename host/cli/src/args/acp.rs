@@ -10,7 +10,7 @@ Examples:
 
 Put this command into the editor's settings in place of the agent's own.";
 
-/// Run an agent behind a proxy for an editor that speaks the Agent Client Protocol; rules answer the agent's requests for permission
+/// Run an agent behind a proxy, for an editor that speaks the Agent Client Protocol; your rules answer the agent's requests for permission
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct AcpArgs {

@@ -4,7 +4,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args};
 use hookhost_agents::plan::Scope;
 
-/// The name of an agent; the error for an unknown one names the nearest.
+/// Parses the name of an agent. The error for an unknown name suggests the nearest one.
 fn agent() -> PossibleValuesParser {
     PossibleValuesParser::new(hookhost_agents::all().iter().map(|adapter| adapter.agent().name))
 }
@@ -74,7 +74,7 @@ Examples:
   hookhost uninstall claude-code
   hookhost uninstall --all --project";
 
-/// Remove the hook from the settings of an agent; restores a file that nobody has changed since, byte for byte
+/// Remove the hook from the settings of an agent; a file that nobody has changed since is restored byte for byte
 #[derive(Debug, Args)]
 #[command(after_help = UNINSTALL_EXAMPLES)]
 pub(crate) struct UninstallArgs {
@@ -112,12 +112,11 @@ pub(crate) struct DoctorArgs {
     #[arg(value_name = "AGENT", value_parser = agent(), hide_possible_values = true)]
     pub(crate) agent: Option<String>,
 
-    /// Run the hook as `hookhost install` writes it, with a harmless call that must be denied and one that must pass
+    /// Run the hook as `hookhost install` writes it, with two harmless calls: the hook must deny the first and let the second pass
     #[arg(long)]
     pub(crate) prove: bool,
 
-    /// Also let the agent itself make the call that must be denied, in an empty directory; this asks its model, which may cost
-    /// something
+    /// Also start the agent in an empty directory, so that it makes the call that must be denied; this uses its model, which may cost money
     #[arg(long, requires = "prove")]
     pub(crate) run_agent: bool,
 
@@ -132,7 +131,7 @@ Examples:
   hookhost agents claude-code
   hookhost agents --json | jq -r '.agents[] | select(.installed == []) | .agent'";
 
-/// List the agents on this machine: state of the hook, last event, and the steps that no hook sees
+/// List the agents on this machine, each with the state of its hook, its last event, and the actions that no hook sees
 #[derive(Debug, Args)]
 #[command(after_help = AGENTS_EXAMPLES)]
 pub(crate) struct AgentsArgs {

@@ -18,7 +18,7 @@ Examples:
 
 Put this command into the agent's settings in place of the server's own.";
 
-/// Proxy an MCP server: plugins are asked about the messages between an agent and the server
+/// Put a proxy in front of an MCP server; plugins are asked about the messages between an agent and the server
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct McpArgs {
@@ -34,11 +34,11 @@ pub(crate) struct McpArgs {
     #[arg(long, value_name = "URL", conflicts_with = "program")]
     pub(crate) http: Option<String>,
 
-    /// The environment variable with a key, sent to the service as `Authorization: Bearer …`
+    /// The environment variable with the key that is sent to the service as `Authorization: Bearer …`
     #[arg(long, value_name = "VARIABLE", requires = "http")]
     pub(crate) key_variable: Option<String>,
 
-    /// A header for the service, and the environment variable with its value; can be repeated
+    /// A header for the service, and the environment variable that contains the header's value; can be repeated
     #[arg(long, value_name = "HEADER=VARIABLE", requires = "http", value_parser = header)]
     pub(crate) header_variable: Vec<(String, String)>,
 
@@ -58,15 +58,15 @@ pub(crate) struct McpArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
     Approve(ApproveToolsArgs),
-    /// Print first rules: allow only the tools that the server lists now, and ask about each that may do more than read
+    /// Print initial rules, which allow only the tools that the server lists now, and ask about each tool that may do more than read
     Init {
         /// The server
         server: String,
     },
-    /// Report rules that match no tool of their server, or name an argument that none of its tools has
+    /// Report rules that match no tool of their server, and rules that name an argument which no matching tool has
     Check,
     Interceptor(InterceptorArgs),
-    /// List the servers, and the tools of each that are approved or held back
+    /// List the servers, each with its approved tools and the tools that are held back
     List {
         /// Only this server
         server: Option<String>,
@@ -76,13 +76,13 @@ pub(crate) enum McpCommand {
     },
 }
 
-/// Approve definitions of tools that are held back; shows them, or their changes, first
+/// Approve tool definitions that are held back; first shows the definitions or their changes
 #[derive(Debug, Args)]
 pub(crate) struct ApproveToolsArgs {
     /// The server
     pub(crate) server: String,
 
-    /// Only these of its tools [default: all that are held back]
+    /// Only these tools of the server [default: all that are held back]
     pub(crate) tools: Vec<String>,
 
     /// Approve without asking

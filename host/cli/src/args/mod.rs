@@ -1,4 +1,4 @@
-//! The command line. Each flag is documented where it is defined; `docs/cli.md` is the same for reading.
+//! The command line. Each flag is documented where it is defined. `docs/cli.md` describes the same commands and flags.
 
 mod acp;
 mod agents;
@@ -38,7 +38,7 @@ impl Cli {
     /// Parses the command line. Without a terminal, `hookhost` alone shows the help.
     pub(crate) fn typed() -> Self {
         let mut command = Self::command().arg_required_else_help(!crate::command::is_on_a_terminal());
-        // The search reads each directory of the PATH, so it happens only when the programs are shown.
+        // Users' programs are searched only when the help shows them, because the search reads each directory of the PATH.
         let first = std::env::args_os().nth(1);
         if first.is_none_or(|word| ["help", "--help", "-h"].iter().any(|help| word == *help)) {
             let programs = crate::command::programs();
@@ -102,7 +102,7 @@ pub(crate) struct ConfigArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Also load this plugin, whose entry of the allowlist has `enabled = false`; can be repeated
+    /// Also load this plugin, although its entry on the allowlist has `enabled = false`; can be repeated
     #[arg(long = "plugin", value_name = "X.wasm")]
     pub(crate) plugins: Vec<PathBuf>,
 }
@@ -158,7 +158,7 @@ pub(crate) struct RunOptions {
     #[command(flatten)]
     pub(crate) agent: AgentOptions,
 
-    /// Print each step as JSON, one object per line: docs/json.md
+    /// Print each step as one JSON object per line, as docs/json.md describes
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -182,8 +182,8 @@ pub(crate) struct AgentOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
 
-    /// The directory in which the agent works, and that of the project's configuration [default: the working directory; for a
-    /// resumed session, its own]
+    /// The directory in which the agent works, and whose project's configuration applies [default: the working directory; for a resumed
+    /// session, its own]
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
 
@@ -231,7 +231,8 @@ pub(crate) struct AllowArgs {
     #[arg(long = "grant", value_name = "LINE")]
     pub(crate) grants: Vec<String>,
 
-    /// A key of [plugin.config]; can be repeated. A value that is not TOML is a text. A dot in the key leads into a table
+    /// A key of [plugin.config]; can be repeated. A value that is not valid TOML is taken as a text. A dot in the key separates the names
+    /// of nested tables
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
 
@@ -255,7 +256,7 @@ Examples:
   hookhost trust --list
   hookhost trust --revoke ~/src/app";
 
-/// Approve the content of a project's hookhost.toml; it applies until you approve a change
+/// Approve the content of a project's hookhost.toml; this content applies until you approve a change
 #[derive(Debug, Args)]
 #[command(after_help = TRUST_EXAMPLES)]
 pub(crate) struct TrustArgs {
@@ -407,7 +408,7 @@ In a tool call `origin` can be left out; `action` is worked out. A key `session`
 can give cwd, workspace, agent, interactive, turn, depth, id, parent and
 root, the session that the user began.";
 
-/// Ask the plugins about one event; prints one JSON object, or for a command the verdict
+/// Ask the plugins about one event; prints one JSON object, or the verdict if you give a shell command
 #[derive(Debug, Args)]
 #[command(after_help = DISPATCH_EXAMPLES, group(ArgGroup::new("dispatched").required(true).args(["event", "shell"])))]
 pub(crate) struct DispatchArgs {
@@ -419,8 +420,8 @@ pub(crate) struct DispatchArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "shell")]
     pub(crate) payload: Option<PathBuf>,
 
-    /// A shell command, in place of an event. Prints the decision, each matching rule below its part
-    /// of the command, and the command that would run; runs nothing
+    /// A shell command, in place of an event. Prints the decision, each matching rule with the part of the command that it is about, and
+    /// the command that would run. The command is not run
     #[arg(long, value_name = "COMMAND", conflicts_with = "event", allow_hyphen_values = true)]
     pub(crate) shell: Option<OsString>,
 
@@ -435,7 +436,7 @@ pub(crate) struct DispatchArgs {
     pub(crate) approve: ApproveArgs,
 }
 
-/// An event by its name; the error for an unknown one names the nearest.
+/// Parses the name of an event. The error for an unknown name suggests the nearest one.
 fn event() -> impl TypedValueParser<Value = EventKind> {
     let names = PossibleValuesParser::new(EventKind::ALL.iter().map(|event| event.name()));
     names.try_map(|name| EventKind::from_name(&name).ok_or("there is no such event"))

@@ -1,4 +1,4 @@
-//! People's own agents: the hook, the resident host, and the questions that wait for a person.
+//! The command line of the commands for people's own agents: the hook, the resident host, and the questions that wait for a person.
 
 use clap::{Args, Subcommand, ValueEnum};
 use hookhost_agents::plan::OnFailure;
@@ -104,7 +104,7 @@ Examples:
   hookhost approvals yes 1f3a9c07
   hookhost approvals no 1f3a9c07 --because 'not on a Friday'";
 
-/// List the questions that an agent could not show, and answer them; without an answer in time, the answer is no
+/// List the questions that agents could not show to you, and answer them; a question that you do not answer in time counts as no
 #[derive(Debug, Args)]
 #[command(after_help = APPROVALS_EXAMPLES)]
 pub(crate) struct ApprovalsArgs {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Time for the agent to end after its editor closed the connection.
+/// Time that the agent gets to end after its editor has closed the connection.
 const FOR_THE_AGENT: Duration = Duration::from_secs(10);
 
 pub(crate) async fn proxy(args: &AcpArgs) -> Result<Exit, CliError> {
@@ -26,7 +26,7 @@ pub(crate) async fn proxy(args: &AcpArgs) -> Result<Exit, CliError> {
     let agent = match &args.name {
         Some(name) => ServerName::new(name).map_err(|_| CliError::usage(NAMES))?,
         None => made_of(&args.program)
-            .ok_or_else(|| CliError::usage("the command is no name for the agent: name it with --name"))?,
+            .ok_or_else(|| CliError::usage("the command gives no name for the agent: name the agent with --name"))?,
     };
     let cancel = CancellationToken::new();
     let _watch = interrupt::watch(cancel.clone(), None)?;

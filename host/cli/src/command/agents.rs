@@ -19,7 +19,7 @@ struct InstalledAgent {
     agent: &'static Agent,
     diagnosis: Diagnosis,
     proof: Option<Proof>,
-    /// True if its hook is a command that can be run without the agent.
+    /// True if the agent's hook is a command that hookhost can run without the agent, for `doctor --prove`.
     can_be_proven: bool,
 }
 
@@ -67,7 +67,7 @@ fn as_text(found: &InstalledAgent, events: &LastEvents) -> String {
         },
     );
     let (proven, is_proven) = match proof.as_ref().map(|proof| (proof, time::utc(proof.time), proof.outdated())) {
-        None if !can_be_proven => ("not alone: its hook is not a command".to_owned(), true),
+        None if !can_be_proven => ("not without the agent: its hook is not a command".to_owned(), true),
         None => ("never".to_owned(), false),
         Some((proof, when, _)) if !proof.holds() => (format!("{WARNING}failed{WARNING:#} {when}"), false),
         Some((_, when, Some(why))) => (format!("{when}, {WARNING}{}{WARNING:#}", one_line(&why)), false),
@@ -84,7 +84,7 @@ fn as_text(found: &InstalledAgent, events: &LastEvents) -> String {
             .map_or_else(|| "none".to_owned(), |last| format!("{} {}", time::utc(last.time), last.event)),
     );
     let blind = blind(agent);
-    row("blind", &if blind.is_empty() { "nothing that is known".to_owned() } else { blind.join("; ") });
+    row("blind", &if blind.is_empty() { "no known tools".to_owned() } else { blind.join("; ") });
     let Agent { name, title, .. } = agent;
     let problem = diagnosis.problem().filter(|_| !installed.is_empty());
     if installed.is_empty() {
@@ -95,7 +95,7 @@ fn as_text(found: &InstalledAgent, events: &LastEvents) -> String {
     } else if !is_proven {
         row("next", &format!("hookhost doctor {name} --prove"));
     } else if events.of(name).is_none() {
-        // The agent may not call its hook yet, for example because the user has not trusted it.
+        // The hook is installed, but perhaps the agent does not call it yet, for example because the user has not trusted it.
         row("next", &format!("use {title}, then: hookhost doctor {name}"));
     }
     text

@@ -1,4 +1,4 @@
-//! `hookhost approvals`: the questions that no agent can show, the exact calls that they are about, and their answers.
+//! `hookhost approvals`: shows the questions that agents could not show to the user, each with its exact call, and answers them.
 
 use crate::args::{ApprovalsArgs, ApprovalsCommand};
 use crate::exit::{CliError, Exit};
@@ -51,7 +51,7 @@ async fn answer(host: &Host, request: &ApprovalRequest, approval: Approval) -> R
     answered.map_err(|error| CliError::from(anyhow!(error)).advise("hookhost approvals"))
 }
 
-/// Finds a question by its code. Only the code names a question: a person who types it has read what it stands for.
+/// Finds a question by its full code. No other name is accepted, because a person who types the code has seen the question.
 fn named<'a>(open: &'a [ApprovalRequest], code: &str) -> Result<&'a ApprovalRequest, CliError> {
     let code = code.trim();
     let found = open.iter().find(|request| !code.is_empty() && request.code == code);

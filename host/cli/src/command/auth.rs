@@ -1,4 +1,4 @@
-//! `hookhost auth`: keys of providers, in a file that only the user can read.
+//! `hookhost auth`: manages the keys of providers, in a file that only the user can read.
 
 use crate::args::{AuthArgs, AuthCommand};
 use crate::configuration;
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &AuthArgs) -> Result<Exit, CliError> {
     }
 }
 
-/// The known providers to which a key can be sent.
+/// Returns the known providers that accept a key.
 pub(crate) fn providers_with_a_key(section: &AgentSection) -> Vec<String> {
     let takes_one = |name: &String| section.provider(name).is_ok_and(|section| section.key_variable.is_some());
     section.provider_names().into_iter().filter(takes_one).collect()
@@ -55,9 +55,9 @@ pub(crate) fn ask_for_key(section: &AgentSection) -> Result<Option<String>, CliE
 fn set(section: &AgentSection, provider: &str) -> Result<Exit, CliError> {
     let origin = section.provider(provider).map_err(CliError::usage)?.origin();
     let origin = origin
-        .ok_or_else(|| CliError::usage(format!("the provider {provider} has no server that a key could be for")))?;
+        .ok_or_else(|| CliError::usage(format!("the provider {provider} needs no key, because it has no server")))?;
     let file = configuration::keys_file()?;
-    // Reports an error of the file before the user types the key.
+    // Read the file of keys now, so that an error in it is reported before the user types the key.
     configuration::keys()?;
     let key = typed(provider)?;
     change(|keys| keys.set(provider, &origin, &key))?;
@@ -80,7 +80,7 @@ fn remove(provider: &str) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// Changes the current content of the file of keys.
+/// Reads the file of keys, applies `change`, and writes the file.
 fn change<T>(change: impl FnOnce(&mut Keys) -> Result<T, KeysError>) -> Result<T, CliError> {
     let state = configuration::places()?.state;
     Keys::change(&configuration::keys_file()?, &state, change).map_err(|error| match error {
@@ -90,7 +90,7 @@ fn change<T>(change: impl FnOnce(&mut Keys) -> Result<T, KeysError>) -> Result<T
     })
 }
 
-/// Prints the providers that have a key, and the place of each key; never the key.
+/// Prints the providers that have a key and where each key is stored, but never a key itself.
 fn list(section: &AgentSection, as_json: bool) -> Result<Exit, CliError> {
     let keys = configuration::keys()?;
     let kept: Vec<_> =
@@ -157,7 +157,7 @@ fn line(input: &mut impl BufRead) -> std::io::Result<String> {
     String::from_utf8(line).map_err(|_| std::io::Error::other("it is not UTF-8"))
 }
 
-/// Turns off the terminal's echo until this value is dropped. Meanwhile Ctrl-C is a character that ends the line, like Enter: a
+/// Turns off the terminal's echo until this value is dropped. Meanwhile Ctrl-C is an ordinary character that ends the line, because a
 /// signal would end the process and leave the echo off.
 struct Unshown(Option<Termios>);
 

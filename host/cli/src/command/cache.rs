@@ -1,4 +1,4 @@
-//! `hookhost cache`: the compiled code that is stored between runs.
+//! `hookhost cache`: shows or removes the compiled code that is stored between runs.
 
 use crate::args::CacheArgs;
 use crate::configuration;
@@ -57,7 +57,7 @@ fn as_text(directory: &Path, found: &CacheFiles, cleared: bool) -> String {
     let mut text = format!("{did}: compiled code of {components}, {size} {DIM}in {shown}{DIM:#}\n");
     for (file, why) in unusable {
         let file = one_line(&file.to_string_lossy());
-        let _ = writeln!(text, "{WARNING}made again when it is needed:{WARNING:#} {file}: {}", one_line(why));
+        let _ = writeln!(text, "{WARNING}compiled again when needed:{WARNING:#} {file}: {}", one_line(why));
     }
     text
 }

@@ -17,7 +17,7 @@ const PREFIX: &str = "hookhost-";
 /// Replaces this process by the program, with the words after its name as arguments.
 pub(crate) fn run(words: &[OsString]) -> Result<Exit, CliError> {
     let Some((name, arguments)) = words.split_first() else { return Err(CliError::usage("no command is named")) };
-    // Options before the name belong to `hookhost` itself and would be lost.
+    // Options before the name are options of `hookhost`, and the program would not get them.
     if std::env::args_os().nth(1).as_ref() != Some(name) {
         let (name, own) = (name.to_string_lossy(), own());
         let stop = CliError::usage(format!("options before `{name}` are not its own: put them after it"));

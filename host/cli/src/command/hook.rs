@@ -1,4 +1,4 @@
-//! `hookhost hook`: does the same as the small program `hookhost-hook`.
+//! `hookhost hook`: the same as the small program `hookhost-hook`.
 
 use crate::args::HookArgs;
 use crate::exit::{CliError, Exit};
@@ -19,7 +19,7 @@ pub(crate) fn adapter(name: &str) -> Result<&'static Adapter, CliError> {
     })
 }
 
-/// Ends this process with the hook's exit code. The agent defines its meaning; it is not an [`Exit`].
+/// Runs the hook, and ends this process with the hook's exit code. The agent defines the meaning of this code, so it is not an [`Exit`].
 pub(crate) fn run(args: &HookArgs) -> Result<Exit, CliError> {
     let code =
         program::run(adapter(&args.agent)?, args.point.as_deref(), args.on_failure.into(), Directories::default());

@@ -1,4 +1,4 @@
-//! `hookhost hooks`: the chain of each event, in order, and each plugin's grants and effects.
+//! `hookhost hooks`: shows which plugins are asked about each event, in order, and each plugin's grants and effects.
 
 use crate::args::HooksArgs;
 use crate::configuration;
@@ -25,7 +25,7 @@ pub(crate) async fn run(args: &HooksArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// Warns about plugins that are granted a model that they cannot ask.
+/// Warns about plugins whose grant names a model that cannot be asked.
 fn without_model(config: &Config) -> Result<(), CliError> {
     let models = loading::plugin_models(config)?;
     for entry in config.enabled() {
@@ -37,7 +37,7 @@ fn without_model(config: &Config) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Returns this event, or all events.
+/// Returns the given event, or all events.
 fn events(only: Option<EventKind>) -> impl Iterator<Item = EventKind> {
     EventKind::ALL.iter().copied().filter(move |event| only.is_none_or(|only| only == *event))
 }
@@ -51,7 +51,7 @@ fn shape(event: EventKind) -> &'static str {
     }
 }
 
-/// Describes the chains of a host that has loaded this configuration; with `only`, the chain of that event alone.
+/// Describes, for each event or only for `only`, the plugins that the host asks. The host must have loaded this configuration.
 pub(crate) fn as_text(host: &Host, config: &Config, only: Option<EventKind>) -> String {
     let mut text = String::new();
     let (subscribed, unsubscribed): (Vec<EventKind>, Vec<EventKind>) =
@@ -85,7 +85,7 @@ pub(crate) fn as_text(host: &Host, config: &Config, only: Option<EventKind>) -> 
     text
 }
 
-/// Describes one plugin's place in one chain.
+/// Describes one plugin in the chain of one event.
 fn link(plugin: &Plugin, event: EventKind) -> String {
     let entry = plugin.entry();
     let mut words = vec![format!("priority {}", entry.priority), entry.mode.name().to_owned()];

@@ -64,7 +64,7 @@ fn install(places: &AgentPlaces, adapter: &Adapter, scope: Scope, is_dry: bool) 
     let plan = adapter.install(&context).map_err(|why| failed(adapter, &why))?;
     let program = find::traces(adapter, &context, &places.path).program;
     let version = program.as_deref().map(|program| version::ask(program, &places.path));
-    // Only one process at a time reads and writes the settings files.
+    // The lock ensures that only one process at a time reads and writes the settings files.
     let lock =
         if is_dry { None } else { Some(Lock::take(&places.directories.state).map_err(|error| anyhow!("{error}"))?) };
     let (of, receipts) =
@@ -124,7 +124,7 @@ fn about_version(text: &mut String, adapter: &Adapter, version: Option<&Result<S
     let agent = adapter.agent();
     let (oldest, newest) = agent.versions;
     let says = match version {
-        // A service; no program of the user's.
+        // The agent is a service, so the user has no program of it.
         None if agent.programs.is_empty() => return,
         None => format!("no program `{}` is on the PATH", agent.programs.join("` or `")),
         Some(Err(why)) => one_line(why),
@@ -139,7 +139,7 @@ fn about_version(text: &mut String, adapter: &Adapter, version: Option<&Result<S
     let _ = writeln!(text, "  {WARNING}version  {WARNING:#} {says}");
 }
 
-/// Describes what the hook can do for the user.
+/// Describes the effect of the hook on the agent's calls.
 fn about_effect(text: &mut String, adapter: &Adapter, on_failure: OnFailure) {
     let agent = adapter.agent();
     let points = agent.points.iter().filter(|point| point.installed);

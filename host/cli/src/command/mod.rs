@@ -1,4 +1,4 @@
-//! The commands, one file each. A command returns its exit code, or a [`CliError`] with the problem and a next step.
+//! The commands, one file each. A command returns its exit code, or a [`CliError`] that contains the problem and a next step.
 
 mod acp;
 mod agents;
@@ -87,12 +87,12 @@ pub(crate) fn programs() -> String {
     external::names().iter().map(|name| format!("  {}\n", output::one_line(name))).collect()
 }
 
-/// Runs a command that asks plugins, with two worker threads.
+/// Runs a command that asks plugins, on a runtime with two worker threads.
 fn wait_for<F: Future<Output = Result<Exit, CliError>>>(command: F) -> Result<Exit, CliError> {
     wait(Builder::new_multi_thread().worker_threads(2), command)
 }
 
-/// Runs a command that asks about a single event, on this thread: worker threads would take longer to start than the event takes.
+/// Runs a command for a single event on the current thread, because starting worker threads would take longer than the event.
 fn wait_here_for<F: Future<Output = Result<Exit, CliError>>>(command: F) -> Result<Exit, CliError> {
     wait(&mut Builder::new_current_thread(), command)
 }
@@ -101,9 +101,9 @@ fn wait<F: Future<Output = Result<Exit, CliError>>>(runtime: &mut Builder, comma
     let runtime = runtime.enable_all().build();
     let runtime = runtime.map_err(|error| anyhow::anyhow!("the asynchronous runtime cannot be started: {error}"))?;
     let ended = runtime.block_on(command);
-    // A task that still waits for a terminal or a connection must not keep the process alive.
+    // Does not wait for tasks, because a task that waits for a terminal or a connection would keep the process alive.
     runtime.shutdown_background();
-    // No started process outlives the run.
+    // Processes that the command started must not outlive it.
     interrupt::kill_started();
     ended
 }

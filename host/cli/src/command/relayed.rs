@@ -1,4 +1,5 @@
-//! Runs the program behind a proxy, and connects a client at the standard input and output. Both proxies share this.
+//! Runs the program behind a proxy, and connects it to a client at the proxy's standard input and output. The proxies for MCP and ACP share
+//! this code.
 
 use crate::exit::{CliError, Exit};
 use crate::output::quoted;
@@ -15,20 +16,21 @@ use tokio::io::AsyncRead;
 use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
 
-/// Time for a program to end after a signal. Clients kill the proxy after two seconds, and the program would stay.
+/// Time that the program gets to end after the proxy has received a signal. It is short, because clients kill the proxy after two seconds,
+/// and the program would then continue to run.
 const AFTER_A_SIGNAL: Duration = Duration::from_secs(1);
 
-/// Time for its exit code, after its output has ended or it was asked to end.
+/// Time to wait for the program's exit code after the program has closed its output or was asked to end.
 const FOR_ITS_STATUS: Duration = Duration::from_secs(1);
 
-/// Programs that only start another one. The name of a server comes from the program that they start.
+/// Programs that only start another program. A server that is started by one of them is named after that other program.
 const RUNNERS: &[&str] = &[
     "bun", "bunx", "deno", "docker", "env", "node", "npm", "npx", "pipx", "python", "python3", "run", "sh", "uv", "uvx",
 ];
 
-/// A started program. It ends together with all processes that it starts.
+/// A started program. All processes that it starts are ended together with it.
 pub(crate) struct Program {
-    /// The program's description in messages.
+    /// The description of the program in messages.
     what: String,
     group: ProcessGroup,
     server: ServerStreams<ChildStdout, ChildStdin>,
@@ -51,7 +53,7 @@ pub(crate) fn start(what: &str, command: &[OsString]) -> Result<Program, CliErro
 }
 
 impl Program {
-    /// Waits for the end of the relay; after a signal for at most [`AFTER_A_SIGNAL`].
+    /// Waits until the relay ends, but after a signal at most [`AFTER_A_SIGNAL`].
     pub(crate) async fn until_its_end<F: Future<Output = RelayEnd>>(
         self,
         cancel: &CancellationToken,
@@ -65,7 +67,7 @@ impl Program {
                 Err(anyhow!("{what} has ended{how}").into())
             }
             Some(_) => {
-                // The program's input is closed. If it continues, it is asked to end, and then killed.
+                // The program's input is closed by now. If the program does not end, it is asked to end, and then killed.
                 group.terminate();
                 let _ = tokio::time::timeout(FOR_ITS_STATUS, group.wait()).await;
                 Ok(Exit::Done)
@@ -75,7 +77,7 @@ impl Program {
     }
 }
 
-/// Waits for the end of `runs`. After a signal it waits for at most [`AFTER_A_SIGNAL`], and then returns `None`.
+/// Waits until `runs` ends. After a signal, this waits at most [`AFTER_A_SIGNAL`] and then returns `None`.
 pub(crate) async fn soon<T>(runs: impl Future<Output = T>, cancel: &CancellationToken) -> Option<T> {
     let too_late = async {
         cancel.cancelled().await;
@@ -95,7 +97,7 @@ pub(crate) fn client(cancel: &CancellationToken) -> Result<(impl AsyncRead + Sen
     client.map_err(|error| anyhow!("the standard input and output cannot be used: {error}").into())
 }
 
-/// Makes a name of a command: of its program, or of the program that a runner starts.
+/// Makes a name from the program in a command, or, if that program is one of [`RUNNERS`], from the program that it starts.
 pub(crate) fn made_of(command: &[OsString]) -> Option<ServerName> {
     let words = command.iter().map(|word| word.to_string_lossy());
     let mut words = words.filter(|word| !word.starts_with('-') && !word.contains('='));

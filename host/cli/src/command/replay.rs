@@ -1,4 +1,4 @@
-//! `hookhost replay`: decides again on recorded events, and shows the outcomes that differ.
+//! `hookhost replay`: asks the plugins again about recorded events, and shows the outcomes that differ from the record.
 
 use crate::args::ReplayArgs;
 use crate::audit_log;
@@ -25,12 +25,12 @@ pub(crate) async fn run(args: &ReplayArgs) -> Result<Exit, CliError> {
         audit_log::warn_of_foreign(&log);
     }
     let config = loading::config(&args.configuration, &configuration::cwd()?)?;
-    // The host has no store, approver or model, so it records nothing, asks nobody and calls nothing.
+    // The host has no store, no approver and no model, so it records nothing, asks no person and calls no model.
     let host = loading::host(config).await?;
     let mut failed = None;
     let unread = CancellationToken::new();
     let show = |compared: &Compared| {
-        // A canary is settled under its own rules, and is not a call of the agent.
+        // A canary call is decided by its own rules and is not a call of the agent, so skip it.
         let session = &compared.recorded.header.session;
         let is_canary = session.split_once(':').is_some_and(|(_, id)| canary::is_proof(id));
         if compared.is_same() || compared.again.is_none() || is_canary || unread.is_cancelled() {

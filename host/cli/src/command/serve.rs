@@ -36,19 +36,19 @@ const MAX_TOKEN: u64 = 4096;
 /// Minimum length of a token, in characters. A shorter one can be guessed.
 const MIN_TOKEN: usize = 32;
 
-/// Time without use after which a resident host that a hook has started ends.
+/// Time without events after which a resident host ends that was started by a hook.
 const IDLE: Duration = Duration::from_secs(600);
 
-/// Time for the resident host's answer about its status.
+/// Time to wait for the resident host's answer about its status.
 const STATUS_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Time for the resident host to end.
+/// Time to wait until the resident host has ended.
 const END_TIMEOUT: Duration = Duration::from_secs(35);
 
-/// Time that a hook gives the previous resident host to end.
+/// Time that a hook waits until the previous resident host has ended.
 const PLACE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Interval of checking whether the place is free.
+/// Interval at which a new host checks if the previous host has ended.
 const CLAIM_INTERVAL: Duration = Duration::from_millis(2);
 
 pub(crate) fn run(args: &ServeArgs) -> Result<Exit, CliError> {
@@ -58,17 +58,17 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, CliError> {
         next = successor;
         Ok(exit)
     });
-    // Only after the runtime's threads have ended.
+    // The new program starts only after the runtime's threads have ended.
     match next {
         Some(successor) => Err(successor.become_it()),
         None => ended,
     }
 }
 
-/// The end of a resident host.
+/// The result of a resident host that has ended.
 struct HostEnding {
     exit: Exit,
-    /// The program that takes its place.
+    /// The new version of the program, if it has to replace this process.
     successor: Option<Successor>,
 }
 
@@ -94,7 +94,8 @@ async fn serve_or_tell(args: &ServeArgs) -> Result<HostEnding, CliError> {
         return Ok(Exit::Done.into());
     }
     if args.on_demand {
-        // An agent may end the process group of its hook. This call fails if the process leads a group already.
+        // Leaves the hook's process group, because an agent may end that group. The call fails if this process already leads a group, which
+        // does no harm.
         let _ = rustix::process::setsid();
     }
     match claimed(args, &place)? {
@@ -103,8 +104,8 @@ async fn serve_or_tell(args: &ServeArgs) -> Result<HostEnding, CliError> {
     }
 }
 
-/// Claims the right to be the resident host; `None` if another host has it. A host that a hook has started gives it up for one that
-/// the user starts.
+/// Claims the right to be the user's only resident host. Returns `None` if another host has this right. A host that was started by a hook
+/// gives up the right to a host that the user starts.
 fn claimed(args: &ServeArgs, place: &HostPaths) -> Result<Option<ResidentHost>, CliError> {
     let began = Instant::now();
     loop {
@@ -140,12 +141,13 @@ fn claimed(args: &ServeArgs, place: &HostPaths) -> Result<Option<ResidentHost>, 
 }
 
 async fn serve(args: &ServeArgs, place: &HostPaths, resident: ResidentHost) -> Result<HostEnding, CliError> {
-    // Only the user's own file: a project's file counts in its own directory.
+    // Reads only the user's own file, because a project's file applies only in the project's directory.
     let own = configuration::places()?.config;
     let config = match configuration::find(None, &own) {
         Ok(found) => found.config,
         Err(error) => {
-            // Each event is denied until the file is repaired: a client without a host could let its call run.
+            // The host starts even if the file is invalid, and denies each event until the file is repaired. Without a host, a client might
+            // let its call run.
             error.print();
             output::note(&output::notice("every event is denied until this is repaired"));
             Config::empty()
@@ -168,7 +170,7 @@ async fn serve(args: &ServeArgs, place: &HostPaths, resident: ResidentHost) -> R
     let ended = ended.map_err(|error| anyhow!("the resident host cannot listen: {error}"))?;
     drop(settler);
     let done = audit_log::finish(&host, Ok(Exit::Done)).await;
-    // If it was asked to end meanwhile, it ends.
+    // If the host was asked to end meanwhile, it ends without a successor.
     if ended == EndReason::Replaced && !cancel.is_cancelled() {
         return Ok(HostEnding { exit: done?, successor: Some(Successor { listener }) });
     }
@@ -182,10 +184,10 @@ async fn serve(args: &ServeArgs, place: &HostPaths, resident: ResidentHost) -> R
     done.map(HostEnding::from)
 }
 
-/// A new version of the program, which replaces this one. This process continues as that program, with the same command line, so
-/// that a service manager or a terminal keeps it.
+/// A new version of the program, which replaces this one. The process executes the new program with the same command line, and its id stays
+/// the same, so a service manager or a terminal still controls it.
 struct Successor {
-    /// Stays open meanwhile, so that HTTP clients wait instead of being refused.
+    /// The listener for HTTP. It stays open during the replacement, so that HTTP clients wait and get no error.
     listener: Option<std::net::TcpListener>,
 }
 
@@ -212,7 +214,7 @@ impl Successor {
     }
 }
 
-/// Adds HTTP to the resident host. Also returns the listener, for a new version of the program.
+/// Adds HTTP to the resident host. Also returns the listener, which a new version of the program can inherit.
 fn with_http(
     resident: ResidentHost,
     address: SocketAddr,
@@ -231,7 +233,7 @@ fn with_http(
     output::note(&format!("hookhost serves at http://{address}; the token is in {}\n", file.display()));
     if !address.ip().is_loopback() {
         output::note(&output::notice(
-            "others can reach this address: anyone who knows the token can ask, and it goes over the network unencrypted",
+            "other machines can reach this address: anyone who knows the token can ask, and the token goes over the network unencrypted",
         ));
     }
     let served = listener.try_clone().and_then(TcpListener::from_std).map_err(cannot)?;
@@ -258,7 +260,7 @@ fn token_file() -> Result<PathBuf, CliError> {
     Ok(configuration::places()?.state.join("http.token"))
 }
 
-/// Returns the user's token for HTTP clients and its file. It is created on first use.
+/// Returns the file of the user's token for HTTP clients, and the token. Both are created on first use.
 fn token() -> Result<(PathBuf, String), CliError> {
     let file = token_file()?;
     match files::read(&file, Guard::OnlyMineToRead, Links::Refused, MAX_TOKEN) {

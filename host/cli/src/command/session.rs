@@ -1,4 +1,4 @@
-//! `hookhost session`: the agent's past sessions, from their files. (`resume` is in `run`.)
+//! `hookhost session`: lists, shows and removes the agent's stored sessions. (`resume` is in `run`.)
 
 use crate::args::{ListArgs, RemoveArgs, ShowSessionArgs};
 use crate::command::run::report::used;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Maximum characters of a prompt in the list.
+/// Maximum number of characters of a prompt in the list.
 const WORDS: usize = 60;
 
 /// Returns the directory of sessions.
@@ -36,7 +36,7 @@ pub(crate) fn find(id: &str) -> Result<Header, CliError> {
     Ok(store()?.read(id).map_err(stop)?.header)
 }
 
-/// Returns the session to continue: the named one, or the last one of this directory.
+/// Returns the session to continue: the session that the user names, or the last session of this directory.
 pub(crate) fn chosen(id: Option<&str>, latest: bool, workspace: Option<&Path>) -> Result<Option<Header>, CliError> {
     match (id, latest) {
         (Some(id), _) => find(id).map(Some),
@@ -48,7 +48,7 @@ pub(crate) fn chosen(id: Option<&str>, latest: bool, workspace: Option<&Path>) -
     }
 }
 
-/// Returns the session that was used last in this directory, except those of sub-agents.
+/// Returns the session that was used last in this directory. Sessions of sub-agents are left out.
 fn latest_of(directory: &Path) -> Result<Header, CliError> {
     let canonical = |directory: &Path| directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
     let here = canonical(directory);
@@ -59,7 +59,7 @@ fn latest_of(directory: &Path) -> Result<Header, CliError> {
     })
 }
 
-/// Turns an error of the session store into one of the command, with a next step.
+/// Turns an error of the session store into an error of the command, with a next step.
 pub(crate) fn stop(error: SessionStoreError) -> CliError {
     match error {
         SessionStoreError::NotFound { .. } => CliError::new(Exit::Usage, error).advise("hookhost session list --all"),
@@ -82,7 +82,7 @@ pub(crate) fn list(args: &ListArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// Keeps the last used sessions, without those of sub-agents.
+/// Keeps the last used sessions, and removes those of sub-agents.
 fn latest(sessions: &mut Vec<SessionSummary>, count: usize) {
     sessions.retain(|session| session.header.parent.is_none());
     sessions.truncate(count);

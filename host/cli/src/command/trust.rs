@@ -15,7 +15,7 @@ use hookhost_agent::config::SentVariable;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Maximum characters of a line in the shown difference.
+/// Maximum number of characters of a line in the shown difference.
 const MAX_LINE: usize = 300;
 
 pub(crate) fn run(args: &TrustArgs) -> Result<Exit, CliError> {
@@ -42,12 +42,13 @@ pub(crate) fn run(args: &TrustArgs) -> Result<Exit, CliError> {
     approve(&store, &places, &file, args.yes)
 }
 
-/// Returns the file in a directory, or the path itself.
+/// Returns the path of the hookhost.toml in a directory, or the path itself if it is not a directory.
 fn file_of(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() }
 }
 
-/// Reads the file for its approval. If an older content of the file is approved, an error also says how to revoke it.
+/// Reads the file that the user wants to approve. If an older content of the file is approved, an error also tells how to revoke that
+/// approval.
 fn read(store: &TrustStore, path: &Path) -> Result<ProjectFile, CliError> {
     ProjectFile::read(path).map_err(|error| {
         let stop = CliError::not_loaded(error);
@@ -93,7 +94,7 @@ fn nearest_to_approve(
                 return Ok(Some(file));
             }
         } else if store.approval(&path).map_err(CliError::not_loaded)?.is_some() {
-            // The file is gone: there is nothing to approve, but an approval to revoke.
+            // The file no longer exists, so there is nothing to approve. Its earlier approval can be revoked.
             return read(store, &path).map(Some);
         }
     }
@@ -165,7 +166,7 @@ fn describe(file: &ProjectFile, config: &Config, sent: &[SentVariable], before: 
         let about = output::one_line(&entry::narrowing(rule.actions.as_ref(), rule.tools.as_deref()));
         let _ = writeln!(text, "  asks you about calls ({about}): {}", output::one_line(question));
     }
-    // Only keys of this file: without it, the provider of `[agent]` is sent its key anyway.
+    // Shows only variables that this file names. The key of the provider in `[agent]` is sent with or without this file.
     let said = |sent: &&SentVariable| {
         sent.keys.iter().any(|keys| config.origin(&keys.iter().map(String::as_str).collect::<Vec<_>>()).is_some())
     };

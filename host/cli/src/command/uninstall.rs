@@ -35,7 +35,7 @@ pub(crate) fn run(args: &UninstallArgs) -> Result<Exit, CliError> {
     for adapter in adapters(&args.agents) {
         match uninstall(&places, adapter, args.scope.scope(), args.dry_run, args.all) {
             Ok(true) => {}
-            // A person has to decide about a file.
+            // A file was left for a person to decide about.
             Ok(false) => exit = Exit::Failed,
             Err(error) => {
                 error.print();
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &UninstallArgs) -> Result<Exit, CliError> {
     Ok(exit)
 }
 
-/// Takes the hook out. Returns true if nothing of it is left.
+/// Removes the hook. Returns true if nothing of it is left.
 fn uninstall(
     places: &AgentPlaces,
     adapter: &Adapter,

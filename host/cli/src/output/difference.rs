@@ -1,4 +1,4 @@
-//! Describes the differences of two JSON values, with one line for each old part and one for each new part.
+//! Describes the differences between two JSON values. Each old part and each new part gets a line.
 
 use super::truncate::cut;
 use super::{one_line, printable};
@@ -7,11 +7,12 @@ use similar::{Algorithm, DiffTag, TextDiff, capture_diff_slices_deadline};
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-/// After this time, a longer difference is good enough: a project's file must not make the user wait.
+/// Time after which the search for the shortest difference ends. The result may then be longer than necessary, but a large file of a
+/// project does not make the user wait.
 const TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Returns the differences as lines of `- path: old` and `+ path: new`, each indented by four blanks; for texts of several lines, the
-/// lines that differ. Lines of more than `most` characters are cut.
+/// Returns the differences as lines of the form `- path: old` and `+ path: new`, indented by four blanks. Of texts with several lines, only
+/// the lines that differ are returned. Lines of more than `most` characters are cut.
 pub(crate) fn lines(before: &Value, after: &Value, most: usize) -> String {
     let mut parts = Vec::new();
     collect("", before, after, &mut parts);
@@ -66,7 +67,7 @@ fn collect<'a>(path: &str, before: &'a Value, after: &'a Value, parts: &mut Vec<
         parts.push(Part { path: path.to_owned(), before: Some(before), after: Some(after) });
         return;
     };
-    // A call's action is derived from its arguments, and would repeat the difference.
+    // Skips the action of a call. It is derived from the call's arguments, so it would repeat their difference.
     let derived = |key: &str| key == "action" && old.get("arguments") != new.get("arguments");
     let keys = old.keys().chain(new.keys().filter(|key| !old.contains_key(*key)));
     for key in keys.filter(|key| !derived(key)) {
@@ -78,7 +79,7 @@ fn collect<'a>(path: &str, before: &'a Value, after: &'a Value, parts: &mut Vec<
     }
 }
 
-/// Adds the lines that differ, with `…` in place of equal lines between them.
+/// Adds the lines that differ. Equal lines between them are replaced by `…`.
 fn differing_lines(text: &mut String, old: &str, new: &str, most: usize) {
     let (old, new): (Vec<_>, Vec<_>) = (old.lines().collect(), new.lines().collect());
     let changes = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(Instant::now() + TIMEOUT));

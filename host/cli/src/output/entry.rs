@@ -1,4 +1,4 @@
-//! An entry of the allowlist, for people and for programs.
+//! Describes an entry of the allowlist, for people and for programs.
 
 use hookhost::config::{ActionKind, Entry, Grants, Limits, ToolPattern};
 use hookhost::contract::Stop;
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Describes the effect of `stop` on a refusal; `None` if it ends the whole run.
+/// Describes the scope of `stop` in a refusal. Returns `None` if the refusal ends the whole run.
 pub(crate) fn stop(stop: Stop) -> Option<&'static str> {
     match stop {
         Stop::Run => None,
@@ -53,7 +53,7 @@ pub(crate) fn limits_json(entry: &Entry) -> Value {
     })
 }
 
-/// Describes the grants in one line; `nothing` if there are none.
+/// Describes the grants in one line, or returns `nothing` if there are none.
 pub(crate) fn grants(grants: &Grants) -> String {
     let granted: Vec<_> =
         grants_json(grants).into_iter().map(|(grant, value)| grant_in_words(&grant, &value)).collect();
@@ -111,7 +111,8 @@ pub(crate) fn grants_json(grants: &Grants) -> Map<String, Value> {
     granted
 }
 
-/// Describes the tool calls that an entry or an ask rule applies to, in the words of the file; empty if it applies to all.
+/// Describes the tool calls that an entry or an ask rule applies to, in the terms of the configuration file. The text is empty if there is
+/// no restriction.
 pub(crate) fn narrowing(actions: Option<&BTreeSet<ActionKind>>, tools: Option<&[ToolPattern]>) -> String {
     let actions = actions.map(|actions| format!("actions {}", list(actions)));
     let tools = tools.map(|tools| format!("tools {}", list(tools)));

@@ -18,13 +18,14 @@ pub(crate) fn grouped(names: &[String]) -> String {
     packages.iter().map(word).collect::<Vec<_>>().join("; ")
 }
 
-/// Returns the names outside of base WASI. Every plugin gets base WASI, empty and virtual.
+/// Returns the names that are not part of base WASI. Every plugin gets base WASI, in a virtual form that gives no access.
 pub(crate) fn beyond_wasi(names: &[String]) -> Vec<String> {
     const BASE: [&str; 5] = ["wasi:cli/", "wasi:clocks/", "wasi:filesystem/", "wasi:io/", "wasi:random/"];
     names.iter().filter(|name| !BASE.iter().any(|base| name.starts_with(base))).cloned().collect()
 }
 
-/// `wasi:io/poll@0.2.6` → `wasi:io@0.2.6` and `poll`; a name without a package stays whole.
+/// Splits a name into package and interface: `wasi:io/poll@0.2.6` becomes `wasi:io@0.2.6` and `poll`. A name without a package is not
+/// split.
 fn split(name: &str) -> (String, &str) {
     let (path, version) = name.split_once('@').map_or((name, ""), |(path, version)| (path, version));
     match path.split_once('/') {

@@ -4,7 +4,7 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-/// The original modes while a change is in force, for a process that ends without dropping anything.
+/// The original modes while a change is in force. A process that ends without dropping its values restores them from here.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
 /// A change of the terminal's modes. Dropping it restores them.
@@ -15,12 +15,12 @@ pub(crate) struct ModeChange {
     is_first: bool,
 }
 
-/// Turns echo off: typed text waits for the next prompt, and does not appear within the output.
+/// Turns echo off, so that typed text waits for the next prompt and does not appear within the output.
 pub(crate) fn hide_typing() -> Option<ModeChange> {
     change(LocalModes::ECHO | LocalModes::ECHONL)
 }
 
-/// Makes each key available at once, without echo.
+/// Makes each pressed key available at once, without echo.
 pub(crate) fn take_keys() -> Option<ModeChange> {
     change(LocalModes::ECHO | LocalModes::ICANON)
 }
@@ -33,7 +33,7 @@ pub(crate) fn restore() {
     }
 }
 
-/// Switches modes off; `None` if the standard input is no terminal.
+/// Switches modes off. Returns `None` if the standard input is not a terminal.
 fn change(off: LocalModes) -> Option<ModeChange> {
     let before = tcgetattr(io::stdin()).ok()?;
     let mut modes = before.clone();

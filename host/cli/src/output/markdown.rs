@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthStr as _;
 /// Indentation of code, and of a list within a list.
 const INDENT: &str = "  ";
 
-/// Streamed text. A block is returned once the next one begins, and each line of a code block at its end.
+/// Streamed text. A block is returned when the next block begins. In a code block, each line is returned when the line ends.
 #[derive(Debug)]
 pub(crate) struct MarkdownStream {
     columns: usize,
@@ -23,12 +23,12 @@ pub(crate) struct MarkdownStream {
 }
 
 impl MarkdownStream {
-    /// Makes a stream for a terminal of so many columns.
+    /// Creates a stream for a terminal that has this number of columns.
     pub(crate) fn new(columns: usize) -> Self {
         Self { columns, pending: String::new(), fence: None, has_blocks: false }
     }
 
-    /// Takes more text, and returns the blocks that are complete now.
+    /// Adds text, and returns the blocks that are complete now.
     pub(crate) fn push(&mut self, text: &str) -> String {
         self.pending.push_str(text);
         let mut shown = String::new();
@@ -66,7 +66,7 @@ impl MarkdownStream {
             let is_complete = line.ends_with('\n');
             if let Some(fence) = fence_of(line).filter(|_| is_complete) {
                 if at > 0 {
-                    // The text before the fence comes first; the next call finds the fence again.
+                    // Returns the text before the fence first. The next call finds the fence again.
                     let text = self.pending.drain(..at).collect();
                     return Some(Block::Text(text));
                 }
@@ -78,7 +78,7 @@ impl MarkdownStream {
             } else if let Some(end) = blank
                 && !line.starts_with([' ', '\t'])
             {
-                // An indented line would belong to the list above.
+                // An indented line would still belong to the list above.
                 return Some(Block::Text(self.pending.drain(..end).collect()));
             }
             at += line.len();
@@ -103,7 +103,7 @@ impl MarkdownStream {
     }
 
     fn show_code(&self, line: &str, shown: &mut String) {
-        // The line is not wrapped here, so that it can be copied as it is.
+        // A line of code is not wrapped, so that a person can copy it.
         let _ = writeln!(shown, "{INDENT}{CODE}{}{CODE:#}", printable(line.trim_end_matches('\n')));
     }
 
@@ -123,7 +123,7 @@ enum Block {
     CodeEnd,
 }
 
-/// Returns the fence that this line opens, if it is one. The same characters end the code block.
+/// Returns the fence if this line opens a code block. The same characters end the block.
 fn fence_of(line: &str) -> Option<String> {
     let start = line.trim_start_matches(' ');
     let mark = start.chars().next().filter(|mark| matches!(mark, '`' | '~') && line.len() - start.len() < 4)?;
@@ -148,11 +148,11 @@ fn render(text: &str, columns: usize) -> String {
 struct Page {
     columns: usize,
     text: String,
-    /// Columns of the last line.
+    /// Number of columns that the last line has so far.
     column: usize,
     /// The open styles. The last one is in force.
     styles: Vec<Style>,
-    /// Beginnings of the lines in the open lists and quotes.
+    /// The beginning of each line, one part for each open list or quote.
     margins: Vec<String>,
     /// The next numbers of the open lists; `None` for a list with dots.
     numbers: Vec<Option<u64>>,
@@ -270,7 +270,7 @@ impl Page {
                 self.mark = None;
             }
             TagEnd::Link | TagEnd::Image => {
-                // An address that is its own text is shown once.
+                // If the text of a link is its address, the address is shown only once.
                 if let Some(address) = self.link.take().filter(|address| !self.text.ends_with(address.as_str())) {
                     self.is_apart = true;
                     self.styled(ADVICE, &format!("({address})"));
@@ -288,7 +288,7 @@ impl Page {
 
     /// Writes words, and begins a new line for a word that does not fit.
     fn words(&mut self, text: &str) {
-        // After the parser, which turns `&#27;` into the character.
+        // Control characters are removed here and not before the parser, because the parser turns `&#27;` into a control character.
         for (index, line) in printable(text).split('\n').enumerate() {
             if index > 0 && self.column > 0 {
                 self.end_line();

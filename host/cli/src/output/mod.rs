@@ -1,7 +1,7 @@
 //! The command's output: results on standard output, everything else on standard error.
 //!
-//! Colour is for terminals only and honours `NO_COLOR`. Texts of plugins and files lose their control characters before they are
-//! shown, so that they cannot control the terminal.
+//! Colour is used only on terminals, and not if `NO_COLOR` is set. Control characters in texts of plugins and files are replaced before the
+//! texts are shown, so that these texts cannot control the terminal.
 
 pub(crate) mod difference;
 pub(crate) mod entry;
@@ -24,7 +24,7 @@ use style::{DIM, WARNING};
 /// Maximum lines of a notice after its first one.
 const NOTICE_LINES: usize = 12;
 
-/// The state of the reader of the results.
+/// The state of the program or terminal that reads the results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Reader {
@@ -32,12 +32,12 @@ pub(crate) enum Reader {
     HasGone,
 }
 
-/// Writes a result. A reader that has gone away is no error.
+/// Writes a result. It is not an error if the reader has closed the pipe.
 pub(crate) fn print(text: &str) -> Result<(), CliError> {
     print_on(text).map(drop)
 }
 
-/// Writes one of several results, and returns whether the reader wants the next one.
+/// Writes one of several results. Returns the state of the reader, which shows if the next result is wanted.
 pub(crate) fn print_on(text: &str) -> Result<Reader, CliError> {
     written(screen::print(text))
 }
@@ -48,7 +48,7 @@ pub(crate) fn print_exactly(text: &str) -> Result<Reader, CliError> {
     written(if is_seen { screen::print_exactly(&printable(text)) } else { screen::print_exactly(text) })
 }
 
-/// Returns true unless the reader of standard output has gone. A pipe reports this without a write.
+/// Returns true unless the reader has closed standard output. A pipe reports this even if nothing is written.
 pub(crate) fn is_read() -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let out = io::stdout();
@@ -82,8 +82,8 @@ pub(crate) fn note(text: &str) {
     let _ = screen::note(text);
 }
 
-/// Formats a notice for the user: a line, and perhaps further lines, such as the place of a mistake in a file. The further lines are
-/// indented, so that none of them can look like a line of hookhost.
+/// Formats a notice for the user. A notice can have further lines, such as the part of a file that contains a mistake. These lines are
+/// indented, so that none of them can look like a separate message of hookhost.
 pub(crate) fn notice(text: &str) -> String {
     let mut lines = text.lines();
     let mut shown = format!("{WARNING}note:{WARNING:#} {}\n", one_line(lines.next().unwrap_or_default()));
@@ -97,7 +97,7 @@ pub(crate) fn notice(text: &str) -> String {
     shown
 }
 
-/// Joins emoji into one, such as those of a family. Between other characters it is invisible.
+/// The character that joins several emoji into one, such as those of a family. Between other characters it is invisible.
 const ZERO_WIDTH_JOINER: char = '\u{200d}';
 
 /// Returns the text with `�` in place of characters that control a terminal or are invisible, except line breaks, tabs, and the
@@ -133,7 +133,7 @@ pub(crate) fn quoted(word: &str) -> String {
     if !word.is_empty() && word.chars().all(plain) && !word.starts_with('~') {
         word.to_owned()
     } else if word.contains(hookhost::is_unseen) {
-        // The form in which bash, zsh and ksh write invisible characters.
+        // bash, zsh and ksh accept invisible characters in this form.
         let escaped = |c: char| match c {
             '\'' | '\\' => format!("\\{c}"),
             c if hookhost::is_unseen(c) => {
@@ -147,14 +147,14 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
-/// Adds the line of a value to a text, with labels of `width` characters. An empty value has no line.
+/// Adds a line with a label and a value to a text. Labels are `width` characters wide. An empty value gets no line.
 pub(crate) fn row(text: &mut String, width: usize, label: &str, value: &str) {
     if !value.is_empty() {
         text.push_str(&format!("  {DIM}{label:width$}{DIM:#} {value}\n"));
     }
 }
 
-/// Returns the command line of this process with an addition, as a person would type it.
+/// Returns the command line of this process followed by `more`, as a person would type it.
 pub(crate) fn this_command_and(more: &str) -> String {
     let arguments = std::env::args_os().skip(1).map(|argument| quoted(&argument.to_string_lossy()));
     let words = std::iter::once("hookhost".to_owned()).chain(arguments).chain([more.to_owned()]);
@@ -163,11 +163,11 @@ pub(crate) fn this_command_and(more: &str) -> String {
 
 /// Asks a person on the terminal.
 ///
-/// A plain yes is enough here: no agent runs in this process, so no program that a model has chosen can use this terminal. Text that
-/// was typed before the question is discarded, since it was meant for something else, such as a command that ended early.
+/// A plain yes is enough here, because no agent runs in this process, so no program that a model has chosen can use this terminal. Text
+/// that was typed before the question is discarded, because it was meant for something else, such as a command that ended early.
 ///
 /// # Errors
-/// Returns an error if there is no terminal. It says that nobody can be asked `whether`.
+/// If there is no terminal. The message ends with `whether`, which says what the user would be asked.
 pub(crate) fn confirm(question: &str, whether: &str) -> Result<bool, CliError> {
     let mut answer = String::new();
     let is_asked = io::stdin().is_terminal() && io::stderr().is_terminal() && {
@@ -182,13 +182,13 @@ pub(crate) fn confirm(question: &str, whether: &str) -> Result<bool, CliError> {
     Err(error.advise(this_command_and("--yes")))
 }
 
-/// Discards text that was typed at the terminal and not read yet.
+/// Discards text that was typed at the terminal but not read yet.
 pub(crate) fn forget_typed() {
     // Nothing else can be done if the terminal refuses.
     let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
 }
 
-/// Returns true for a yes. Everything else is a no.
+/// Returns true if the answer is yes. Every other answer is a no.
 fn is_yes(answer: &str) -> bool {
     matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }

@@ -1,4 +1,4 @@
-//! Formats a question to a person: who asks, why, and exactly what would run.
+//! Formats a question to a person. The text shows who asks, for which reason, and exactly what would run.
 
 use super::difference::{self, unified};
 use super::style::{CHANGED, DIM, NAME, WARNING};
@@ -11,10 +11,10 @@ use serde_json::{Map, Value};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Arguments that hold the whole new content of a file, by the names of all agents.
+/// Names of the argument that contains the whole new content of a file, in any agent.
 const CONTENT_KEYS: [&str; 5] = ["content", "contents", "file_text", "new_content", "CodeContent"];
 
-/// Pairs of arguments: a text to replace, and its replacement.
+/// Names of two arguments that belong together: the text to replace, and its replacement.
 const REPLACEMENT_KEYS: [(&str, &str); 6] = [
     ("old_string", "new_string"),
     ("old_str", "new_str"),
@@ -24,14 +24,14 @@ const REPLACEMENT_KEYS: [(&str, &str); 6] = [
     ("TargetContent", "ReplacementContent"),
 ];
 
-/// Maximum size of a file whose difference is shown, in bytes. For a larger file the new content is shown.
+/// Maximum size of a file for which a difference is shown, in bytes. For a larger file, the new content is shown.
 const MAX_FILE: u64 = 1 << 20;
 
 /// Maximum length of an array or object that is shown on one line, in characters.
 const MAX_INLINE: usize = 80;
 
-/// Describes a question in full. Relative paths of files are looked up in `workspace`; without one, such a file's new content
-/// is shown instead of its difference.
+/// Describes a question in full. A file with a relative path is read from `workspace`. Without a workspace, the new content of such a file
+/// is shown instead of the difference.
 pub(crate) fn describe(request: &ApprovalRequest, workspace: Option<&Path>) -> String {
     let mut text = asked(request);
     match request.tool_call() {
@@ -107,7 +107,7 @@ fn tool_call(call: &ToolCall, workspace: Option<&Path>) -> String {
     format!("{NAME}{}{NAME:#}{origin}\n{arguments}", tool(&call.name))
 }
 
-/// Describes the members of an object, each as `key: value`. `form` may return another form for a text member.
+/// Describes the members of an object, each as `key: value`. For a member that is a text, `form` may return another description.
 fn members(value: &Value, form: &dyn Fn(&str, &str) -> Option<String>) -> String {
     let Value::Object(fields) = value else { return format!("  {}\n", indented(&inline(value), "    ")) };
     let pairs = replacements(fields);
@@ -147,7 +147,7 @@ fn members(value: &Value, form: &dyn Fn(&str, &str) -> Option<String>) -> String
     text
 }
 
-/// Returns the pairs of members that replace one text by another.
+/// Returns the pairs of members that name a text and its replacement.
 fn replacements(fields: &Map<String, Value>) -> Vec<(&'static str, &'static str)> {
     let is_text = |key: &str| fields.get(key).is_some_and(Value::is_string);
     REPLACEMENT_KEYS.into_iter().filter(|(old, new)| is_text(old) && is_text(new)).collect()
@@ -157,7 +157,8 @@ fn replacements_of(value: &Value) -> Vec<(&'static str, &'static str)> {
     value.as_object().map(replacements).unwrap_or_default()
 }
 
-/// Returns the change that writing `content` makes to a file; `None` if the file cannot be read as text, or its directory is unknown.
+/// Returns the difference between a file and its new `content`. Returns `None` if the file cannot be read as text, or if its directory is
+/// unknown.
 fn file_difference(path: &str, content: &str, workspace: Option<&Path>) -> Option<String> {
     let file = match workspace {
         Some(workspace) => workspace.join(path),

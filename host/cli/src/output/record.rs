@@ -13,7 +13,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::fmt::Write as _;
 
-/// Describes the record of a line, on several lines: its number, time, event and outcome, and the reasons for the outcome.
+/// Describes a record on several lines: number, time, event and outcome, and the reasons for the outcome.
 pub(crate) fn describe(line: &Line) -> String {
     let seq = line.seq();
     let entry = match line.entry() {
@@ -75,7 +75,7 @@ fn event(text: &mut String, record: &EventRecord) {
     if let Some(again) = &record.asked_again {
         let _ = writeln!(
             text,
-            "    {DIM}asked again after a yes, since rules or state had changed; it began as {}{DIM:#}",
+            "    {DIM}plugins were asked again after the approval, because rules or state had changed; the first record is {}{DIM:#}",
             one_line(&again.of)
         );
         for question in &again.answered {
@@ -132,7 +132,7 @@ fn outcome(outcome: OutcomeKind) -> String {
 pub(crate) fn subject(value: &RawValue) -> String {
     let value = parsed(value);
     if let Value::Object(fields) = &value {
-        // For a result, its call.
+        // A result of a tool is described by its call.
         let call = fields.get("call").and_then(Value::as_object).unwrap_or(fields);
         if let (Some(Value::String(name)), Some(arguments)) = (call.get("name"), call.get("arguments")) {
             return format!("{NAME}{}{NAME:#} {}", tool(name), short(arguments));
@@ -259,7 +259,7 @@ pub(crate) fn said(call: &CallRecord) -> String {
     }
 }
 
-/// Returns the value without members that are `null` or `false`.
+/// Returns the value without its `null` and `false` members.
 fn without_nothing(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {

@@ -1,8 +1,7 @@
 //! Writes all output to the terminal (results, notes and the line editor) under one lock, so that writes do not mix.
 //!
-//! The last line can be a status line for the work in progress. Any other output replaces it, and it leaves no trace. It needs no
-//! escape sequence, so it is the same with `NO_COLOR`. A question is alone on the screen: output that comes while it is open is
-//! held until its answer.
+//! The last line can be a status line for the work in progress. Any other output overwrites the status line. This needs no escape sequence,
+//! so it also works with `NO_COLOR`. While a question is open, all other output is held back until the person has answered.
 
 use crate::output::style::DIM;
 use rustix::termios::tcgetwinsize;
@@ -11,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Number of columns if the terminal does not report it.
+/// Number of columns that is assumed if the terminal does not report it.
 const COLUMNS: usize = 80;
 
 /// Number of questions that have been written.
@@ -21,13 +20,13 @@ static SCREEN: Mutex<Screen> = Mutex::new(Screen { status: 0, mid_line: false, a
 
 /// The state of the terminal.
 struct Screen {
-    /// Columns of the status in the last line.
+    /// Number of columns of the status line; 0 if there is none.
     status: usize,
-    /// True if the last line has other text.
+    /// True if the last line has text other than the status.
     mid_line: bool,
-    /// While a line is edited, the channel for notes above it.
+    /// The channel for notes that appear above the edited line. Set while a line is edited.
     above: Option<Sender<String>>,
-    /// The output that is held while a question is open.
+    /// The output that is held back while a question is open.
     held: Option<Vec<(Stream, String)>>,
 }
 
@@ -67,7 +66,7 @@ pub(super) fn note(text: &str) -> io::Result<()> {
     screen.write(Stream::Err, text)
 }
 
-/// Writes a question on its own line, and holds all output until it is [answered].
+/// Writes a question on its own line, and holds back all other output until [`answered`] is called.
 pub(crate) fn ask(text: &str) {
     let mut screen = screen();
     if screen.mid_line {
@@ -78,7 +77,7 @@ pub(crate) fn ask(text: &str) {
     QUESTIONS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Returns the number of questions so far. If it has grown, a question is between the old output and the new.
+/// Returns the number of questions so far. If the number has grown between two outputs, a question stands between them on the screen.
 pub(crate) fn questions() -> usize {
     QUESTIONS.load(Ordering::Relaxed)
 }
@@ -91,7 +90,7 @@ pub(crate) fn ask_again(text: &str) {
     screen.held = held;
 }
 
-/// Ends a question with a line for its answer, and writes the held output.
+/// Ends a question with a line that shows the answer, and writes the output that was held back.
 pub(crate) fn answered(text: &str) {
     let mut screen = screen();
     let held = screen.held.take().unwrap_or_default();
@@ -101,7 +100,7 @@ pub(crate) fn answered(text: &str) {
     }
 }
 
-/// Returns true if a status can be shown: the terminal can overwrite a line.
+/// Returns true if a status line can be shown, which needs a terminal that can overwrite a line.
 pub(crate) fn shows_status() -> bool {
     io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|terminal| terminal != "dumb")
 }
@@ -111,7 +110,7 @@ pub(crate) fn shows_markup() -> bool {
     io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|terminal| terminal != "dumb")
 }
 
-/// Shows the status if the last line is free for it. Each character is assumed to be one column wide.
+/// Shows the status line, unless the last line has other text. Each character must be one column wide.
 pub(crate) fn status(text: &str) {
     let mut screen = screen();
     if screen.mid_line || screen.above.is_some() || screen.held.is_some() {
@@ -132,7 +131,7 @@ pub(crate) fn no_status() {
     screen().take_back();
 }
 
-/// Erases the `^C` that the terminal shows for Ctrl-C, if the last line holds nothing else.
+/// Erases the `^C` that the terminal shows for Ctrl-C, if the last line contains nothing else.
 pub(crate) fn interrupted() {
     let mut screen = screen();
     screen.take_back();
@@ -147,7 +146,7 @@ pub(crate) fn edits(above: Option<Sender<String>>) {
     let mut screen = screen();
     screen.take_back();
     screen.above = above;
-    // The editor begins on a line of its own and leaves the cursor on a new one.
+    // The line editor begins on a line of its own, and leaves the cursor on a new line.
     screen.mid_line = false;
 }
 

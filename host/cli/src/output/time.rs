@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 
-/// Formats milliseconds since the Unix epoch as date and time in UTC, `2026-07-01 14:03:22.123Z`. Times beyond the range of the
-/// calendar become its last one.
+/// Formats milliseconds since the Unix epoch as date and time in UTC, such as `2026-07-01 14:03:22.123Z`. A time beyond the range of the
+/// calendar becomes the last time of that range.
 pub(crate) fn utc(millis: u64) -> String {
     let time = i64::try_from(millis).ok().and_then(|millis| Timestamp::from_millisecond(millis).ok());
     time.unwrap_or(Timestamp::MAX).strftime("%Y-%m-%d %H:%M:%S.%3fZ").to_string()

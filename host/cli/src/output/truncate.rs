@@ -1,28 +1,29 @@
-//! Formats values on one line, cut to a length that a person reads at a glance.
+//! Formats values on one line, shortened so that a person can read them at a glance.
 
 use super::one_line;
 use serde_json::Value;
 
-/// Maximum characters that are shown of one value.
+/// Maximum number of characters of a value that are shown.
 pub(crate) const SHOWN: usize = 160;
 
-/// Maximum characters that are shown of a tool's name. Providers take names of at most 64; a model can write a longer one.
+/// Maximum number of characters of a tool's name that are shown. Providers accept names of at most 64 characters, but a model can write a
+/// longer name.
 const TOOL: usize = 80;
 
-/// Maximum characters that are shown of a plugin's text to a person: a question, a reason.
+/// Maximum number of characters of a plugin's question or reason that are shown.
 const WORDS: usize = 2000;
 
-/// Formats a tool's name, as the model wrote it.
+/// Formats a tool's name that a model wrote.
 pub(crate) fn tool(name: &str) -> String {
     cut(&one_line(name), TOOL)
 }
 
-/// Formats a plugin's text to a person, on one line.
+/// Formats a plugin's question or reason, on one line.
 pub(crate) fn words(text: &str) -> String {
     cut(&one_line(text), WORDS)
 }
 
-/// Formats a value on one line: a text unchanged, an object as its members. Members without blanks come first, since they explain the
+/// Formats a value on one line: a text unchanged, and an object as its members. Members without blanks come first, because they explain the
 /// longer texts.
 pub(crate) fn short(value: &Value) -> String {
     let text = match value {
@@ -42,7 +43,7 @@ pub(crate) fn is_cut(value: &Value) -> bool {
     short(value).matches('…').count() > value.to_string().matches('…').count()
 }
 
-/// Formats all of a value: an object as its members, texts unchanged.
+/// Formats a value in full: a text unchanged, and an object as its members.
 pub(crate) fn whole(value: &Value) -> String {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     match value {
@@ -54,7 +55,7 @@ pub(crate) fn whole(value: &Value) -> String {
     }
 }
 
-/// Formats a member's value. A text is in quotes if its end would not be clear otherwise.
+/// Formats the value of a member. A text is put in quotes if its end would not be clear otherwise.
 fn member(value: &Value) -> String {
     match value {
         Value::String(text) if text.is_empty() || text.contains(char::is_whitespace) => {

@@ -1,5 +1,5 @@
-//! Bounds on the texts that are parsed. The parser recurses once per nesting level and takes microseconds per word, so a single pass
-//! without recursion counts both first.
+//! Bounds on the texts that are parsed. The parser recurses once per nesting level and needs microseconds per word, so a pass without
+//! recursion counts levels and words before the text is parsed.
 
 mod scan;
 #[cfg(test)]
@@ -16,26 +16,28 @@ const MAX_TEXT: usize = 32 * 1024;
 const MAX_WORDS: usize = 3000;
 /// Maximum nesting of brackets, quotes and substitutions.
 const MAX_DEPTH: usize = 24;
-/// Maximum nesting of subshells, and of brackets in a here-document that is part of a quoted substitution. The parser tries several readings
-/// of the content of each.
+/// Maximum nesting of subshells, and of brackets in a here-document that is part of a quoted substitution. The parser tries several
+/// readings of the content of each bracket.
 const MAX_SUBSHELLS: usize = 8;
-/// Maximum nesting of indices, `${a[${b[1]}]}`. Each may be an assignment, so the parser reads it twice.
+/// Maximum nesting of indices, such as `${a[${b[1]}]}`. Each index may be an assignment, so the parser reads it twice.
 const MAX_INDICES: usize = 2;
 /// Maximum number of indices inside others.
 const MAX_INNER_INDICES: usize = 16;
-/// Maximum number of indices that a `}` closes. The parser takes that `}` for part of an index that is still open.
+/// Maximum number of indices that have no `]` before the next `}`. The shell ends them at this `}`, but the parser reads it as part of the
+/// index.
 const MAX_UNCLOSED_INDICES: usize = 2;
-/// Maximum number of round brackets that are open at a position, in any quotes and in here-documents, if a substitution and a here-document
-/// are in the text. The parser takes such a document for part of a word, and tries several readings of each bracket in it.
+/// Maximum number of round brackets that are open at a position, also in quotes and in here-documents. This bound applies to a text with a
+/// substitution and a here-document, because the parser may read the here-document as part of a word and try several readings of each
+/// bracket in it.
 const MAX_OPEN_BRACKETS: usize = 10;
-/// Number of words that a substitution counts as, by the work of reading it.
+/// Number of words as which a substitution is counted, because reading it takes as much work.
 const WORDS_OF_A_SUBSTITUTION: usize = 5;
-/// Number of words that the end of a command counts as, because the rules check each command.
+/// Number of words as which the end of a command is counted, because the rules check each command.
 const WORDS_OF_A_COMMAND: usize = 4;
 /// Maximum number of words that open a compound command, in any position.
 const MAX_COMPOUNDS: usize = 64;
-/// Maximum work for one text. Loops, calls of functions and nested texts count each time; a parsed or substituted byte is one unit. A text
-/// within the bounds above takes far less unless it multiplies itself.
+/// Maximum work for one text, in units. A parsed or substituted byte is one unit. Loops, function calls and nested texts are counted each
+/// time that they are read. A text within the bounds above needs far less work, unless it expands itself repeatedly.
 pub const MAX_WORK: usize = 256 * 1024;
 
 const OPENING: [&str; 9] = ["if", "while", "until", "for", "case", "select", "function", "[[", "!"];
@@ -45,9 +47,9 @@ pub(super) fn check_work(work: usize) -> Result<(), String> {
     if work > MAX_WORK { Err("what it runs multiplies itself".into()) } else { Ok(()) }
 }
 
-/// Refuses an entry of the shell's directory stack, `~12`, with too large a number: the parser would panic.
+/// Refuses an entry of the shell's directory stack, such as `~12`, if its number is too large, because the parser would panic.
 pub(super) fn check_tildes(text: &str) -> Result<(), String> {
-    /// Fewer digits than the largest number of 32 bits has.
+    /// Maximum number of digits. The largest number of 32 bits has more digits, so every accepted number fits.
     const MAX_DIGITS: usize = 9;
     let is_long = |rest: &str| {
         let rest = rest.strip_prefix(['+', '-']).unwrap_or(rest);
@@ -59,11 +61,11 @@ pub(super) fn check_tildes(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns how many indices, `${a[`, have no `]` before the next `}`. It counts in here-documents, too, because the parser reads one in a
-/// quoted substitution as a word.
+/// Returns the number of indices, `${a[`, that have no `]` before the next `}`. Indices in here-documents are counted too, because the
+/// parser reads a here-document in a quoted substitution as a word.
 fn unclosed_indices(text: &[u8]) -> usize {
     let mut count = 0;
-    // Indices open at the current position.
+    // The number of indices that are open at the current position.
     let mut open = 0;
     let mut at = 0;
     while let Some(byte) = text.get(at) {
@@ -84,7 +86,7 @@ fn unclosed_indices(text: &[u8]) -> usize {
     count + open
 }
 
-/// Returns the maximum number of round brackets that are open at a position, in any quotes.
+/// Returns the maximum number of round brackets that are open at a position, also in quotes.
 fn open_brackets(text: &[u8]) -> usize {
     let (mut open, mut most) = (0_usize, 0);
     for byte in text {
@@ -121,7 +123,8 @@ fn at_most(count: usize, most: usize, what: &str) -> Result<(), String> {
     if count > most { Err(format!("it has more than {most} {what}")) } else { Ok(()) }
 }
 
-/// Checks that the parser ends each substitution in the body of a here-document at the same place as the shell. Returns the reason if not.
+/// Checks that the parser ends each substitution in the body of a here-document at the same place as the shell. Returns the reason if it
+/// does not.
 pub(super) fn check_document(body: &str) -> Result<(), String> {
     let mut scan = Scan::new(body.as_bytes());
     scan.open.push(OpenConstruct::Document);

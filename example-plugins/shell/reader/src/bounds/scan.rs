@@ -1,4 +1,4 @@
-//! The pass over a text that counts what the parser would do, and finds what it would read differently from a shell.
+//! The pass over a text that counts the parser's work, and finds constructs that the parser would read differently from a shell.
 
 use super::{
     MAX_COMPOUNDS, MAX_DEPTH, MAX_INDICES, MAX_INNER_INDICES, MAX_SUBSHELLS, MAX_UNCLOSED_INDICES, MAX_WORDS, NESTING,
@@ -36,14 +36,14 @@ pub(super) struct Scan<'a> {
     compounds: usize,
     /// The here-documents whose bodies begin after the current line.
     documents: Vec<Document>,
-    /// Number of here-documents that were pending when the open backquote began.
+    /// Number of here-documents whose bodies were still to come when the open backquote began.
     outside: usize,
-    /// Nesting depth when `<(`, `a=(` or `@(` followed a here-document on the same line.
+    /// The nesting depth at a `<(`, `a=(` or `@(` that follows a here-document on the same line.
     part_depth: Option<usize>,
     /// Bytes of the bodies of here-documents, which are skipped.
     pub(super) skipped: usize,
     arithmetic: Option<Arithmetic>,
-    /// True if the parser may take the following text for arithmetic wrongly, or the other way round.
+    /// True if the parser may read the following text as arithmetic although the shell does not, or the other way round.
     is_lost: bool,
     /// The reason why the parser would read the text differently from the shell.
     pub(super) refused: Option<&'static str>,
@@ -70,8 +70,8 @@ struct Arithmetic {
     has_shift: bool,
 }
 
-/// If a here-document begins on the line of a substitution, the parser loses the words of the substitution or adds the following ones to
-/// it.
+/// If a here-document begins on the line of a substitution, the parser loses the words of the substitution, or adds the words after the
+/// substitution to it.
 const DOCUMENT: &str = "a here-document begins on the line of a substitution after or around it";
 const DELIMITER: &str = "a here-document has a delimiter that cannot be told";
 const PATTERN: &str = "a bracket after one of `!@?+*` may be a pattern";
@@ -80,7 +80,7 @@ const PROCESS: &str = "a process substitution in `${…}`";
 pub(crate) const CONTINUED: &str = "a line that continues in the next one ends a word";
 const BRACKETS: &str = "it nests too much to be read";
 const COMMENT: &str = "`#` may be a character here";
-/// The parser takes `<<` for arithmetic if arithmetic is the last construct opened and not closed, at any nesting.
+/// The parser reads `<<` as arithmetic if arithmetic is the construct that was opened last and is still open, at any nesting.
 const SHIFT: &str = "`<<` may be arithmetic here";
 
 impl<'a> Scan<'a> {
@@ -251,7 +251,7 @@ impl<'a> Scan<'a> {
                 self.skip_documents();
             }
             b';' => self.words += WORDS_OF_A_COMMAND,
-            // Half, because these mostly come in pairs.
+            // Each of these counts half, because they mostly come in pairs.
             b'&' | b'|' => self.words += WORDS_OF_A_COMMAND / 2,
             b' ' | b'\t' | b'>' | b'<' => self.words += 1,
             byte if byte.is_ascii_alphabetic() || byte == b'[' || byte == b'!' => self.word(),
@@ -260,8 +260,8 @@ impl<'a> Scan<'a> {
         self.at += 1;
     }
 
-    /// Handles the bracket of `@(…)` and `!(…)`. The parser takes both for patterns, but a shell without `extglob` reads `!(…)` as a list
-    /// of commands. The parser also finds the end of a pattern without regard to quotes, even in arithmetic.
+    /// Handles the bracket of `@(…)` and `!(…)`. The parser reads both as patterns, but a shell without `extglob` reads `!(…)` as a list of
+    /// commands. The parser also ignores quotes when it searches for the end of a pattern, even in arithmetic.
     fn pattern(&mut self) {
         let before = self.at.checked_sub(1).map(|at| self.bytes[at]);
         if !matches!(before, Some(b'@' | b'!' | b'?' | b'+' | b'*')) {
@@ -302,7 +302,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Skips a comment. Refuses one that the parser may take for words, and any in arithmetic, where `#` is an ordinary character.
+    /// Skips a comment. Refuses a comment that the parser may read as words, and each `#` in arithmetic, because it is an ordinary
+    /// character there.
     fn comment(&mut self) {
         let from = self.at;
         let ends: &[u8] = if self.open.contains(&OpenConstruct::Backtick) { b"\n`" } else { b"\n" };
@@ -328,8 +329,8 @@ impl<'a> Scan<'a> {
         self.open.first() == Some(&OpenConstruct::Document)
     }
 
-    /// Returns true if the parser, too, reads a comment here in a substitution. For the parser, the blanks before the `#` alternate between
-    /// ending and beginning a word.
+    /// Returns true if the parser also reads a comment here in a substitution. For the parser, each blank before the `#` alternately ends
+    /// and begins a word.
     fn is_comment_to_parser(&self) -> bool {
         let before = &self.bytes[..self.at];
         let blanks = before.iter().rev().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
@@ -360,9 +361,9 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// Returns true if the shell may take a `'` here for a character, and the text up to the next `'` contains something that the shell
-    /// would run or that closes a construct. This can happen in `"${x:-'…'}"`, in an index, after `$[` and in backquotes. The parser takes
-    /// the `'` for a quote.
+    /// Returns true if the shell may read a `'` here as an ordinary character, while the parser reads it as a quote. This can happen in
+    /// `"${x:-'…'}"`, in an index, after `$[` and in backquotes. It matters only if the text up to the next `'` contains something that the
+    /// shell would run or that closes a construct, so the function returns false otherwise.
     fn may_be_no_quote(&self) -> bool {
         let outer = self
             .open
@@ -413,7 +414,7 @@ impl<'a> Scan<'a> {
         self.bytes.get(self.at + 1).copied()
     }
 
-    /// Returns true directly in `${` or in an index there.
+    /// Returns true if the scan is directly in `${`, or in an index in it.
     fn in_name(&self) -> bool {
         matches!(self.open.last(), Some(OpenConstruct::Name | OpenConstruct::Index))
     }
@@ -440,7 +441,7 @@ impl<'a> Scan<'a> {
         self.before().is_none_or(|byte| b" \t\n;&|()`".contains(&byte))
     }
 
-    /// Returns the previous byte and ignores escaped line ends. Any other escaped byte counts as a letter.
+    /// Returns the previous byte. Escaped line ends are skipped. Any other escaped byte is returned as a letter.
     fn before(&self) -> Option<u8> {
         let mut before = &self.bytes[..self.at];
         loop {
@@ -494,7 +495,8 @@ impl<'a> Scan<'a> {
         let delimiter = self.delimiter();
         let is_quoted =
             self.bytes.get(begin..=self.at).is_some_and(|word| word.iter().any(|byte| b"'\"\\".contains(byte)));
-        // Of several blanks in a substitution, the parser takes one for the delimiter. After an empty delimiter it never stops.
+        // If several blanks precede the delimiter in a substitution, the parser reads one of them as the delimiter. After an empty
+        // delimiter, the parser never stops.
         let is_misread = blanks > 1 && self.open.contains(&OpenConstruct::Round);
         match delimiter.filter(|delimiter| !delimiter.is_empty() && !is_misread) {
             Some(delimiter) => self.documents.push(Document { delimiter, is_quoted, strips_tabs }),
@@ -502,8 +504,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Moves to the end of a here-document's delimiter and returns it without quotes. Returns `None` if it contains a substitution, whose
-    /// letters the shell takes as they are.
+    /// Moves to the end of a here-document's delimiter, and returns the delimiter without quotes. Returns `None` if the delimiter contains
+    /// a substitution, which the shell does not expand there.
     fn delimiter(&mut self) -> Option<Vec<u8>> {
         let (mut delimiter, mut quote) = (Vec::new(), None);
         while let Some(byte) = self.next() {
@@ -552,8 +554,8 @@ impl<'a> Scan<'a> {
                 }
                 let tabs = if strips_tabs { line.iter().take_while(|byte| **byte == b'\t').count() } else { 0 };
                 let line = &line[tabs..];
-                // The shell joins this line with the next one. The joined line may be the delimiter where the next line alone is not, or
-                // the reverse.
+                // The shell joins this line with the next one. So the joined line may be the delimiter although the next line alone is not,
+                // or the next line may be the delimiter although the joined line is not.
                 let begin = if is_quoted { None } else { line.strip_suffix(b"\\") };
                 if begin.is_some_and(|begin| delimiter.starts_with(begin)) || (is_continued && *line == *delimiter) {
                     self.refused = Some(CONTINUED);

@@ -55,7 +55,7 @@ pub(super) fn found(tokens: &[Token<'_>], language: Language, work: &mut usize) 
     }
     for at in 0..tokens.len() {
         scan.tokens = &tokens[..tokens.len().min(at + MAX_TOKENS)];
-        // Above this, the reader refuses the code.
+        // The reader refuses code that takes more work than this.
         if scan.work > MAX_WORK / 2 {
             break;
         }
@@ -100,7 +100,7 @@ impl<'a> Scan<'a> {
         after || (is_bar(Some(at + 1)) && is_read) || prints_to_shell
     }
 
-    /// Handles a name: of a variable that is assigned, or of a call with an effect.
+    /// Handles the name of a variable that is assigned, or of a call that has an effect.
     fn name(&mut self, name: &'a str, at: usize, found: &mut Vec<CodeEffect>) {
         let is = |at: usize, c| self.tokens.get(at) == Some(&Token::Mark(c));
         if is(at + 1, '=') && !is(at + 2, '=') && !is(at + 2, '~') {
@@ -126,7 +126,7 @@ impl<'a> Scan<'a> {
         if matches!(name, "for" | "foreach") || matches!(last(name), "each" | "forEach") {
             return self.bind(at);
         }
-        // The name has neither brackets nor anything that may be an argument without them.
+        // The name is followed neither by brackets nor by anything that may be an argument without brackets.
         if !matches!(
             self.tokens.get(at + 1),
             Some(Token::Mark('(' | '*') | Token::Text(_) | Token::Run(_) | Token::Name(_))
@@ -290,7 +290,7 @@ impl<'a> Scan<'a> {
         }
         let mut end = at + 1;
         let arguments = self.arguments(&mut end);
-        // Without an argument, Perl removes the current value of the loop.
+        // In Perl, a call without an argument removes the file that the loop's current value names.
         let of_loop = || {
             (self.language == Language::Perl && removes).then(|| {
                 let loops = self.variables.iter().rev().find(|(name, _)| *name == "$_").map(|(_, value)| value.clone());
@@ -346,7 +346,7 @@ impl<'a> Scan<'a> {
 
     /// Returns the command that has the effect of a removing call.
     fn removed(&self, arguments: Vec<Argument<'_>>, receiver: Option<Word>, is_recursive: bool) -> Option<CodeEffect> {
-        // An unknown later argument is an option, or a function to call.
+        // If an argument after the first one is unknown, it is an option or a function to call.
         let named = arguments.into_iter().enumerate();
         let named = named.filter(|(at, argument)| *at == 0 || !matches!(argument.value, Value::Unknown));
         let mut words: Vec<Word> = named.flat_map(|(_, argument)| words(argument.value)).chain(receiver).collect();
@@ -374,7 +374,7 @@ impl<'a> Scan<'a> {
             .then(|| CodeEffect::Words(begin.into_iter().chain(words).collect()))
     }
 
-    /// Handles a function passed to another: `map(os.remove, …)`, `send(:system, …)`, `array_map('unlink', …)`.
+    /// Handles a function that is passed to another function: `map(os.remove, …)`, `send(:system, …)`, `array_map('unlink', …)`.
     fn handed_over(&mut self, at: usize, found: &mut Vec<CodeEffect>) {
         if self.tokens.get(at + 1) != Some(&Token::Mark('(')) {
             return;
@@ -426,7 +426,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Returns true if a call of this name can run a program. Other objects have methods of the same name.
+    /// Returns true if a call of this name can run a program. The name alone does not decide this, because other objects have methods of
+    /// the same name.
     fn may_run(&mut self, call: &str) -> bool {
         match self.language {
             Language::Python => match call {
@@ -475,7 +476,7 @@ fn opened(arguments: &[Argument<'_>]) -> Option<CodeEffect> {
         _ => None,
     };
     let writes = |mode: &str| mode.len() <= 3 && (mode.has_one_of(b"wax+") || mode.starts_with('>'));
-    // Perl names the handle first.
+    // In Perl, the first argument is the handle.
     match (text(0), text(1), text(2)) {
         (Some(file), Some(mode), _) if writes(&mode.text) => Some(CodeEffect::Write(file.clone())),
         (_, Some(mode), Some(file)) if mode.text.starts_with('>') => Some(CodeEffect::Write(file.clone())),
@@ -488,7 +489,7 @@ fn opened(arguments: &[Argument<'_>]) -> Option<CodeEffect> {
         (_, Some(both), None) if both.text.starts_with('>') => {
             Some(CodeEffect::Write(Word::literal(both.text.trim_start_matches('>').trim())))
         }
-        // A text that is not a mode is a file.
+        // A text that is not a mode is the name of a file.
         (_, _, Some(file)) => read(file.clone()),
         (Some(file), Some(mode), _) if mode.text.len() <= 3 => read(file.clone()),
         (_, Some(both), None) => read(both.with_text(both.text.trim_start_matches('<').trim())),
@@ -497,7 +498,7 @@ fn opened(arguments: &[Argument<'_>]) -> Option<CodeEffect> {
     }
 }
 
-/// Returns the effect of reading a file, if it holds secrets.
+/// Returns the effect of reading a file, if the file contains secrets.
 fn read(file: Word) -> Option<CodeEffect> {
     is_secret_file(&file.text).then_some(CodeEffect::Read(file))
 }

@@ -1,5 +1,5 @@
-//! Reads code of other languages as far as it runs commands, or removes or writes files: `python3 -c`, `node -e`, `awk '…'`, a
-//! here-document. Literal arguments of a call are read as a command.
+//! Reads code of other languages, such as that of `python3 -c`, `node -e`, `awk '…'` or a here-document. Only calls that run commands, or
+//! that remove or write files, are read. The literal arguments of such a call are read as a command.
 
 mod calls;
 mod names;
@@ -184,7 +184,7 @@ impl Reader<'_> {
                     self.record(Command { redirects, place: inner.place.clone(), ..Command::default() })?;
                 }
                 CodeEffect::Read(file) => {
-                    // The effect of the code on the file, as a command.
+                    // Adds the effect of the code on the file, as a command.
                     if let Some(words) = names::outlet(&tokens) {
                         let words: Vec<Word> = words.iter().map(|word| Word::literal(*word)).chain([file]).collect();
                         self.wrapped(name, &words, inner.clone())?;

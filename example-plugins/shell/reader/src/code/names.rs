@@ -2,7 +2,7 @@
 
 use super::tokens::Token;
 
-/// Returns true for calls that run a command, given as a text or as a program and its words.
+/// Returns true for calls that run a command. The command is a text, or a program with its words.
 pub(super) fn runs_command(name: &str) -> bool {
     matches!(
         name,
@@ -59,7 +59,7 @@ pub(super) fn runs_command(name: &str) -> bool {
     )
 }
 
-/// Returns true for calls of libraries that run a command. Their short names are common, so the full name counts.
+/// Returns true for calls of libraries that run a command. The full name is compared, because the short names are common.
 pub(super) fn runs_by_library(name: &str) -> bool {
     matches!(name, "os.execute" | "System.cmd" | "System.shell" | "Deno.Command" | "shell.exec" | "script")
 }
@@ -99,7 +99,7 @@ pub(super) fn decodes(name: &str) -> bool {
     )
 }
 
-/// Returns true for calls that return a path or a text as they got it.
+/// Returns true for calls that return a path or a text unchanged.
 pub(super) fn passes_on(name: &str) -> bool {
     matches!(
         name,
@@ -304,7 +304,7 @@ pub(super) fn prints(name: &str) -> bool {
     )
 }
 
-/// Returns the command that has the same effect on a file as the code on its content: sending or printing it.
+/// Returns the command that has the same effect on a file as the code has on the file's content: it sends or prints the content.
 pub(super) fn outlet(tokens: &[Token<'_>]) -> Option<&'static [&'static str]> {
     let names = || {
         tokens.iter().filter_map(|token| match token {
@@ -322,7 +322,7 @@ pub(super) fn outlet(tokens: &[Token<'_>]) -> Option<&'static [&'static str]> {
     if names().any(|name| prints(name) || name.ends_with("stdout")) { Some(&["cat"]) } else { None }
 }
 
-/// Returns the program that has the effect of the call: moving, copying or linking.
+/// Returns the program that has the same effect as the call, which moves, copies or links a file.
 pub(super) fn moves_or_copies(name: &str) -> Option<&'static str> {
     match name {
         "os.rename" | "os.replace" | "os.renames" | "shutil.move" | "fs.renameSync" | "fs.rename" | "FileUtils.mv"

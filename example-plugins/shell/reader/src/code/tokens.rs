@@ -148,7 +148,7 @@ fn name<'a>(code: &'a str, from: usize, chars: &mut Chars<'_>) -> &'a str {
     &code[from..end]
 }
 
-/// Returns the text after an opening quote. Three quotes are closed by three.
+/// Returns the text after an opening quote. If three quotes open the text, three quotes close it.
 fn quoted<'a>(code: &'a str, at: usize, close: char, chars: &mut Chars<'_>) -> &'a str {
     let is_triple = matches!(close, '"' | '\'') && code[at + 1..].bytes().take(2).eq([close as u8; 2]);
     if is_triple {

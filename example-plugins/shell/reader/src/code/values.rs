@@ -36,7 +36,7 @@ pub(super) struct Scan<'a> {
     /// The tokens up to which values are read.
     pub(super) tokens: &'a [Token<'a>],
     pub(super) all: &'a [Token<'a>],
-    /// The groups of libraries searched so far, and if the code names one of the group.
+    /// The groups of libraries searched so far. The flag is true if the code names a library of the group.
     pub(super) libraries: Vec<(&'static [&'static str], bool)>,
     pub(super) language: Language,
     /// The variables set so far, in order.
@@ -54,7 +54,7 @@ impl<'a> Scan<'a> {
         let from = at.saturating_sub(MAX_RECEIVER);
         let passes = |token: &Token<'_>| matches!(token, Token::Name(name) if passes_on(last(name)) || *name == "Dir" || matches!(last(name), "home" | "homedir"));
         let mut begin = from + self.tokens[from..at].iter().rposition(passes)?;
-        // The method is not part of its own receiver.
+        // Hides the method's own tokens, because the method is not part of its receiver.
         let all = self.tokens;
         self.tokens = &all[..at];
         let receiver = words(self.value(&mut begin)).pop();
@@ -62,7 +62,7 @@ impl<'a> Scan<'a> {
         receiver
     }
 
-    /// Returns the arguments of a call, in brackets or, if the language allows it, without.
+    /// Returns the arguments of a call, in brackets or, if the language allows it, without brackets.
     pub(super) fn arguments(&mut self, at: &mut usize) -> Option<Vec<Argument<'a>>> {
         match self.tokens.get(*at)? {
             Token::Mark('(') => {
@@ -138,7 +138,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Returns a value, including what is concatenated to it.
+    /// Returns a value, including values that are concatenated to it.
     pub(super) fn value(&mut self, at: &mut usize) -> Value {
         let mut value = self.operand(at);
         loop {

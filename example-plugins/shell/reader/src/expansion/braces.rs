@@ -11,7 +11,7 @@ const MAX_DIGITS: usize = 19;
 /// Maximum work for the braces of one word.
 const MAX_BRACE_WORK: usize = 8 * 1024;
 
-/// Expands the braces of a word. Each result keeps its quotes. If there are too many results, one stands for the unknown rest.
+/// Expands the braces of a word. The quotes stay in the results. If there are too many results, one unknown result stands for the rest.
 pub(super) fn braces(raw: &str) -> Vec<String> {
     let Some(open) = opening_brace(raw) else { return vec![raw.to_owned()] };
     let options = brush_parser::ParserOptions::default();
@@ -29,8 +29,8 @@ pub(super) fn braces(raw: &str) -> Vec<String> {
     words
 }
 
-/// Returns the units of work for the braces of a word, or `None` above [`MAX_BRACE_WORK`]. The parser starts again at each nested brace
-/// that opens no choice, so its work grows exponentially with the depth.
+/// Returns the units of work for the braces of a word, or `None` if they exceed [`MAX_BRACE_WORK`]. At each nested brace that contains no
+/// choice, the parser starts again, so its work grows exponentially with the depth.
 pub(super) fn brace_work(raw: &str) -> Option<usize> {
     let (mut depth, mut deepest) = (0_u32, 0);
     for byte in raw.bytes() {
@@ -71,7 +71,7 @@ fn opening_brace(raw: &str) -> Option<usize> {
     None
 }
 
-/// Returns the words that the parts produce. The flag is true if these are all.
+/// Returns the words that the parts produce. The flag is true if the list is complete.
 fn product(pieces: &[BraceExpressionOrText]) -> (Vec<String>, bool) {
     let (mut words, mut is_whole) = (vec![String::new()], true);
     for piece in pieces {

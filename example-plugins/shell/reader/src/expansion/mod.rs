@@ -16,10 +16,10 @@ use braces::{brace_work, braces};
 const MAX_UNCLOSED: usize = 3;
 /// Maximum length of a word that is split into pieces, in bytes.
 const MAX_WORD_BYTES: usize = 8 * 1024;
-/// Maximum length of a value that is filled in, in bytes. A longer one is unknown.
+/// Maximum length of a value that is filled in, in bytes. A longer value is treated as unknown.
 pub(super) const MAX_VALUE: usize = 4096;
 
-/// [`HOME`], which is one byte long.
+/// [`HOME`] as a byte. The character is one byte long.
 const HOME_BYTE: u8 = HOME as u8;
 
 /// The words that an expansion has produced so far.
@@ -71,7 +71,7 @@ impl ExpandedWords {
     fn value(&mut self, value: &Word, quoted: bool, separators: &[char]) {
         if quoted || !value.text.contains(separators) {
             let word = self.word();
-            // The value is not split here, so `splits` tells if the shell may split it. An unquoted pattern stays a pattern.
+            // The value is not split here. The flag `splits` records that the shell may split it. An unquoted pattern is still a pattern.
             word.append(&Word { splits: !quoted && !value.is_known(), ..value.clone() });
             word.glob |= !quoted && value.text.has_one_of(b"*?[");
             return;
@@ -104,7 +104,7 @@ impl ExpandedWords {
 }
 
 impl Reader<'_> {
-    /// Adds the words that the shell makes of one word in a command, with the bytes of its origin.
+    /// Adds the words into which the shell expands one word of a command, with the byte range that the word comes from.
     pub(super) fn words(
         &mut self,
         raw: &str,
@@ -159,7 +159,8 @@ impl Reader<'_> {
         if text.has_one_of(b"$`") { self.value(text).map(drop) } else { Ok(()) }
     }
 
-    /// Reads the commands in a text that was quoted until now. If it cannot be read, the shell does not run it either.
+    /// Reads the commands in a text that was quoted until now. A text that cannot be read is ignored, because the shell does not run it
+    /// either.
     pub(super) fn within_quoted(&mut self, text: &str) {
         let is_read = bounds::check(text).is_ok() && unclosed(text) <= MAX_UNCLOSED;
         if is_read && self.spend(text.len()).is_ok() {
@@ -176,7 +177,7 @@ impl Reader<'_> {
             return Err(Unreadable("a here-document opens more expansions than it closes".into()));
         }
         bounds::check_document(text).map_err(Unreadable)?;
-        // The shell joins such a line with the next before it searches for `$(`; the parser does not.
+        // The shell joins such a line with the next line before it searches for `$(`, but the parser does not.
         if text.contains("$\\\n") {
             return Err(Unreadable(bounds::CONTINUED.into()));
         }
@@ -198,7 +199,7 @@ impl Reader<'_> {
         if raw.contains("${(") {
             self.flagged(raw);
         }
-        // Brace expansion can have produced it.
+        // The text is checked here again, because brace expansion can have produced the `~`.
         bounds::check_tildes(raw).map_err(Unreadable)?;
         self.spend(WORK_OF_PARSE)?;
         brush_parser::word::parse(raw, &self.options).map_err(|error| Unreadable(error.to_string()))
@@ -261,7 +262,7 @@ impl Reader<'_> {
     fn fill_value(&mut self, making: &mut ExpandedWords, value: Option<Word>, quoted: bool) -> Result<(), Unreadable> {
         match value.filter(|value| value.text.len() <= MAX_VALUE) {
             Some(value) => {
-                // Patterns compare each byte many times.
+                // The work counts fourfold, because patterns compare each byte many times.
                 self.spend(value.text.len() * 4)?;
                 let is_usual = quoted || !self.is_set("IFS");
                 match self.variable("IFS").filter(Word::is_known) {
@@ -289,8 +290,8 @@ fn is_plain(raw: &str) -> bool {
     })
 }
 
-/// Counts the expansions that a here-document opens and does not close, and the indices in them. For the parser, a `}` in an index closes
-/// nothing. It reads the rest several times for each of these.
+/// Counts the expansions that a here-document opens and does not close, and the indices in them. The parser reads the rest of the text
+/// several times for each of these. For the parser, a `}` in an index closes nothing.
 fn unclosed(text: &str) -> usize {
     let mut open: Vec<char> = Vec::new();
     let mut before = ' ';
@@ -311,7 +312,8 @@ fn unclosed(text: &str) -> usize {
     open.len()
 }
 
-/// Returns the text in the quotes of a fully quoted word without special characters, because the parser reads those slowly.
+/// Returns the text of a word that is fully quoted and has no special characters. The parser is not used for such a word, because it reads
+/// them slowly.
 fn plainly_quoted(raw: &str) -> Option<&str> {
     let single = raw.strip_prefix('\'').and_then(|raw| raw.strip_suffix('\'')).filter(|text| !text.has(b'\''));
     let double = || raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"'));
@@ -327,8 +329,8 @@ fn unescaped(text: &str) -> String {
     }
 }
 
-/// Refuses a command substitution that the parser took for plain text because it did not find its end. `after_dollar` is true if the
-/// previous piece was text that ends with `$`; it is updated for the next piece.
+/// Refuses a command substitution that the parser read as plain text because it did not find the substitution's end. `after_dollar` is true
+/// if the previous piece was text that ends with `$`. The function updates it for the next piece.
 fn check_text(piece: &WordPiece, after_dollar: &mut bool) -> Result<(), Unreadable> {
     let WordPiece::Text(text) = piece else {
         *after_dollar = false;

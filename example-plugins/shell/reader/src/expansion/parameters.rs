@@ -170,7 +170,7 @@ impl Reader<'_> {
                     self.fill_value(making, Some(word.clone()), quoted)?;
                 }
             }
-            // The number of words is unknown, quoted or not.
+            // The number of words is unknown, even in quotes.
             None => making.unknown(false),
         }
         Ok(())
@@ -181,7 +181,7 @@ impl Reader<'_> {
 fn operated(expression: &ParameterExpr, value: &str, first: &str, second: &str) -> Option<String> {
     use ParameterExpr as Expr;
     use brush_parser::word::SubstringMatchKind as Match;
-    // The beginning of a home's path is unknown.
+    // The beginning of the value is unknown if the value begins with the path of a home.
     let from_begin = || (!value.starts_with(HOME)).then_some(value);
     Some(match expression {
         Expr::Parameter { .. } => value.to_owned(),
@@ -230,7 +230,7 @@ struct ExpansionParts<'a> {
     parameter: &'a Parameter,
     /// True if the value names the parameter to expand: `${!x}`.
     is_indirect: bool,
-    /// The texts in the expansion, which may contain commands. The first may be an index.
+    /// The texts in the expansion, which may contain commands. The first text may be an index.
     texts: [Option<&'a str>; 3],
 }
 

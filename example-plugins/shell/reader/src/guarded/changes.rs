@@ -24,15 +24,15 @@ pub struct Changes {
     pub keys: bool,
 }
 
-/// Directories that other programs use, too. Naming one of them says little.
+/// Directories that many programs use. A text that names one of them need not be about a guarded file.
 const COMMON: [&str; 6] = [".config", ".local", ".cargo", ".cache", ".github", ".vscode"];
 
 /// Limit for [`Reader::suppose_guarded`]: maximum number of guarded paths, and of commands with an unknown operand.
 const MAX_SUPPOSED: usize = 8;
 
 impl Reader<'_> {
-    /// Handles programs whose target is unknown from its first character (`rm "$x"`). If the text names a guarded path elsewhere, adds the
-    /// same command with that path.
+    /// Handles programs whose target is completely unknown (`rm "$x"`). If the text names a guarded path elsewhere, adds the same command
+    /// with that path.
     pub(crate) fn suppose_guarded(&mut self) -> Result<(), Unreadable> {
         let is_open = |word: &Word| word.text.starts_with(UNKNOWN);
         let may_write = |command: &&Command| {
@@ -48,7 +48,7 @@ impl Reader<'_> {
         self.spend(self.source.text.len())?;
         let mut found = Vec::new();
         for (path, is_directory) in named(self.source.text, self.context) {
-            // A path that the command names itself is not its unknown operand.
+            // Skips a path that the command itself names, because that path is not the unknown operand.
             let is_named = |command: &&Command| {
                 let read = command.redirects.iter().map(|redirect| &redirect.target);
                 command.args.iter().chain(read).any(|word| word.text == path.text)
@@ -100,8 +100,8 @@ pub(super) fn named(text: &str, context: &PathContext) -> Vec<(Word, bool)> {
 }
 
 impl Command {
-    /// Returns the files that the command may let others write, although it is not known to write them itself. These are files that get a
-    /// second name (`ln`, `docker run -v`) and files given to a program that is not known to be read-only.
+    /// Returns the files that the command may make writable for other programs, or may write although it is not known to do so. These are
+    /// files that get a second name (`ln`, `docker run -v`), and files that are passed to a program which is not known to be read-only.
     #[must_use]
     pub fn exposes(&self) -> Vec<Write> {
         let exposed = |path: Word, extent| Write { path, extent, supposed: false };
@@ -136,8 +136,8 @@ impl Command {
         }
     }
 
-    /// Returns true if the effect of the program on its files is unknown. Programs outside the installed directories and interpreters are
-    /// excluded: their effect depends on a text that is not read here.
+    /// Returns true if the effect of the program on its files is unknown. Interpreters, and programs outside of the directories for
+    /// installed programs, are excluded, because their effect depends on a text that is not read here.
     fn is_unknown(&self, program: &str) -> bool {
         let path = self.program_word.text.as_str();
         let is_installed = !path.has_one_of(b"/\\")
@@ -239,7 +239,7 @@ impl Command {
         is_cmdlet && self.redirects.is_empty() && self.args.iter().any(|word| word.text.eq_ignore_ascii_case("-whatif"))
     }
 
-    /// Fast check before the full analysis. Most commands write nothing, or nothing with a guarded name.
+    /// Fast check before the full analysis. Most commands write no file, or no file with a guarded name.
     fn may_change(&self) -> bool {
         let program = lower(&self.program);
         let is_writer = match kind(&program) {
@@ -258,8 +258,8 @@ impl Command {
     }
 }
 
-/// Returns the host path that a container may write: the source in `a:b` or in `type=bind,source=a,target=b`. `None` if the mount is
-/// read-only.
+/// Returns the path on the host that a container may write: the source in `a:b` or in `type=bind,source=a,target=b`. Returns `None` if the
+/// mount is read-only.
 fn mounted(value: &Word) -> Option<Word> {
     let text = value.text.as_str();
     let mut fields = text.split(',');
@@ -320,8 +320,8 @@ fn may_be_guarded(text: &str) -> bool {
     })
 }
 
-/// Fast check: returns true if a written path may be guarded, seen from a directory that is not. It runs before the path is resolved, which
-/// takes longer.
+/// Fast check that returns true if a path, written in a directory that is not guarded, may lead to a guarded file. It runs before the path
+/// is resolved, which takes longer.
 pub(super) fn may_lead_there(path: &Word, whole: bool) -> bool {
     let text = lower(&path.text);
     let names: Vec<&str> = text.trim_start_matches(['/', '\\']).split(['/', '\\']).collect();

@@ -16,7 +16,7 @@ include!(concat!(env!("OUT_DIR"), "/guarded.rs"));
 
 /// The owner name of hookhost's own files.
 pub const HOOKHOST: &str = "hookhost";
-/// The file with a project's rules. A command that moves or removes the project's directory affects it, too.
+/// The file with a project's rules. A command that moves or removes the project's directory also affects this file.
 const OF_PROJECT: &str = "hookhost.toml";
 
 /// The file that contains hookhost's keys.
@@ -24,13 +24,13 @@ const KEYS: &str = "keys.toml";
 
 /// Maximum length of a file name on common systems, in bytes.
 const MAX_NAME: usize = 255;
-/// Directory names that are too common to identify a guarded file. Removing `Documents` is not about an agent, and `bin/*` matches
-/// anybody's programs.
+/// Directory names that are too common to identify a guarded file. For example, removing `Documents` is probably not aimed at an agent, and
+/// `bin/*` matches any programs.
 const SHARED: [&str; 3] = ["documents", "bin", HOOKHOST];
-/// Minimum number of units that a pattern must have in common with a guarded path. A letter counts two units, a whole name four. So
-/// `*.json` does not match `opencode.json`.
+/// Minimum number of units that a pattern must have in common with a guarded path to match it. A letter is two units, and a whole name
+/// four. With this minimum, `*.json` does not match `opencode.json`.
 const MIN_KNOWN: usize = 4;
-/// The same minimum for a pattern directly below a home: `~/.*/*.json` matches every agent's files.
+/// Like [`MIN_KNOWN`], for a pattern directly below a home. `~/.*/*.json` must match, because it matches the files of every agent.
 const MIN_KNOWN_IN_HOME: usize = 1;
 
 /// A file or a directory tree that no action of an agent may write.
@@ -50,7 +50,7 @@ pub struct Guarded {
     when: When,
 }
 
-/// The places where removing or moving a parent directory counts as a change of the file.
+/// The directories above a guarded file whose removal or move counts as a change of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Above {
     Anywhere,
@@ -115,9 +115,9 @@ pub struct Reach {
     pub extent: Extent,
     /// True if the path is a shell pattern.
     pub wild: bool,
-    /// True if the path assumes that the target of a copy is a directory.
+    /// True if the path was derived under the assumption that the target of a copy is a directory.
     pub supposed: bool,
-    /// True if the path begins in a home directory, wherever that is.
+    /// True if the path begins in a home directory, even if the path of that directory is unknown.
     pub in_home: bool,
 }
 
@@ -126,10 +126,10 @@ impl Reach {
     #[must_use]
     pub fn of(write: &Write, path: &Normal, cwd: Option<&str>) -> Self {
         let Write { path: word, extent, supposed } = write;
-        // An archive that is unpacked in an unknown directory says nothing about a home.
+        // If an archive is unpacked in an unknown directory, this directory is not assumed to be a home.
         let is_nowhere =
             *extent == Extent::Filled && !word.home && matches!(path, Normal::Below(text) if text.is_empty());
-        // After `cd */`, any matching directory may be the current one.
+        // After `cd */`, the current directory may be any directory that matches.
         let wild = word.glob || cwd.is_some_and(|cwd| cwd.has_one_of(b"*?["));
         let extent = if is_nowhere { Extent::File } else { *extent };
         Self { extent, wild, supposed: *supposed, in_home: word.home }
@@ -169,7 +169,7 @@ pub fn at(path: &Normal, reach: Reach, workspace: &str) -> Vec<&'static Guarded>
                 && guarded.fits(names, takes, is_home_known, reach)
         }));
     }
-    // An archive unpacked in a home may contain any file of a home.
+    // An archive that is unpacked in a home may overwrite any file there.
     if reach.extent == Extent::Filled && home == Some(names.len()) {
         found.extend(GUARDED.iter().filter(|guarded| !guarded.rooted && guarded.above != Above::Never));
     }
@@ -188,7 +188,7 @@ fn holds(names: &[&str], workspace: &str, wild: bool) -> bool {
             .all(|name| !name.has(UNKNOWN as u8) && parts.next().is_some_and(|part| overlap(part, name, wild)))
 }
 
-/// Normalizes a name as Windows does: removes a stream, and dots and spaces at the end.
+/// Normalizes a name as Windows does: removes the name of a stream, and dots and spaces at the end.
 fn known_name(name: &str) -> &str {
     // A colon in `[[:alpha:]]` or after a drive letter begins no stream.
     let stream = name.find(':').filter(|at| *at > 1 && !name.has(b'['));
@@ -204,7 +204,7 @@ fn beginning_with(name: &str, wild: bool, is_in_home: bool) -> &'static [Guarded
         return GUARDED;
     }
     if known.is_empty() {
-        // An unknown name can only match an entry at the top of a home.
+        // A completely unknown name can only match an entry that is directly in a home.
         let is_nothing = name.bytes().all(|byte| byte == UNKNOWN as u8);
         return if is_nothing && !is_in_home { &[] } else { GUARDED };
     }
@@ -213,14 +213,14 @@ fn beginning_with(name: &str, wild: bool, is_in_home: bool) -> &'static [Guarded
     }
     let is_whole = known.len() == name.len();
     let begin = GUARDED.partition_point(|guarded| guarded.parts[0] < known);
-    // A linear search is enough: few entries begin alike.
+    // A linear search is enough, because few entries begin with the same letter.
     let fits =
         |guarded: &&Guarded| if is_whole { guarded.parts[0] == known } else { guarded.parts[0].starts_with(known) };
     let count = GUARDED[begin..].iter().take_while(fits).count();
     &GUARDED[begin..begin + count]
 }
 
-/// Fast check: returns true if the first component of an entry may begin with this byte. Most names fail it.
+/// Fast check that returns true if the first component of an entry may begin with this byte. It is false for most names.
 fn may_begin(byte: Option<u8>) -> bool {
     byte.is_some_and(|byte| FIRST_BYTES & (1 << (byte.to_ascii_lowercase() % 32)) != 0)
 }
@@ -260,7 +260,8 @@ impl Guarded {
         self.when == When::Names
     }
 
-    /// Returns true if a path that ends with `names` matches this entry or lies in it. With `takes`, a directory above it matches, too.
+    /// Returns true if a path that ends with `names` matches this entry or lies in it. If `takes` is true, a directory above the entry also
+    /// matches.
     fn fits(&self, names: &[&str], takes: bool, is_in_home: bool, reach: Reach) -> bool {
         let count = names.len().min(self.parts.len());
         let is_reached = match names.len().cmp(&self.parts.len()) {
@@ -277,7 +278,7 @@ impl Guarded {
     }
 }
 
-/// Counts the known units of a path whose names may be patterns. A name without wildcards counts as much as two letters.
+/// Counts the known units of a path whose names may be patterns. A name without wildcards counts as two letters.
 fn known(names: &[&str], wild: bool) -> usize {
     let mut all = 0;
     for (at, name) in names.iter().enumerate() {
@@ -285,7 +286,7 @@ fn known(names: &[&str], wild: bool) -> usize {
             all += if SHARED.contains(name) && at + 1 < names.len() { 0 } else { MIN_KNOWN };
             continue;
         }
-        // Ignore the extension unless the directory is known: an extension says little.
+        // Ignore the extension unless the directory is known, because many files have the same extension.
         let is_last = at + 1 == names.len() && all < 2;
         let stem = name.rsplit_once('.').filter(|(stem, _)| is_last && !stem.is_empty());
         let stem = stem.map_or(*name, |(stem, _)| stem);
@@ -341,8 +342,9 @@ fn overlap(part: &str, name: &str, wild: bool) -> bool {
     both(part.as_bytes(), name.as_bytes(), wild)
 }
 
-/// Returns true if some text matches both patterns. Bit `n` of `reached` is set if the name so far and the first `n` bytes of the component
-/// can be the same text. The build script refuses components that are too long for the bits.
+/// Returns true if some text matches both patterns. In the loop, bit `n` of `reached` is set if the part of the name read so far and the
+/// first `n` bytes of the component can match the same text. The build script refuses components that have more bytes than `reached` has
+/// bits.
 fn both(part: &[u8], name: &[u8], wild: bool) -> bool {
     let all = (2_u64 << part.len()) - 1;
     let stars = bits(part, |byte| byte == b'*');
@@ -394,7 +396,7 @@ fn bits(part: &[u8], is: impl Fn(u8) -> bool) -> u64 {
     part.iter().rev().fold(0, |bits, byte| (bits << 1) | u64::from(is(*byte)))
 }
 
-/// Lets each `*` match the empty text, too. The table never has two of them in a row.
+/// Lets each `*` also match the empty text. The table never has two `*` in a row.
 fn spread(reached: u64, stars: u64) -> u64 {
     reached | ((reached & stars) << 1)
 }

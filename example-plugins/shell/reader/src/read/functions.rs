@@ -15,7 +15,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Stores a function and replaces one of the same name.
+    /// Stores a function. It replaces an earlier function of the same name.
     fn keep_function(&mut self, name: String, function: Function) {
         self.definitions.functions.retain(|(other, _)| *other != name);
         self.definitions.functions.push((name, Rc::new(function)));

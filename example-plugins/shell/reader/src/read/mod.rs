@@ -29,9 +29,9 @@ const MAX_NESTING: usize = 8;
 const MAX_LEVELS: usize = 32;
 /// Maximum number of commands. Commands in loops and functions count each time.
 const MAX_COMMANDS: usize = 2000;
-/// Maximum number of values that a `for` loop is read with. With more, the value is unknown.
+/// Maximum number of values with which a `for` loop is read. If there are more, the loop is read once with an unknown value.
 const MAX_ROUNDS: usize = 16;
-/// Units of work for a command, for a word in addition to its bytes, and for each variable that a subshell copies.
+/// Units of work for each command, for each word in addition to its bytes, and for each variable that a subshell copies.
 const WORK_OF_COMMAND: usize = 32;
 const WORK_OF_WORD: usize = 8;
 const WORK_OF_VARIABLE: usize = 40;
@@ -40,7 +40,7 @@ const INPUT_BYTES_PER_UNIT: usize = 4;
 /// Units of work for one call of the parser, in addition to the bytes of its text.
 pub(super) const WORK_OF_PARSE: usize = 200;
 
-/// Programs that run the program which their words name. After one of them, an unknown program may do the same.
+/// Programs that run the program which their words name. If one of them runs an unknown program, this program may also run another program.
 const PASSING_ON: [&str; 19] = [
     "sudo", "doas", "env", "nohup", "nice", "ionice", "time", "timeout", "gtimeout", "command", "builtin", "exec",
     "stdbuf", "xargs", "busybox", "setsid", "watch", "chroot", "flock",
@@ -56,11 +56,11 @@ pub struct Script {
     pub commands: Vec<Command>,
     /// The reason why a part of the text could not be read.
     pub unreadable: Option<String>,
-    /// True if the text runs a command that only the shell can know: `eval "$X"`.
+    /// True if the text runs a command that only the shell can determine: `eval "$X"`.
     pub runs_unknown: bool,
-    /// True if the text runs a file that it fetched.
+    /// True if the text runs a file that it has downloaded.
     pub runs_fetched: bool,
-    /// True if a function is a fork bomb: it starts itself twice at once, or in the background.
+    /// True if a function is a fork bomb, because it starts itself twice at once, or in the background.
     pub fork_bomb: bool,
     /// True if the text is exactly one simple command.
     pub is_single: bool,
@@ -72,15 +72,15 @@ pub struct Script {
     pub work: usize,
 }
 
-/// Returns the index at which a command begins among the words of an unknown program. A function pointer, so that the linker drops the code
-/// from a component that never calls [`read_likely`].
+/// A function that returns the index at which a command begins among the words of an unknown program. It is a function pointer so that the
+/// linker can remove the function's code from a component that never calls [`read_likely`].
 type Likely = fn(&str, &[Word]) -> Option<usize>;
 
 /// Maximum number of beginnings that [`beginnings`] returns.
 const MAX_BEGINNINGS: usize = 8;
 
-/// Returns the beginnings of a text that end before one of its last lines, the longest first. A shell runs the lines before one that it
-/// cannot read.
+/// Returns the beginnings of a text that end before one of its last lines, the longest first. They matter because a shell runs the lines
+/// before a line that it cannot read.
 pub fn beginnings(text: &str) -> impl Iterator<Item = &str> {
     text.rmatch_indices('\n').take(MAX_BEGINNINGS).map(|(at, _)| &text[..at])
 }
@@ -90,9 +90,9 @@ pub fn read(text: &str, dialect: ShellDialect, cwd: &str, context: &PathContext)
     read_as(None, text, dialect, cwd, context)
 }
 
-/// Reads `text` again with likely assumptions, if [`read`] left something open in `script`. It assumes that a variable or directory that
-/// may be set is set, and that an unknown program after a wrapper runs the command in its words. Returns `None` if `script` leaves nothing
-/// open.
+/// Reads `text` again with likely assumptions, if [`read`] left something open in `script`. The assumptions are that a variable or
+/// directory that may be set is set, and that an unknown program after a wrapper runs the command in its words. Returns `None` if `script`
+/// leaves nothing open.
 #[must_use]
 pub fn read_likely(
     script: &Script,
@@ -127,19 +127,20 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
     };
     let is_windows = matches!(dialect, ShellDialect::Powershell | ShellDialect::Cmd);
     let mut result = if is_windows { windows::read(&mut reader, text) } else { reader.top(text) };
-    // `$x = Get-Date; $x.Year`: a POSIX shell would take the variable for an unknown program. The other commands count in both readings.
+    // `$x = Get-Date; $x.Year`: a POSIX shell would read the variable as an unknown program, so the text is also read as a text for
+    // Windows. The other commands of both readings are kept.
     let is_assigned = !is_windows && windows::is_assigned(text);
     if is_assigned {
         reader.script.commands.retain(|command| !windows::is_expression(text, command));
     }
-    // `rd /s C:\x`: a command that exists only on Windows is read as Windows reads it, whatever shell the event names.
+    // `rd /s C:\x`: a text with a command that exists only on Windows is read as a text for Windows, whatever shell the event names.
     let is_there = |reader: &Reader<'_>| reader.script.commands.iter().any(windows::is_only_there);
     if is_assigned || (result.is_ok() && !is_windows && is_there(&reader)) {
         reader.scope =
             Scope { cwd: reader.context.directory(&Word::literal(cwd), Some(context.workspace())), ..Scope::default() };
         result = windows::read(&mut reader, text);
     }
-    // `cmd /c "rd /s C:\"`: the text may be invalid for a POSIX shell and valid for the shell that it names.
+    // `cmd /c "rd /s C:\"`: a text that is invalid for a POSIX shell may be valid for the shell that it names.
     if result.is_err() && windows::is_named_in(text) {
         result = windows::read(&mut reader, text);
     }
@@ -154,8 +155,8 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
     script
 }
 
-/// Refuses redirections whose file descriptor the parser cannot read. At a number that is too large it panics, and the shell refuses it,
-/// too. In `{fd}>x` it takes the name for the program.
+/// Refuses redirections whose file descriptor the parser cannot read. If the number is too large, the parser panics, and the shell also
+/// refuses it. In `{fd}>x`, the parser reads the name as the program.
 fn check_descriptors(tokens: &[Token]) -> Result<(), Unreadable> {
     let is_one = |pair: &[Token]| match pair {
         [Token::Word(word, left), Token::Operator(operator, right)] => {
@@ -177,8 +178,8 @@ fn check_descriptors(tokens: &[Token]) -> Result<(), Unreadable> {
     }
 }
 
-/// Terminates the last line of `text` if a here-document may begin on it. The parser never returns if the delimiter is empty and the text
-/// ends before the body. Returns `None` if a backslash removes the end of the line.
+/// Adds a line end to `text` if a here-document may begin on its last line. Without it, the parser never returns if the delimiter is empty
+/// and the text ends before the body. Returns `None` if a backslash at the end of `text` would remove the line end.
 pub(crate) fn ended(text: &str) -> Option<Cow<'_, str>> {
     match (text.contains("<<"), text.ends_with('\\')) {
         (false, _) => Some(text.into()),
@@ -190,8 +191,8 @@ pub(crate) fn ended(text: &str) -> Option<Cow<'_, str>> {
 /// Walks a text and collects its commands.
 pub(super) struct Reader<'a> {
     pub(super) context: &'a PathContext,
-    /// Set during a second reading ([`read_likely`]). Assignments and changes of directory then hold for all that follows, except changes
-    /// of directory in subshells. After a wrapper, a command begins at the index that this function returns.
+    /// Set during a second reading ([`read_likely`]). Assignments and changes of directory then apply to all following commands, except
+    /// changes of directory in subshells. The function returns the index at which a command begins after a wrapper.
     likely: Option<Likely>,
     pub(super) options: brush_parser::ParserOptions,
     pub(super) script: Script,
@@ -203,7 +204,7 @@ pub(super) struct Reader<'a> {
     pub(super) declarations: Declarations,
     pub(super) files: Files,
     pub(super) downloads: Downloads,
-    /// The values that the shell will evaluate.
+    /// The values that the shell will evaluate once more.
     pub(super) evaluated: EvaluatedValues,
     /// True if patterns also match names with a leading dot: `shopt -s dotglob`.
     has_dotglob: bool,
@@ -234,7 +235,7 @@ impl Reader<'_> {
     }
 
     fn parse(&mut self, text: &str) -> Result<ast::Program, Unreadable> {
-        // In quotes, the parser silently takes the bracket of a `case` pattern for the end of the substitution.
+        // In quotes, the parser reads the bracket of a `case` pattern as the end of the substitution, and reports no error.
         let is_misread = text.contains("$(") && text.contains("case ");
         if is_misread && let Some(program) = self.parse_repaired(text) {
             return Ok(program);
@@ -244,7 +245,7 @@ impl Reader<'_> {
         repaired.map_or(result, Ok)
     }
 
-    /// Parses a repaired spelling of a text that the parser misreads. Its positions do not apply to the original text.
+    /// Parses a repaired spelling of a text that the parser misreads. Positions in the result do not apply to the original text.
     fn parse_repaired(&mut self, text: &str) -> Option<ast::Program> {
         let repaired = if text.len() <= bounds::MAX_LENGTH { repaired(text) } else { None };
         let program = self.parse_as(&repaired?).ok()?;
@@ -265,11 +266,11 @@ impl Reader<'_> {
         brush_parser::parse_tokens(&tokens, &self.options).map_err(|error| Unreadable(error.to_string()))
     }
 
-    /// Adds units of work. Returns an error above the maximum, which nested loops would reach otherwise without limit.
+    /// Adds units of work. Returns an error if the sum exceeds the maximum. Without this limit, nested loops could take any time.
     pub(super) fn spend(&mut self, units: usize) -> Result<(), Unreadable> {
         let work = self.script.work.saturating_add(units);
         let result = bounds::check_work(work).map_err(Unreadable);
-        // The refused work is not done, so it does not count in full.
+        // Refused work is not done, so it is not added in full.
         self.script.work = if result.is_ok() { work } else { self.script.work.max(bounds::MAX_WORK + 1) };
         result
     }
@@ -282,7 +283,7 @@ impl Reader<'_> {
     pub(super) fn nested(&mut self, text: &str) -> Result<(), Unreadable> {
         if text.has(UNKNOWN as u8) {
             self.script.runs_unknown = true;
-            // The known part still counts.
+            // The commands that could be read are kept.
         }
         let text = text.replace(UNKNOWN, "$_");
         let program = self.deeper(|reader| reader.parse(&text))?;
@@ -317,7 +318,7 @@ impl Reader<'_> {
     }
 
     /// Returns the words of the command that an unknown program after a wrapper probably runs. They begin at the first word that names a
-    /// program which writes files or runs others.
+    /// program which writes files or runs other programs.
     pub(super) fn likely(&mut self, program: &str, args: &[Word]) -> Option<Vec<Word>> {
         self.surroundings.wrappers.last().filter(|wrapper| PASSING_ON.contains(&wrapper.as_str()))?;
         self.script.leaves_open |= !args.is_empty();
@@ -335,7 +336,7 @@ impl Reader<'_> {
         if command.program.halves(b'[').is_some_and(|(name, index)| !name.is_empty() && !index.has(b']')) {
             return Err(Unreadable("an index has a blank in it".into()));
         }
-        // A variable in an expression is a number, not a program.
+        // In an arithmetic expression, a variable is a number and not a program.
         if command.program.is_empty() && self.nesting.arithmetic == Some(self.nesting.commands) {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! The output of commands and the files that a text writes, as far as the text tells their content.
+//! Follows the output of commands and the content of files that a text writes, as far as the text contains them.
 
 use super::{Reader, Unreadable};
 use crate::ascii::Ascii as _;
@@ -96,7 +96,7 @@ impl Reader<'_> {
                 let is_itself = name.has(b'/') || self.defines(name) || self.definitions.aliases.contains_key(*name);
                 Some(Word::literal(if is_itself { (*name).to_owned() } else { format!("/usr/bin/{name}") }))
             }
-            // Setup text of an installed program contains nothing for a rule.
+            // The shell setup that an installed program prints contains nothing that a rule is about.
             (program, _)
                 if (wrappers::is_hook(program, &command.args)
                     || (wrappers::is_setup(program, &command.args)

@@ -1,4 +1,4 @@
-//! The state that each subshell has for itself: directory, variables and arguments.
+//! The state of which each subshell has its own copy: directory, variables and arguments.
 
 use super::{Reader, Unreadable, WORK_OF_COMMAND, WORK_OF_VARIABLE, WORK_OF_WORD};
 use crate::guarded::directory_of_variable;
@@ -8,10 +8,10 @@ use litemap::LiteMap;
 use std::rc::Rc;
 
 impl Reader<'_> {
-    /// Runs `act` with a copy of the scope, which is dropped afterwards.
+    /// Runs `act` on a copy of the scope. The copy is dropped afterwards.
     pub(crate) fn subshell<T>(&mut self, act: &mut dyn FnMut(&mut Self) -> T) -> T {
         let scope = self.scope.clone();
-        // The next recorded command fails if this exceeds the maximum.
+        // This does not check the maximum. The next recorded command fails if the work exceeds it.
         self.script.work += scope.work();
         let result = act(self);
         self.leave(scope);
@@ -29,8 +29,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads commands that may or may not run. Afterwards, whatever they changed is unknown. Returns true if they changed something that
-    /// was known before.
+    /// Reads commands that may or may not run. Afterwards, every value that they changed is unknown. Returns true if they changed a value
+    /// that was known before.
     pub(super) fn perhaps(
         &mut self,
         act: &mut dyn FnMut(&mut Self) -> Result<(), Unreadable>,
@@ -73,7 +73,7 @@ impl Reader<'_> {
         unsettles
     }
 
-    /// Reads the body of a loop. Reads it a second time if the first round changed something that the next round starts with.
+    /// Reads the body of a loop. If the first round changed a value with which the next round starts, reads the body a second time.
     pub(super) fn repeatedly(
         &mut self,
         act: &mut dyn FnMut(&mut Self) -> Result<(), Unreadable>,
@@ -93,7 +93,7 @@ impl Reader<'_> {
         self.scope.variables.insert(name.to_owned(), value);
     }
 
-    /// Stores the elements of an array. The array's value is all of them as one word.
+    /// Stores the elements of an array. The value of the array is one word that contains all elements.
     pub(crate) fn set_elements(&mut self, name: &str, words: &[Word]) -> Result<(), Unreadable> {
         words.iter().for_each(|word| self.remember(name, &word.text));
         self.spend(
@@ -110,7 +110,8 @@ impl Reader<'_> {
         (self.variable(name)? == Word::of_all(words)).then(|| words.clone())
     }
 
-    /// Declares `name` as a second name of `target`. Neither has a known value from then on, because each assignment changes both.
+    /// Declares `name` as a second name of `target`. From then on, the values of both names are unknown, because an assignment to one
+    /// changes both.
     pub(crate) fn refer(&mut self, name: &str, target: &str) {
         self.remember(name, target);
         for name in [name, target] {
@@ -143,8 +144,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns true if each variable in `text`, or in the body of the function that it names, is not set yet and is set exactly once in the
-    /// whole script.
+    /// Returns true if each variable in `text` is not set yet and is set exactly once in the whole script. If `text` names a function, the
+    /// variables in the body of the function are checked.
     pub(crate) fn is_set_later(&mut self, text: &str) -> Result<bool, Unreadable> {
         /// Maximum number of variables to search for.
         const MAX_NAMES: usize = 8;
@@ -177,7 +178,7 @@ impl Reader<'_> {
         self.scope.positional = Some(Rc::new(words.to_vec()));
     }
 
-    /// Drops the first `count` arguments; with `None`, the arguments become unknown.
+    /// Drops the first `count` arguments. If `count` is `None`, the arguments become unknown.
     pub(crate) fn shift(&mut self, count: Option<usize>) {
         let words = self.scope.positional.take().zip(count);
         self.scope.positional = words.map(|(words, count)| Rc::new(words.iter().skip(count).cloned().collect()));
@@ -204,9 +205,9 @@ pub(crate) struct Scope {
     /// The directory of a `cd` that may not have run: `x && cd y; z`.
     pub(super) perhaps: Option<String>,
     pub(super) variables: Variables,
-    /// Number of assignments so far. Repeated ones count again.
+    /// Number of assignments so far. Repeated assignments are counted each time.
     pub(super) assignments: usize,
-    /// `$0`, if the text is called with one.
+    /// The value of `$0`, if the text is called with such a value.
     pub(crate) zeroth: Option<Word>,
     pub(super) positional: Option<Rc<Vec<Word>>>,
 }

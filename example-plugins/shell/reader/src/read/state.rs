@@ -1,4 +1,4 @@
-//! The state of a reader, except for the part that subshells copy.
+//! The state of a reader, without the part that subshells copy.
 
 use super::functions::Function;
 use super::scope::Variables;
@@ -26,7 +26,7 @@ pub(crate) struct Nesting {
     pub(crate) commands: usize,
     /// Number of open compound commands, including those of calling functions.
     pub(super) compounds: usize,
-    /// The number of open commands at which commands are parts of an arithmetic expression.
+    /// The number of open commands at which the commands read are parts of an arithmetic expression.
     pub(super) arithmetic: Option<usize>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Surroundings {
     pub(crate) mounts: Vec<Mount>,
     /// True if the output goes into a variable, or into a header that carries credentials.
     pub(crate) captured: bool,
-    /// The input of commands without an input of their own.
+    /// The input of commands that have no input of their own.
     pub(crate) input: Option<Word>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Declarations {
     pub(super) arrays: Vec<(String, Vec<Word>)>,
 }
 
-/// The files that the text writes, as far as it tells what they contain.
+/// The files that the text writes, as far as their content is known.
 #[derive(Default)]
 pub(crate) struct Files {
     /// Contents by path.
@@ -75,6 +75,6 @@ pub(crate) struct Files {
     pub(super) substitutions: Vec<Option<Word>>,
     /// The original names of programs that the text copies or renames, by new path.
     pub(crate) program_copies: Variables,
-    /// The secret files of which the text makes other files, by the path of the new file.
+    /// The secret files from which the text makes other files, by the path of the new file.
     pub(crate) secret_copies: Variables,
 }

@@ -186,8 +186,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the text between `((` and `))`. The parser also takes `( (reboot) )` for arithmetic, which is a command, so both readings
-    /// count.
+    /// Reads the text between `((` and `))`. The text is read as arithmetic and also as a command, because the parser reads `( (reboot) )`,
+    /// which is a command, as arithmetic.
     pub(crate) fn arithmetic(&mut self, text: &str) -> Result<(), Unreadable> {
         self.evaluates(text)?;
         let is_arithmetic = arithmetic::is_expression(text);
@@ -252,7 +252,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads the commands in the index of an array element. The shell runs them even if the element is quoted: `[[ -v 'a[$(x)]' ]]`.
+    /// Reads the commands in the index of an array element. The shell runs these commands even if the element is quoted: `[[ -v 'a[$(x)]'
+    /// ]]`.
     pub(crate) fn indexed(&mut self, word: &Word) {
         let begin = word.text.find('[').filter(|_| word.text.has_one_of(b"$`"));
         if let Some(begin) = begin {
@@ -260,7 +261,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns true if a pipeline only sets variables or prints, which cannot fail while the output is open.
+    /// Returns true if a pipeline only sets variables or prints. Such a pipeline cannot fail while the output is open.
     fn succeeds(&self, pipeline: &ast::Pipeline) -> bool {
         let [ast::Command::Simple(simple)] = pipeline.seq.as_slice() else { return false };
         for item in

@@ -14,10 +14,10 @@ mod wrapped;
 
 pub(super) use variables::cased;
 
-/// An unknown file as the last word of a command, such as the one an editor opens.
+/// Text that adds an unknown file as the last word of a command, such as the file that an editor opens.
 pub(super) const FILE: &str = " \"$_\"";
 
-/// A program that runs others in its own way. The tables describe all the rest.
+/// A program that runs others in a way which the tables of `wrappers.toml` cannot describe.
 enum SpecialWrapper {
     /// Runs a command with more words from its input.
     Xargs,
@@ -186,7 +186,7 @@ impl Reader<'_> {
         command.args = args.to_vec();
         command.resolved = is_known || self.defines(&program.text);
         self.record(command)?;
-        // It is unknown which command the shell finds, so read each possible one and the one with this name.
+        // It is unknown which command the shell finds. So each possible command is read, and also the command with this name.
         if let Some(original) = copied {
             let renamed: Vec<Word> = [original].into_iter().chain(args.iter().cloned()).collect();
             self.wrapped(&name, &renamed, Command { exact: false, ..inner.clone() })?;
@@ -400,7 +400,7 @@ impl Reader<'_> {
         result
     }
 
-    /// Returns the text of an alias with the following words. Within its own text, the name denotes the program.
+    /// Returns the text of an alias with the following words. Within the alias's own text, the name denotes the program and not the alias.
     fn alias(&self, name: &str, args: &[Word]) -> Option<String> {
         let text = self.definitions.aliases.get(name)?.as_ref()?;
         Some(format!("{} {}", text.with_mark(), joined(args)))

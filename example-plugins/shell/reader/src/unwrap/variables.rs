@@ -1,4 +1,4 @@
-//! Assignments, and the commands that programs run from the values of variables: `GIT_SSH_COMMAND`, `BASH_ENV`, `PS1`.
+//! Reads assignments, and the commands in variables whose values programs run, such as `GIT_SSH_COMMAND`, `BASH_ENV` and `PS1`.
 
 use super::FILE;
 use crate::ascii::Ascii as _;

@@ -119,7 +119,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the command of a `trap`. It is read at the end if all its variables are set later.
+    /// Reads the command of a `trap`. If all its variables are set later, the command is read at the end of the text.
     fn trapped(&mut self, name: &str, words: &[Word]) -> Result<(), Unreadable> {
         let Some((text, signals)) = words.split_first() else { return Ok(()) };
         let is_end = |word: &Word| matches!(word.text.as_str(), "EXIT" | "0" | "INT" | "TERM" | "HUP" | "QUIT");
@@ -180,7 +180,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads a command in an option. An unknown part is usually a number or a file, as in `ssh -p $PORT`, unless the text begins with it.
+    /// Reads a command in an option. An unknown part is assumed to be a number or a file, as in `ssh -p $PORT`, unless the text begins with
+    /// the unknown part.
     pub(super) fn option(&mut self, wrapper: &str, text: &Word) -> Result<(), Unreadable> {
         if text.text.trim().is_empty() {
             return Ok(());
@@ -193,7 +194,7 @@ impl Reader<'_> {
 /// Maximum number of programs that run each other: `sudo nice env …`. The message below repeats the number.
 const MAX_WRAPPERS: usize = 8;
 
-/// Returns the text that the keys type: a line end for each `Enter`, nothing for other keys with a name.
+/// Returns the text that the keys type. `Enter` gives a line end, and other keys with a name give no text.
 fn pressed(words: &[Word]) -> String {
     let mut text = String::new();
     for word in words {

@@ -1,9 +1,9 @@
-//! The parts that only `cmd.exe` has: the condition of `if`, and the switches of `start`.
+//! Reads syntax that only `cmd.exe` has: the condition of `if`, and the switches of `start`.
 
 use crate::ascii::Ascii as _;
 use crate::word::Word;
 
-/// Returns the number of leading words that are switches of `start` and its like, their values, or a title.
+/// Returns the number of leading words of `start` and similar commands that are switches, values of switches, or a title.
 pub(super) fn switches(args: &[Word]) -> usize {
     let mut at = 0;
     while let Some(word) =
@@ -15,7 +15,7 @@ pub(super) fn switches(args: &[Word]) -> usize {
     at
 }
 
-/// Returns the index of a word, or the length if it is missing.
+/// Returns the index of a word, or the number of words if it is missing.
 pub(super) fn position(args: &[Word], word: &str) -> usize {
     args.iter().position(|arg| arg.text.eq_ignore_ascii_case(word)).unwrap_or(args.len())
 }

@@ -3,7 +3,7 @@
 use crate::ascii::Ascii as _;
 use crate::{Command, program_name};
 
-/// Returns true if `text`, which no POSIX shell can read, is meant for a Windows shell. The first word shows that, or a cmdlet after `if`.
+/// Returns true if `text`, which no POSIX shell can read, is meant for a Windows shell. The first word shows this, or a cmdlet after `if`.
 pub(crate) fn is_named_in(text: &str) -> bool {
     let first = text.split_whitespace().next().unwrap_or_default();
     let is_shell = matches!(program_name(first).to_ascii_lowercase().as_str(), "cmd" | "powershell" | "pwsh");
@@ -22,7 +22,7 @@ fn is_expression_of_cmdlet(text: &str) -> bool {
     let text = text.trim_start();
     let opened = text.trim_start_matches(['(', '{', '@', '$', '"', '&', ' ']);
     let end = opened.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).unwrap_or(opened.len());
-    // Methods that change something are left to a person.
+    // A text with a method that may change something is not accepted, so that a person is asked about it.
     let reads = |rest: &str| {
         let begins = [
             "Get",
@@ -63,7 +63,7 @@ pub(super) fn is_cmdlet(word: &str) -> bool {
     is_upper(verb) && is_upper(noun) && is_letters(verb) && is_letters(noun)
 }
 
-/// Returns true if `text` begins with a variable or an assignment in PowerShell's syntax, `$env:X`, `$x = …`. No other shell has it.
+/// Returns true if `text` begins with a variable or an assignment in syntax that only PowerShell has: `$env:X`, `$x = …`.
 pub(crate) fn is_assigned(text: &str) -> bool {
     if begins_with_list(text) {
         return true;

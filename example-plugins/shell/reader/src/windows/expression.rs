@@ -1,5 +1,5 @@
-//! Evaluates texts that `cmd.exe` and PowerShell compute: variables, joined strings, `-f`, `-join`, `-replace`, `[char]`. The result may be
-//! the name of a command.
+//! Evaluates texts that `cmd.exe` and PowerShell compute, because the result may be the name of a command. Supports variables, joined
+//! strings, `-f`, `-join`, `-replace` and `[char]`.
 
 use crate::ascii::Ascii as _;
 use litemap::LiteMap;
@@ -50,7 +50,7 @@ impl Values {
         value.map(|value| (value.as_str(), length))
     }
 
-    /// Fills in known variables. Returns `None` if the text can contain none.
+    /// Fills in known variables. Returns `None` if the text cannot contain a variable.
     pub(super) fn filled(&mut self, text: &str) -> Option<String> {
         if self.known.is_empty() || !text.has_one_of(b"$%!") {
             return None;

@@ -1,4 +1,4 @@
-//! Reads commands of `cmd.exe` and PowerShell as far as their words tell.
+//! Reads commands of `cmd.exe` and PowerShell from their words.
 
 use super::ascii::Ascii as _;
 use super::code::language;
@@ -145,7 +145,7 @@ fn stage(
             command.input = None;
             noted(reader, program, &args, command)
         }
-        // These programs run as in any shell, except `find`, which searches text on Windows.
+        // These programs do the same in any shell, except `find`, which searches text on Windows.
         name if name != "find" && (runs_others(name) || language(program_names::usual(name)).is_some()) => {
             let words = [program].into_iter().chain(args).cloned().collect();
             reader.run(words, command)

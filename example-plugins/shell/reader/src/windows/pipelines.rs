@@ -1,4 +1,4 @@
-//! Splits a text of a Windows shell into pipelines and words. `cmd.exe` and PowerShell differ too little here for two splitters.
+//! Splits a text of a Windows shell into pipelines and words. `cmd.exe` and PowerShell share this code, because they differ little here.
 
 use super::expression::{Values, evaluated};
 use super::powershell::{cmdlet_of, command_of, is_built};
@@ -23,7 +23,7 @@ pub(super) struct Stage {
     pub(super) redirects: Vec<Redirect>,
 }
 
-/// Commands that pass their output to the next one.
+/// Commands of which each passes its output to the next.
 #[derive(Default)]
 pub(super) struct Pipeline {
     pub(super) stages: Vec<Stage>,
@@ -41,7 +41,7 @@ pub(super) struct PipelineSplitter {
     /// The pipelines that continue after a closing bracket.
     outer: Vec<usize>,
     word: Option<Word>,
-    /// The direction if the next word is the target of a redirection.
+    /// The direction of a redirection whose target is the next word.
     redirect: Option<RedirectKind>,
     /// The texts of `"$(…)"`.
     pub(super) nested: Vec<String>,
@@ -138,7 +138,8 @@ impl PipelineSplitter {
         None
     }
 
-    /// Replaces an expression in brackets by its value, if known: `('Remove'+'-Item')`, `(gcm Remove-Item)`. Returns true if it did.
+    /// Replaces an expression in brackets by its value, if the value is known: `('Remove'+'-Item')`, `(gcm Remove-Item)`. Returns true if
+    /// the expression was replaced.
     fn evaluate(&mut self, chars: &mut Peekable<Chars<'_>>, most: usize) -> bool {
         let invokes = |word: &Word| word.text == ".";
         let words = self.pipelines[self.current].stages.last().map_or(&[][..], |stage| &stage.words);
@@ -372,7 +373,7 @@ pub(super) fn joins(chars: &mut Peekable<Chars<'_>>) {
     }
 }
 
-/// Splits a word that holds several: `/s/q`, `-Path:C:\\`.
+/// Splits a word that contains several words: `/s/q`, `-Path:C:\\`.
 fn parted(text: &str) -> Option<Vec<Word>> {
     if let Some((option, value)) = text.halves(b':')
         && ["-path", "-literalpath", "-lp"].iter().any(|name| name.eq_ignore_ascii_case(option))

@@ -1,4 +1,4 @@
-//! The parts that only PowerShell has: encoded commands, calls of .NET methods, names of commands that are built from pieces.
+//! Reads syntax that only PowerShell has: encoded commands, calls of .NET methods, and names of commands that are built from pieces.
 
 use super::detection::is_cmdlet;
 use super::name;
@@ -40,7 +40,7 @@ pub(super) fn started(args: &[Word]) -> Vec<Word> {
     program.into_iter().chain(words).collect()
 }
 
-/// Returns the paths that `Get-ChildItem` passes on: all entries of its directories, or an unspecified one if it filters.
+/// Returns the paths that `Get-ChildItem` passes on. These are all entries of its directories, or an unknown entry if it filters.
 pub(super) fn found(words: &[Word]) -> Vec<Word> {
     let Some((program, args)) = words.split_first() else { return vec![Word::unknown()] };
     if !matches!(name(program).as_str(), "get-childitem" | "gci" | "dir" | "ls" | "get-item" | "gi") {

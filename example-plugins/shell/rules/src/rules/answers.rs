@@ -30,7 +30,7 @@ const ANSWERS: [(&str, Answer); 5] = [
 /// The kinds of keys in the table, the most specific first.
 const KINDS: [&str; 5] = ["rule", "cause", "label", "catalogue", "severity"];
 
-/// The table of the config, checked as far as possible without the rules.
+/// The table `answers` of the config. Everything that does not depend on the rules is checked already.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     table: LiteMap<(String, String), Answer>,
@@ -40,7 +40,7 @@ pub(super) struct Answers {
 
 impl Answers {
     /// # Errors
-    /// Returns one sentence that names the unknown key or value, and a similar one.
+    /// Returns one sentence that names the unknown key or value and a similar known one.
     pub(super) fn new(written: &LiteMap<String, String>) -> Result<Self, String> {
         let mut table = LiteMap::new();
         for (key, value) in written {
@@ -66,7 +66,8 @@ impl Answers {
         Ok(Self { table, labels: Texts::new() })
     }
 
-    /// Returns the answer of the most specific key for a rule. A custom rule that allows is only changed by its own `rule:` key.
+    /// Returns the answer of the most specific key that names a rule. A custom rule with the action `allow` is changed only by a `rule:`
+    /// key that names it.
     pub(super) fn of(&mut self, rule: &Rule, catalogue: &str) -> Option<Answer> {
         if self.table.is_empty() {
             return None;
@@ -89,7 +90,7 @@ impl Answers {
             .or_else(|| get("severity", severity))
     }
 
-    /// Checks that each key names something that exists, and that no key loosens the floor.
+    /// Checks that each key names an existing rule, cause, label, catalogue or severity, and that no key loosens the floor.
     ///
     /// # Errors
     /// Returns one sentence.
@@ -115,7 +116,7 @@ impl Answers {
 }
 
 impl Answer {
-    /// Replaces the rule's action by the answer. Returns false if the rule must be silent.
+    /// Replaces the rule's action by the answer. Returns false if the answer is that the rule is silent.
     pub(super) fn is_made(self, rule: &mut Rule) -> bool {
         let word = match self {
             Self::Allow => return false,

@@ -37,7 +37,7 @@ fn read<T: Deserialize<'static>>(mut value: Value) -> Result<T, String> {
     })
 }
 
-/// Removes null members. A null means absent, as in a config that a program writes.
+/// Removes null members, because a config that a program wrote may use null for an absent member.
 fn remove_nulls(value: &mut Value) {
     match value {
         Value::Object(table) => {
@@ -49,7 +49,7 @@ fn remove_nulls(value: &mut Value) {
     }
 }
 
-/// Checks the members that must be one of a few words, and names the word that was probably meant.
+/// Checks the members whose value must be one of a few words. An error names the word that was probably meant.
 fn check_words(rule: &Value) -> Result<(), String> {
     let one = |table: &Value, name: &str, words: &[&str]| match table.get(name).and_then(Value::as_str) {
         Some(given) if !words.contains(&given) => {
@@ -65,7 +65,7 @@ fn check_words(rule: &Value) -> Result<(), String> {
     matches.try_for_each(|table| one(table, "construct", &Construct::NAMES.map(|(word, _)| word)))
 }
 
-/// Returns the action for a word that other tools, or other parts of hookhost, use for it.
+/// Returns the action for a word that other tools, or other parts of hookhost, use for the same action.
 fn action_for(given: &str) -> Option<&'static str> {
     Some(match given.to_ascii_lowercase().as_str() {
         "reject" | "block" | "refuse" | "forbid" | "deny" => "deny",

@@ -1,10 +1,10 @@
-//! Estimates how much of a home or of the system a path contains. Nobody wants to delete `~/Documents`; somebody may want to delete
-//! `~/.cache/tool`.
+//! Estimates if a path is a large part of a home or of the system. For example, deleting `~/Documents` is a mistake, but deleting
+//! `~/.cache/tool` may be intended.
 
 /// Directories of a home that tools fill again.
 const CACHES: [&str; 9] = [".cache", ".npm", ".gradle", ".m2", ".ivy2", ".yarn", ".bun", ".nuget", ".Trash"];
 
-/// Directories of the system whose subdirectories are as large as other top-level directories.
+/// Directories of the system whose subdirectories are as important as other top-level directories.
 const LARGE: [&str; 5] = ["usr", "var", "system", "library", "windows"];
 
 /// Directories of `/var` that are filled again.

@@ -1,4 +1,4 @@
-//! The catalogues that are part of the plugin, as the build script writes them.
+//! Reads the catalogues that are part of the plugin, in the format that the build script writes.
 
 use super::programs::Programs;
 use super::schema::{Catalogue, ProgramFile, Rule, Totals};
@@ -6,8 +6,8 @@ use serde::Deserialize;
 
 const BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/catalogues.postcard"));
 
-/// An iterator over all catalogues, without their rules, in the order of `build.rs`. Each rule is read on demand, because memory used
-/// during configuration stays in the image that each event starts from.
+/// An iterator over all catalogues without their rules, in the order of `build.rs`. The rules are read one by one on demand, because memory
+/// that is used during configuration remains in the memory with which each event starts.
 pub(crate) struct Embedded {
     rest: &'static [u8],
     /// Number of rules of the current catalogue that are not read yet.
@@ -41,7 +41,7 @@ impl Embedded {
 impl Iterator for Embedded {
     type Item = Result<Catalogue, String>;
 
-    /// Reads the next catalogue without its rules. Skips unread rules of the previous one.
+    /// Reads the next catalogue without its rules. Skips unread rules of the previous catalogue.
     fn next(&mut self) -> Option<Self::Item> {
         while self.unread > 0 {
             if let Err(error) = self.rule()? {

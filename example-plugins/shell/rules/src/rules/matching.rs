@@ -14,24 +14,25 @@ use std::cell::RefCell;
 /// A [`Match`], compiled.
 #[derive(Debug)]
 pub(crate) struct Matcher {
-    /// The number of this matcher among those that look at the whole text.
+    /// The number of this matcher among the matchers that look at the whole text.
     pub(super) number: u32,
-    /// The index of its rule.
+    /// The index of the matcher's rule.
     pub(super) rule: u32,
     programs: Words,
     /// The accepted subcommands, with spaces between their words.
     subcommands: Words,
     construct: Option<Construct>,
-    /// True if the match depends on the program's effect. `--help` has none, so it does not match then. False for conditions on
-    /// redirections, on unknown text or on text that the program reads.
+    /// True if the match is about the program's effect. A command with `--help` has no effect, so it does not match. False if the match is
+    /// about redirections, unknown text or text that the program reads.
     acts: bool,
-    /// True if the match depends on the command's redirections; `environment` is true if it depends on variables set for the command.
+    /// True if the match depends on the command's redirections. The next field, `environment`, is true if it depends on variables that are
+    /// set for the command.
     redirects: bool,
     environment: bool,
     /// True if the match applies only to programs that no other rule names.
     pub(super) unnamed: bool,
     whole: Option<Box<Whole>>,
-    /// Conditions that must all hold, the slowest last.
+    /// Conditions that must all be met, the slowest last.
     conditions: Box<[Condition]>,
 }
 
@@ -47,16 +48,17 @@ struct Whole {
 /// A condition on one command, named as in [`Match`].
 #[derive(Debug)]
 enum Condition {
-    /// One of the first words must be one of these.
+    /// One of the first words must be one of these verbs.
     Verbs(Words),
-    /// The program, or the program with its first operands, must not be one of these.
+    /// Neither the program nor the program with its first operands may be one of these.
     NoProgram(Words),
     /// One of these flags must be present.
     Flag(Words),
     NoFlag(Words),
     MinOperands(usize),
     MaxOperands(usize),
-    /// An operand must lead to one of these classes. With `true`, only large parts of a home or of the system count.
+    /// An operand must be a path of one of these classes. If the flag is true, paths in a home or in the system match only if they are
+    /// large parts of it.
     Paths(Box<[Class]>, bool),
     Operand(Pattern),
     Target(Pattern),
@@ -87,7 +89,8 @@ enum Condition {
 struct WriteCondition {
     pattern: Option<Pattern>,
     paths: Box<[Class]>,
-    /// True if files that the words name count, beside redirections. This needs a rule that names its programs.
+    /// True if the conditions also apply to files that the command's words name, and not only to redirections. This is possible only if the
+    /// rule names its programs.
     by_words: bool,
 }
 
@@ -96,9 +99,10 @@ pub(crate) struct Subject<'a> {
     pub(crate) text: &'a str,
     pub(crate) script: &'a Script,
     pub(crate) context: &'a PathContext,
-    /// The pairs of adjacent bytes in the text. A part with another pair cannot occur in it.
+    /// The pairs of adjacent bytes in the text. A text with another pair cannot occur in it.
     pairs: Pairs,
-    /// Results for the whole text, by the number of the matcher. So each matcher searches the text once, however many commands it contains.
+    /// Results for the whole text, by the number of the matcher. They are stored so that each matcher searches the text only once, however
+    /// many commands the text contains.
     whole: RefCell<Vec<Option<bool>>>,
 }
 
@@ -145,12 +149,12 @@ impl Matcher {
         })
     }
 
-    /// Returns the programs that the matcher names; none if it applies to any program.
+    /// Returns the programs that the matcher names. There are none if it applies to any program.
     pub(crate) fn programs(&self) -> impl Iterator<Item = &'static str> + Clone + use<> {
         self.programs.iter()
     }
 
-    /// Returns the first word of each subcommand that the matcher names; a single `None` if it applies to all.
+    /// Returns the first word of each subcommand that the matcher names, or a single `None` if it applies to all subcommands.
     pub(crate) fn first_words(&self) -> impl Iterator<Item = Option<&'static str>> + use<> {
         let all = if self.subcommands.is_empty() { Some(None) } else { None };
         self.subcommands.iter().map(|path| path.split(' ').next()).chain(all)
@@ -194,7 +198,7 @@ impl Matcher {
 
     /// Returns true if the whole text matches.
     pub(crate) fn fits_text(&self, subject: &Subject<'_>) -> bool {
-        // A text that is too long to be read is not searched either: it counts as unreadable.
+        // A text that is too long to be read counts as unreadable, so it is not searched either.
         if subject.text.len() > MAX_LENGTH {
             return self.construct == Some(Construct::Unreadable);
         }
@@ -224,7 +228,7 @@ impl Matcher {
         })
     }
 
-    /// Returns the bits of the first bytes of its program names; all bits if it applies to any program.
+    /// Returns the bits of the first bytes of the matcher's program names, or all bits if it applies to any program.
     pub(crate) fn initials(&self) -> u32 {
         if self.programs.is_empty() {
             return u32::MAX;
@@ -237,9 +241,9 @@ impl Matcher {
         self.programs.is_empty() || is_one_of_programs(&self.programs, command)
     }
 
-    /// Returns true if a command matches. Its program must be one that the matcher names.
+    /// Returns true if a command matches. The caller has checked that the matcher names the command's program.
     pub(crate) fn fits(&self, command: &Command, arguments: &Arguments<'_>, subject: &Subject<'_>) -> bool {
-        // Fast check that most commands fail.
+        // Fast check that is enough for most commands.
         if (self.redirects && command.redirects.is_empty()) || (self.environment && command.environment.is_empty()) {
             return false;
         }
@@ -257,7 +261,7 @@ impl Matcher {
         self.fits_whole(subject) && self.conditions.iter().all(|condition| condition.holds(&candidate))
     }
 
-    /// Returns the index of the first operand after the subcommand; `None` if the subcommand is not one of those wanted.
+    /// Returns the index of the first operand after the subcommand, or `None` if the command does not have a wanted subcommand.
     fn first_operand(&self, arguments: &Arguments<'_>) -> Option<usize> {
         if self.subcommands.is_empty() {
             return Some(0);
@@ -327,8 +331,8 @@ fn conditions(wanted: Match, by_words: bool, compile: Compile) -> Result<Box<[Co
     }
     let paths = Some(classes(&wanted.paths)?).filter(|paths| !paths.is_empty());
     let paths = paths.map(|paths| Condition::Paths(paths, wanted.whole));
-    // Few programs are named by rules, so classifying their paths costs little. For a rule about any program, first search for the word
-    // that few commands have.
+    // A rule that names its programs applies to few commands, so classifying their paths costs little. A rule about any program first
+    // searches for the word, because few commands have it.
     let (paths, paths_last) = if wanted.word.is_none() { (paths, None) } else { (None, paths) };
     conditions.extend(paths);
     let patterns: [(_, Of<Pattern>); 9] = [
@@ -372,7 +376,7 @@ fn spellings(flags: &[String]) -> Result<Words, String> {
     Words::new(&flags.iter().flat_map(|flag| flag.split('|')).map(str::to_owned).collect::<Vec<_>>())
 }
 
-/// Returns true if a place of this class may be small.
+/// Returns true if a path of this class may be a small part of a home or of the system.
 fn is_deep_place(class: Class) -> bool {
     matches!(class, Class::System | Class::Home | Class::Host)
 }
@@ -533,7 +537,7 @@ fn is_of_some(wanted: &Match) -> bool {
         || patterns.iter().any(|pattern| pattern.is_some())
 }
 
-/// Returns the bit of a name's first byte, in either case; all bits if it may be any byte.
+/// Returns the bit of a name's first byte in upper or lower case, or all bits if the first byte may be any byte.
 pub(crate) fn initials(name: &str) -> u32 {
     match name.bytes().next() {
         None | Some(b'*') => u32::MAX,
@@ -541,7 +545,7 @@ pub(crate) fn initials(name: &str) -> u32 {
     }
 }
 
-/// Returns the bit of a first byte, in either case.
+/// Returns the bit of a first byte in upper or lower case.
 pub(crate) fn initial(byte: u8) -> u32 {
     1 << (byte.to_ascii_lowercase() % 32)
 }
@@ -549,7 +553,7 @@ pub(crate) fn initial(byte: u8) -> u32 {
 /// Returns true if the command's program is one of these names.
 fn is_one_of_programs(names: &Words, command: &Command) -> bool {
     let initial = command.program.bytes().next().map(|byte| byte.to_ascii_lowercase());
-    // Fast check that nearly all names fail.
+    // Fast check that is false for nearly all names.
     let may_be = |name: &[u8]| {
         let first = name.first().map(u8::to_ascii_lowercase);
         first == initial || first == Some(b'*')
@@ -557,7 +561,7 @@ fn is_one_of_programs(names: &Words, command: &Command) -> bool {
     names.any(|name| may_be(name) && is_program(name, command))
 }
 
-/// Returns true if a name is that of the command's program. `mkfs.*` matches any ending.
+/// Returns true if a name in a rule matches the command's program. `mkfs.*` matches any ending.
 fn is_program(name: &[u8], command: &Command) -> bool {
     let program = command.program.as_bytes();
     match name.strip_suffix(b"*") {

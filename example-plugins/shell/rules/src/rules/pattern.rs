@@ -20,8 +20,8 @@ enum Branch {
     Search(Box<Search>),
 }
 
-/// An expression that is compiled for the first text which contains what it needs. Few commands contain that, and the compiled expressions
-/// of all rules would be much of the guest's memory.
+/// An expression that is compiled when the first text contains the texts that it needs. Few commands do, and the compiled expressions of
+/// all rules would take much of the guest's memory.
 #[derive(Debug)]
 struct Search {
     source: Text,
@@ -30,7 +30,7 @@ struct Search {
 }
 
 impl Pattern {
-    /// Returns a pattern from the config, which is always searched for.
+    /// Returns a pattern from the config. It is always searched for, because it was not analysed.
     ///
     /// # Errors
     /// If the expression is not a pattern.
@@ -66,7 +66,7 @@ impl Pattern {
         })
     }
 
-    /// Returns false if the pattern can match no part of a text with these pairs, because it lacks everything that a match needs.
+    /// Returns false if the pattern cannot match, because the text does not contain what a match needs. `pairs` must be those of the text.
     pub(super) fn may_match(&self, text: &str, pairs: &Pairs) -> bool {
         self.0.iter().any(|branch| match branch {
             Branch::Texts { .. } => true,

@@ -1,4 +1,5 @@
-//! Describes how programs spell their options and which options take a value, and splits the words of a command by this.
+//! Splits the words of a command into options and operands. Tables describe how each program spells its options and which options take a
+//! value.
 
 use super::schema::{Program, ProgramFile, Style};
 use super::sql::Statements;
@@ -33,7 +34,7 @@ impl Programs {
 }
 
 impl Program {
-    /// Returns the long option that a word abbreviates after this subcommand. The flag is true if that is certain.
+    /// Returns the long option that a word abbreviates after this subcommand. The flag is true if the option is certain.
     fn resolved<'a>(&'a self, subcommand: Option<&str>, given: &'a str) -> (&'a str, bool) {
         let of_subcommand = subcommand.and_then(|subcommand| self.options_of.get(subcommand));
         let options = match of_subcommand {
@@ -50,7 +51,7 @@ impl Program {
                 return (given, false);
             }
         }
-        // `--no-f` may stand for `--no-force`, so such a word is no certain abbreviation of another option.
+        // `--no-f` may stand for `--no-force`. So if a word begins with `--no-`, it is not a certain abbreviation of another option.
         let negated = given.strip_prefix("--no-").filter(|rest| !rest.is_empty());
         let may_be_negated =
             negated.is_some_and(|rest| options.iter().any(|option| option[2.min(option.len())..].starts_with(rest)));
@@ -68,7 +69,7 @@ pub(crate) struct Flag<'a> {
     pub(crate) name: &'a str,
     /// A letter in a cluster such as `-rf`.
     letter: Option<char>,
-    /// True if the word is this option in full and cannot abbreviate another.
+    /// True if the word is the full name of this option and cannot be an abbreviation of another one.
     whole: bool,
     pub(crate) value: Option<&'a str>,
 }

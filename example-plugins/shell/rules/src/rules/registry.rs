@@ -40,7 +40,7 @@ impl Mode {
     }
 }
 
-/// Like the derived implementation, but with a better error for a prefix of a valid word, or for a longer word.
+/// Like the derived implementation, but with a better error if the word is a prefix or an extension of a valid word.
 impl<'de> Deserialize<'de> for Mode {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let given = Cow::<str>::deserialize(deserializer)?;
@@ -68,7 +68,7 @@ pub(crate) struct Settings {
     pub(crate) remove: Vec<String>,
     /// Rules that are checked before all others, whatever the stacks are.
     pub(crate) custom_rules: Vec<Rule>,
-    /// Additional catalogues. One with the id of an embedded catalogue replaces it.
+    /// Additional catalogues. A catalogue with the id of an embedded one replaces it.
     pub(crate) catalogues: Vec<Catalogue>,
 }
 
@@ -108,23 +108,25 @@ impl CompiledRule {
 #[derive(Debug)]
 pub(crate) struct RuleMatch<'a> {
     pub(crate) rule: &'a CompiledRule,
-    /// Indices of the commands that it matches in the script; empty if the rule is about the whole text.
+    /// Indices of the commands in the script that the rule matches. Empty if the rule is about the whole text.
     pub(crate) commands: Vec<usize>,
 }
 
-/// Boxed one by one, because the room that moved rules leave stays in the guest's memory.
+/// The rules. Each is boxed, because a growing list would move them, and the space that they leave is never returned from the guest's
+/// memory.
 type Rules = Vec<Box<CompiledRule>>;
 
-/// Matchers that cannot be found by a program's exact name.
+/// Matchers that cannot be found by the exact name of a program.
 #[derive(Debug, Default)]
 struct General {
-    /// Matchers for name patterns and for names with capitals. Each has a bit for each possible first byte, as in [`initials`].
+    /// Matchers for name patterns and for names with capital letters. Each matcher has a bit for each possible first byte, as in
+    /// [`initials`].
     named: Vec<(u32, usize)>,
-    /// Matchers for any program,
+    /// Matchers for commands of any program.
     any: Vec<usize>,
-    /// if it reads from a file or writes to one,
+    /// Matchers for commands of any program with a redirection from or to a file.
     redirecting: Vec<usize>,
-    /// or if a variable is set for it.
+    /// Matchers for commands of any program for which a variable is set.
     setting: Vec<usize>,
 }
 
@@ -136,9 +138,9 @@ pub(crate) struct Registry {
     patterns: Vec<usize>,
     /// The matchers of all rules, in the order of the rules.
     matchers: Vec<Matcher>,
-    /// Matchers by exact program name in lower case. Those for subcommands are listed with the first word of each subcommand.
+    /// Matchers by exact program name in lower case. A matcher for subcommands is listed with the first word of each subcommand.
     by_program: Index,
-    /// All other matchers; `of_text` has those that are about the whole text.
+    /// All other matchers. The field `of_text` has the matchers that are about the whole text.
     general: General,
     of_text: Vec<usize>,
     /// One line for each loaded catalogue.
@@ -167,6 +169,8 @@ impl Registry {
             }
         }
         given.into_iter().try_for_each(|catalogue| loading.take_given(catalogue))?;
+        // Dropping this frees memory that the compiled rules can use.
+        drop(embedded);
         let (rules, matchers, listing) = loading.finished()?;
         Self {
             rules,
@@ -232,7 +236,7 @@ impl Registry {
         Ok(self)
     }
 
-    /// Returns true if a rule matches `command` in the place where examples run: in a project whose stacks are in use.
+    /// Returns true if a rule matches `command` in the surroundings for examples: a project in which all stacks are in use.
     pub(crate) fn catches(&self, rule: &str, command: &str) -> bool {
         const DIRECTORY: &str = "/work/project";
         let context = PathContext::new(DIRECTORY);
@@ -255,7 +259,7 @@ impl Registry {
         arguments
     }
 
-    /// Returns true if a script runs a program that a rule or the reader knows, as far as it could be read.
+    /// Returns true if the part of a script that could be read runs a program that a rule or the reader knows.
     pub(crate) fn knows_a_program_of(&self, script: &Script) -> bool {
         let is_known = |command: &Command| {
             let arguments = self.arguments(command);
@@ -266,7 +270,8 @@ impl Registry {
         script.commands.iter().any(is_known)
     }
 
-    /// Returns the matchers that name the program of `command`. Those with subcommands must also have its first operand.
+    /// Returns the matchers that name the program of `command`. A matcher with subcommands is returned only if one of them begins with the
+    /// command's first operand.
     fn naming(&self, command: &Command, arguments: &Arguments<'_>) -> impl Iterator<Item = &Matcher> {
         let program = lower(&command.program);
         let is_named = command.windows || is_lower(&command.program);
@@ -283,7 +288,7 @@ impl Registry {
         alike.map(|(_, number)| &self.matchers[*number]).filter(|matcher| matcher.is_about(command))
     }
 
-    /// Returns the matchers without an exact name that may apply to the command.
+    /// Returns the matchers without an exact program name that may apply to the command.
     fn general_about<'a>(&'a self, command: &'a Command) -> impl Iterator<Item = &'a Matcher> {
         let General { any, redirecting, setting, .. } = &self.general;
         let redirecting = if command.redirects.is_empty() { &[] } else { redirecting.as_slice() };
@@ -326,7 +331,7 @@ impl Registry {
         }
         for (number, command) in subject.script.commands.iter().enumerate() {
             let arguments = self.arguments(command);
-            // The program's options are unknown: `frob -r x delete` may have the subcommand `delete`.
+            // The program's options are unknown, so `frob -r x delete` may have the subcommand `delete`.
             if arguments.is_open {
                 let program = self.programs.get(&command.program);
                 let other = Arguments::with_values(program, &command.args, command.windows);
@@ -362,7 +367,7 @@ fn note(found: &mut LiteMap<usize, Vec<usize>>, rule: usize, command: usize) {
 struct OrderedRule {
     order: (bool, i64, i64),
     rule: Box<CompiledRule>,
-    /// Its place in the order of loading, which its matchers refer to.
+    /// The rule's place in the order of loading. The rule's matchers refer to it.
     place: usize,
 }
 
@@ -374,7 +379,7 @@ struct CatalogueLoader {
     answers: Answers,
     remove: Vec<String>,
     rules: Vec<OrderedRule>,
-    /// One block of memory that does not grow.
+    /// The matchers, in one block of memory that does not grow.
     matchers: Vec<Matcher>,
     catalogues: Vec<String>,
     ids: Texts,
@@ -434,7 +439,7 @@ impl CatalogueLoader {
             let compiled = compile(rule, named, stack.as_deref(), mode, given, place, &mut self.matchers)?;
             let rule = Box::new(compiled);
             let order = (self.catalogues.len() > 1, -rule.rule.priority, -priority);
-            // Insert in order while there are few rules: a sort would add more code.
+            // Inserts each rule in order. This is fast enough for few rules, and sorting would add more code to the component.
             let at = self.rules.partition_point(|other| other.order <= order);
             self.rules.insert(at, OrderedRule { order, rule, place });
         }
@@ -516,7 +521,7 @@ fn compile(
     Ok(CompiledRule { given, catalogue, mode, stack, pattern, spares_whole_files, rule })
 }
 
-/// Converts a number that a guest's memory keeps below 32 bits.
+/// Converts a number. It fits 32 bits, because a guest's memory cannot hold more items.
 fn small(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

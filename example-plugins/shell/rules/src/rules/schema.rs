@@ -1,5 +1,5 @@
-//! The format of a catalogue file and of the rules in the plugin's config. The build script reads the files with these types and writes them
-//! with postcard; the plugin reads them, and the config, with the same types.
+//! The format of a catalogue file and of the rules in the plugin's config. With these types, the build script reads the files and writes
+//! them with postcard, and the plugin reads the result and its config.
 
 use super::expression;
 use super::text::Text;
@@ -22,7 +22,7 @@ pub(crate) struct Catalogue {
     /// The author of the rules.
     #[serde(default)]
     pub source: String,
-    /// Orders rules of equal priority; the catalogue with the higher number comes first.
+    /// The priority of the catalogue among rules of equal priority. The catalogue with the higher number comes first.
     #[serde(default)]
     pub priority: i64,
     /// The rules. Those of embedded catalogues are read one by one instead.
@@ -36,7 +36,7 @@ pub(crate) struct Catalogue {
 pub(crate) struct Rule {
     /// `STACK.TOOL.SHORT`, unique.
     pub id: Text,
-    /// The severity, shown in lists. It decides nothing.
+    /// The severity, which is shown in lists. It has no effect on the action.
     #[serde(default)]
     pub severity: Severity,
     /// One of [`ACTIONS`]. A rule without an action makes its rewrite or, if it has none, reports.
@@ -48,7 +48,7 @@ pub(crate) struct Rule {
     /// The kinds of harm, such as `network`. `answers` can refer to rules by label.
     #[serde(default)]
     pub labels: Vec<String>,
-    /// The stacks to which the rule applies; if empty, all.
+    /// The stacks to which the rule applies, or an empty list for all stacks.
     #[serde(default, alias = "stacks")]
     pub applies_to: Vec<Text>,
     /// One sentence that the model reads.
@@ -80,7 +80,7 @@ pub(crate) struct Rule {
 /// The actions of rules. `audit` only reports, `hint` reports a rewrite without making it, and `allow` silences other rules.
 pub(crate) const ACTIONS: [&str; 6] = ["deny", "ask", "rewrite", "hint", "audit", "allow"];
 
-/// Boxed one by one, because a growing list of them would leave unused room in a guest's memory.
+/// The matches of a rule. Each is boxed, because a growing list of matches would leave unused space in a guest's memory.
 type Matches = Vec<Box<Match>>;
 
 /// The severity of a mistake.
@@ -96,8 +96,8 @@ pub(crate) enum Severity {
     Info,
 }
 
-/// Conditions that a command must all meet. A command with `--help`, and without operands after its subcommand, does not match conditions
-/// on the program's effect.
+/// Conditions that a command must all meet. Conditions on the program's effect are not met by a command that has `--help` and no operands
+/// after its subcommand.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default, bound(deserialize = "'de: 'static"))]
 pub(crate) struct Match {
@@ -109,8 +109,8 @@ pub(crate) struct Match {
     pub no_program: Words,
     /// Restricts the match to programs that no other rule in the plugin's own catalogues names.
     pub unnamed: bool,
-    /// The verbs. One of the command's first words must be one of them, or begin or end with one: `delete`, `delete-all`, `apps:destroy`,
-    /// `removeUser`. Paths, files and possible values of options do not count.
+    /// The verbs. One of the command's first words must be one of the verbs, or must begin or end with one: `delete`, `delete-all`,
+    /// `apps:destroy`, `removeUser`. Words that are paths, files or possible values of options are skipped.
     pub verbs: Words,
     /// Flags that must all be present: `"-f|--force"` in any of the spellings, `"--x=value"` with its value.
     pub flags: Vec<String>,
@@ -118,7 +118,7 @@ pub(crate) struct Match {
     pub any_flags: Vec<String>,
     /// Flags of which none may be present.
     pub no_flags: Vec<String>,
-    /// A regular expression for an operand. Operands of the subcommand do not count.
+    /// A regular expression for an operand after the subcommand.
     pub operand: Option<Expression>,
     /// A regular expression for the last operand, which is where `cp` and `ln` write.
     pub target: Option<Expression>,
@@ -134,9 +134,10 @@ pub(crate) struct Match {
     pub statement: Option<Expression>,
     /// A regular expression that the same statement must not match.
     pub no_statement: Option<Expression>,
-    /// The classes of path to which an operand must lead: `root`, `home`, `host` (hookhost's own directories), `workspace`, …
+    /// The classes of path of which an operand must have one: `root`, `home`, `host` (hookhost's own directories), `workspace`, …
     pub paths: Vec<String>,
-    /// Restricts `paths` in a home or in the system to large parts, such as `~/Documents` and `/usr/lib`, and to unknown places.
+    /// Restricts `paths`: a path in a home or in the system matches only if it is a large part, such as `~/Documents` or `/usr/lib`, or if
+    /// it is unknown.
     pub whole: bool,
     /// Minimum number of operands after the subcommand.
     pub min_operands: usize,
@@ -147,20 +148,20 @@ pub(crate) struct Match {
     /// A regular expression for the target of a redirection to a file. With `program`, also for any file that the command's words make it
     /// write, remove or move: `tee x`.
     pub writes: Option<Expression>,
-    /// The classes of path to which such a target must lead.
+    /// The classes of path of which such a target must have one.
     pub writes_paths: Vec<String>,
-    /// The classes of path to which anything must lead that the command's words make it write, remove, move or link, such as `of=x` of
-    /// `dd`.
+    /// The classes of path of which a file must have one that the command writes, removes, moves or links because of its words, such as
+    /// `of=x` of `dd`.
     pub touches: Vec<String>,
-    /// The owners of guarded files that the command writes, removes, moves, links, or passes to a program that is not known to be
-    /// read-only: `hookhost` (hookhost's own files), `agents` (the files in which agents name their hooks and proxies), `keys` (hookhost's
-    /// keys, even if they are only read).
+    /// The owners of guarded files. The command must write, remove, move or link a file of one of these owners, or pass the file to a
+    /// program that is not known to be read-only. Owners are `hookhost` (hookhost's own files), `agents` (the files in which agents name
+    /// their hooks and proxies) and `keys` (hookhost's keys, even if the command only reads them).
     pub changes: Vec<String>,
     /// Excludes commands whose input is a here-document: `cat > x <<EOF` writes a whole file.
     pub no_document: bool,
-    /// The ways in which the command gets the content of a secret file: `file` (a word names it), `input`, `value` (a word contains it, as
-    /// in `"$(cat .env)"`), `shown` (the same, and people see the output), `place` (the command runs in a directory of secret files or in a
-    /// home).
+    /// The ways in which the command gets the content of a secret file: `file` (a word names the file), `input` (the file is the command's
+    /// input), `value` (a word contains the content, as in `"$(cat .env)"`), `shown` (like `value`, and people see the output), `place`
+    /// (the command runs in a directory of secret files or in a home).
     pub secret: Vec<String>,
     /// Excludes commands whose output goes into a variable, or into a header that carries credentials: `TOKEN="$(pass show x)"`.
     pub shown: bool,
@@ -174,16 +175,17 @@ pub(crate) struct Match {
     pub environment: Option<Expression>,
     /// A regular expression that no such variable may match.
     pub no_environment: Option<Expression>,
-    /// Texts of which the command line must contain one, in upper or lower case. They are checked before any pattern, which is fast.
+    /// Texts of which the command line must contain one, in upper or lower case. They are checked before any pattern, because this check is
+    /// fast.
     pub contains: Vec<String>,
     /// Texts of which the command line may contain none.
     pub lacks: Vec<String>,
-    /// A regular expression for the whole text.
+    /// A regular expression that the whole text must match.
     pub text: Option<Expression>,
     /// A regular expression that the whole text must not match.
     pub no_text: Option<Expression>,
-    /// A property that is not about words: `unreadable`, `runs-unknown`, `runs-fetched`, `fork-bomb`, `control-characters`, `look-alike`,
-    /// `unknown-program`.
+    /// A property of the command or the text that is not about words: `unreadable`, `runs-unknown`, `runs-fetched`, `fork-bomb`,
+    /// `control-characters`, `look-alike`, `unknown-program`.
     pub construct: Option<Construct>,
 }
 
@@ -193,17 +195,17 @@ pub(crate) struct Match {
 pub(crate) enum Construct {
     /// The text cannot be parsed, or is too expensive to read.
     Unreadable,
-    /// The text runs a command that only the shell will know.
+    /// The text runs a command that only the shell can determine.
     RunsUnknown,
-    /// The text runs a file that it fetched.
+    /// The text runs a file that it has downloaded.
     RunsFetched,
-    /// A function is a fork bomb: it starts itself twice at once, or in the background.
+    /// A function is a fork bomb, because it starts itself twice at once, or in the background.
     ForkBomb,
     /// The text has characters that a terminal hides or obeys.
     ControlCharacters,
     /// The program's name has letters outside of ASCII.
     LookAlike,
-    /// The program is known only when it runs.
+    /// The command's program is unknown before the command runs.
     UnknownProgram,
 }
 
@@ -220,7 +222,7 @@ impl Construct {
     ];
 }
 
-/// The replacement for a matching command. It is made only if the rest provably stays the same.
+/// The replacement for a matching command. It is made only if the rest of the text provably does the same as before.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default, bound(deserialize = "'de: 'static"))]
 pub(crate) struct Rewrite {
@@ -228,21 +230,23 @@ pub(crate) struct Rewrite {
     pub after_program: Vec<String>,
     /// Words to add at the end, but before a `--`.
     pub append: Vec<String>,
-    /// Words to add after a `--`, which is added if it is missing.
+    /// Words to add after a `--`. A missing `--` is added too.
     pub after_dashes: Vec<String>,
     /// The replacement for the whole command. The command must be the only one, with words that are in `of`.
     pub replace: Option<String>,
     /// The words after the program's name, joined by spaces, that `replace` can stand for.
     pub of: Vec<String>,
-    /// Excludes commands with operands, because the words after those may belong to another program.
+    /// Excludes commands with operands, because the words after an operand may belong to another program.
     pub no_operands: bool,
     /// Excludes commands with one of these flags.
     pub no_flags: Vec<String>,
-    /// Excludes texts in which one of these is a word or a component of a path: the rest may depend on what would change.
+    /// Excludes texts in which one of these names is a word or a component of a path, because the rest of the text may depend on the part
+    /// that would change.
     pub unless_named: Vec<String>,
-    /// Restricts the rewrite to output that people see, and that no program or file receives.
+    /// Restricts the rewrite to commands whose output goes to people, and not to a program or a file.
     pub only_shown: bool,
-    /// Restricts the rewrite to commands that run in the workspace's root. Elsewhere, a path in the new words would lead elsewhere.
+    /// Restricts the rewrite to commands that run in the workspace's root. In another directory, a path in the new words would mean another
+    /// file.
     pub only_at_workspace: bool,
 }
 
@@ -253,7 +257,7 @@ impl Severity {
 }
 
 /// A regular expression, as alternatives of which one must match. The build script divides and analyses the expressions of the embedded
-/// catalogues; one of the config is a single search.
+/// catalogues. An expression of the config is a single search.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Expression(pub(crate) Vec<Alternative>);
 
@@ -261,13 +265,13 @@ pub(crate) struct Expression(pub(crate) Vec<Alternative>);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(bound(deserialize = "'de: 'static"))]
 pub(crate) enum Alternative {
-    /// `^(one|other)$`, `^word`, `\.(one|other)$`: comparing texts is enough for these.
+    /// An expression for which comparing texts is enough: `^(one|other)$`, `^word`, `\.(one|other)$`.
     Texts { texts: Words, place: TextPosition, any_case: bool },
     /// A search. Each match contains one text of each list in `needed`, in upper or lower case.
     Search { source: Text, needed: Vec<Words> },
 }
 
-/// The place in a text where another one must occur.
+/// The place in a text where another text must occur.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum TextPosition {
     Whole,
@@ -314,7 +318,8 @@ pub(crate) struct Program {
     pub(crate) separate: bool,
     /// True if long options may be abbreviated.
     pub(crate) abbreviations: bool,
-    /// All long options; `options_of` has those of each subcommand. An abbreviation is valid if it begins exactly one option.
+    /// All long options of the program; `options_of` has the options of each subcommand. An abbreviation is valid if exactly one option
+    /// begins with it.
     pub(crate) options: Words,
     pub(crate) options_of: BTreeMap<Text, Words>,
     /// True if a first word like `+nightly` chooses a toolchain.

@@ -5,14 +5,15 @@ use super::words::Pairs;
 use shell_reader::Ascii as _;
 use shell_reader::Command;
 
-/// The SQL statements in a command's words and input. Text that is not SQL is a statement that no rule matches.
+/// The SQL statements in a command's words and input. Text that is not SQL does no harm here: it becomes a statement that no rule matches.
 #[derive(Debug)]
 pub(crate) struct Statements {
     /// All statements, one after the other.
     text: String,
     /// The end of each statement.
     ends: Vec<usize>,
-    /// The pairs of bytes in all statements. They rule out most patterns fast, because a dump has thousands of statements.
+    /// The pairs of bytes in all statements. They rule out most patterns fast, which matters because a database dump has thousands of
+    /// statements.
     pairs: Pairs,
 }
 
@@ -20,7 +21,8 @@ impl Statements {
     pub(super) fn of(command: &Command) -> Self {
         let words = command.args.iter().map(|word| value(&word.text));
         let input = command.input.iter().map(|word| word.text.as_str());
-        // A single name is not a statement. A word with one of these characters may be one, or a command of the client: `.shell`, `\!`.
+        // A single name is not a statement. A word with one of these characters may be a statement, or a command of the client, such as
+        // `.shell` or `\!`.
         let texts = words.chain(input).filter(|text| text.has_one_of(b" \n\t.\\/("));
         let mut splitting = StatementSplitter::default();
         texts.for_each(|text| splitting.add(text));
@@ -49,7 +51,7 @@ fn value(word: &str) -> &str {
     }
 }
 
-/// The statements split so far. The content of a string is removed; its quotation marks stay.
+/// The statements split so far. The content of strings is removed, and their quotation marks are kept.
 #[derive(Default)]
 struct StatementSplitter {
     text: String,
@@ -104,7 +106,7 @@ impl StatementSplitter {
         self.end();
     }
 
-    /// Ends the last statement. Drops it if it is empty or the same as the one before.
+    /// Ends the last statement. Drops the statement if it is empty or equals the previous one.
     fn end(&mut self) {
         let end = self.ends.last().copied().unwrap_or_default();
         let before = self.ends.len().checked_sub(2).map_or(0, |at| self.ends[at]);
@@ -125,7 +127,8 @@ fn quoted(text: &str) -> usize {
         match (byte, bytes.get(at + 1)) {
             (b'\'', Some(b'\'')) => at += 2,
             (b'\'', _) => return at + 1,
-            // In standard SQL, a backslash is an ordinary character. The string then ends here, and the rest is read.
+            // In standard SQL, a backslash is an ordinary character, and the string may end here. If no further quotation mark follows, it
+            // does, and the rest is read.
             (b'\\', Some(b'\'')) if text[at + 2..].has(b'\'') => at += 2,
             _ => at += 1,
         }

@@ -6,7 +6,7 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Deref;
 
-/// A text that lives as long as the guest, like the rules. It is a part of the embedded catalogues, or leaked if it comes from the config.
+/// A text that lives as long as the guest, like the rules. It borrows from the embedded catalogues. A text from the config is leaked.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Text(&'static str);
 

@@ -1,17 +1,17 @@
-//! Finds the verb of a command: `delete`, `delete-all`, `apps:destroy`, `removeUser`. The verb says something even about an unknown
-//! program.
+//! Finds the verb of a command, such as `delete`, `delete-all`, `apps:destroy` or `removeUser`. The verb tells something about the command
+//! even if the program is unknown.
 
 use super::words::Words;
 use shell_reader::Ascii as _;
 use shell_reader::{UNKNOWN, Word};
 
-/// Maximum number of words that may be the verb: a group, a group in it, the verb, and one more.
+/// Maximum number of words that are compared with the verbs: a group, a subgroup, the verb, and one more word.
 const MAX_WORDS: usize = 4;
 
 /// Maximum number of words that are read, including options.
 const MAX_LOOKED_AT: usize = 24;
 
-/// Options that by convention have no value, so that the next word is not one.
+/// Options that by convention have no value, so the next word is not their value.
 const SWITCHES: [&str; 20] = [
     "-y",
     "--yes",
@@ -35,7 +35,7 @@ const SWITCHES: [&str; 20] = [
     "--non-interactive",
 ];
 
-/// Returns true if one of the first words is one of `verbs`, or is a compound that begins or ends with one.
+/// Returns true if one of the first words is one of `verbs`, or is a compound word that begins or ends with one of them.
 pub(super) fn is_said(verbs: &Words, args: &[Word]) -> bool {
     let mut may_be_value = false;
     let mut seen = 0;
@@ -48,7 +48,7 @@ pub(super) fn is_said(verbs: &Words, args: &[Word]) -> bool {
         if std::mem::take(&mut may_be_value) {
             continue;
         }
-        // After a path, a file, a text or an unknown word, the words are names.
+        // After a path, a file, a text or an unknown word, the further words are names and not verbs.
         if seen == MAX_WORDS
             || text.has_one_of(&[b'/', b'\\', b'.', b'@', b'=', b' ', b'\n', b',', UNKNOWN as u8])
             || text.is_empty()
@@ -89,7 +89,7 @@ fn first_hump(word: &str) -> &str {
 pub(super) fn is_one_of(names: &Words, program: &str, operands: &[&Word]) -> bool {
     let initial = program.bytes().next().map(|byte| byte.to_ascii_lowercase());
     names.any(|name| {
-        // Fast check that nearly all names fail.
+        // Fast check that is enough for nearly all names.
         if name.first().map(u8::to_ascii_lowercase) != initial {
             return false;
         }

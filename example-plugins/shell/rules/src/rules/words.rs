@@ -1,19 +1,19 @@
-//! Compact word lists for rules. A guest's memory is created for each event, and all of it is copied.
+//! Word lists for rules that use little memory. This matters because all of a guest's memory is copied for each event.
 
 use super::text::Text;
 use serde::de::{Deserialize, Deserializer, Error};
 use serde::{Serialize, Serializer};
 
-/// Maximum length of a word in a list, in bytes: the last number before the code points that are not characters.
+/// Maximum length of a word in a list, in bytes. This is the last number before the code points that are not characters (surrogates).
 const MAX_WORD_BYTES: usize = 0xD7FF;
 
-/// A list of words in one text. Before each word is a character whose code is the length of the word in bytes.
+/// A list of words in one text. Each word follows a character whose code is the length of the word in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Words(Text);
 
 impl Words {
     /// # Errors
-    /// Returns an error if a word is so long that no character has its length as its code.
+    /// Returns an error if a word is longer than `MAX_WORD_BYTES`, because no character could represent its length.
     pub(crate) fn new(words: &[String]) -> Result<Self, String> {
         let mut list = String::new();
         match words.iter().find(|word| push(&mut list, word).is_none()) {
@@ -87,7 +87,8 @@ impl Words {
         if self.is_empty() {
             return true;
         }
-        // Each pattern asks this for each word of a command. Most parts are longer than the word or have another letter.
+        // This runs for each pattern and each word of a command, so a fast check comes first. Most texts of the list are longer than the
+        // word, or have a letter that the word does not have.
         let bytes = text.bytes().fold(0, |bytes, byte| bytes | bit(byte));
         let is_there = |byte: &u8| bytes & bit(*byte) != 0;
         self.any(|part| part.len() <= text.len() && part.iter().all(is_there) && contains(text.as_bytes(), part))
@@ -116,8 +117,8 @@ impl<'de: 'static> Deserialize<'de> for Words {
     }
 }
 
-/// Numbers by name and inner name, in three blocks of memory. An inner name is kept as a hash of a few bits, so [`Numbers::of`] may also
-/// return the numbers of another one.
+/// Numbers by name and inner name, in three blocks of memory. An inner name is stored as a hash of a few bits, so [`Numbers::of`] may also
+/// return numbers of another inner name.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     /// The sorted names, one after the other.
@@ -134,7 +135,8 @@ type Numbered = u32;
 const NUMBER_BITS: u32 = 20;
 const NUMBERS: u32 = (1 << NUMBER_BITS) - 1;
 
-/// Returns the hash of an inner name, shifted above the number. Without an inner name it is 0, which no hash is.
+/// Returns the hash of an inner name, shifted to the bits above the number. If there is no inner name, returns 0, which is never the hash
+/// of a name.
 fn bits_of(inner: Option<&str>) -> Numbered {
     let Some(inner) = inner else { return 0 };
     let hash = inner.bytes().fold(0x811C_9DC5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
@@ -146,7 +148,7 @@ fn bits_of(inner: Option<&str>) -> Numbered {
 pub(crate) struct Numbers<'a>(&'a [Numbered]);
 
 impl<'a> Numbers<'a> {
-    /// Returns the numbers of an inner name, and perhaps of another one with the same hash. `None` stands for no inner name.
+    /// Returns the numbers of an inner name, and those of other inner names with the same hash. `None` stands for no inner name.
     pub(crate) fn of(self, inner: Option<&str>) -> impl Iterator<Item = u32> + use<'a> {
         let bits = bits_of(inner);
         let begin = self.0.partition_point(|number| *number < bits);
@@ -160,7 +162,7 @@ impl<'a> Numbers<'a> {
 }
 
 impl Index {
-    /// Returns the numbers of a name; none if the name is unknown.
+    /// Returns the numbers of a name. There are none if the name is unknown.
     pub(crate) fn get(&self, name: &str) -> Numbers<'_> {
         let begin = |at: usize| at.checked_sub(1).map_or((0, 0), |before| self.ends[before]);
         let (mut low, mut high) = (0, self.ends.len());
@@ -179,11 +181,11 @@ impl Index {
         Numbers(&[])
     }
 
-    /// Makes an index. For each first byte of a name (see [`first`]), `pairs` returns the names, perhaps with an inner name, and their
-    /// numbers.
+    /// Makes an index. `pairs` is called for each possible first byte of a name (see [`first`]). It returns the names with this first byte,
+    /// each with an optional inner name and a number.
     ///
-    /// It sorts the names of one first byte at a time and allocates each block at its final size, because freed memory stays in the guest's
-    /// memory.
+    /// The names of one first byte at a time are sorted, and each block is allocated at its final size, because a guest's memory never
+    /// shrinks.
     pub(crate) fn new<'a, I: Iterator<Item = (&'a str, Option<&'a str>, u32)>>(
         firsts: impl Iterator<Item = u8>,
         pairs: impl Fn(u8) -> I,
@@ -225,7 +227,7 @@ impl Index {
     }
 }
 
-/// A name for an index, with its sort key. The first bytes as one number distinguish most names.
+/// A name for an index, with its sort key. The key contains the first bytes of the name as one number, which distinguishes most names.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Entry<'a> {
     begin: u32,
@@ -241,7 +243,7 @@ fn beginning(name: &str) -> u32 {
     u32::from_be_bytes(bytes)
 }
 
-/// Returns the first byte of a name; 0 for an empty one.
+/// Returns the first byte of a name, or 0 if the name is empty.
 pub(crate) fn first(name: &str) -> u8 {
     name.bytes().next().unwrap_or(0)
 }
@@ -250,7 +252,7 @@ pub(crate) fn first(name: &str) -> u8 {
 #[derive(Debug)]
 pub(crate) struct Part {
     text: Text,
-    /// Its first and last pair of bytes; `None` if it is shorter than two bytes.
+    /// The first and last pair of bytes of the text, or `None` if the text is shorter than two bytes.
     ends: Option<[Pair; 2]>,
 }
 
@@ -276,7 +278,7 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
     bytes.any(|(at, byte)| (*byte == lower || *byte == upper) && begins(at))
 }
 
-/// The set of pairs of adjacent bytes in a text, with ASCII in lower case. It may contain additional pairs.
+/// The set of pairs of adjacent bytes in a text, with ASCII letters in lower case. It may contain pairs that the text does not have.
 #[derive(Debug)]
 pub(crate) struct Pairs {
     pairs: [u64; 16],

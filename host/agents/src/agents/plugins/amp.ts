@@ -1,10 +1,11 @@
-// Amp asks its plugins about each call, and does what they return. What a handler throws is not documented, so none throws.
+// Amp asks its plugins about each call, and does what they return. The effect of an error that a handler throws is not
+// documented, so no handler throws.
 export default function hookhost(amp) {
   const root = () => {
     const uri = amp.system?.workspaceRoot
     return uri ? amp.helpers.filePathFromURI(uri) : process.cwd()
   }
-  // Prompts that a plugin adds when the agent stops; more than this in a row is a loop.
+  // Maximum number of times in a row that a plugin makes the agent continue when it stops. More would be a loop.
   const MAX_CONTINUED = 8
   const continued = new Map()
   const asked = async (point, event, ctx, told) => {

@@ -1,7 +1,7 @@
-// Claude Code wraps each event in the hooks of its mods: `next` is what lies within. A hook that fails is skipped, so each gate has
-// a `catch` that answers in its place.
+// Claude Code calls the hooks of its mods around each event, and `next` calls the following hook or the event itself. A
+// hook that throws is skipped, so each hook that can deny catches its errors and answers.
 export function register(on) {
-  // Prompts that a plugin adds when the agent stops; more than this in a row is a loop.
+  // Maximum number of times in a row that a plugin makes the agent continue when it stops. More would be a loop.
   const MAX_CONTINUED = 8
   let continued = 0
 
@@ -23,7 +23,8 @@ export function register(on) {
   const closed = (registration, answer) => {
     if (DENIES_ON_FAILURE) registration.catch(() => answer)
   }
-  // The result with another text, where its shape is known; otherwise the model reads the text as an error.
+  // Returns the result with another text if the shape of the result is known. Otherwise the model reads the text as an
+  // error.
   const withText = (tool, result, text) => {
     if (typeof result === "string") return { result: text }
     if (tool === "Bash" && typeof result?.stdout === "string") return { result: { ...result, stdout: text, stderr: "" } }
@@ -35,7 +36,7 @@ export function register(on) {
     return next(e)
   })
   on("session.end", async ($, e, next) => {
-    // All mods together have 1.5 seconds.
+    // At this hook point, all mods together have 1.5 seconds.
     await ask($, "session.end", { reason: e.reason }, undefined, 1000)
     return next(e)
   })
@@ -89,7 +90,7 @@ export function register(on) {
     const continues = e.agentId === undefined && e.reason === "answer" && reply.goOn?.length > 0 && continued < MAX_CONTINUED
     if (continues) {
       continued += 1
-      // It runs when the session is idle, so it is not waited for.
+      // The prompt runs when the session is idle, so this does not wait for it.
       void $.prompt.submit({ text: reply.goOn.join("\n\n") })
     }
     return shown

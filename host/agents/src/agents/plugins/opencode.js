@@ -1,5 +1,5 @@
-// OpenCode asks its plugins one after the other, and reads what they leave in `output`. A handler that throws stops what it was
-// asked about.
+// OpenCode asks its plugins one after the other, and reads their changes from `output`. A handler that throws stops the
+// call or text that it was asked about.
 export const Hookhost = async ({ client, directory, worktree }) => {
   const where = (session, rest = {}) => ({ session, cwd: directory, workspace: worktree && worktree !== "/" ? worktree : directory, ...rest })
   const tell = (reply) => {
@@ -33,7 +33,7 @@ export const Hookhost = async ({ client, directory, worktree }) => {
       const reply = await asked("tool.execute.after", input.sessionID, event)
       if (reply.decision === "deny" || reply.output !== undefined) {
         output.output = reply.decision === "deny" ? reply.reason : reply.output
-        // The title and the metadata may have the result, too.
+        // The title and the metadata may also contain the result.
         output.title = ""
         output.metadata = {}
       }

@@ -1,7 +1,7 @@
-// pi asks its extensions one after the other. A `tool_call` handler that throws blocks the call; what other handlers throw, pi
-// drops and continues, so they answer with what is strictest there.
+// pi asks its extensions one after the other. A `tool_call` handler that throws blocks the call. If another handler
+// throws, pi ignores the error and continues, so these handlers return the strictest answer instead.
 export default function hookhost(pi) {
-  // Prompts that a plugin adds when the agent stops; more than this in a row is a loop.
+  // Maximum number of times in a row that a plugin makes the agent continue when it stops. More would be a loop.
   const MAX_CONTINUED = 8
   let continued = 0
   let lastText = ""
@@ -33,7 +33,7 @@ export default function hookhost(pi) {
     if (reply.context) pendingContext.push(reply.context)
   })
   pi.on("session_shutdown", async (event, ctx) => {
-    // A reload keeps the session.
+    // After a reload, the session continues, so it has not ended.
     if (event.reason !== "reload") await asked("session_shutdown", ctx, { reason: event.reason })
   })
   pi.on("input", async (event, ctx) => {
@@ -82,7 +82,7 @@ export default function hookhost(pi) {
     const other = reply.decision === "deny" ? reply.reason : reply.output
     lastText = other ?? text
     if (other === undefined) return
-    // The calls of the message stay: each is asked about on its own.
+    // The calls in the message stay, because the hook program is asked about each call separately.
     const rest = message.content.filter((part) => part.type !== "text")
     return { message: { ...message, content: [{ type: "text", text: other }, ...rest] } }
   })

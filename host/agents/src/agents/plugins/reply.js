@@ -1,6 +1,7 @@
-// What the hook program printed, as an object: `decision` is absent, "deny" (with `reason` and perhaps `stop`), "allow" (perhaps
-// with the arguments `input`) or "respond" (with `output`); `output` alone takes the place of a text or a result; `context` is for
-// the model, `notice` for the user, and `goOn` has prompts. Anything else throws: half a reply is none.
+// Returns the output of the hook program as an object. `decision` is absent, "deny" (with `reason` and perhaps `stop`),
+// "allow" (perhaps with the arguments `input`) or "respond" (with `output`). `output` without `decision` replaces a
+// text or a result. `context` is a text for the model, `notice` a text for the user, and `goOn` a list of prompts. Any
+// other output throws, because an incomplete reply must not be used.
 function readReply(exitCode, text) {
   if (exitCode !== 0) throw new Error(`the hook program ended with exit code ${exitCode}`)
   let reply
@@ -24,14 +25,15 @@ function readReply(exitCode, text) {
   return reply
 }
 
-// What is done where the hook program gave no reply: a no, unless the operator chose otherwise.
+// Returns the reply to use if the hook program gave none. It is a denial, unless the operator chose otherwise.
 function withoutReply(error) {
   const why = error instanceof Error ? error.message : String(error)
   if (DENIES_ON_FAILURE) return { decision: "deny", reason: `hookhost could not decide on this: ${why}. Tell the user: this is about the rules, not about the call.`, failed: true }
   return {}
 }
 
-// Changes `target` to hold exactly what `source` holds. Agents keep the object, so a new one would not be seen.
+// Gives `target` exactly the members of `source`. The agent keeps a reference to `target`, so it would not see a new
+// object.
 function assignExactly(target, source) {
   for (const key of Object.keys(target)) if (!(key in source)) delete target[key]
   Object.assign(target, source)

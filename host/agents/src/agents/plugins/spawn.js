@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process"
 
-// More than this is not a reply: 16 MiB of text.
+// Maximum length of a reply: 16 MiB of text.
 const MAX_REPLY = 16 * 1024 * 1024
 
-// Asks the hook program about an event, without holding up anything else. Never throws: see `withoutReply`.
+// Asks the hook program about an event, without blocking the agent's other work. Never throws: see `withoutReply`.
 async function ask(point, about, event) {
   try {
     const message = JSON.stringify({ hookhost: { point, ...about }, event })
@@ -14,7 +14,7 @@ async function ask(point, about, event) {
   }
 }
 
-// Starts the hook program without a shell, hands it the message, and waits for its end.
+// Starts the hook program without a shell, writes the message to it, and waits until it ends.
 function run(words, message, cwd) {
   return new Promise((resolve, reject) => {
     const child = spawn(PROGRAM, words, { cwd, stdio: ["pipe", "pipe", "ignore"], shell: false, windowsHide: true })
@@ -37,9 +37,9 @@ function run(words, message, cwd) {
       parts.push(part)
     })
     child.on("close", finish)
-    // A process that the hook program left behind may hold its output open: that one is not waited for.
+    // A process that the hook program has started may keep the output open. Do not wait for that process.
     child.on("exit", () => (last = setTimeout(finish, 1000)))
-    // Who ends without reading the message has its exit code read.
+    // If the program ends without reading the message, ignore the write error; the exit code is read.
     child.stdin.on("error", () => {})
     child.stdin.end(message)
   })

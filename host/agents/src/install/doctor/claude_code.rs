@@ -1,8 +1,8 @@
-//! Finds settings that keep Claude Code from running a hook: settings that disable hooks, and errors that make it
-//! ignore a file.
+//! Finds settings that keep Claude Code from running a hook: settings that disable hooks, and errors that make the
+//! agent ignore a file.
 //!
-//! As tested with 2.1.330, comments, a trailing comma, or a value of another type make the agent ignore the whole file.
-//! It skips an invalid hook, and runs the other hooks of the file.
+//! As tested with 2.1.330, the agent ignores the whole file if it has comments, a trailing comma, or a value of a wrong
+//! type. If only a hook is invalid, the agent skips it and runs the other hooks of the file.
 
 use super::InstalledHook;
 use super::entries::{SCOPES, all_disabled, text};
@@ -49,7 +49,8 @@ pub(super) fn reached(context: &Context<'_>, installed: &[InstalledHook]) -> Vec
         }
     }
     if (context.variable)("CLAUDE_CODE_SIMPLE").is_some() {
-        let says = "the variable CLAUDE_CODE_SIMPLE is set, so the agent runs no hook where it is started with it";
+        let says =
+            "the variable CLAUDE_CODE_SIMPLE is set, so the agent runs no hook if it is started with this variable";
         checks.push(Check::problem("reached", says, "unset CLAUDE_CODE_SIMPLE"));
     }
     checks
@@ -81,7 +82,7 @@ impl ValueKind {
     }
 }
 
-/// Keys whose type was tested. The agent also checks others.
+/// Keys whose type was tested. The agent also checks the types of other keys.
 const KEY_KINDS: &[(&str, ValueKind)] = &[
     ("allowManagedHooksOnly", ValueKind::Bool),
     ("disableAllHooks", ValueKind::Bool),
@@ -160,8 +161,8 @@ fn bad_entry(hooks: &Value) -> Option<(String, String)> {
     None
 }
 
-/// Returns the reason why a matcher is no pattern. A matcher of letters, digits and `_ ,|-` is a list of names; `*` or
-/// an empty one matches all.
+/// Returns the reason why a matcher is not a valid pattern. A matcher of letters, digits and `_ ,|-` is a list of
+/// names. `*` or an empty matcher matches all tools.
 fn bad_matcher(matcher: &str) -> Option<String> {
     let is_list = matcher.chars().all(|c| c.is_ascii_alphanumeric() || "_ ,|-".contains(c));
     if is_list || matcher == "*" {

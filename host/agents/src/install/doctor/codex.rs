@@ -1,8 +1,8 @@
-//! Finds settings that keep Codex from running a hook: settings that disable hooks, and missing trust. Codex only runs
-//! hooks that its user has reviewed, and skips others silently.
+//! Finds settings that keep Codex from running a hook: settings that disable hooks, and missing trust. Codex runs only
+//! hooks that its user has reviewed, and skips other hooks without a message.
 //!
-//! This module trusts no hook on behalf of the user. The agent's own list has priority over its files, because only the
-//! agent knows how to compute the hash of a hook.
+//! This module never marks a hook as trusted on behalf of the user. If the agent lists its hooks, the list is used
+//! instead of the agent's files, because only the agent knows how to compute the hash of a hook.
 
 use super::InstalledHook;
 use super::entries::{all_disabled, root, text};
@@ -18,7 +18,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// Timeout for the agent's list of hooks.
+/// Time that the agent may take to list its hooks.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The next step for a person.
@@ -35,10 +35,10 @@ pub(super) fn reached(
     checks
 }
 
-/// Name of the hooks feature, and its older name.
+/// The name of the agent's feature for hooks, and an older name of it.
 const FEATURES: [&str; 2] = ["hooks", "codex_hooks"];
 
-/// Finds settings that disable hooks: of the machine, the user and the project, and in profiles.
+/// Finds settings of the machine, the user and the project, and in profiles, that disable hooks.
 fn disabled(context: &Context<'_>) -> Vec<Check> {
     let home = context.directory("CODEX_HOME", ".codex");
     let machine = Path::new("/etc/codex");
@@ -87,7 +87,7 @@ fn disabled_in(path: &Path, table: &toml::Table) -> Vec<Check> {
 
 fn of_profile(name: &str, path: &Path) -> Check {
     let says = format!(
-        "the profile `{name}` in {} says `features.hooks = false`, so Codex runs no hook where it is started with it",
+        "the profile `{name}` in {} says `features.hooks = false`, so Codex runs no hook if it is started with this profile",
         path.display()
     );
     Check::unknown("reached", says, format!("take `hooks` out of the profile in {}", path.display()))
@@ -128,7 +128,7 @@ fn untrusted(context: &Context<'_>, installed: &[InstalledHook], program: Option
     let state_of = |key: &String| state.and_then(|state| state.get(key.as_str()));
     let is_off = |key: &String| state_of(key).and_then(|state| state.get("enabled")?.as_bool()) == Some(false);
     if let Some(off) = keys.iter().flatten().find(|key| is_off(key)) {
-        let says = format!("Codex skips hooks without a word: {off} is disabled");
+        let says = format!("Codex skips a hook without a message: {off} is disabled");
         return vec![Check::problem("reached", says, REVIEW)];
     }
     let has_hash = |key: &String| state_of(key).and_then(|state| state.get("trusted_hash")).is_some();
@@ -144,8 +144,9 @@ fn untrusted(context: &Context<'_>, installed: &[InstalledHook], program: Option
     vec![Check::unknown("reached", says, "codex, then /hooks, or hookhost doctor codex --prove --run-agent")]
 }
 
-/// Returns the keys under which the agent stores the trust in hookhost's hooks of a file: `FILE:event:GROUP:HOOK`, with
-/// numbers from 0. Each key is given with the file's own path and with its path after resolving links.
+/// Returns the keys under which the agent stores that the user trusts hookhost's hooks of a file. A key has the form
+/// `FILE:event:GROUP:HOOK`, with numbers from 0. Each key is returned with the file's own path and with the path after
+/// resolving links.
 fn keys_of(file: &FilePlan, project: Option<&Path>) -> Vec<[String; 2]> {
     let FilePlan::Json { path, entries } = file else { return Vec::new() };
     let text = read_text(path, project).ok().flatten();
@@ -167,8 +168,8 @@ fn keys_of(file: &FilePlan, project: Option<&Path>) -> Vec<[String; 2]> {
     keys
 }
 
-/// Returns the trust state of each hook in a directory, as the agent lists them; `None` if it does not answer. The
-/// agent is started in another directory, so that files of this one have no influence on its start.
+/// Returns the trust state of each hook for `directory`, as the agent lists them, or `None` if the agent does not
+/// answer. The agent is started in another directory, so that files in `directory` have no influence on its start.
 fn listed(program: &Path, directory: &Path, path: &OsStr) -> Option<BTreeMap<String, String>> {
     let words: [OsString; 2] = [program.into(), "app-server".into()];
     let client = json!({ "name": "hookhost", "title": "hookhost", "version": env!("CARGO_PKG_VERSION") });
@@ -189,7 +190,7 @@ fn listed(program: &Path, directory: &Path, path: &OsStr) -> Option<BTreeMap<Str
 fn states(answer: &Value) -> BTreeMap<String, String> {
     let directories = answer["result"]["data"].as_array().into_iter().flatten();
     let hooks = directories.flat_map(|directory| directory["hooks"].as_array().into_iter().flatten());
-    // The machine's own hooks need no trust. A user can disable any other hook.
+    // Hooks of the machine need no trust, and cannot be disabled. A user can disable any other hook.
     let state = |hook: &Value| match (hook["enabled"] == false, hook["isManaged"] == true) {
         (true, _) => Some("disabled".to_owned()),
         (_, true) => Some("trusted".to_owned()),

@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 /// The entries of a plan that its files contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Presence {
-    /// Entries in the form that would be written now; for a file that belongs to hookhost as a whole, its name.
+    /// Entries in the form that would be written now. A file that belongs to hookhost as a whole is listed by its name.
     pub there: Vec<String>,
-    /// Entries in another form.
+    /// Entries that the files contain in another form.
     pub other: Vec<String>,
     /// Entries that are missing.
     pub missing: Vec<String>,
@@ -114,7 +114,7 @@ impl Presence {
     }
 }
 
-/// Returns the project's root, which no link of its files may leave.
+/// Returns the project's root. Symbolic links of a project's files must not lead out of it.
 pub(super) fn root<'a>(context: &Context<'a>, scope: Scope) -> Option<&'a Path> {
     (scope == Scope::Project).then_some(context.project)
 }

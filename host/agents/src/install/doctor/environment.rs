@@ -1,4 +1,4 @@
-//! Finds variables that an agent's own files set for the hook, and that would make it use other rules.
+//! Finds variables that an agent's own files set for the hook, and that would make the hook use other rules.
 
 use super::entries::{SCOPES, json_files, text};
 use crate::Adapter;
@@ -22,14 +22,13 @@ pub(super) fn problems(adapter: &Adapter, context: &Context<'_>) -> Vec<Check> {
     let elsewhere = set.filter(|(_, name, value)| leads_elsewhere(name, value));
     elsewhere
         .map(|(file, name, value)| {
-            let says =
-                format!("{} sets `{name}` to {value:?}, so the hook is led away from your rules", file.display());
+            let says = format!("{} sets `{name}` to {value:?}, so the hook does not use your rules", file.display());
             Check::problem("reached", says, format!("take `{name}` out of {}", file.display()))
         })
         .collect()
 }
 
-/// Returns the variables in the member `env` of the agent's settings: file, name, value.
+/// Returns the variables in the member `env` of the agent's settings, as file, name and value.
 fn set_in_settings(adapter: &Adapter, context: &Context<'_>) -> Vec<(PathBuf, String, String)> {
     let of_scope = |scope| json_files(adapter, context, scope);
     let mut files: Vec<_> = SCOPES.into_iter().flat_map(of_scope).collect();
@@ -68,7 +67,7 @@ fn set_in_dotenv(adapter: &Adapter, context: &Context<'_>) -> Vec<(PathBuf, Stri
         .collect()
 }
 
-/// Returns the assignments in a text, one per line: `NAME=VALUE`, perhaps exported or quoted.
+/// Returns the assignments in a text. A line has the form `NAME=VALUE`, optionally with `export` or quotes.
 fn assignments(file: &Path, text: &str) -> Vec<(PathBuf, String, String)> {
     let assignment = |line: &str| {
         let line = line.trim_start();

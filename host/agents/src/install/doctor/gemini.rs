@@ -40,7 +40,7 @@ pub(super) fn reached(context: &Context<'_>, installed: &[InstalledHook]) -> Vec
     checks
 }
 
-/// Returns a problem if the directory is not trusted: the agent then ignores the project's settings.
+/// Returns a problem if the user does not trust the directory, because the agent then ignores the project's settings.
 fn untrusted(context: &Context<'_>) -> Option<Check> {
     let path = context.home.join(".gemini/trustedFolders.json");
     let trusted = text(context, Scope::User, &path).and_then(|text| json::value(&text).ok()).unwrap_or_default();

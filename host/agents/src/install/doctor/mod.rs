@@ -1,6 +1,7 @@
-//! Checks that an agent's hook is installed and is reached. It reads files, and never runs the hook.
+//! Checks that an agent's hook is installed and that the agent calls it. These checks read files, and never run the
+//! hook.
 //!
-//! Correct files do not show that the agent obeys its hook; [`prove`](crate::install::prove) does.
+//! Correct files do not prove that the hook denies; [`prove`](crate::install::prove) does.
 
 mod claude_code;
 mod codex;
@@ -65,9 +66,9 @@ impl Diagnosis {
 /// The reason why an agent is examined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selection {
-    /// The user has named the agent: a missing hook is a problem.
+    /// The user has named the agent. A missing hook is a problem.
     ByName,
-    /// Traces of the agent were found. They can be left-over directories without a program; a missing hook is then no
+    /// Traces of the agent were found. If these are only directories without a program, a missing hook is not a
     /// problem.
     ByTraces,
 }
@@ -103,8 +104,8 @@ pub fn examine(adapter: &Adapter, context: &Context<'_>, path: &OsStr, sought: S
     Diagnosis { traces, version, installed, checks }
 }
 
-/// Returns a problem for the first command that mentions the hook program and is not from hookhost's plan. The agent
-/// runs it.
+/// Returns a problem for the first command that mentions the hook program but does not come from hookhost's plan. The
+/// agent would run this command.
 fn foreign(agent: &Agent, installed: &InstalledHook) -> Option<Check> {
     let command = installed.commands.iter().find(|command| command.planned.is_none())?;
     let words: Vec<_> = command.run.words().iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -127,7 +128,8 @@ pub fn installed(adapter: &Adapter, context: &Context<'_>, unreadable: &mut Vec<
     let mut installed: Vec<InstalledHook> = Vec::new();
     for scope in entries::SCOPES {
         let Ok(plan) = adapter.install(&Context { scope, ..*context }) else { continue };
-        // In the home directory, the project's files are the user's.
+        // If the project is the home directory, the project's files are the user's own files, so they are not counted
+        // twice.
         if installed.iter().any(|other| other.plan.files == plan.files) {
             continue;
         }
@@ -144,7 +146,8 @@ pub fn installed(adapter: &Adapter, context: &Context<'_>, unreadable: &mut Vec<
     installed
 }
 
-/// Returns the check of an agent without a hook in its files. Some agents have no file that could contain one.
+/// Returns the check of an agent whose files do not contain the hook. Some agents have no file that could contain a
+/// hook.
 fn nowhere(adapter: &Adapter, context: &Context<'_>) -> Check {
     let agent = adapter.agent();
     let plans = [Scope::User, Scope::Project].map(|scope| adapter.install(&Context { scope, ..*context }).ok());

@@ -1,5 +1,5 @@
-//! Checks the programs that an agent's files name, and the program that they start: they have to exist, and other users
-//! must not be able to write them.
+//! Checks the hook programs that an agent's files name, and the program that the hook starts. These programs must
+//! exist, and other users must not be able to write them.
 
 use super::InstalledHook;
 use crate::Agent;
@@ -75,7 +75,7 @@ fn writable_by_others(program: &Path) -> Option<(PathBuf, String)> {
         }
         let mode = metadata.mode();
         let is_shared = is_directory && mode & STICKY != 0;
-        // A group with the user's own number usually contains that user alone.
+        // A group whose number equals that of the user usually contains only that user.
         let by_group = mode & 0o020 != 0 && metadata.gid() != 0 && metadata.gid() != metadata.uid();
         let by_others = mode & 0o002 != 0;
         (!is_shared && (by_group || by_others))

@@ -1,4 +1,4 @@
-//! Settings that disable all hooks, for each agent that documents one.
+//! Finds settings that disable all hooks, for the agents that document such a setting.
 
 use super::InstalledHook;
 use super::entries::{SCOPES, all_disabled, json_files, text};
@@ -26,13 +26,13 @@ const DISABLING_SETTINGS: &[DisablingSetting] = &[
     },
     DisablingSetting { agents: &["droid"], at: &["hooksDisabled"], off: true },
     DisablingSetting { agents: &["gemini-cli", "qwen-code"], at: &["hooksConfig", "enabled"], off: false },
-    // Gemini CLI had the setting here before, and Qwen Code still reads it here.
+    // Older versions of Gemini CLI read the setting at this place, and Qwen Code still does.
     DisablingSetting { agents: &["gemini-cli", "qwen-code"], at: &["hooks", "enabled"], off: false },
     DisablingSetting { agents: &["gemini-cli", "qwen-code"], at: &["tools", "enableHooks"], off: false },
     DisablingSetting { agents: &["antigravity"], at: &["hookhost", "enabled"], off: false },
 ];
 
-/// Returns settings files that never contain hookhost's hook, and that can disable it.
+/// Returns settings files that never contain hookhost's hook but can disable it.
 fn more_files(agent: &str, context: &Context<'_>) -> Vec<(Scope, PathBuf)> {
     let both = |directory: &str, names: &[&str]| {
         let roots = [(Scope::User, context.home), (Scope::Project, context.project)];
@@ -64,7 +64,7 @@ pub(super) fn disabled(adapter: &Adapter, context: &Context<'_>, installed: &[In
     let of_machine = installed.iter().any(|installed| installed.scope == Scope::Managed);
     let mut files = Vec::new();
     for scope in SCOPES {
-        // A setting in another file does not disable the hooks of the machine's own files.
+        // Settings in other files do not disable the hooks in the machine's own files.
         if of_machine && scope != Scope::Managed && matches!(agent, "claude-code" | "claude-code-mods") {
             continue;
         }
@@ -91,8 +91,8 @@ pub(super) fn disabled(adapter: &Adapter, context: &Context<'_>, installed: &[In
     checks
 }
 
-/// Returns a check if Droid has hooks in two files. It reads `settings.json` only if there is no `hooks.json`, and
-/// ignores those hooks otherwise.
+/// Returns a check if Droid has hooks in two files. Droid reads the hooks in `settings.json` only if there is no
+/// `hooks.json`.
 fn other_file_of_droid(agent: &str, context: &Context<'_>) -> Option<Check> {
     let roots = [(Scope::User, context.home), (Scope::Project, context.project)];
     let (path, hooks) = roots.into_iter().filter(|_| agent == "droid").find_map(|(scope, root)| {

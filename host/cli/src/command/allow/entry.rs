@@ -9,7 +9,7 @@ use hookhost::config::{Code, Config, ConfigError, Entry, Layer, OnFailure, Sourc
 use std::path::Path;
 use toml::{Table, Value};
 
-/// The proposals of a plugin for its entry.
+/// The values that a plugin proposes for its allowlist entry.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Proposed {
     pub(super) priority: Option<i32>,
@@ -23,7 +23,7 @@ struct NeededGrant<'a> {
     text: &'a str,
 }
 
-/// The grants without which the plugin will not load.
+/// Returns the grants without which the plugin does not load.
 fn needed(inspection: &Inspection) -> impl Iterator<Item = NeededGrant<'_>> {
     inspection.grants.iter().map(|line| NeededGrant { key: line.split('=').next().unwrap_or(line).trim(), text: line })
 }
@@ -84,7 +84,7 @@ pub(super) fn new(
         entry.insert("config".into(), Value::Table(config));
     }
     let document = Table::from_iter([("plugin".to_owned(), Value::Array(vec![Value::Table(entry)]))]);
-    // Relative directories in grants are relative to the file that will hold them.
+    // Directories in grants are relative to the file that will contain the entry.
     let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     let source = Source::new(file, Layer::Chosen).with_home(places.home.clone());
     let read = Config::parse(&document.to_string(), &source, SECTIONS).map_err(in_the_flags)?;
@@ -94,24 +94,24 @@ pub(super) fn new(
     Ok(entry)
 }
 
-/// Removes line numbers from the errors: this program made the text, so its lines mean nothing to the user.
+/// Removes line numbers from the errors, because this program made the text and the user does not see its lines.
 fn in_the_flags(error: ConfigError) -> CliError {
     match error {
         ConfigError::Invalid(problems) => {
             let messages: Vec<_> = problems.iter().map(|problem| problem.message.as_str()).collect();
-            CliError::usage(format!("the entry cannot be written so: {}", messages.join("; ")))
+            CliError::usage(format!("the flags do not give a valid entry: {}", messages.join("; ")))
         }
         other => CliError::usage(other),
     }
 }
 
-/// Makes an entry's name of the file's name without its extension.
+/// Makes the name of an entry from the file's name without its extension.
 fn name_of(wasm: &Path) -> String {
     let stem = wasm.file_stem().unwrap_or_default().to_string_lossy();
     stem.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-') { c } else { '-' }).collect()
 }
 
-/// The keys of `--entry`, which have no flag of their own.
+/// Returns the keys that `--entry` sets. No other flag sets these keys.
 fn further_keys(args: &AllowArgs) -> Result<Table, CliError> {
     const FLAGS: [(&str, &str); 7] = [
         ("name", "--name"),
@@ -125,7 +125,7 @@ fn further_keys(args: &AllowArgs) -> Result<Table, CliError> {
     let mut entry = Table::new();
     for line in &args.entry {
         let parsed: Table = line.parse().map_err(|_| {
-            CliError::usage(format!("--entry {line:?} is no line of [[plugin]], such as `mode = \"audit\"`"))
+            CliError::usage(format!("--entry {line:?} is not a line of [[plugin]], such as `mode = \"audit\"`"))
         })?;
         for (key, value) in parsed {
             if let Some((_, flag)) = FLAGS.iter().find(|(known, _)| *known == key) {
@@ -139,12 +139,12 @@ fn further_keys(args: &AllowArgs) -> Result<Table, CliError> {
     Ok(entry)
 }
 
-/// Returns the grants of the flags, and the others that the plugin needs, with their default values.
+/// Returns the grants of the flags, and all other grants that the plugin needs, with default values.
 fn grants(args: &AllowArgs, inspection: &Inspection) -> Result<Table, CliError> {
     let mut grants = Table::new();
     for line in &args.grants {
         let parsed: Table = line.parse().map_err(|_| {
-            CliError::usage(format!("--grant {line:?} is no line of [plugin.grants], such as `transcript = true`"))
+            CliError::usage(format!("--grant {line:?} is not a line of [plugin.grants], such as `transcript = true`"))
         })?;
         for (key, value) in parsed {
             if grants.insert(key.clone(), value).is_some() {
@@ -154,9 +154,9 @@ fn grants(args: &AllowArgs, inspection: &Inspection) -> Result<Table, CliError> 
     }
     for needed in needed(inspection).filter(|needed| !args.grants_key(needed.key)) {
         let only_you = match needed.key {
-            "model" => Some(
-                "it imports `model`, and which model that is only you can say: add --grant '{}' with a model of yours",
-            ),
+            "model" => {
+                Some("it imports `model`, and you have to choose the model: add --grant '{}' with a model of yours")
+            }
             _ => None,
         };
         if let Some(only_you) = only_you {
@@ -175,13 +175,13 @@ impl AllowArgs {
     }
 }
 
-/// Returns the settings of `--config-json`, changed by `--set`.
+/// Returns the settings of `--config-json` with the keys of `--set` added.
 fn config(args: &AllowArgs) -> Result<Table, CliError> {
     let mut config = match &args.config_json {
         None => Table::new(),
         Some(text) => {
             let wrong = |why: &dyn std::fmt::Display| {
-                CliError::usage(format!("--config-json is no JSON object for a configuration: {why}"))
+                CliError::usage(format!("--config-json is not a JSON object for a configuration: {why}"))
             };
             let object: serde_json::Map<String, serde_json::Value> =
                 serde_json::from_str(text).map_err(|error| wrong(&error))?;

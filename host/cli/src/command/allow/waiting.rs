@@ -1,5 +1,5 @@
-//! `hookhost allow` without a file: lists the plugins beside the allowlist that are not on it. Only the digests of these files are
-//! computed.
+//! `hookhost allow` without a file: lists the plugin files beside the allowlist that are new or have changed. It computes their digests and
+//! loads none of them.
 
 use super::target;
 use crate::args::AllowArgs;
@@ -18,7 +18,7 @@ const PLUGINS_DIRECTORY: &str = "plugins";
 /// Maximum number of listed files.
 const MAX_FILES: usize = 1000;
 
-/// Prints each plugin as the command that would allow it.
+/// Prints, for each plugin that is not allowed yet, the command that allows it.
 pub(super) fn list(args: &AllowArgs) -> Result<Exit, CliError> {
     let places = configuration::places()?;
     let file = target(args, &places)?;
@@ -47,7 +47,7 @@ pub(super) fn list(args: &AllowArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// Returns the components in a directory, by name; none if the directory does not exist.
+/// Returns the component files in a directory, sorted by name, or an empty list if the directory does not exist.
 fn components(directory: &Path) -> Result<Vec<PathBuf>, CliError> {
     let entries = match std::fs::read_dir(directory) {
         Ok(entries) => entries,

@@ -1,4 +1,4 @@
-//! `hookhost audit tail`: the last records, and each new record at once.
+//! `hookhost audit tail`: prints the last records and, with `--follow`, each new record as soon as it is stored.
 
 use super::show::Printer;
 use crate::args::TailArgs;
@@ -20,7 +20,8 @@ pub(super) async fn run(args: &TailArgs) -> Result<Exit, CliError> {
     if args.follow && log.is_export() {
         return Err(CliError::usage("an export does not grow: --follow is for the database itself"));
     }
-    // A record gets its number when a host stores it, and --follow goes by numbers.
+    // `--follow` finds new records by their number. A record gets its number when a host stores it, so records that are not stored yet are
+    // left out.
     let log = if args.follow { log.only_stored() } else { log };
     let mut printer = Printer::new(&args.filter);
     let mut reader = printer.print_last(&log, args.count)?;

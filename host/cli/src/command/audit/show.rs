@@ -1,4 +1,4 @@
-//! `hookhost audit show`: the last records of a log, for people or as they are stored.
+//! `hookhost audit show`: prints the last records of a log, as text for people or as stored JSON.
 
 use crate::args::{FilterArgs, ShowArgs};
 use crate::audit_log;
@@ -16,12 +16,12 @@ pub(super) fn run(args: &ShowArgs) -> Result<Exit, CliError> {
     let reader = printer.print_last(&log, most)?;
     if reader == Reader::Reads && printer.printed == 0 && most > 0 && !printer.filter.is_empty() {
         let records = log.last().map_err(audit_log::unreadable)?;
-        output::note(&format!("no record fits, of {records}\n"));
+        output::note(&format!("none of the {records} records match the filter\n"));
     }
     Ok(Exit::Done)
 }
 
-/// Prints the records that fit a filter.
+/// Prints the records that match a filter.
 pub(super) struct Printer {
     filter: Filter,
     json: bool,
@@ -39,9 +39,9 @@ impl Printer {
         Self { filter, json: *json, printed: 0, last: 0 }
     }
 
-    /// Prints the last `most` records that fit, oldest first.
+    /// Prints the last `most` records that match, oldest first.
     pub(super) fn print_last(&mut self, log: &Log, most: usize) -> Result<Reader, CliError> {
-        // Records are numbered without a gap, so the last ones need no search if all of them fit.
+        // Without a filter every record matches. Records are numbered without a gap, so the number of the first one to print is known.
         if self.filter.is_empty() && most < usize::MAX {
             let last = log.last().map_err(audit_log::unreadable)?;
             self.last = last.saturating_sub(most as u64);
@@ -66,7 +66,7 @@ impl Printer {
         Ok(Reader::Reads)
     }
 
-    /// Prints the fitting records after the last one that was read.
+    /// Prints the matching records after the last record that was read.
     pub(super) fn print_further(&mut self, log: &Log) -> Result<Reader, CliError> {
         for line in log.lines_after(self.last).map_err(audit_log::unreadable)? {
             if let Some(line) = self.fitting(line)?
@@ -78,12 +78,12 @@ impl Printer {
         Ok(Reader::Reads)
     }
 
-    /// Returns the line if it fits. An invalid record is reported and skipped.
+    /// Returns the line if its record matches the filter. An invalid record is reported and skipped.
     fn fitting(&mut self, line: Result<Line, LogError>) -> Result<Option<Line>, CliError> {
         let line = match line {
             Ok(line) => line,
             Err(error @ LogError::Line { number, .. }) => {
-                // Counts it as the expected record, so that it is reported once.
+                // Treats the invalid line as read, so that a later call does not report it again.
                 self.last = self.last.max(number);
                 let text = one_line(&error.to_string());
                 output::note(&format!("{WARNING}warning:{WARNING:#} {text}\n"));

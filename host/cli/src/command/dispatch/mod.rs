@@ -1,4 +1,5 @@
-//! `hookhost dispatch`: sends one event through the chain and prints a JSON object; for a command, a verdict for people.
+//! `hookhost dispatch`: sends one event through the chain of plugins and prints the result as JSON. For a shell command (`--shell`) it
+//! prints a verdict for people.
 
 mod payload;
 mod snippet;
@@ -24,7 +25,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum concurrent calls: plugins are asked one after another, and one observer may run beside them.
+/// Maximum number of concurrent plugin calls. Two are enough, because plugins are asked one after another and one observing plugin can run
+/// at the same time.
 const AT_ONCE: NonZeroU32 = NonZeroU32::new(2).unwrap();
 
 pub(crate) async fn run(args: &DispatchArgs) -> Result<Exit, CliError> {
@@ -54,7 +56,7 @@ pub(crate) async fn run(args: &DispatchArgs) -> Result<Exit, CliError> {
     audit_log::finish(&host, ended).await
 }
 
-/// Reads the rules again from the files when a person approves a call.
+/// Reads the rules from the files again when a person approves a call.
 struct FileRules {
     host: Host,
     args: ConfigArgs,
@@ -80,14 +82,15 @@ enum Form {
     Verdict,
 }
 
-/// Dispatches the event in its own session, and prints its outcome.
+/// Dispatches the event in a session of its own, and prints the outcome.
 async fn settle(host: &Host, spec: SessionSpec, turn: u32, payload: Payload, form: Form) -> Result<Exit, CliError> {
-    // The payload's own description of the session can be invalid.
+    // The session comes from the payload, so it can be invalid.
     let session = host.open_session(spec).map_err(|error| CliError::usage(error.to_string()))?;
     session.set_turn(turn);
     let event = payload.event();
     let parameters = payload.parameters();
-    // A user who tries a plugin wants to see its effects, and may have misspelt a field.
+    // A user who tries a plugin wants to see its effects, so wait for observing plugins. The user may also have misspelt a field, so
+    // unknown fields are an error.
     let mut options = DispatchOptions::awaiting_observers();
     options.refuse_unknown_fields = true;
     let settled = session.dispatch_event(event, parameters, options).await;
@@ -105,7 +108,7 @@ async fn settle(host: &Host, spec: SessionSpec, turn: u32, payload: Payload, for
     Ok(exit(&settled))
 }
 
-/// Returns the decision and the plugins behind it: the record, in the order in which a person reads it.
+/// Returns the record of the event as JSON, with its members in the order in which a person reads them.
 fn as_json(settled: &RecordedOutcome<Value>, session: &Session) -> Value {
     let RecordedOutcome { outcome, record, .. } = settled;
     let mut object = Map::new();
@@ -146,12 +149,13 @@ fn as_json(settled: &RecordedOutcome<Value>, session: &Session) -> Value {
     Value::Object(object)
 }
 
-/// Returns the rejection, if it is one. It can be later than the record, such as a person's answer.
+/// Returns the rejection if the outcome is one. The outcome can be newer than the record, because a person can answer after the record was
+/// written.
 fn rejection(outcome: &Value) -> Option<Rejection> {
     serde_json::from_value(outcome.clone()).ok()
 }
 
-/// Returns the final value; `null` if there is none.
+/// Returns the final value, or `null` if there is none.
 fn last(settled: &RecordedOutcome<Value>) -> Value {
     let RecordedOutcome { record, .. } = settled;
     if settled.kind().is_no() { Value::Null } else { json!(record.last.as_ref().unwrap_or(&record.original)) }
@@ -180,7 +184,7 @@ fn exit(settled: &RecordedOutcome<Value>) -> Exit {
     match cause(&settled.outcome) {
         None => Exit::Done,
         Some("failed" | "timed-out" | "overloaded" | "oversized") => Exit::PluginFailed,
-        // The system failed; no plugin and no person rejected the event.
+        // No plugin and no person rejected the event. The system failed.
         Some("not-recorded") => Exit::Failed,
         Some(_) => Exit::Rejected,
     }

@@ -1,5 +1,5 @@
-//! Reads the payload of an event from JSON: an object with the event's parameters, as `wit/events.wit` names them, and optionally
-//! the session.
+//! Reads the payload of an event from JSON. The payload is an object that contains the event's parameters, under their names in
+//! `wit/events.wit`, and optionally the session.
 
 use super::command;
 use crate::exit::CliError;
@@ -87,7 +87,8 @@ impl Payload {
         self.event
     }
 
-    /// Returns the session, and the number of its model calls so far. Without a directory in the payload, the session is in `here`.
+    /// Returns the session, and the number of its model calls so far. If the payload names no directory, the directory of the session is
+    /// `here`.
     pub(super) fn session(&self, here: &Path, person: bool) -> Result<(SessionSpec, u32), CliError> {
         let SessionKeys { id, agent, cwd, workspace, interactive, turn, depth, parent, root } = &self.session;
         let absolute = |path: &Option<PathBuf>, default: &Path| match path {

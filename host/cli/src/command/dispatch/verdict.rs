@@ -1,8 +1,8 @@
-//! The verdict on a command, for people: the decision, the findings with the parts of the command that they are about, and the
-//! command that would run.
+//! Prints the verdict on a shell command for people: the decision, the findings, each with the part of the command that it is about, and
+//! the command that would run.
 //!
-//! Of a finding's details, these members are shown for every plugin: `place`, `matched` and `would`. The SDK's `Finding::details`
-//! describes them.
+//! A finding's details can have any members, but only `place`, `matched` and `would` are shown. The SDK's `Finding::details` describes
+//! them.
 
 use super::snippet::snippet;
 use super::{cause, last, rejection};
@@ -33,7 +33,7 @@ pub(super) fn describe(settled: &RecordedOutcome<Value>) -> String {
         }
     }
     reason(&mut text, settled, &shown);
-    // A failure that decided is already shown as the reason.
+    // If a failure decided the outcome, the reason shows it already.
     let decided = matches!(cause(&settled.outcome), Some("failed" | "timed-out"));
     for call in settled.record.calls.iter().filter(|call| call.failure.is_some() && !decided) {
         let _ = writeln!(text, "\n{NAME}{}{NAME:#} {}", one_line(&call.plugin), said(call));
@@ -66,14 +66,15 @@ fn headline(settled: &RecordedOutcome<Value>) -> String {
 struct LocatedFinding<'a> {
     call: &'a CallRecord,
     finding: &'a Finding,
-    /// The command about which the plugin was asked.
+    /// The command as the plugin saw it.
     command: String,
     part: Option<Range<usize>>,
     would: Option<String>,
 }
 
 impl<'a> LocatedFinding<'a> {
-    /// Returns the findings of all calls, without repetitions. A call is about the command as the calls before it changed it.
+    /// Returns the findings of all plugin calls, without repetitions. Each plugin sees the command with the changes of the plugins before
+    /// it.
     fn all(command: &str, calls: &'a [CallRecord]) -> Vec<Self> {
         let mut command = command.to_owned();
         let mut all: Vec<Self> = Vec::new();
@@ -130,8 +131,8 @@ impl<'a> LocatedFinding<'a> {
     }
 }
 
-/// Returns the part of the command that a finding's details are about: `place`, unless `matched` contradicts it; otherwise the place
-/// of `matched`, if it occurs once.
+/// Returns the part of the command that a finding is about. This is `place` if the text there agrees with `matched`. Otherwise it is the
+/// position of `matched`, if that text occurs once.
 fn part(command: &str, details: &Value) -> Option<Range<usize>> {
     let matched = details.get("matched").and_then(Value::as_str).filter(|matched| !matched.is_empty());
     let number = |at: usize| usize::try_from(details.get("place")?.get(at)?.as_u64()?).ok();
@@ -146,7 +147,7 @@ fn part(command: &str, details: &Value) -> Option<Range<usize>> {
     (command.matches(matched).count() == 1).then(|| at..at + matched.len())
 }
 
-/// Returns the command that a call's verdict puts in place of the command in question.
+/// Returns the new command if the plugin's verdict changes the command.
 fn changed_to(call: &CallRecord) -> Option<String> {
     let verdict = parsed(call.verdict.as_deref()?);
     let command = match (verdict.get("modify"), verdict.get("rewrite")) {
@@ -157,7 +158,7 @@ fn changed_to(call: &CallRecord) -> Option<String> {
     command.and_then(Value::as_str).map(str::to_owned)
 }
 
-/// Adds the reason of a rejection or the questions, unless a finding says the same.
+/// Adds the reason of a rejection, or the questions, unless a finding already has the same text.
 fn reason(text: &mut String, settled: &RecordedOutcome<Value>, shown: &[LocatedFinding<'_>]) {
     let is_found = |code: Option<&str>| code.is_some_and(|code| shown.iter().any(|found| found.finding.code == code));
     if let Some(rejection) = rejection(&settled.outcome) {
@@ -173,7 +174,7 @@ fn reason(text: &mut String, settled: &RecordedOutcome<Value>, shown: &[LocatedF
     }
 }
 
-/// Adds the command that would run, if it differs, or the result in its place.
+/// Adds the command that would run, if a plugin changed it, or the result that a plugin gave instead.
 fn becomes(text: &mut String, settled: &RecordedOutcome<Value>, command: &str) {
     let last = last(settled);
     if let Some(changed) = command_of(&last).filter(|changed| *changed != command) {
@@ -185,7 +186,7 @@ fn becomes(text: &mut String, settled: &RecordedOutcome<Value>, command: &str) {
     }
 }
 
-/// Lists the plugins that were asked if none had a finding. If none was asked, says how to allow one.
+/// Lists the plugins that were asked, if no plugin had a finding. If no plugin was asked, tells how to allow one.
 fn asked(text: &mut String, settled: &RecordedOutcome<Value>, nothing_found: bool) {
     let mut plugins: Vec<String> = Vec::new();
     for call in &settled.record.calls {

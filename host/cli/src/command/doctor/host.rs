@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Time for the resident host's answer.
+/// Time to wait for the resident host's answer.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
 pub(super) fn check(status: &Result<Value, ConnectionError>) -> Check {
@@ -28,7 +28,7 @@ pub(super) fn check(status: &Result<Value, ConnectionError>) -> Check {
                 Check::unknown("host", says, "the next call of an agent replaces it")
             }
         }
-        // No problem: the next call of an agent starts one.
+        // This is no problem, because the next call of an agent starts a host.
         Err(ConnectionError::NotThere(_)) => {
             Check::ok("host", "no resident host runs: the next call of an agent starts it")
         }

@@ -1,4 +1,4 @@
-//! The last event of each agent in the audit log.
+//! Finds the last event of each agent in the audit log.
 
 use crate::audit_log;
 use crate::output::time;
@@ -9,7 +9,8 @@ use hookhost_agents::install::check::Check;
 use hookhost_agents::{Agent, canary};
 use std::collections::{BTreeMap, HashMap};
 
-/// Maximum number of records that are searched for the last event of an agent. A search of more would make a person wait.
+/// Maximum number of records that are searched for the last event of an agent. Searching more records would take too long for a person who
+/// waits.
 const MAX_RECORDS: u64 = 100_000;
 
 /// An event of an agent.
@@ -24,12 +25,12 @@ pub(crate) struct LastEvent {
 #[derive(Debug, Default)]
 pub(crate) struct LastEvents {
     events: BTreeMap<String, LastEvent>,
-    /// The error of reading the log.
+    /// The error, if the log could not be read.
     problem: Option<String>,
 }
 
 impl LastEvents {
-    /// Reads the end of the user's log. A missing log has no events.
+    /// Reads the end of the user's log. If there is no log, there are no events.
     pub(crate) fn read() -> Self {
         if !audit_log::path().is_ok_and(|path| path.exists()) {
             return Self::default();
@@ -76,7 +77,8 @@ fn events(log: &Log) -> BTreeMap<String, LastEvent> {
     events
 }
 
-/// Calls `does` for each record after `after`, with the agent of its session. Sessions that were opened earlier are skipped.
+/// Calls `does` for each record after the record `after`, with the agent of its session. Records of sessions that were opened before
+/// `after` are skipped, because their agent is not known.
 fn each(log: &Log, after: u64, mut does: impl FnMut(&str, u64, &Record)) {
     let mut agents: HashMap<String, String> = HashMap::new();
     let Ok(lines) = log.lines_after(after) else { return };
@@ -94,7 +96,7 @@ fn is_canary(text: &str) -> bool {
     text.contains(canary::SESSION)
 }
 
-/// Returns the number of the last record; 0 without a log.
+/// Returns the number of the last record, or 0 if there is no log.
 pub(super) fn last_record() -> u64 {
     let exists = audit_log::path().is_ok_and(|path| path.exists());
     let log = if exists { audit_log::open(None).ok() } else { None };
@@ -105,7 +107,7 @@ pub(super) fn last_record() -> u64 {
 pub(super) fn of_denied_canary(agent: &str, after: u64) -> Option<OutcomeKind> {
     let log = audit_log::open(None).ok()?;
     let mut outcome = None;
-    // Starts earlier, since the session may have been opened long before.
+    // Starts with earlier records, because the session may have been opened long before the call.
     each(&log, after.saturating_sub(MAX_RECORDS), |of, number, record| {
         if of == agent
             && number > after

@@ -9,7 +9,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-/// At least the size that an event needs in the database, in bytes.
+/// Size of the test file, in bytes: at least as much as an event needs in the database.
 const SIZE: usize = 64 * 1024;
 
 pub(super) fn check(directories: &UserDirectories) -> Check {
@@ -28,7 +28,7 @@ pub(super) fn check(directories: &UserDirectories) -> Check {
     }
 }
 
-/// Writes a file of that size beside the log, and removes it.
+/// Writes a file of [`SIZE`] bytes beside the log, and removes it.
 fn tried(directory: &Path) -> io::Result<()> {
     files::make_own_directory(directory)?;
     let path = directory.join(format!("doctor-{}", std::process::id()));

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
         let proof = proof(args, &places, adapter, &mut diagnosis);
         examined.push((adapter, diagnosis, proof));
     }
-    // Reads the events after the proofs, since a proof can make the agent call its hook.
+    // Reads the events last, because a proof can make the agent call its hook.
     let events = LastEvents::read();
     let running = host::status(&places.directories);
     let mut common = vec![host::check(&running), log::check(&places.directories), rules::check(running.as_ref().ok())];
@@ -61,14 +61,15 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
     Ok(if is_well { Exit::Done } else { Exit::Failed })
 }
 
-/// Examines the named agents, or each agent on this machine. `hookhost agents` and `hookhost doctor` share it, so they agree.
+/// Examines the named agents, or each agent on this machine. `hookhost agents` and `hookhost doctor` both call this function, so they
+/// report the same.
 pub(super) fn diagnoses(places: &AgentPlaces, named: &[String]) -> Vec<(&'static Adapter, Diagnosis)> {
     let sought = if named.is_empty() { Selection::ByTraces } else { Selection::ByName };
     let examine = |adapter: &'static Adapter| {
         let context = places.context(adapter.agent().name, Scope::User);
         (adapter, doctor::examine(adapter, &context, &places.path, sought))
     };
-    // Runs in parallel: agents that are large scripts take a second to print their version.
+    // Agents are examined in parallel, because an agent that is a large script takes a second to print its version.
     let diagnoses = thread::scope(|scope| {
         let threads: Vec<_> =
             adapters(named).into_iter().map(|adapter| scope.spawn(move || examine(adapter))).collect();

@@ -1,4 +1,4 @@
-//! The rules in force in the working directory.
+//! Checks the rules that apply in the working directory.
 
 use crate::configuration;
 use crate::exit::CliError;
@@ -9,10 +9,11 @@ use hookhost_agents::install::check::Check;
 use hookhost_resident::RELOAD_FAILED;
 use serde_json::Value;
 
-/// Number of characters that are shown of a digest.
+/// Number of characters of a digest that are shown.
 const SHOWN: usize = 12;
 
-/// Checks the rules. `running` is the resident host's status: the rules that it has loaded are in force, even if the files differ.
+/// Checks the rules. `running` is the status of the resident host, if one runs. The rules that this host has loaded apply, even if the
+/// files have changed since.
 pub(super) fn check(running: Option<&Value>) -> Check {
     let rules = running.map(|status| &status["rules"]);
     if let Some(why) = rules.and_then(|rules| rules["problem"].as_str()) {

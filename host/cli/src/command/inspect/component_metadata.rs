@@ -1,4 +1,4 @@
-//! Reads a component's description of itself from its custom sections, and the size of its main module's stack.
+//! Reads a component's custom sections, in which it describes itself, and the size of its main module's stack.
 
 use crate::output::truncate::cut;
 use hookhost::config::OnFailure;
@@ -8,41 +8,43 @@ use wasmparser::{
     ConstExpr, CustomSectionReader, DataKind, Encoding, KnownCustom, Operator, Parser, Payload, TypeRef, ValType,
 };
 
-/// A component's description of itself. Parts that cannot be read are absent.
+/// The data that a component contains about itself. Parts that cannot be read are absent.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::command) struct Metadata {
     /// The component's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
-    /// `language`, `processed-by` and `sdk`, with versions (the tool conventions' producers section).
+    /// Names and versions for the keys `language`, `processed-by` and `sdk`, from the section `producers` of WebAssembly's tool
+    /// conventions.
     producers: BTreeMap<String, Vec<String>>,
-    /// `authors`, `description`, `licenses`, `source`, `homepage`, `revision` and `version`.
+    /// Texts for the keys `authors`, `description`, `licenses`, `source`, `homepage`, `revision` and `version`.
     annotations: BTreeMap<String, String>,
-    /// The priority that the component proposes for its entry.
+    /// The priority that the component proposes for its allowlist entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     priority: Option<i32>,
     /// The error in this proposal, if it is invalid.
     #[serde(skip_serializing_if = "Option::is_none")]
     priority_problem: Option<String>,
-    /// The reaction to its failures that the component proposes for its entry.
+    /// The value of `on-failure` that the component proposes for its entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     on_failure: Option<OnFailure>,
     /// The error in this proposal, if it is invalid.
     #[serde(skip_serializing_if = "Option::is_none")]
     on_failure_problem: Option<String>,
-    /// Stack of the main module, in bytes.
+    /// Size of the main module's stack, in bytes.
     pub(super) stack: Option<usize>,
 }
 
-/// The custom sections that hold one text each, as `wasm-tools metadata add` writes them.
+/// The custom sections that contain one text each, in the form that `wasm-tools metadata add` writes.
 const ANNOTATIONS: [&str; 7] = ["authors", "description", "licenses", "source", "homepage", "revision", "version"];
 
-/// The custom sections that propose a key of the entry. Their text is the value. They are in the component or in one of its modules.
+/// The custom sections that propose a value for a key of the entry. The text of the section is the value. The section is in the component
+/// or in one of its modules.
 const PRIORITY: &str = "hookhost:priority";
 const ON_FAILURE: &str = "hookhost:on-failure";
 
-/// Maximum characters that are shown of a proposal or of a tool's name, and of a row.
+/// Maximum number of characters of a proposal, of a tool's name and of a row that are shown.
 const SHOWN: usize = 40;
 const ROW: usize = 500;
 
@@ -65,7 +67,7 @@ impl Metadata {
                     propose(&section, priority, priority_problem, |text| text.parse().ok(), &range);
                 }
                 Payload::CustomSection(section) if section.name() == ON_FAILURE && open.len() <= 2 => {
-                    // A plugin must not propose that its own failures do not matter.
+                    // `allow` is not a valid proposal, because a plugin must not decide that its own failures are ignored.
                     let words = [OnFailure::Ask, OnFailure::Reject];
                     let read = |text: &str| words.into_iter().find(|word| word.name() == text);
                     let Self { on_failure, on_failure_problem, .. } = &mut metadata;
@@ -79,7 +81,7 @@ impl Metadata {
                 }
             }
         }
-        // A component can contain adapters. The module that was compiled from the author's code is the largest.
+        // A component can contain adapter modules. The largest module is the one that was compiled from the author's code.
         let main = modules.into_iter().filter(|module| module.has_memory).max_by_key(|module| module.code);
         metadata.stack = main.and_then(|module| module.stack());
         metadata
@@ -93,7 +95,7 @@ impl Metadata {
         self.priority_problem.as_deref().map_or(Ok(self.priority), Err)
     }
 
-    /// Returns the reaction to its failures that the component proposes, if any.
+    /// Returns the value of `on-failure` that the component proposes, if any.
     ///
     /// # Errors
     /// The error in the proposal.
@@ -126,7 +128,7 @@ impl Metadata {
         }
     }
 
-    /// Returns the rows for a person, each cut to a readable length.
+    /// Returns the rows of a table for people, each cut to a readable length.
     pub(super) fn rows(&self) -> Vec<(&'static str, String)> {
         let mut rows = Vec::new();
         rows.extend(self.name.clone().map(|name| ("named", name)));
@@ -139,7 +141,7 @@ impl Metadata {
     }
 }
 
-/// Reads a proposal. Two different proposals are a problem.
+/// Reads a proposal. Two different proposals for the same key are an error.
 fn propose<T: Copy + PartialEq>(
     section: &CustomSectionReader<'_>,
     proposed: &mut Option<T>,
@@ -165,11 +167,11 @@ fn propose<T: Copy + PartialEq>(
 struct Module {
     has_memory: bool,
     imported_globals: usize,
-    /// The first value of the module's own first global, if that is a variable `i32`. LLVM's linker puts `__stack_pointer` there.
+    /// The initial value of the first global that the module defines, if it is a mutable `i32`. LLVM's linker puts `__stack_pointer` there.
     first_global: Option<i32>,
-    /// The address of its lowest data.
+    /// The lowest address of the module's data.
     lowest_data: Option<i32>,
-    /// Bytes of code.
+    /// Size of the code, in bytes.
     code: u32,
 }
 
@@ -201,8 +203,8 @@ impl Module {
         }
     }
 
-    /// Rust's linker puts the stack first: it grows down from the stack pointer's first value to 0, and the data begin after it. The
-    /// stack of a module with another layout has an unknown size.
+    /// Returns the size of the stack, or `None` if the memory layout is not that of Rust's linker. That linker puts the stack first: the
+    /// stack grows down from the initial stack pointer to address 0, and the data begin above the stack.
     fn stack(&self) -> Option<usize> {
         let top = self.first_global.filter(|top| *top > 0 && self.imported_globals == 0)?;
         if self.lowest_data.is_some_and(|lowest| lowest < top) {

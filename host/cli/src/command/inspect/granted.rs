@@ -1,4 +1,4 @@
-//! `hookhost inspect --allowed`: the grants of the file's entry, and the needs beyond them.
+//! `hookhost inspect --allowed`: shows the grants in the file's allowlist entry, and the grants that the plugin needs but does not have.
 
 use crate::args::InspectArgs;
 use crate::configuration::{self, allow_command};
@@ -23,7 +23,7 @@ pub(super) async fn run(args: &InspectArgs, inspection: &Inspection) -> Result<E
     };
     let mut given = GrantedPlugin { entry, inspection, missing: missing(entry, inspection), set_up_once: None };
     if given.loads() && inspection.configurable {
-        // Only loading shows this. The plugin is allowed, so it may be loaded.
+        // Only loading the plugin shows this. Loading is safe here because the plugin is allowed.
         given.set_up_once = Some(loading::attempt(entry).await?.is_preinitialised());
     }
     if args.json {
@@ -37,9 +37,9 @@ pub(super) async fn run(args: &InspectArgs, inspection: &Inspection) -> Result<E
 struct GrantedPlugin<'a> {
     entry: &'a Entry,
     inspection: &'a Inspection,
-    /// Grants that the plugin needs and does not have, as lines of `[plugin.grants]`.
+    /// Grants that the plugin needs but does not have, as lines of `[plugin.grants]`.
     missing: Vec<&'a str>,
-    /// True if each event starts from the plugin's memory after `configure`. `None` if there is nothing to set up, or if the plugin
+    /// True if `configure` runs once, and each event starts from the plugin's memory after it. `None` if the plugin has no `configure`, or
     /// would not load.
     set_up_once: Option<bool>,
 }
@@ -60,7 +60,7 @@ impl GrantedPlugin<'_> {
         self.is_this_file() && self.missing.is_empty() && self.inspection.problem.is_none()
     }
 
-    /// The events that it subscribes to: those that it exports, without those that the entry excludes.
+    /// Returns the events that the plugin subscribes to: the exported events, without those that the entry excludes.
     fn subscriptions(&self) -> impl Iterator<Item = EventKind> {
         let admitted = |event: &EventKind| self.entry.events.as_ref().is_none_or(|events| events.contains(event));
         self.inspection.events.iter().copied().filter(admitted)

@@ -1,4 +1,4 @@
-//! `hookhost inspect`: describes a file without running any of it.
+//! `hookhost inspect`: describes a plugin's file without running any of its code.
 
 use crate::args::InspectArgs;
 use crate::configuration::{self, allow_command};
@@ -54,7 +54,7 @@ pub(super) fn read(wasm: &Path) -> Result<(Vec<u8>, Inspection), CliError> {
     Ok((bytes, inspection))
 }
 
-/// The file's state on the allowlist.
+/// The state of the file with respect to the allowlist.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct Allowed {
@@ -146,11 +146,11 @@ fn allowed_in_words(allowed: &Allowed) -> String {
     }
 }
 
-/// Stack size that the project template links a plugin with, in bytes.
+/// Stack size in the project template for plugins, in bytes.
 const TEMPLATE_STACK: usize = 48 * 1024;
 
-/// A stack of this size, in bytes, costs an event more than all work of a small plugin. A plugin that reads deeply nested input has
-/// several times the template's stack for a reason.
+/// Stack size from which a warning is shown, in bytes. Preparing such a stack takes longer than all the work of a small plugin on an event.
+/// Several times the template's size gives no warning, because a plugin that reads deeply nested input needs it.
 const LARGE_STACK: usize = 512 * 1024;
 
 fn stack_in_words(stack: usize) -> String {

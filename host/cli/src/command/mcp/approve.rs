@@ -1,4 +1,5 @@
-//! `hookhost mcp approve` and `hookhost mcp list`: the definitions of tools that are held back, and the approved ones.
+//! `hookhost mcp approve` and `hookhost mcp list`: approve and list definitions of tools. The proxy holds back each definition that is not
+//! approved.
 
 use super::rules::lock_file;
 use crate::args::ApproveToolsArgs;
@@ -45,7 +46,7 @@ pub(crate) fn approve(args: &ApproveToolsArgs) -> Result<Exit, CliError> {
         return Ok(Exit::Rejected);
     }
     let _changing = directory.changing().map_err(CliError::not_loaded)?;
-    // A proxy may have changed both files meanwhile. Exactly the shown definitions are approved.
+    // A proxy may have changed both files while the user was asked, so read them again. Only the definitions that were shown are approved.
     let mut lock = LockFile::read(&file).map_err(CliError::not_loaded)?;
     let mut left = directory.read(&args.server).map_err(CliError::not_loaded)?;
     left.retain(|tool, held| chosen.get(tool) != Some(held));
@@ -66,7 +67,7 @@ fn unknown_server(server: &str, known: &BTreeSet<String>) -> CliError {
     CliError::usage(why).advise("hookhost mcp list")
 }
 
-/// Suggests known servers for a mistyped name, as the end of a sentence.
+/// Returns the end of an error message that suggests known servers for a mistyped name.
 pub(super) fn known_servers(typed: &str, known: &BTreeSet<String>) -> String {
     match nearest(typed, known.iter().map(String::as_str)) {
         Some(nearest) => format!(": did you mean {nearest}?"),
@@ -85,7 +86,7 @@ fn chosen(args: &ApproveToolsArgs, mut held: HeldDefinitions) -> Result<HeldDefi
     Ok(held)
 }
 
-/// Describes a definition for a person: all of it, or the changes. Invisible characters are escaped.
+/// Describes a definition for people: the whole definition if it is new, otherwise its changes. Invisible characters are escaped.
 fn described(tool: &str, held: &HeldDefinition, before: Option<&Value>) -> String {
     let mut text =
         format!("{NAME}{}{NAME:#} {WARNING}{}{WARNING:#}\n", one_line(&escaped(tool)), one_line(&escaped(&held.why)));

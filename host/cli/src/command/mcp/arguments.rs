@@ -1,19 +1,20 @@
-//! Checks that a schema has an argument that a rule names by its path, such as `a.b.0`.
+//! Checks that a tool's JSON schema has the argument that a rule names. The rule gives the argument's path, such as `a.b.0`.
 
 use crate::nearest::nearest;
 use serde_json::Value;
 
-/// Maximum depth of references and of nested parts that are followed. A schema can refer to itself.
+/// Maximum depth to which references and nested parts are followed. There must be a limit because a schema can refer to itself.
 const MAX_DEPTH: usize = 32;
 
-/// An argument that a schema does not have.
+/// The finding that a schema does not have an argument.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Missing {
-    /// A similar path that the schema has.
+    /// The most similar path that the schema has, if any.
     pub(super) nearest: Option<String>,
 }
 
-/// Returns an error if the schema does not have the argument at `path`; `None` if it has it or allows unknown arguments.
+/// Returns a finding if the schema does not have the argument at `path`. Returns `None` if the argument exists, or if the schema allows
+/// unknown arguments.
 pub(super) fn missing(schema: &Value, path: &str) -> Option<Missing> {
     let mut places = Places::new(schema);
     places.add(schema, 0);
@@ -36,14 +37,15 @@ pub(super) fn missing(schema: &Value, path: &str) -> Option<Missing> {
     None
 }
 
-/// Maximum number of parts that one step collects. Above it, the schema is treated as open.
+/// Maximum number of parts of a schema that are collected for one element of a path. A schema with more parts is treated as if it allowed
+/// every argument.
 const MAX_PARTS: usize = 1000;
 
-/// The parts of a schema that apply to a value, or may apply.
+/// The parts of a schema that apply, or may apply, to the same value.
 struct Places<'a> {
     whole: &'a Value,
     found: Vec<&'a Value>,
-    /// True if the schema does not say what the value contains.
+    /// True if the schema allows members or elements that it does not list.
     is_open: bool,
 }
 
@@ -52,9 +54,9 @@ impl<'a> Places<'a> {
         Self { whole, found: Vec::new(), is_open: false }
     }
 
-    /// Adds a part, and the parts that it refers to or combines.
+    /// Adds a part of the schema, and the parts that it refers to or combines.
     fn add(&mut self, part: &'a Value, depth: usize) {
-        // Parts may refer to each other without end.
+        // Parts may refer to each other in a circle.
         if depth > MAX_DEPTH || self.found.len() >= MAX_PARTS {
             self.is_open = true;
             return;
@@ -70,13 +72,13 @@ impl<'a> Places<'a> {
             let target = reference.as_str().and_then(|text| text.strip_prefix('#'));
             match target.and_then(|pointer| self.whole.pointer(pointer)) {
                 Some(target) => self.add(target, depth + 1),
-                // The target is outside of this schema and thus unknown.
+                // The reference leads out of this schema, so its target is unknown.
                 None => self.is_open = true,
             }
         }
     }
 
-    /// Returns the parts for a member or an element; `None` if there cannot be one of that name.
+    /// Returns the parts that apply to the member or element named `part`, or `None` if the schema forbids such a member or element.
     fn step(&self, part: &str) -> Option<Self> {
         let mut next = Self::new(self.whole);
         let is_index = part.parse::<usize>().is_ok();
@@ -102,13 +104,13 @@ impl<'a> Places<'a> {
     }
 }
 
-/// The keys that define the members or elements.
+/// The keys of a schema that define the members or elements of a value.
 const OF_MEMBERS: &[&str] = &["properties", "patternProperties", "additionalProperties", "items", "prefixItems"];
 
-/// The types of values that contain no others.
+/// The types whose values contain no other values.
 const PLAIN: &[&str] = &["string", "number", "integer", "boolean", "null"];
 
-/// The keys that describe elements.
+/// The keys of a schema that define only elements.
 const OF_ELEMENTS: &[&str] = &["items", "prefixItems"];
 
 #[cfg(test)]

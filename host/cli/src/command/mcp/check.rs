@@ -1,4 +1,5 @@
-//! `hookhost mcp check`: finds rules about MCP servers, tools and arguments that no listing contains.
+//! `hookhost mcp check`: finds rules that name an MCP server, a tool or an argument that does not occur in the stored tool lists of
+//! servers.
 
 use super::approve::known_servers;
 use super::arguments::{Missing, missing};
@@ -18,7 +19,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// Reports rules about known servers that match nothing in their listings, and rules about unknown servers.
+/// Reports rules about known servers that match none of their tools, and rules about unknown servers.
 pub(crate) fn check() -> Result<Exit, CliError> {
     let directory = configuration::cwd()?;
     let config = configuration::read(None, &directory)?;
@@ -30,18 +31,18 @@ pub(crate) fn check() -> Result<Exit, CliError> {
     rules(&config).iter().for_each(|rule| report.rule(rule));
     report.section(&section()?)?;
     if report.found.is_empty() {
-        output::print("Each rule about a known MCP server fits a tool of it.\n")?;
+        output::print("Each rule about a known MCP server matches a tool of that server.\n")?;
         return Ok(Exit::Done);
     }
     output::print(&report.found)?;
     Ok(Exit::Failed)
 }
 
-/// The findings so far, and the listings that rules are compared with.
+/// The findings so far, and the tool lists that rules are compared with.
 struct Report {
     lock: LockFile,
     held: HeldBackStore,
-    /// The servers that have listed something.
+    /// The servers whose tool list is stored.
     known: BTreeSet<String>,
     found: String,
 }
@@ -62,7 +63,7 @@ impl Report {
                 self.say("no tool", &rule.text, &format!("{}: {server} lists none that fits", rule.name));
             }
             None if self.known.contains(named) => {}
-            // Agents have servers of their own under such names, so only a name that resembles a known one is reported.
+            // An unknown name can belong to a server of an agent that has no proxy. So only a name that resembles a known name is reported.
             None => {
                 let nearest = nearest(named, self.known.iter().map(String::as_str));
                 if let Some(more) = nearest.map(|nearest| format!("{}: did you mean {nearest}?", rule.name)) {
@@ -77,7 +78,7 @@ impl Report {
         of_protocol(rule, server).is_some() || tools.any(|(tool, _)| rule.fits(server, tool))
     }
 
-    /// Reports each argument that is missing from all definitions that the rule matches.
+    /// Reports each argument of a rule that none of the matching tool definitions has.
     fn arguments(&mut self, rule: &Rule, server: &str) {
         let schemas = self.schemas(rule, server);
         for argument in &rule.arguments {
@@ -107,7 +108,7 @@ impl Report {
             self.say("no server", server, &format!("[mcp-proxy.servers]: none of that name was listed{near}"));
         }
         for pattern in section.patterns().filter(|pattern| self.known.contains(pattern.server)).collect::<Vec<_>>() {
-            // Tools that are held back are listed too.
+            // The server's list also contains tools that are held back.
             let held = self.held.read(pattern.server).map_err(CliError::not_loaded)?;
             let approved = self.lock.servers.get(pattern.server).into_iter().flat_map(|tools| tools.keys());
             if !approved.chain(held.keys()).any(|tool| pattern.fits(tool)) {
@@ -120,22 +121,22 @@ impl Report {
     }
 }
 
-/// A rule that names tools, and perhaps arguments of theirs.
+/// A rule that names tools, and can also name arguments of these tools.
 struct Rule {
     /// The plugin or section that contains the rule, for messages.
     name: String,
     /// The pattern of the tools, as written.
     text: String,
     tools: Tools,
-    /// The paths of the arguments in its conditions.
+    /// The paths of the arguments that the rule's conditions name.
     arguments: Vec<String>,
 }
 
-/// The kind of pattern that selects a rule's tools.
+/// The pattern that selects a rule's tools.
 enum Tools {
-    /// A pattern of the configuration.
+    /// A pattern from the configuration file.
     Pattern(ToolPattern),
-    /// A glob of the plugin tool-policy.
+    /// A glob from the settings of the plugin tool-policy.
     Glob(glob::Pattern),
 }
 
@@ -171,7 +172,7 @@ fn rules(config: &Config) -> Vec<Rule> {
     rules
 }
 
-/// Returns the rules in a plugin's own settings, if these have the form of tool-policy's.
+/// Returns the rules in a plugin's settings, if the settings have the same form as those of the plugin tool-policy.
 fn of_configuration(entry: &Entry) -> Vec<Rule> {
     let rules = entry.config.get("rule").and_then(Value::as_array).into_iter().flatten();
     let rules = rules.filter_map(|rule| {
@@ -196,15 +197,15 @@ fn named(pattern: &str) -> Option<&str> {
     (prefix.eq_ignore_ascii_case("mcp__") && !server.contains(['*', '?', '['])).then_some(server)
 }
 
-/// Returns the protocol method that a rule names in the place of a tool.
+/// Returns the MCP method that a rule names instead of a tool.
 fn of_protocol<'a>(rule: &'a Rule, server: &str) -> Option<&'a str> {
     rule.text.get(format!("mcp__{server}__").len()..).filter(|rest| is_reserved(rest))
 }
 
-/// The methods whose arguments are always the same.
+/// The MCP methods whose arguments do not depend on the server.
 const METHODS: [&str; 2] = ["resources/read", "prompts/get"];
 
-/// The schema of a method's arguments as rules see them; an empty schema if they depend on the server.
+/// Returns the schema of a method's arguments, as rules see them. If the arguments depend on the server, the schema is empty.
 fn schema_of(method: &str) -> Value {
     match method {
         "resources/read" => json!({ "properties": { "uri": {} } }),

@@ -1,5 +1,4 @@
-//! `hookhost install AGENT --mcp` and `hookhost uninstall AGENT --mcp`: puts the proxy before an agent's MCP servers, or takes it
-//! out again.
+//! `hookhost install AGENT --mcp` and `hookhost uninstall AGENT --mcp`: put the proxy in front of an agent's MCP servers, or remove it.
 
 use crate::agent_places::AgentPlaces;
 use crate::command::install::failed;
@@ -21,7 +20,7 @@ use hookhost_client::start;
 use hookhost_proxy::server_name::ServerName;
 use std::fmt::Write as _;
 
-/// The program that the agent starts.
+/// The program that the agent starts for a server after the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum To {
     /// The proxy.
@@ -47,7 +46,7 @@ pub(crate) fn change_servers(
                     exit = Exit::Failed;
                 }
             }
-            // If several agents are changed, those without a known file are skipped.
+            // If several agents are changed, an agent without a known file for MCP servers is skipped.
             Err(Unchanged::NotKnown) if agents.len() > 1 => {}
             Err(Unchanged::NotKnown) => {
                 let why = format!(
@@ -72,7 +71,7 @@ enum Unchanged {
     Failed(CliError),
 }
 
-/// Returns the text to print, and false if a server was left that would read other rules.
+/// Returns the text to print, and false if a server was left unchanged because a proxy in front of it would read other rules.
 fn change(
     places: &AgentPlaces,
     adapter: &Adapter,
@@ -125,8 +124,8 @@ fn change(
     Ok((said, !servers.iter().any(is_misled)))
 }
 
-/// Returns true if this variable of a server's entry would make the proxy read other files than the user's. Agents replace `${NAME}`
-/// by a variable of their own environment.
+/// Returns true if this environment variable of a server's entry would make the proxy read other files than the user's. Agents replace
+/// `${NAME}` in the value by the variable of that name in their own environment.
 fn misleads(name: &str, value: &str) -> bool {
     let own = std::env::var(name).is_ok_and(|own| own == value);
     DIRECTORY_VARIABLES.contains(&name) && !own && value != format!("${{{name}}}") && value != format!("${name}")

@@ -1,4 +1,4 @@
-//! `hookhost mcp`: the proxy before an MCP server, the approval of tools' definitions, and the interceptor.
+//! `hookhost mcp`: the proxy in front of an MCP server, the approval of tool definitions, and the interceptor.
 
 mod approve;
 mod arguments;

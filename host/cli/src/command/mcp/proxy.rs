@@ -1,4 +1,4 @@
-//! Runs the proxy before a program or a service.
+//! Runs the proxy in front of an MCP server that is a program, or a service reached over HTTP.
 
 use super::rules::UserRules;
 use crate::args::McpArgs;
@@ -26,7 +26,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-/// Time for the server to end after its client closed the connection.
+/// Time that the server gets to end after the client has closed the connection.
 const FOR_THE_SERVER: Duration = Duration::from_secs(10);
 
 pub(crate) async fn proxy(args: &McpArgs) -> Result<Exit, CliError> {
@@ -64,7 +64,7 @@ pub(crate) async fn proxy(args: &McpArgs) -> Result<Exit, CliError> {
                 let server = ServerStreams { output, input };
                 let proxied = proxy::run(Arc::clone(&judge), client(&cancel)?, server, FOR_THE_SERVER);
                 soon(proxied, &cancel).await;
-                // The proxy may have been stopped before its end.
+                // An interrupted proxy has not yet ended the service and the session.
                 tokio::join!(service.end(), judge.end_session());
                 Ok(Exit::Done)
             }
@@ -115,7 +115,7 @@ fn key(variable: &str) -> Result<String, CliError> {
     Ok(key.ok_or_else(missing)?.trim().to_owned())
 }
 
-/// Returns a function that makes judges of a server, in the working directory, each with its own session.
+/// Returns a function that creates a judge of the server's messages. Each judge has its own session, in the working directory.
 fn new_judge(server: &ServerName) -> Result<impl Fn() -> Result<Judge, String> + Send + Sync + use<>, CliError> {
     let places = configuration::places()?;
     let cwd = configuration::cwd()?;
@@ -130,7 +130,7 @@ fn new_judge(server: &ServerName) -> Result<impl Fn() -> Result<Judge, String> +
     })
 }
 
-/// Returns true if arguments fit a tool's schema. Nothing fits a schema that cannot be checked.
+/// Returns true if the arguments are valid for a tool's schema. No arguments are valid for a schema that cannot be checked.
 fn fits(schema: &Value, arguments: &Value) -> bool {
     Schema::compile(schema).is_ok_and(|schema| schema.problems(arguments).is_empty())
 }
@@ -140,11 +140,11 @@ fn server_name(args: &McpArgs) -> Result<ServerName, CliError> {
         Some(name) => ServerName::new(name).map_err(CliError::usage),
         None => made_of(&args.program)
             .or_else(|| host_of(args.http.as_deref()?))
-            .ok_or_else(|| CliError::usage("the command is no name for the server: name it with --name")),
+            .ok_or_else(|| CliError::usage("the command gives no name for the server: name the server with --name")),
     }
 }
 
-/// Makes a name of the host of an address.
+/// Makes a server name from the host in an address.
 fn host_of(address: &str) -> Option<ServerName> {
     let (_, rest) = address.split_once("://")?;
     ServerName::made_of(rest.split(['/', ':', '?', '#']).next()?)

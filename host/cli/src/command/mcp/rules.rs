@@ -1,4 +1,4 @@
-//! The user's configuration of MCP servers, and the place of the lock file.
+//! Reads the user's configuration of MCP servers, and finds the lock file.
 
 use crate::configuration;
 use crate::exit::CliError;
@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// The section `[mcp-proxy]` of the user's own file. It is read again if the file changes.
+/// The section `[mcp-proxy]` of the user's own file. The section is read again when the file changes.
 #[derive(Debug)]
 pub(crate) struct UserRules {
     file: PathBuf,
@@ -19,11 +19,11 @@ pub(crate) struct UserRules {
     read: Mutex<Option<(Stamp, Section)>>,
 }
 
-/// Inode, size and time of a file, which show that it changed; `None` if it does not exist.
+/// Inode, size and time of a file, or `None` if the file does not exist. If these values differ, the file has changed.
 type Stamp = Option<(u64, u64, i64, i64)>;
 
 impl UserRules {
-    /// The rules for this directory.
+    /// Reads the rules that apply in this directory.
     pub(crate) fn of(directory: &Path) -> Result<Self, CliError> {
         let file = configuration::places()?.user_file();
         Ok(Self { file, lock_file: lock_file(directory)?, read: Mutex::new(None) })
@@ -55,7 +55,7 @@ pub(super) fn section() -> Result<Section, CliError> {
     configuration::mcp_proxy(&configuration::find(None, &own)?.config)
 }
 
-/// Returns the lock file of the project whose hookhost.toml the user has approved; otherwise the user's own.
+/// Returns the project's lock file if the user has approved the project's hookhost.toml, otherwise the user's own lock file.
 pub(crate) fn lock_file(directory: &Path) -> Result<PathBuf, CliError> {
     let places = configuration::places()?;
     let own = places.user_file();

@@ -1,4 +1,4 @@
-//! The commands of a conversation.
+//! Runs the commands that a person types in a conversation.
 
 use super::Repl;
 use super::slash::{self, About, COMMANDS, Slash};
@@ -17,7 +17,7 @@ use std::fmt::Write as _;
 const LISTED: usize = 10;
 
 impl Repl<'_> {
-    /// Runs the typed command, and returns true if the command ends the conversation. An error is printed, and the conversation continues.
+    /// Runs the typed command. Returns true if the command ends the conversation. An error is printed and does not end the conversation.
     pub(super) async fn command(&mut self, words: &[&str]) -> Result<bool, CliError> {
         let slash = match slash::parse(words) {
             Ok(slash) => slash,
@@ -91,8 +91,8 @@ impl Repl<'_> {
         format!("{model} of {provider}")
     }
 
-    /// Changes the model. A single word is a provider, if one has that name; otherwise a model of the current provider, unless it
-    /// resembles a provider's name.
+    /// Changes the model. A single word is the name of a provider, or else of a model of the current provider. A word that only resembles
+    /// the name of a provider is an error.
     async fn model(&mut self, names: &[&str]) -> Result<String, CliError> {
         let providers = self.choices.providers.iter().map(|(known, _)| known);
         let (provider, model) = match names {
@@ -140,8 +140,8 @@ impl Repl<'_> {
     }
 }
 
-/// Returns true if a word is a provider's name with one or two wrong letters. A word that begins with the name is a model:
-/// `deepseek-chat`.
+/// Returns true if a word is a provider's name with one or two wrong letters. A word that begins with the provider's name, such as
+/// `deepseek-chat`, is the name of a model.
 fn is_mistyped(word: &str, name: &str) -> bool {
     let wrong = strsim::osa_distance(word, name);
     !word.starts_with(name) && wrong <= 2 && wrong * 3 <= name.len()

@@ -1,4 +1,4 @@
-//! Completes commands and their arguments at Tab.
+//! Completes commands and their arguments when the person presses Tab.
 
 use super::slash::COMMANDS;
 use crate::args::Approve;
@@ -13,10 +13,10 @@ use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Context, Helper};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Maximum number of sessions that are offered, the last used ones first.
+/// Maximum number of sessions that are offered as completions, the last used ones first.
 const SESSIONS: usize = 50;
 
-/// Maximum characters of a session's prompt beside its id.
+/// Maximum number of characters of a session's prompt that are shown beside the session's id.
 const WORDS: usize = 40;
 
 /// The values that can be completed.
@@ -36,7 +36,7 @@ impl Choices {
         known.map(|(_, models)| models.clone()).unwrap_or_default()
     }
 
-    /// Returns the words that can follow these words of a command: the displayed form and the inserted form.
+    /// Returns the words that can follow these words of a command, as pairs of the displayed text and the inserted text.
     fn next(&self, words: &[&str]) -> Vec<(String, String)> {
         let plain = |words: Vec<String>| words.into_iter().map(|word| (word.clone(), word)).collect();
         let names = |names: &[&str]| plain(names.iter().map(|name| (*name).to_owned()).collect());

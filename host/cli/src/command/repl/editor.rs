@@ -1,4 +1,4 @@
-//! Reads lines from the terminal, with editing, completion and a history. Messages appear above the edited line.
+//! Reads lines from the terminal, with editing, completion and a history. Messages that come meanwhile appear above the edited line.
 
 use super::completer::{Choices, LineHelper};
 use crate::exit::CliError;
@@ -55,7 +55,8 @@ impl LineEditor {
         editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), Cmd::Newline);
         let above = editor.create_external_printer().ok().map(|mut printer| {
             let (sender, lines) = channel::<String>();
-            // A notice waits here for the next line if no line is being edited, and blocks nothing.
+            // Prints notices on a separate thread. If no line is being edited, a notice waits there until the next line, so it does not
+            // block the agent.
             std::thread::spawn(move || lines.into_iter().try_for_each(|text| printer.print(text)));
             sender
         });
@@ -111,7 +112,7 @@ impl LineEditor {
         self.remembered(kept);
     }
 
-    /// Says once that the history cannot be stored.
+    /// Prints a note if the history cannot be stored, but only once.
     fn remembered(&mut self, done: Result<(), ReadlineError>) {
         if let (Err(error), Some(file)) = (done, &self.history) {
             let file = output::one_line(&file.to_string_lossy());
@@ -129,7 +130,7 @@ impl LineEditor {
         if let Some(before) = &self.before {
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
         }
-        // Turns off bracketed paste, which a terminal without editing does not have.
+        // The first sequence turns off bracketed paste, which is on only in a terminal with editing.
         let end = if self.above.is_some() { "\u{1b}[?2004l\n" } else { "\n" };
         let _ = screen::print_exactly(end);
     }
@@ -139,7 +140,7 @@ fn config() -> rustyline::Result<Config> {
     let builder: Builder = Config::builder().max_history_size(REMEMBERED)?.history_ignore_dups(true)?;
     // As in a shell, lines that begin with a blank are not stored.
     let builder = builder.history_ignore_space(true);
-    // One Tab lists the choices.
+    // The first Tab already lists all choices.
     Ok(builder.completion_type(CompletionType::List).completion_show_all_if_ambiguous(true).build())
 }
 

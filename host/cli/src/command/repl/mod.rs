@@ -1,4 +1,4 @@
-//! `hookhost` without a command on a terminal: a conversation with an agent in one session, with commands after a slash.
+//! `hookhost` without a command, on a terminal: a conversation with an agent in one session. Lines that begin with a slash are commands.
 
 mod commands;
 mod completer;
@@ -76,7 +76,7 @@ struct Repl<'a> {
     dialogue: Option<Dialogue>,
     /// The session that the next prompt continues if none is open.
     next: Option<String>,
-    /// True after the first prompt.
+    /// True if the person has given a prompt already.
     has_said: bool,
     people: Arc<ForPeople>,
     choices: Arc<Choices>,
@@ -129,7 +129,7 @@ impl<'a> Repl<'a> {
         })
     }
 
-    /// Reads and answers until the person leaves.
+    /// Reads lines and handles them until the person leaves.
     async fn read_and_answer(mut self, mut signals: Signals) -> Result<Exit, CliError> {
         let (provider, model) = (one_line(&self.model.0), one_line(&self.model.1));
         let directory = one_line(&self.workspace.to_string_lossy());
@@ -142,7 +142,7 @@ impl<'a> Repl<'a> {
     }
 
     async fn lines(&mut self, signals: &mut Signals) -> Result<Exit, CliError> {
-        // True if Ctrl-C was the last input.
+        // True if the previous input was Ctrl-C.
         let mut interrupted = false;
         loop {
             let typed = tokio::select! {
@@ -156,7 +156,7 @@ impl<'a> Repl<'a> {
                         self.editor.give_back();
                         interrupt::end_at_once(&self.host).await
                     }
-                    // From a terminal without editing, which discards its line by itself.
+                    // This signal comes from a terminal without editing, which discards the typed line by itself.
                     Received::Interrupt if interrupted => return Ok(Exit::Interrupted),
                     Received::Interrupt => {
                         interrupted = true;
@@ -212,7 +212,7 @@ impl<'a> Repl<'a> {
         let before = (dialogue.turns(), dialogue.usage());
         self.people.begin();
         let spinner = self.people.spinner();
-        // Text that is typed ahead belongs to the next prompt, not into the output.
+        // Text that the person types meanwhile belongs to the next prompt and must not appear in the output.
         let typing = keyboard::hide_typing();
         let cancel = CancellationToken::new();
         let mut leaves = false;
@@ -254,7 +254,7 @@ impl<'a> Repl<'a> {
         })
     }
 
-    /// Prints the end of a prompt, and its usage.
+    /// Prints how the work on a prompt ended, and the tokens that it used.
     fn report(&self, outcome: &RunOutcome, before: (u32, TokenUsage)) {
         let reason = outcome.reason.as_deref().map(one_line).unwrap_or_default();
         match outcome.status {
@@ -272,7 +272,7 @@ impl<'a> Repl<'a> {
         ));
     }
 
-    /// Ends the open session. The next prompt continues it unless the user chooses another.
+    /// Ends the open session. The next prompt continues this session, unless the user chooses another one.
     async fn end_session(&mut self) {
         if let Some(dialogue) = self.dialogue.take() {
             self.next = Some(dialogue.session().to_owned());
@@ -293,7 +293,7 @@ impl<'a> Repl<'a> {
         self.watcher.as_ref().map_or_else(|| self.config.clone(), ConfigWatcher::config)
     }
 
-    /// Uses another model from the next prompt on. The session ends, and resumes with that model.
+    /// Uses another model from the next prompt on. The session ends now and resumes with that model.
     async fn choose(&mut self, provider: String, model: Option<String>) -> Result<(), CliError> {
         let script = self.options.script.clone().filter(|_| provider == "scripted");
         let overrides = Overrides::new(Some(provider), model, script);
@@ -310,7 +310,7 @@ impl<'a> Repl<'a> {
     }
 }
 
-/// The end of a turn, as far as the next line depends on it.
+/// The ways in which a turn can end that make a difference for the next line.
 enum Turn {
     Ended,
     Leaves,

@@ -1,4 +1,4 @@
-//! `hookhost run`: runs the agent on a directory. Each of its steps is an event for the plugins.
+//! `hookhost run`: runs the agent on a directory. Each step of the agent is an event for the plugins.
 
 mod progress;
 pub(crate) mod report;
@@ -38,7 +38,7 @@ pub(crate) async fn run(args: &RunArgs) -> Result<Exit, CliError> {
     start(session, Some(prompt), &args.options).await
 }
 
-/// Continues a session. Without a prompt it continues an interrupted one.
+/// Continues a session. Without a prompt, continues the task that was interrupted.
 pub(crate) async fn resume(args: &ResumeArgs) -> Result<Exit, CliError> {
     let session = session::find(&args.id)?;
     let prompt = args.prompt.as_ref().map(|text| prompt(Some(text))).transpose()?;
@@ -92,12 +92,12 @@ async fn start(session: Option<Header>, prompt: Option<String>, args: &RunOption
     audit_log::finished(drained, ended)
 }
 
-/// The error for Ctrl-C before the first prompt, for example while MCP servers start.
+/// Returns the error for Ctrl-C before the first prompt, for example while MCP servers start.
 pub(crate) fn interrupted() -> CliError {
     CliError::new(Exit::Interrupted, anyhow!("interrupted before it had begun"))
 }
 
-/// Turns the reason why a run did not begin into an error of the command.
+/// Turns an error that prevented the start of a run into an error of the command.
 pub(crate) fn stopped(error: AgentError) -> CliError {
     match error {
         AgentError::Store(error) => session::stop(error),
@@ -154,7 +154,7 @@ pub(crate) fn overrides(args: &AgentOptions) -> Overrides {
     Overrides::new(args.provider.clone(), args.model.clone(), args.script.clone())
 }
 
-/// The reaction if no provider is named and none has a key.
+/// The reaction if the user names no provider and no provider has a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WithoutKey {
     /// Asks the person at the terminal for a key.
@@ -163,7 +163,7 @@ pub(crate) enum WithoutKey {
     Stop,
 }
 
-/// Chooses the provider and the model: the named ones, or the first that are ready.
+/// Returns the named provider and model. Without names, chooses the first provider that is ready.
 pub(crate) async fn choose(
     section: &AgentSection,
     mut overrides: Overrides,
@@ -201,7 +201,7 @@ pub(crate) async fn choose(
     }
 }
 
-/// The error if no provider is named and none is ready.
+/// Returns the error for the case that the user names no provider and no provider is ready.
 fn no_provider(section: &AgentSection) -> CliError {
     let names = auth::providers_with_a_key(section).join(", ");
     let why = "no model is ready: no provider has a key, and no server on this machine answers";
@@ -253,7 +253,7 @@ pub(crate) fn agent(
     builder.build().map_err(|error| anyhow::Error::new(error).into())
 }
 
-/// Returns the agent's settings for this workspace, with any provider.
+/// Returns the agent's settings for this workspace, which do not depend on the provider.
 pub(crate) fn settings(
     config: &Config,
     section: &AgentSection,

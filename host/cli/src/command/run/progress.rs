@@ -1,4 +1,5 @@
-//! Shows a status line while a model or a tool works: its name, the time, and the tokens used so far.
+//! Shows a status line while a model or a tool works. The line contains the name of the model or tool, the time, and the tokens used so
+//! far.
 
 use crate::output::{one_line, screen, truncate::cut};
 use hookhost_agent::agent::AgentEvent;
@@ -8,16 +9,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Work that takes less time gets no line.
+/// Work that takes less time than this gets no status line.
 const MIN_SHOWN: Duration = Duration::from_secs(1);
 
-/// Interval at which the line is rewritten.
+/// Interval at which the status line is rewritten.
 const FRAME_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The frames of the animation.
 const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
-/// Maximum characters of a name in the line.
+/// Maximum number of characters of a name in the status line.
 const NAME: usize = 30;
 
 /// The work in progress.
@@ -30,7 +31,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Applies an event.
+    /// Updates the state after an event of the agent.
     pub(super) fn handle(&mut self, event: &AgentEvent, now: Instant) {
         match event {
             AgentEvent::TurnStarted { model, .. } => self.model = Some((plain(model), now)),
@@ -48,7 +49,7 @@ impl Progress {
         }
     }
 
-    /// Returns the line if the work takes long.
+    /// Returns the status line if the work has taken longer than [`MIN_SHOWN`].
     fn line(&self, now: Instant) -> Option<String> {
         let (what, since) = match (self.tools.as_slice(), &self.model) {
             ([(_, name, since)], _) => (name.clone(), since),
@@ -66,7 +67,7 @@ impl Progress {
     }
 }
 
-/// Returns a name for the line, in which each character is one column wide.
+/// Returns a name in which each character is one column wide, so that the length of the line is known.
 fn plain(name: &str) -> String {
     let name = cut(&one_line(name), NAME);
     name.chars().map(|character| if character.is_ascii() || character == '…' { character } else { '?' }).collect()
@@ -79,7 +80,7 @@ fn in_words(time: Duration) -> String {
     }
 }
 
-/// Shows the line until it is dropped.
+/// Shows the status line until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Spinner {
     /// Ends the thread when it is dropped.
@@ -88,7 +89,7 @@ pub(crate) struct Spinner {
 }
 
 impl Spinner {
-    /// Starts the status line, if there is a terminal for it.
+    /// Starts the thread that shows the status line, if there is a terminal.
     pub(super) fn start(progress: Arc<Mutex<Progress>>) -> Option<Self> {
         if !screen::shows_status() {
             return None;

@@ -1,5 +1,5 @@
-//! Prints the progress of a run: the model's text on standard output, everything else on standard error. For programs, it prints
-//! all of it as one JSON object per line.
+//! Prints the progress of a run. For people, the model's text goes to standard output and everything else to standard error. For programs
+//! (`--json`), everything is one JSON object per line.
 
 use super::progress::{Progress, Spinner};
 use crate::output::{
@@ -20,16 +20,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Maximum lines of a tool's result that are shown.
+/// Maximum number of lines of a tool's result that are shown.
 const LINES: usize = 5;
 
-/// Maximum characters of a call's arguments beside its result.
+/// Maximum number of characters of a call's arguments that are shown beside its result.
 const LABEL: usize = 60;
 
 /// Maximum number of texts that are kept for `/show`.
 const MAX_KEPT: usize = 100;
 
-/// Reports to programs: one JSON object per line.
+/// Reports for programs: one JSON object per line.
 #[derive(Debug)]
 pub(super) struct ForPrograms;
 
@@ -39,12 +39,12 @@ impl Reporter for ForPrograms {
     }
 }
 
-/// Writes one object. If the reader closes the pipe, the run continues.
+/// Writes one object. If the reader has closed the pipe, the run continues.
 pub(super) fn line(object: &impl serde::Serialize) {
     let _ = output::print_json_line(object);
 }
 
-/// Reports to people: short, and coloured on a terminal.
+/// Reports for people: short, and coloured on a terminal.
 #[derive(Debug, Default)]
 pub(crate) struct ForPeople {
     shown: Mutex<OutputState>,
@@ -54,30 +54,30 @@ pub(crate) struct ForPeople {
 /// The state of the output.
 #[derive(Debug, Default)]
 struct OutputState {
-    /// Set if the model's text ended without a line break. It holds the number of questions at that time, since a question begins a new
-    /// line.
+    /// Set if the model's text ended without a line break. The value is the number of questions shown until then. If the number has grown
+    /// since, a question has already begun a new line.
     mid_line: Option<usize>,
     /// The streamed text, if it is rendered as Markdown.
     markdown: Option<MarkdownStream>,
     /// True if text of the streamed answer was written.
     has_text: bool,
-    /// Calls whose result repeats the refusal that was shown.
+    /// Ids of calls whose refusal was shown already. Their result only repeats it.
     refused: HashSet<String>,
-    /// The arguments of the running calls, on one line each, by id.
+    /// The arguments of each running call, on one line, by the call's id.
     running: HashMap<String, String>,
-    /// The call whose start is in the last line, and the number of questions at that time. Its result needs no name unless a question
-    /// came between.
+    /// The call whose start is in the last line, and the number of questions shown until then. The result of this call is shown without the
+    /// tool's name, unless a question was shown since.
     last_started: Option<(String, usize)>,
-    /// The reason for the end of a task that another one follows.
+    /// The reason why the last task ended, if another task follows.
     ended: Option<String>,
     tasks: usize,
-    /// Numbers of tasks that have ended, and that wait.
+    /// Number of tasks that have ended, and number of tasks that wait.
     queue: (u32, usize),
-    /// Texts that were shortened, if the user can ask for them.
+    /// The full texts of shortened output, if the user can ask for them with `/show`.
     folded: Option<FoldedTexts>,
 }
 
-/// Texts that were shown in part, numbered from 1.
+/// Full texts of which only a part was shown, numbered from 1.
 #[derive(Debug, Default)]
 struct FoldedTexts {
     texts: VecDeque<String>,
@@ -129,7 +129,7 @@ impl Reporter for ForPeople {
 }
 
 impl ForPeople {
-    /// Makes a reporter that keeps the full text of what it shortens, for [`Self::unfold`].
+    /// Creates a reporter that keeps the full text of everything that it shortens, for [`Self::unfold`].
     pub(crate) fn folding() -> Self {
         let shown = OutputState { folded: Some(FoldedTexts::default()), ..OutputState::default() };
         Self { shown: Mutex::new(shown), ..Self::default() }
@@ -139,7 +139,7 @@ impl ForPeople {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Shows slow work in the last line until the spinner is dropped.
+    /// Starts a spinner, which shows slow work in the last line until it is dropped.
     pub(crate) fn spinner(&self) -> Option<Spinner> {
         Spinner::start(Arc::clone(&self.progress))
     }
@@ -151,15 +151,15 @@ impl ForPeople {
         shown.refused.clear();
     }
 
-    /// Begins a new line if the last one has text.
+    /// Begins a new line if the last line has text.
     pub(crate) fn end_line(&self) {
         self.shown().end_line();
     }
 
-    /// Returns the full text of this number, or the last one that was shortened.
+    /// Returns the full text with this number, or the text that was shortened last.
     ///
     /// # Errors
-    /// A sentence, if there is no such text.
+    /// Returns a sentence if there is no such text.
     pub(crate) fn unfold(&self, number: Option<usize>) -> Result<String, String> {
         let shown = self.shown();
         let folded = shown.folded.as_ref().filter(|folded| !folded.texts.is_empty());
@@ -171,7 +171,7 @@ impl ForPeople {
         })
     }
 
-    /// Prints the last lines.
+    /// Prints the last lines of a run.
     pub(super) fn finish(&self, outcome: &RunOutcome) {
         self.end_line();
         let mut text = format!("{DIM}{}{DIM:#}\n", used(outcome.turns, outcome.subagent_turns, outcome.usage));
@@ -301,7 +301,7 @@ impl OutputState {
         }
     }
 
-    /// Keeps a text and returns the hint at `/show`; empty if texts are not kept.
+    /// Keeps a text and returns a hint that `/show` prints it. If texts are not kept, the hint is empty.
     fn fold(&mut self, text: impl FnOnce() -> String) -> String {
         let Some(folded) = &mut self.folded else { return String::new() };
         format!(" {DIM}(/show {}){DIM:#}", folded.keep(text()))
@@ -312,7 +312,7 @@ impl OutputState {
     }
 
     fn fold_difference(&mut self, before: &Value, after: &Value) -> String {
-        // The old value may be hidden, and is then not part of the message.
+        // A hidden old value is not part of the message.
         match before.as_str() {
             Some("") => self.fold_value(after),
             _ if difference(before, after).contains('…') => self.fold(|| lines(before, after, usize::MAX)),
@@ -320,7 +320,7 @@ impl OutputState {
         }
     }
 
-    /// Describes the start of a task. The first task is the user's own prompt and needs no line.
+    /// Describes the start of a task. The first task is the prompt that the user has just typed, so it gets no line.
     fn task(&mut self, prompt: &str, title: Option<&str>) -> String {
         self.tasks += 1;
         let ended = self.ended.take().map(|reason| format!("{WARNING}ended{WARNING:#} {}\n", words(&reason)));
@@ -335,7 +335,8 @@ impl OutputState {
         )
     }
 
-    /// Describes an event of a sub-agent, indented. The sub-agent's text is its result and is shown as a result.
+    /// Describes an event of a sub-agent, indented. The text of a sub-agent gets no line here, because it is shown as the sub-agent's
+    /// result.
     fn below(&mut self, depth: u32, event: &AgentEvent) -> String {
         let text = match event {
             AgentEvent::SessionStarted { session, .. } => format!("{DIM}sub-agent {session}{DIM:#}\n"),
@@ -356,7 +357,7 @@ fn plan(title: &str, tasks: &[String]) -> String {
     shown
 }
 
-/// Describes the model's input beside the system prompt.
+/// Describes the instruction files and skills that the model gets in addition to the system prompt.
 fn context(instructions: &[PathBuf], skills: &[String]) -> String {
     let files: Vec<_> = instructions.iter().map(|file| one_line(&file.to_string_lossy())).collect();
     let row = |what: &str, names: &[String]| match names {
@@ -370,7 +371,7 @@ fn names(by: &[String]) -> String {
     by.join(", ")
 }
 
-/// Returns the source and the reason of a refusal. The wording depends on its cause.
+/// Returns the author and the reason of a refusal. The wording depends on the cause.
 fn because(refusal: &RejectionReport) -> String {
     let RejectionReport { by, cause, reason, code, .. } = refusal;
     let by = names(by);
@@ -385,7 +386,7 @@ fn because(refusal: &RejectionReport) -> String {
     }
 }
 
-/// Describes a change: for two objects only the members that differ, otherwise the whole.
+/// Describes the change of a value. Of two objects, only the members that differ are shown.
 fn difference(before: &Value, after: &Value) -> String {
     let (Value::Object(old), Value::Object(new)) = (before, after) else { return changed("", before, after) };
     let keys = old.keys().chain(new.keys().filter(|key| !old.contains_key(*key)));
@@ -416,7 +417,7 @@ fn is_long(text: &str) -> bool {
     text.lines().count() > LINES || text.lines().any(|line| line.chars().count() > SHOWN)
 }
 
-/// Returns the first lines of a result, and the hint at the rest.
+/// Returns the first lines of a result, and the hint that tells how to see the rest.
 fn result(text: &str, is_error: bool, fold: &str) -> String {
     let style = if is_error { WARNING } else { DIM };
     let lines: Vec<_> = text.lines().collect();

@@ -1,7 +1,7 @@
-//! Loads changed rules during a run: configuration files and the plugins' own files.
+//! Loads rules again if a configuration file or a plugin's file changes during a run.
 //!
-//! The operating system reports a change. Then everything is read and checked aside. Between two events, it either replaces the loaded
-//! rules or changes nothing; the user gets a message in both cases.
+//! The operating system reports a changed file. All rules are then read and checked in the background. If they are valid, they replace the
+//! loaded rules between two events; otherwise the loaded rules stay. The user gets a message in both cases.
 
 use crate::args::ConfigArgs;
 use crate::{configuration, loading};
@@ -20,18 +20,18 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-/// Interval of checking the files and the record of approvals, after a change that could not be loaded or is not approved. The
-/// record is not watched, since it shares a directory with the log, which changes all the time. A watcher also reports nothing more
-/// about a directory that was removed and made again.
+/// Interval at which the files and the record of approvals are checked after a change that could not be loaded or is not approved. Checking
+/// at intervals is necessary for two reasons. The record is not watched, because the log in the same directory changes all the time. And a
+/// watcher reports nothing more about a directory that was removed and created again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Time that the files must stay unchanged before they are read: an editor, or `hookhost allow`, writes more than once.
+/// Time that the files must stay unchanged before they are read, because an editor or `hookhost allow` writes more than once.
 const DEBOUNCE: Duration = Duration::from_millis(200);
 
-/// Upper bound of the debounce, so that a file that keeps changing cannot postpone a reload for ever.
+/// Maximum time from a change to its reload, so that a file that keeps changing cannot postpone the reload for ever.
 const MAX_DEBOUNCE: Duration = Duration::from_secs(2);
 
-/// Loads changes until it is dropped.
+/// Loads changed rules until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct ConfigWatcher {
     task: JoinHandle<()>,
@@ -64,14 +64,15 @@ struct Reloader {
 /// The known state of the files.
 struct State {
     watched: WatchedFiles,
-    /// The files' stamps at the last reading; empty before the first.
+    /// Time and size of each file when the files were last read. Empty before the first reading.
     seen: Vec<Option<(SystemTime, u64)>>,
     last_problem: Option<String>,
-    /// The last message about files that differ from their approval.
+    /// The last message about files that differ from the approved content.
     unapproved: Option<String>,
 }
 
-/// The watched directories, and the relevant names in them. Directories are watched because a rewritten file may be a new one.
+/// The watched directories, and the relevant file names in them. Directories are watched instead of files, because a program can replace a
+/// file by a new one of the same name.
 struct WatchedFiles {
     watcher: RecommendedWatcher,
     files: BTreeSet<PathBuf>,
@@ -96,9 +97,9 @@ pub(crate) fn watch(
     };
     watched.add(args, workspace, &config);
     let changed = Arc::clone(&watched.changed);
-    // Changes between loading and watching are not reported, so the files are read once more.
+    // The files may have changed after they were loaded and before the watch began, so they are read once more.
     changed.notify_one();
-    // The user was told about these when the configuration was read.
+    // The user has already seen the message about these files when the configuration was read.
     let unapproved = loading::config_again(args, workspace, &config).ok().and_then(|(_, changes)| changes);
     let state = State { watched, seen: Vec::new(), last_problem: None, unapproved };
     let reloader = Arc::new(Reloader {
@@ -109,7 +110,7 @@ pub(crate) fn watch(
         loaded: Mutex::new(config),
         state: state.into(),
     });
-    // A person's yes is judged under the rules in the files at that time.
+    // When a person approves a call, the rules are read from the files again.
     reloader.host.rules().follow(&reloader);
     let task = tokio::spawn(follow(Arc::clone(&reloader), changed));
     Some(ConfigWatcher { task, reloader })
@@ -147,14 +148,14 @@ impl Reloader {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Reads the files and loads their rules.
+    /// Reads the files and loads the rules in them.
     async fn take_up(&self, state: &mut State) {
         let Self { host, args, workspace, reporter, .. } = self;
-        // Taken before the files are read, so that a later change is noticed next time.
+        // Take the stamps before reading the files, so that a change during the reading is noticed next time.
         state.seen = state.watched.stamps();
         let found = loading::config_again(args, workspace, &self.loaded());
         if let Ok((config, changes)) = &found {
-            // Watched even if it cannot be loaded, since a plugin's file may be repaired.
+            // Watch the files even if the rules cannot be loaded, because the user may repair a plugin's file.
             state.watched.add(args, workspace, config);
             if let Some(changes) = changes.as_ref().filter(|changes| state.unapproved.as_ref() != Some(changes)) {
                 say(&**reporter, changes.clone());
@@ -216,7 +217,7 @@ impl WatchedFiles {
         let (of, notify) = (Arc::clone(&names), Arc::clone(&changed));
         let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
             let names = of.lock().unwrap_or_else(PoisonError::into_inner);
-            // An error can mean a missed event.
+            // After an error of the watcher, a change may have been missed.
             let matters = event.map_or(true, |event| {
                 !event.kind.is_access()
                     && (event.need_rescan()
@@ -230,7 +231,7 @@ impl WatchedFiles {
         Ok(Self { watcher, files: BTreeSet::new(), names, changed })
     }
 
-    /// Also watches the files of this configuration, and the places of files that would count if they were created.
+    /// Also watches the files of this configuration, and the paths of files that would belong to it if somebody created them.
     fn add(&mut self, args: &ConfigArgs, workspace: &Path, config: &Config) {
         let plugins = config.enabled().filter_map(|entry| entry.code.path().map(Path::to_owned));
         let mut files: Vec<PathBuf> = config.files().iter().cloned().chain(plugins).collect();
@@ -242,18 +243,19 @@ impl WatchedFiles {
             }
         }
         for file in files {
-            // A link is followed, since editors write its target.
+            // Also watches the target of a symbolic link, because editors write the target.
             for file in [file.canonicalize().ok(), Some(file)].into_iter().flatten() {
                 let (Some(directory), Some(name)) = (file.parent(), file.file_name()) else { continue };
                 self.names.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
-                // Repeated each time: a directory that was created again is a new one. A missing one is tried again.
+                // Watches each directory again at every reload, because it may have been removed and created again, or may have been
+                // missing before.
                 let _ = self.watcher.watch(directory, RecursiveMode::NonRecursive);
                 self.files.insert(file);
             }
         }
     }
 
-    /// Returns time and size of each file and of the record of approvals.
+    /// Returns the time and size of each file and of the record of approvals.
     fn stamps(&self) -> Vec<Option<(SystemTime, u64)>> {
         let approvals = configuration::places().ok().map(|places| TrustStore::of(&places).file());
         let stamp = |file: &PathBuf| {
