@@ -56,9 +56,7 @@ pub(crate) fn open(named: Option<&Path>) -> Result<Log, CliError> {
 /// Warns of objects in the database that hookhost did not make, for commands that read the log without verifying it.
 pub(crate) fn warn_of_foreign(log: &Log) {
     for what in log.foreign() {
-        let text = output::one_line(&format!(
-            "the database contains {what}, which may have prevented records from being stored"
-        ));
+        let text = output::one_line(&format!("the database holds {what}, which may have kept records out of the log"));
         output::note(&format!("{WARNING}warning:{WARNING:#} {text}\n"));
     }
 }

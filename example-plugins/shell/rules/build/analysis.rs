@@ -188,7 +188,7 @@ fn texts(seq: &Seq) -> Option<Vec<String>> {
 }
 
 /// Returns a list for comparisons in any case. Its texts are in lower case, and a text that contains another one is left out.
-fn useful(texts: Vec<String>) -> Option<Vec<String>> {
+fn useful(texts: &[String]) -> Option<Vec<String>> {
     let mut few: Vec<String> = Vec::new();
     for text in texts.iter().map(|text| text.to_ascii_lowercase()) {
         if !few.iter().any(|other| text.contains(other.as_str())) {

@@ -170,7 +170,6 @@ impl Registry {
         }
         given.into_iter().try_for_each(|catalogue| loading.take_given(catalogue))?;
         // Dropping this frees memory that the compiled rules can use.
-        drop(embedded);
         let (rules, matchers, listing) = loading.finished()?;
         Self {
             rules,
