@@ -321,6 +321,7 @@ impl User {
             .home
             .command(&self.hookhost)
             .args(["serve", "--stop"])
+            .stdout(Stdio::null())
             .stderr(Stdio::null())
             .status()
             .unwrap()
