@@ -186,12 +186,8 @@ pub enum ToolError {
 
 /// Returns a definition whose arguments are these properties and no others.
 pub(crate) fn definition(name: &str, description: &str, properties: Value, required: &[&str]) -> ToolDefinition {
-    let schema = json!({
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": false,
-    });
+    let mut schema = json!({ "type": "object", "required": required, "additionalProperties": false });
+    schema["properties"] = properties;
     ToolDefinition::new(name, description, schema)
 }
 
