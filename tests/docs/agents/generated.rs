@@ -214,7 +214,8 @@ fn proof(adapter: &Adapter) -> String {
     match adapter.headless("PROMPT") {
         Some(words) => format!("{hook}. With `--run-agent`, it starts `{}`.\n", words.join(" ")),
         None => format!(
-            "{hook}. No known command runs the agent without a person, so [tell the agent to run the canary](../agents.md#prove-it).\n"
+            "{hook}. No known command runs the agent without a person, so [tell the agent to run the \
+             canary](../agents.md#prove-it).\n"
         ),
     }
 }
