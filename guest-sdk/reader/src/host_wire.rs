@@ -63,7 +63,7 @@ impl Way {
         }
     }
 
-    /// Returns the form of a type that wasmtime passes.
+    /// Returns the type in which wasmtime passes a value of the type `ty`.
     fn of(self, ty: &str) -> String {
         match self {
             Self::Given => format!("In<'a, {ty}>"),
@@ -83,7 +83,8 @@ impl Way {
         }
     }
 
-    /// Returns the implementation of the trait for the contract's type. `body` is the body of the trait's function.
+    /// Returns the implementation of `Given` or `Answered` for the contract's type `rust`. `body` is the body of the
+    /// trait's function.
     fn implementation(self, rust: &str, has_lifetime: bool, body: &str) -> String {
         match self {
             Self::Given => {
@@ -142,7 +143,7 @@ fn mirror(resolve: &Resolve, name: &str, id: TypeId, way: Way) -> Result<String,
     if kind == "enum" {
         text.push_str("    #[repr(u8)]\n");
         if way == Way::Answered {
-            text.push_str("    #[expect(dead_code, reason = \"wasmtime makes it of a number\")]\n");
+            text.push_str("    #[expect(dead_code, reason = \"wasmtime creates the cases from numbers\")]\n");
         }
     }
     let _ = writeln!(text, "    pub(crate) {keyword} {rust}{} {{", if has_lifetime { "<'a>" } else { "" });
@@ -207,7 +208,7 @@ fn mirror(resolve: &Resolve, name: &str, id: TypeId, way: Way) -> Result<String,
     Ok(text + &way.implementation(&rust, has_lifetime, &body))
 }
 
-/// Returns the contract's Rust type, with its path if it is a type of the contract.
+/// Returns the Rust type for a WIT type. A type that the contract defines gets the prefix `contract::`.
 fn qualified(resolve: &Resolve, ty: &Type) -> Result<String, String> {
     let Type::Id(id) = ty else { return rust_type(resolve, ty) };
     let definition = &resolve.types[*id];

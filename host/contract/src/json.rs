@@ -13,9 +13,10 @@ use std::str::FromStr;
 /// A JSON text (RFC 8259). It is always valid, because it was either checked or written by a JSON library when it was
 /// created.
 ///
-/// It dereferences to the text. The serialised form is the JSON value itself. If an object has a duplicate key,
-/// [`read`](Self::read) as a [`Value`] and the serialised form use the last value of the key, and a type with named
-/// fields refuses the object.
+/// It dereferences to the text. The serialised form is the JSON value itself.
+///
+/// An object may have a duplicate key. The serialised form has the last value of the key. [`read`](Self::read) gives a
+/// [`Value`] with the last value, but fails for a type with named fields.
 ///
 /// ```
 /// use hookhost_contract::Json;
@@ -31,12 +32,13 @@ use std::str::FromStr;
 #[derive(Clone)]
 pub struct Json {
     text: String,
-    /// True if `serde_json` has written the text from a [`Value`] without fractions. It would then write the same text
-    /// again.
+    /// True if `serde_json` has written the text from a [`Value`] that contains no fractions. If `serde_json` reads such
+    /// a text, it writes the same text again.
     is_written: bool,
 }
 
-/// Maximum number of opening brackets in a text that certainly stays within the 128 levels that `serde_json` reads.
+/// Maximum number of opening brackets in a text that is copied. `serde_json` reads at most 128 levels, and each level
+/// needs a bracket.
 const MAX_BRACKETS: usize = 120;
 
 /// Prefix of the keys by which `serde_json` marks a map that represents another value.
@@ -88,8 +90,8 @@ impl Json {
     }
 }
 
-/// Returns true if a number in the value may have a fraction. `serde_json` may read a number with many digits as a
-/// value next to the one that it wrote.
+/// Returns true if a number in the value may have a fraction. If such a number has many digits, `serde_json` may read
+/// a slightly different number than it wrote.
 fn has_fraction(value: &Value) -> bool {
     match value {
         Value::Number(number) => number.is_f64(),
@@ -304,7 +306,7 @@ mod tests {
         let deep = Json::new("[".repeat(200) + &"]".repeat(200)).unwrap();
         assert_eq!(serde_json::to_value(&deep).unwrap(), json!(deep.as_str()));
     }
-    /// What a writer that does not copy writes: the value, read from the text first.
+    /// Serializes with a serializer that does not copy the text. So the text is parsed first.
     fn read_first(json: &Json) -> String {
         let mut written = Vec::new();
         json.serialize(&mut serde_json::Serializer::new(&mut written as &mut dyn std::io::Write)).unwrap();
@@ -331,7 +333,7 @@ mod tests {
                 assert!(serde_json::from_str::<Value>(&written).is_ok(), "it can be read again: {written}");
             }
         }
-        // A text of somebody else is read, also where it could be copied.
+        // This text is parsed first, because `serde_json` did not write it.
         let twice: Json = r#"{"a":1,"a":2}"#.parse().unwrap();
         assert!(twice.verbatim().is_none());
         assert_eq!(serde_json::to_string_pretty(&Json::from(json!({ "a": 1 }))).unwrap(), "{\n  \"a\": 1\n}");

@@ -1,4 +1,5 @@
-//! The provider-neutral conversation that the loop keeps, the session store writes and each provider translates.
+//! A conversation in a form that does not depend on the provider. The loop keeps the conversation, the session store
+//! writes it, and each provider translates it.
 //!
 //! A conversation is valid for every provider if each tool call of an assistant message has exactly one result before
 //! the next assistant message; [`unanswered`] finds the calls that have none.
@@ -49,7 +50,7 @@ pub enum Author {
     /// The user.
     #[default]
     User,
-    /// The model: a task of its plan, or of a sub-agent.
+    /// The model. The message is a task of the model's plan, or a task for a sub-agent.
     Model,
     /// A plugin, which queued a task.
     Plugin,
@@ -123,7 +124,7 @@ pub struct ToolUse {
     pub id: String,
     /// Name of the tool.
     pub name: String,
-    /// A JSON object; or, if the model wrote none, its text as a JSON string.
+    /// The arguments as a JSON object. If the model wrote something else, this is the model's text as a JSON string.
     pub arguments: Value,
 }
 
@@ -235,7 +236,7 @@ pub enum ThinkingKind {
 }
 
 impl ThinkingKind {
-    /// Returns true if the provider checks that the messages before it are unchanged.
+    /// Returns true if the provider checks that the messages before a piece of this kind are unchanged.
     #[must_use]
     pub fn is_signed(self) -> bool {
         matches!(self, Self::Thinking | Self::RedactedThinking)

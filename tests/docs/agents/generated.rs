@@ -139,8 +139,8 @@ fn gaps(adapter: &Adapter) -> String {
         let _ = writeln!(text, "- {}", sentence(gap));
     });
     let known = match agent.versions {
-        ("", _) => "hookhost was not tested with any version.".to_owned(),
-        (oldest, "") => format!("Versions: from {oldest}; hookhost was not tested with any."),
+        ("", _) => "hookhost was not tested with any version of this agent.".to_owned(),
+        (oldest, "") => format!("Versions: from {oldest}; hookhost was not tested with any of them."),
         (oldest, newest) if oldest == newest => format!("Version: {oldest}."),
         (oldest, newest) => format!("Versions: {oldest} to {newest}."),
     };
@@ -214,7 +214,8 @@ fn proof(adapter: &Adapter) -> String {
     match adapter.headless("PROMPT") {
         Some(words) => format!("{hook}. With `--run-agent`, it starts `{}`.\n", words.join(" ")),
         None => format!(
-            "{hook}. No known command runs the agent without a person: [give it the canary](../agents.md#prove-it).\n"
+            "{hook}. No known command runs the agent without a person, so [tell the agent to run the \
+             canary](../agents.md#prove-it).\n"
         ),
     }
 }

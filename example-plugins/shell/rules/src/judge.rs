@@ -17,14 +17,14 @@ pub(crate) struct Input<'a> {
     pub(crate) workspace: &'a str,
     /// Returns true if a stack is in use.
     pub(crate) has_stack: &'a dyn Fn(&str) -> bool,
-    /// True if the judgement must contain the stacks whose rules would match but are silent.
+    /// True if the judgement must list stacks in `silent`. Otherwise that list stays empty.
     pub(crate) asks_silent: bool,
     /// Returns true if a file, given by its path in the workspace, is known not to exist.
     pub(crate) is_missing: &'a dyn Fn(&str) -> bool,
     /// Returns the value of an environment variable that the plugin may see.
     pub(crate) env: &'a dyn Fn(&str) -> Option<String>,
-    /// True if the text is perhaps not a command. It is then judged only if it runs a program that a rule names, begins with such a
-    /// program, or writes a guarded file.
+    /// True if the text is perhaps not a command. Then the text is judged only in three cases: it runs a program that a rule names; it
+    /// writes a guarded file; or it cannot be read as a command, but its first word is a program that a rule names.
     pub(crate) is_supposed: bool,
 }
 
@@ -47,7 +47,7 @@ pub(crate) enum Outcome {
     },
 }
 
-/// The decision of one rule, in the format of the rule set from which the catalogues were made.
+/// The decision of one rule, as the audit log shows it. The names of the fields come from the rules from which the catalogues were made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Envelope {
     /// `rewrite`, `deny`, `ask`, `hint` or `passthrough`.
@@ -67,10 +67,10 @@ pub(crate) struct Envelope {
     pub(crate) matched: String,
     /// The start and the end of that part, in bytes.
     pub(crate) place: (usize, usize),
-    /// The action that the rule would have taken, if it was not taken. The text continues the words "it would".
+    /// Describes the rule's action if it was not taken. The text continues the words "it would".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) would: Option<String>,
-    /// True if the decision is reported only if the command does not run.
+    /// True for a decision that is reported only if its action is `deny` or `ask`.
     #[serde(skip)]
     pub(crate) quiet: bool,
 }
@@ -80,10 +80,10 @@ pub(crate) struct Envelope {
 pub(crate) struct Judgement {
     pub(crate) outcome: Outcome,
     pub(crate) envelopes: Vec<Envelope>,
-    /// The stacks whose rules match but are silent because the stack is not in use.
+    /// The stacks that are not in use, but whose rules match the command. These rules have no effect.
     pub(crate) silent: Texts,
     /// Units of work spent on reading the command.
-    #[cfg_attr(target_arch = "wasm32", expect(dead_code, reason = "a fuzzer asks"))]
+    #[cfg_attr(target_arch = "wasm32", expect(dead_code, reason = "only the fuzzer and the tests read it"))]
     pub(crate) work: usize,
 }
 

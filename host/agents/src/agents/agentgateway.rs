@@ -20,7 +20,7 @@ static AGENT: Agent = Agent {
     coverage: &[
         Coverage::gated("prompts", ""),
         Coverage::gated("results of tools", "without the name of the tool"),
-        Coverage::blind("tool calls", "the webhook gets only the texts of a response"),
+        Coverage::blind("tool calls", "hookhost understands `response.tool-call`, but no known version sends it"),
         Coverage::gated("texts of the model", ""),
         Coverage::blind("calls that a client makes without a model", "no gateway sees them"),
     ],

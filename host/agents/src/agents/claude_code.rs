@@ -13,8 +13,8 @@ use crate::mcp_servers::ANY_KEY;
 const BEFORE_TOOL: Abilities =
     Abilities { changes: true, asks: true, approves: true, rejects: true, adds_context: true, stops: true, ..TELLS };
 
-/// `updatedToolOutput` replaces a result, also to refuse it. The replacement must have the shape of the result; Claude
-/// Code ignores any other.
+/// `updatedToolOutput` replaces a result. A refusal uses it, too: the reason replaces the result. The replacement must
+/// have the shape of the result; Claude Code ignores any other.
 const AFTER_TOOL: Abilities = Abilities { replaces: true, rejects: true, adds_context: true, stops: true, ..TELLS };
 
 /// The hook can answer in place of the user.
@@ -48,7 +48,7 @@ static AGENT: Agent = Agent {
         HookPoint::new("TeammateIdle", EventKind::CustomEvent, Abilities::NONE),
         HookPoint::new("PreCompact", EventKind::BeforeCompaction, Abilities { rejects: true, ..TELLS }),
         HookPoint::new("PostCompact", EventKind::AfterCompaction, TELLS),
-        // The agent stops after it was continued eight times.
+        // After the hook has made the agent continue eight times, the agent stops.
         HookPoint::new("Stop", EventKind::QueueEmpty, STOP),
         HookPoint::new("StopFailure", EventKind::AgentError, Abilities::NONE),
         // The agent calls the hook for each chunk of a text.

@@ -6,7 +6,8 @@ use crate::contract::{Failure, FailureKind};
 use wasmtime::Trap;
 use wasmtime::component::ResourceTableError;
 
-/// The error of a call that exceeded a limit of the host. It is recognised when the call returns.
+/// The error of a call that exceeded a limit of the host. When the call returns, [`classify`] recognises the
+/// error by its type.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Limit(pub(crate) Failure);

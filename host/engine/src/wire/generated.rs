@@ -747,7 +747,7 @@ pub(crate) mod answered {
     #[derive(Clone, Copy, ComponentType, Lift)]
     #[component(enum)]
     #[repr(u8)]
-    #[expect(dead_code, reason = "wasmtime makes it of a number")]
+    #[expect(dead_code, reason = "wasmtime creates the cases from numbers")]
     pub(crate) enum ShellDialect {
         #[component(name = "posix")]
         Posix,

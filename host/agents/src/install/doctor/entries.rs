@@ -10,10 +10,11 @@ use crate::{Adapter, Agent};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// The entries of a plan that its files contain.
+/// The result of comparing the entries of a plan with the files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Presence {
-    /// Entries in the form that would be written now. A file that belongs to hookhost as a whole is listed by its name.
+    /// Entries that the files contain in the form that would be written now. If a whole file belongs to hookhost, the
+    /// list contains the file's name.
     pub there: Vec<String>,
     /// Entries that the files contain in another form.
     pub other: Vec<String>,
@@ -96,7 +97,7 @@ impl Presence {
         list.push(at.last().cloned().unwrap_or_default());
     }
 
-    /// Returns the check of the entries.
+    /// Returns a check that says whether the files contain the entries.
     pub(super) fn check(&self, agent: &Agent, scope: Scope) -> Check {
         let install = format!("hookhost install {}{}", agent.name, scope.flag());
         let whose = format!("the {} files of {}", scope.name(), agent.title);
@@ -114,7 +115,8 @@ impl Presence {
     }
 }
 
-/// Returns the project's root. Symbolic links of a project's files must not lead out of it.
+/// Returns the project's root in the project scope, and otherwise `None`. Symbolic links of the project's files must
+/// not lead out of this directory.
 pub(super) fn root<'a>(context: &Context<'a>, scope: Scope) -> Option<&'a Path> {
     (scope == Scope::Project).then_some(context.project)
 }

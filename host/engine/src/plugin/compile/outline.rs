@@ -10,7 +10,8 @@ use wasmparser::{Validator, WasmFeatures};
 
 /// Size of the header of a module or component, in bytes.
 const HEADER: usize = 8;
-/// Ids of sections: of a module in a component, of a component in a component, and of the code in a module.
+/// Ids of sections. A component has sections with modules and with other components, and a module has a section with
+/// its code. Both can have custom sections.
 const CORE_MODULE: u8 = 1;
 const COMPONENT: u8 = 4;
 const CODE: u8 = 10;
@@ -144,7 +145,7 @@ mod tests {
             assert!(outline(&whole[..length]).is_err() || length == 8, "{length} bytes");
         }
         let mut wrong = whole.clone();
-        // The number becomes one of 64 bits, which is not what the function returns.
+        // Replaces `i32.const` by `i64.const`. The function returns an `i32`, so the module is no longer valid.
         let at = whole.iter().rposition(|byte| *byte == 0x41).unwrap();
         wrong[at] = 0x42;
         assert!(outline(&wrong).is_err());

@@ -46,7 +46,7 @@ pub(crate) struct NativeCalls {
 struct RunningCall {
     state: AtomicU8,
     guest: Mutex<Option<Guest>>,
-    /// The first failure in a capability that ended the call. It counts even if the rule caught the panic.
+    /// The first failure of a capability. It ends the call, and counts even if the rule catches the panic.
     failed: Mutex<Option<Failure>>,
     stuck: Arc<AtomicUsize>,
     /// The start of the call on its thread.
@@ -148,7 +148,7 @@ impl NativeCalls {
         waiting.finish(answer, began)
     }
 
-    /// Waits for the permit of a call, which keeps it until the rule returns.
+    /// Waits for a permit. The call keeps the permit until the rule returns.
     async fn place(&self, patience: Duration) -> Result<OwnedSemaphorePermit, Failure> {
         if self.stuck.load(Ordering::Relaxed) >= self.most {
             let detail = format!("has not returned from {} earlier calls, and is not called meanwhile", self.most);

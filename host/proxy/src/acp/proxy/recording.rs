@@ -1,4 +1,4 @@
-//! Records forwarded messages: the agent's reports, the editor's answers, and all other messages on which no rules decide.
+//! Records the forwarded messages on which no rules decide. Examples are the agent's reports and the editor's answers.
 
 use super::{ExpectedAnswer, Proxy};
 use crate::acp::operation::Method;
@@ -9,7 +9,8 @@ use hookhost_contract::{Json, ToolResult};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Messages that are not recorded: those that begin a connection, those with keys for the agent's service, and frequent ones.
+/// Methods whose messages are not recorded. They begin a connection, may contain credentials for the agent's service, or are
+/// frequent.
 const UNRECORDED_METHODS: &[&str] =
     &["initialize", "authenticate", "session/list", "terminal/wait_for_exit", "terminal/kill"];
 
