@@ -33,8 +33,9 @@ pub enum FailureKind {
     /// The plugin called capabilities more often than `limits.capability-calls`, or gave more effects than one event
     /// may have.
     CapabilityCalls,
-    /// Either the event is larger than `limits.input`, or the plugin exceeded its compute, memory or output limit on an
-    /// event of at least 8 KiB. The failure is not the plugin's fault and does not count towards tripping.
+    /// Either the event is larger than `limits.input`, or the plugin exceeded its fuel, compute, memory or output
+    /// limit. The second case needs an event of at least 8 KiB, or a gate with `on-failure = "ask"`. The failure is not
+    /// the plugin's fault and does not count towards tripping.
     #[serde(alias = "input-too-large")]
     Oversized,
     /// The answer is larger than `limits.output`.

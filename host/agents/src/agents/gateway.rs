@@ -98,8 +98,8 @@ impl<'a> ConversationMessage<'a> {
 /// Calls by identifier.
 pub(super) type CallsById = HashMap<String, ToolUse>;
 
-/// Returns the tool calls in a conversation, so that each result can be matched to its call. A call that
-/// cannot be read is left out.
+/// Returns the tool calls in a conversation, so that each result can be matched to its call. A call that cannot be
+/// read is left out.
 pub(super) fn calls_of(messages: &[Value]) -> CallsById {
     let lists = messages.iter().filter_map(|message| message.get("tool_calls")?.as_array());
     let calls = lists.flatten().filter_map(|call| call_of(call).ok());
