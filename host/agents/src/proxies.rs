@@ -26,7 +26,7 @@ pub enum ProxyReply {
         /// The whole arguments object.
         arguments: Value,
     },
-    /// A plugin gave the result.
+    /// A plugin gave a result, so the tool must not be called.
     Responded {
         /// The result.
         result: ToolResult,
@@ -94,7 +94,7 @@ pub fn settled(outcome: &Outcome) -> ProxyReply {
     }
 }
 
-/// Encodes the reply to an event without a decision, at any hook point.
+/// Encodes the reply to an event about which no decision was made. The reply is the same at every hook point.
 pub fn fail(_: Option<&str>, why: &str) -> Reply {
     reply(&ProxyReply::Failed { why: why.to_owned() })
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Failure {
     /// The kind of failure.
     pub kind: FailureKind,
-    /// A description of the failure, as the end of the sentence "it … ": the limit, the trap, or the invalid value.
+    /// A description that completes the sentence "it …". It names the limit, the trap or the invalid value.
     pub detail: String,
 }
 
@@ -33,8 +33,9 @@ pub enum FailureKind {
     /// The plugin called capabilities more often than `limits.capability-calls`, or gave more effects than one event
     /// may have.
     CapabilityCalls,
-    /// The event is larger than `limits.input`, or it has at least 8 KiB and the plugin exceeded its compute, memory or
-    /// output limit. The failure is not the plugin's fault and does not count towards tripping.
+    /// Either the event is larger than `limits.input`, or the plugin exceeded its fuel, compute, memory or output
+    /// limit. The second case needs an event of at least 8 KiB, or a gate with `on-failure = "ask"`. The failure is not
+    /// the plugin's fault and does not count towards tripping.
     #[serde(alias = "input-too-large")]
     Oversized,
     /// The answer is larger than `limits.output`.
@@ -94,7 +95,7 @@ impl FailureKind {
 }
 
 impl Failure {
-    /// Creates a failure of this kind; `detail` is the end of a sentence that begins with "the plugin … ".
+    /// Creates a failure of this kind. `detail` completes the sentence "it …".
     #[must_use]
     pub fn new(kind: FailureKind, detail: impl Into<String>) -> Self {
         Self { kind, detail: detail.into() }

@@ -7,8 +7,8 @@ use crate::{
 };
 
 impl Refusal {
-    /// Maximum length of a reason, in bytes of UTF-8. A model reads this text of a plugin. It should be one sentence,
-    /// and it must be too short for a prompt injection.
+    /// Maximum length of a reason, in bytes of UTF-8. A plugin writes the reason, and a model reads it. The limit leaves
+    /// little space for a prompt injection. One sentence is enough.
     pub const MAX_REASON: usize = 2048;
 
     /// Creates a refusal. `reason` is one sentence for the model: the fault, and preferably an alternative.

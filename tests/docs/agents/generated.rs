@@ -209,10 +209,10 @@ fn proof(adapter: &Adapter) -> String {
     }
     let hook = match adapter.canary("", Path::new("/")) {
         Some((point, _)) => format!("`doctor --prove` calls the hook at `{point}`"),
-        None => "`doctor --prove` only checks the files".to_owned(),
+        None => "`doctor --prove` checks only the files".to_owned(),
     };
     match adapter.headless("PROMPT") {
-        Some(words) => format!("{hook}. With `--run-agent`, it starts `{}`.\n", words.join(" ")),
+        Some(words) => format!("{hook}. Adding `--run-agent` also starts `{}`.\n", words.join(" ")),
         None => format!(
             "{hook}. No known command runs the agent without a person, so [tell the agent to run the \
              canary](../agents.md#prove-it).\n"

@@ -1,5 +1,5 @@
-//! Client of a service: a remote MCP server that speaks streamable HTTP. The client counts an answer while it arrives,
-//! before parsing it.
+//! Client of a service: a remote MCP server that speaks streamable HTTP. The client counts the bytes of
+//! an answer while they arrive, before it parses the answer.
 //!
 //! `rmcp` implements the protocol and uses this client for each exchange. The client stops reading an answer beyond a
 //! limit and replaces it by a protocol error, so that only the waiting request fails.
@@ -160,7 +160,8 @@ impl StreamableHttpClient for Service {
         if !status.is_success() {
             return Ok(StreamableHttpPostResponse::Json(self.error(response).await?, None));
         }
-        // Only requests are answered, but some services also answer other messages.
+        // In the protocol, only requests get an answer. Some services also answer other messages. Such an answer is
+        // ignored.
         let Some(request) = request else { return Ok(StreamableHttpPostResponse::Accepted) };
         let session = response.headers().get(HEADER_SESSION_ID).and_then(|id| id.to_str().ok()).map(str::to_owned);
         if is_of(&response, EVENT_STREAM_MIME_TYPE) {

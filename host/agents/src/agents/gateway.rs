@@ -9,9 +9,9 @@
 //! | each tool call of a response | `before-tool-call` | `response.tool-call` |
 //!
 //! The client keeps the original conversation, without the changes of plugins. So a masked text must be masked again in
-//! each later request, and rules also get earlier prompts and results. With [`FurtherEvent::once`], the host gives the
-//! same answer as before. Rules get a text of the model only in the response that contains it. They get no system
-//! prompts, because these belong to the operator.
+//! each later request, and rules also get earlier prompts and results. [`FurtherEvent::once`] identifies a repeated
+//! event, so that the host can repeat its earlier answer. Rules get a text of the model only in the response that
+//! contains it. They get no system prompts, because these belong to the operator.
 
 use super::prelude::*;
 use crate::json::Arguments;
@@ -21,7 +21,7 @@ use std::collections::HashMap;
 const TEXT: Abilities = Abilities { rejects: true, replaces: true, ..Abilities::NONE };
 
 /// Timeout in seconds that hookhost assumes. The actual timeout is in the gateway's configuration, and the client of
-/// the gateway waits for that time. A person has less time than this to answer.
+/// the gateway waits for that time. A person must answer before the assumed timeout ends.
 const TIMEOUT: u16 = 10;
 
 /// The hook points of a gateway.
@@ -98,7 +98,8 @@ impl<'a> ConversationMessage<'a> {
 /// Calls by identifier.
 pub(super) type CallsById = HashMap<String, ToolUse>;
 
-/// Returns the calls in a conversation, for the results that refer to them. A call that cannot be read is left out.
+/// Returns the tool calls in a conversation, so that each result can be matched to its call. A call that cannot be
+/// read is left out.
 pub(super) fn calls_of(messages: &[Value]) -> CallsById {
     let lists = messages.iter().filter_map(|message| message.get("tool_calls")?.as_array());
     let calls = lists.flatten().filter_map(|call| call_of(call).ok());
@@ -120,7 +121,7 @@ pub(super) fn call_of(call: &Value) -> Result<ToolUse, Unreadable> {
     Ok(ToolUse::new(call.get("id").and_then(Value::as_str).map(str::to_owned), name, arguments))
 }
 
-/// Creates the call with the events of these parts. A message without parts becomes a custom event.
+/// Creates the hook call for a message with these parts. A message without parts becomes a custom event.
 pub(super) fn call(side: &str, session: AgentSession, fields: &Fields, parts: Vec<MessagePart>) -> HookCall {
     let mut events = parts.into_iter().map(|part| part.further);
     let first =

@@ -45,11 +45,11 @@ static AGENT: Agent = Agent {
         Coverage::gated("MCP tools", "the name does not separate server and tool"),
         Coverage::gated("sub-agents", "the call that starts one, and the calls in its session"),
         Coverage::blind("calls within a call of the tool `batch`", "OpenCode does not report them"),
-        Coverage::gated("texts of the agent", "a text streams in, so the user sees it before the hook checks it"),
+        Coverage::gated("texts of the agent", "the user sees each text before the hook checks it"),
     ],
     gaps: &[
         "with `opencode --pure`, or without the plugin in its directory, the agent runs without any hook",
-        "plugins load after the agent has installed its packages; without access to a registry, they wait for that",
+        "OpenCode installs packages before it loads plugins; if it cannot reach a package registry, plugins load late",
         "if a prompt is refused, `opencode run` shows a server error without the reason",
         "the plugin does not support version 2 of the plugin interface",
     ],

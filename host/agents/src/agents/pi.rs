@@ -35,7 +35,7 @@ static AGENT: Agent = Agent {
         Coverage::blind("shell commands that the user runs with !", "they are the user's own"),
         Coverage::gated("files read and written by tools", ""),
         Coverage::gated("tools of other extensions", "an extension itself may do anything without a tool"),
-        Coverage::gated("texts of the agent", "a text streams in, so the user sees it before the hook checks it"),
+        Coverage::gated("texts of the agent", "the user sees each text before the hook checks it"),
         Coverage::blind("sub-agents", "pi has none; if an extension starts another pi, nothing reports it"),
     ],
     gaps: &[

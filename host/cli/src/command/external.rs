@@ -53,7 +53,7 @@ fn unknown(name: &OsStr) -> CliError {
     stop.advise(advice.unwrap_or_else(|| "hookhost --help".to_owned()))
 }
 
-/// Returns the subcommands of this name that belong to other commands.
+/// Returns `hookhost COMMAND NAME` for each command that has a subcommand with this name. Returns `None` if there is none.
 fn of_others(name: &str) -> Option<String> {
     let mut cli = Cli::command();
     cli.build();

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use value::redact;
 
-/// Replaces a masked value.
+/// The text that replaces a masked value.
 const MASKED: &str = "(masked)";
 
 /// Redacts the record of an event.
@@ -52,7 +52,7 @@ pub(super) fn record(mut record: EventRecord, settings: &AuditSettings) -> Event
     record
 }
 
-/// Redacts the record of an answer. A person or the program wrote its reason, person and way.
+/// Redacts the record of an answer. The person or the program that answered wrote `reason`, `by` and `via`.
 pub(super) fn answer(mut record: ApprovalRecord, settings: &AuditSettings) -> ApprovalRecord {
     let mut parts = Redaction { settings, parts: std::mem::take(&mut record.redacted) };
     parts.text_if_any("answer/reason", &mut record.answer.reason);
@@ -179,8 +179,8 @@ impl Redaction<'_> {
         }
     }
 
-    /// Redacts a text, which may contain JSON. A text that is cut is replaced by a text that contains JSON about the
-    /// cut.
+    /// Redacts a text, which may contain JSON. If the text is too large, it is replaced by a JSON text with
+    /// its size, its digest and its beginning.
     fn text<T: Serialize + DeserializeOwned + From<String>>(&mut self, part: &str, text: &mut T) {
         let json = raw(text);
         let (recorded, redacted) = redact(&json, self.settings);

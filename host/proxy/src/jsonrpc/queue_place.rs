@@ -1,5 +1,5 @@
-//! The place of a message while rules are asked about it. If the proxy asks the client's user, the message gives up its place at
-//! once. If the resident host announces a long wait, the message keeps its place for one second and then gives it up.
+//! A message keeps its place in the queue while rules judge it. If the proxy asks the client's user, the message gives up its place
+//! at once. If the resident host announces a long wait, the message keeps its place for one second and then gives it up.
 
 use crate::jsonrpc::queue::{MessageQueue, QueueRoom, ReservedPlace};
 use bytes::Bytes;
@@ -21,13 +21,14 @@ pub struct QueuePlace {
 }
 
 impl QueuePlace {
-    /// Creates a place with the room of its message.
+    /// Creates the place of a message. `room` is the part of the queue's memory limit that the message has reserved. Giving up the
+    /// place also releases the room.
     pub fn new(place: ReservedPlace, room: Option<QueueRoom>) -> Self {
         Self { place: Mutex::new(Some((place, room))), kept: None, takes_long: Notify::new() }
     }
 
-    /// Creates the place of an answer. The answer keeps its room until it is written, because the room is the only limit on answers
-    /// that are being judged.
+    /// Creates the place of an answer. The answer keeps its room until it is written, because nothing else limits the number of
+    /// answers that wait for a decision.
     pub fn of_answer(place: ReservedPlace, room: Option<QueueRoom>) -> Self {
         Self { place: Mutex::new(Some((place, None))), kept: room, takes_long: Notify::new() }
     }

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Replaces a masked value, as JSON.
+/// The JSON string that replaces a masked value.
 const MASKED: &str = r#""(masked)""#;
 /// Maximum number of bytes of a value's JSON text that a cut leaves.
 const BEGINNING: usize = 1024;

@@ -62,7 +62,7 @@ impl SessionInner {
         if failure.kind == FailureKind::Tripped || !self.state.is_skipped_first(name) {
             return;
         }
-        // The plugin's calls about audit records have no record.
+        // If a plugin observes audit records, the log does not contain these calls.
         let further = if event == EventKind::AuditRecord { "not reported" } else { "only in the audit log" };
         let text = format!(
             "the plugin {name} failed on {event}: it {failure}; {why}. Its further failures in this session are {further}"
