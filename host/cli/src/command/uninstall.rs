@@ -105,7 +105,9 @@ fn about_file(text: &mut String, undoing: &FileUndo, is_dry: bool) {
         UndoAction::RemoveEntries(_) => {
             ("changed", "to change", "somebody has changed the file since, so only the entries of hookhost are removed")
         }
-        _ => ("left", "to leave", "somebody has changed the file since: check its content, and remove it yourself"),
+        UndoAction::Leave => {
+            ("left", "to leave", "somebody has changed the file since: check its content, and remove it yourself")
+        }
     };
     let does = if is_dry { would } else { does };
     let style = if undoing.undo == UndoAction::Leave { WARNING } else { GOOD };

@@ -98,12 +98,12 @@ fn change(
             let proxy = ProxyCommand { program: &program, name_of: &name_of, misleads: &misleads };
             match found.format {
                 ServersFormat::Toml => mcp_servers_toml::with_proxy(text, found.places, &proxy),
-                _ => with_proxy(text, found.places, adapter.json_dialect(), &proxy),
+                ServersFormat::Json => with_proxy(text, found.places, adapter.json_dialect(), &proxy),
             }
         }
         To::Server => match found.format {
             ServersFormat::Toml => mcp_servers_toml::without_proxy(text, found.places),
-            _ => without_proxy(text, found.places),
+            ServersFormat::Json => without_proxy(text, found.places),
         },
     };
     let (after, servers) = edited.map_err(|why| failed(&anyhow!("{shown} {why}")))?;
