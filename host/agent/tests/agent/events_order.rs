@@ -64,7 +64,7 @@ async fn a_plugin_that_exports_all_gets_three_more_events_and_calls_wait_for_the
     let fired = ran(&HELD, answers).await;
     assert_eq!(
         fired,
-        written("The same, with a plugin that exports `request-send`, `response-receive` and `before-tools`")
+        written("The same prompt, with a plugin that exports `request-send`, `response-receive` and `before-tools`")
     );
 }
 
@@ -73,7 +73,7 @@ async fn a_sub_agent_fires_its_events_between_its_start_and_its_end() {
     let answers = vec![calls([("agent", json!({ "prompt": "look" }))]), says("Found."), says("Done.")];
     assert_eq!(
         ran(&HELD, answers).await,
-        written("With such a plugin, a prompt that needs a sub-agent, whose events are in brackets")
+        written("With such a plugin, a prompt that needs a sub-agent. The sub-agent's events are in brackets")
     );
 }
 

@@ -322,7 +322,7 @@ async fn a_summary_is_given_by_a_plugin() {
 async fn a_change_that_leads_out_of_what_is_configured_is_a_failure() {
     let change = |verdict: &str, value: Value| json!({"verdict": verdict, "value": value});
     for (event, behaviour, why) in [
-        (EventKind::ProviderResolve, change("modify", json!({"provider": "p", "model": "x"})), "is no candidate"),
+        (EventKind::ProviderResolve, change("modify", json!({"provider": "p", "model": "x"})), "is not a candidate"),
         (EventKind::RequestSend, change("modify", json!({"model": "x"})), "not a configured model"),
         (EventKind::RequestSend, change("modify", json!({})), "not a configured model"),
         (EventKind::RequestSend, change("modify", json!([1])), "not a JSON object"),

@@ -217,7 +217,7 @@ async fn hosts_that_share_compiled_code_have_each_their_own_answers() {
     let error = host(Arc::new(Named("customers", "acme:crm/others@1.0.0"))).await.unwrap_err().to_string();
     assert!(error.contains("imports `acme:crm/customers@1.0.0`, which no plugin is given"), "{error}");
     let without = builder(Config::empty()).plugin(entry()).engine(&engine).build().await.unwrap_err().to_string();
-    assert!(without.contains("which this program does not bring"), "{without}");
+    assert!(without.contains("which this program does not provide"), "{without}");
     drop((first, second));
 }
 

@@ -306,7 +306,7 @@ mod tests {
         let first = |warned| passed_on(&warns, warned).swap_remove(0);
         assert_eq!(first(0), PassedOn::Warning("0".into()));
         let PassedOn::Warning(last) = first(MAX_WARNINGS - 1) else { panic!() };
-        assert!(last.starts_with("0 (what it warns of from here on"), "{last}");
+        assert!(last.starts_with("0 (its further warnings in this session"), "{last}");
         assert_eq!(first(MAX_WARNINGS), PassedOn::Traced(Level::Error, "0"));
         assert_eq!(passed_on(&warns, 0)[1], PassedOn::Traced(Level::Error, "1"));
     }
