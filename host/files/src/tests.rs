@@ -63,7 +63,10 @@ fn a_file_that_its_own_owner_cannot_use_is_refused_by_its_mode_and_names_the_uma
         mode(path, bits);
         let refused = refused::<()>(Err(denied(access)));
         mode(path, 0o700);
-        assert!(refused.path == path && refused.fault.contains(&format!("its mode {bits:03o} keeps")), "{refused}");
+        assert!(
+            refused.path == path && refused.fault.contains(&format!("its mode {bits:03o} denies access")),
+            "{refused}"
+        );
         assert!(refused.remedy.contains("umask"), "{refused}");
     }
     // Something else denies it.

@@ -128,7 +128,7 @@ fn calls_are_settled(found: &Value) {
     is_blocked(&found["W-deny"], "not here");
     assert_eq!(found["W-change"], json!({ "ran": { "command": "changed" } }));
     for word in BROKEN {
-        is_blocked(&found[word], "hookhost could not decide on this call");
+        is_blocked(&found[word], "hookhost could not decide on this");
     }
     is_blocked(&found["W-slow"], "took too long");
 }
@@ -468,7 +468,7 @@ fn a_plugin_blocks_where_the_hook_program_is_missing_unless_the_operator_chose_o
         let driver = format!("{driver}\nconsole.log(JSON.stringify(await before('ls')))\nprocess.exit(0)\n");
         let missing = bench.root.path().join("no such program").join(PROGRAM);
         let closed = bench.run(&missing, OnFailure::Deny, &driver);
-        is_blocked(&closed, "hookhost could not decide on this call");
+        is_blocked(&closed, "hookhost could not decide on this");
         let open = bench.run(&missing, OnFailure::Allow, &driver);
         assert_eq!(open, json!({ "ran": { "command": "ls", "keep": 1 } }), "{agent}");
     }

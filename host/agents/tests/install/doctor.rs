@@ -68,9 +68,7 @@ fn an_agent_that_is_missing_or_of_another_version_is_reported() {
         "the hook is in no file of Claude Code → hookhost install claude-code"
     );
     fs::create_dir(home.path(".claude")).unwrap();
-    assert!(
-        said(&read_text(&home), "agent", CheckState::Unknown).contains(".claude is there, and no program `claude`")
-    );
+    assert!(said(&read_text(&home), "agent", CheckState::Unknown).contains(".claude exists, but no program `claude`"));
     let older = said(&read_text(&installed("2.1.100")), "agent", CheckState::Problem);
     assert!(older.contains("2.1.100 at ") && older.contains("is older than 2.1.295"), "{older}");
     let newer = said(&read_text(&installed("3.0.0")), "agent", CheckState::Unknown);

@@ -552,11 +552,11 @@ mod tests {
         assert_eq!(people.unfold(None).unwrap(), "1\n2\n3\n4\n5\n6");
         assert!(show(&changed).ends_with("… (/show 4)\n"));
         assert!(people.unfold(None).unwrap().ends_with(&format!("+ command: timeout 5 {long}\n")));
-        assert_eq!(people.unfold(Some(5)).unwrap_err(), "there is no text 5: 1 to 4 are kept");
+        assert_eq!(people.unfold(Some(5)).unwrap_err(), "there is no text 5: 1 to 4 are stored");
         for _ in 0..MAX_KEPT {
             show(&finished(&long));
         }
-        assert_eq!(people.unfold(Some(4)).unwrap_err(), "there is no text 4: 5 to 104 are kept");
+        assert_eq!(people.unfold(Some(4)).unwrap_err(), "there is no text 4: 5 to 104 are stored");
         assert!(people.unfold(Some(5)).is_ok());
     }
 }
