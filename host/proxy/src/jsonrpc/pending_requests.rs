@@ -242,7 +242,7 @@ mod tests {
         let (one, text) = (Id::from(1), Id::Text("1".to_owned()));
         assert_eq!(requests.objection(&one, 1), None);
         requests.insert(one.clone(), RequestStage::Sent(()), 1);
-        assert!(requests.objection(&one, 1).unwrap().contains("the id 1 "));
+        assert!(requests.objection(&one, 1).unwrap().contains("the same id 1: "));
         assert_eq!(requests.objection(&text, 1), None, "another id");
         assert!(requests.take_answered(&text).is_none());
         assert!(requests.take_answered(&one).is_some());
