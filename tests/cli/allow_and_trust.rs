@@ -129,7 +129,7 @@ fn flags_that_make_no_entry_are_reported_and_nothing_is_written() {
         (["--entry", "actoins = [\"shell\"]"], "did you mean `actions`?"),
         (["--entry", "name = \"x\""], "--entry cannot give `name`: use --name"),
         (["--entry", "limits.fuel = 0"], "0 is never \"unlimited\""),
-        (["--config-json", "[]"], "--config-json is no JSON object"),
+        (["--config-json", "[]"], "--config-json is not a JSON object"),
         (["--name", "has spaces"], "a name is 1 to 64 of"),
     ] {
         let ended = user.run(["allow", "all_events.wasm", "--yes"].into_iter().chain(MODEL).chain(flags));

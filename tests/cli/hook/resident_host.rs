@@ -109,7 +109,7 @@ fn a_resident_host_that_hangs_is_ended_and_its_call_is_settled_by_the_next_one()
     wait_for("the end of the first", || !super::runs(resident));
     wait_for("another one", || home.processes("serve").len() == 1 && home.socket().exists());
     let log = fs::read_to_string(home.run_directory().join("host.log")).unwrap();
-    assert!(log.contains("the hook has ended process"), "{log}");
+    assert!(log.contains("a client has ended process"), "{log}");
     home.asked("s", "3", "ls").passes();
     home.events("before-tool-call", 3);
     home.verify_log();
@@ -239,7 +239,7 @@ fn without_hookhost_beside_it_the_hook_says_no_or_what_the_operator_chose_and_th
 fn a_secret_that_is_short_or_that_others_can_read_is_not_used() {
     let home = Home::new();
     let key = home.user.path("acs.key");
-    for (secret, mode, why) in [("short", 0o600, "has to have 32"), (&"s".repeat(32), 0o644, "other users can read it")]
+    for (secret, mode, why) in [("short", 0o600, "needs at least 32"), (&"s".repeat(32), 0o644, "other users can read it")]
     {
         fs::write(&key, secret).unwrap();
         fs::set_permissions(&key, fs::Permissions::from_mode(mode)).unwrap();

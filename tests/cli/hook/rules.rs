@@ -119,7 +119,7 @@ fn a_project_that_is_moved_takes_its_approved_rules_away_from_no_session() {
     fs::rename(&first, &moved).unwrap();
     std::os::unix::fs::symlink(&moved, &first).unwrap();
     ask("2", &first, "s").could_not_be_settled("`hookhost trust --revoke");
-    ask("3", &moved, "s").could_not_be_settled("do not count");
+    ask("3", &moved, "s").could_not_be_settled("are not active");
     ask("4", &moved, "a new session").passes();
     // Put back, it counts as before; and a person can decide otherwise.
     fs::remove_file(&first).unwrap();
