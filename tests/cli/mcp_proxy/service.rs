@@ -457,7 +457,7 @@ fn a_key_is_not_sent_in_the_clear_and_a_missing_one_is_named() {
     run("http://mcp.example.com/mcp", "sk-1").expect(2, &["use https"]);
     run("https://mcp.example.com/mcp", "").expect(2, &["MCP_KEY"]);
     run("https://user:sk-1@mcp.example.com/mcp", "sk-1").expect(2, &["before the `@`"]);
-    run("ftp://mcp.example.com/mcp", "sk-1").expect(2, &["no http or https address"]);
+    run("ftp://mcp.example.com/mcp", "sk-1").expect(2, &["not an http or https address"]);
 }
 
 #[test]

@@ -134,7 +134,7 @@ fn whatever_the_state_of_a_task_says_is_judged_and_an_unknown_task_has_none() {
     let user = user();
     let mut proxied = begun(&user);
     let refused = proxied.ask("tasks/get", &json!({ "taskId": "t-1" }));
-    assert!(refused["error"]["message"].as_str().unwrap().contains("not known here"), "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains("does not know the task"), "{refused}");
     assert!(proxied.told_of("tasks/get").is_empty());
     rewrite(&proxied, "tools/call", r#"{"resultType":"task","taskId":"t-1","status":"working"}"#);
     assert_eq!(proxied.call("say", &json!({}))["result"]["taskId"], "t-1");
