@@ -239,7 +239,8 @@ fn without_hookhost_beside_it_the_hook_says_no_or_what_the_operator_chose_and_th
 fn a_secret_that_is_short_or_that_others_can_read_is_not_used() {
     let home = Home::new();
     let key = home.user.path("acs.key");
-    for (secret, mode, why) in [("short", 0o600, "needs at least 32"), (&"s".repeat(32), 0o644, "other users can read it")]
+    for (secret, mode, why) in
+        [("short", 0o600, "needs at least 32"), (&"s".repeat(32), 0o644, "other users can read it")]
     {
         fs::write(&key, secret).unwrap();
         fs::set_permissions(&key, fs::Permissions::from_mode(mode)).unwrap();

@@ -180,7 +180,7 @@ fn a_long_result_is_folded_and_shown_in_full_when_asked_for() {
     session.says("/show");
     session.looks_like("> /show\n11\n12\n13\n14\n15\n16\n17\n18\n[exit code 0]\n");
     session.says("/show 9");
-    session.looks_like("error: there is no text 9: 1 to 2 are kept");
+    session.looks_like("error: there is no text 9: 1 to 2 are stored");
     session.says("/quit");
     assert_eq!(session.end().0, Some(0));
 }
