@@ -86,7 +86,7 @@ fn the_summary_has_the_rows_that_the_page_shows() {
     agent(&user, "gemini");
     let (_, told) = hello(&user, &["hookhost", "acp", "--", "gemini"]);
     let rows = |text: &str| {
-        let rows = text.lines().skip_while(|line| !line.starts_with("note: how far"));
+        let rows = text.lines().skip_while(|line| !line.starts_with("note: what the agent"));
         rows.filter_map(|row| row.split_once(':')).map(|(row, _)| row.to_owned()).collect::<Vec<_>>()
     };
     let shown = blocks_of(&page("docs/acp.md"), "text").concat();
