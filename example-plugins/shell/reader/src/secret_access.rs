@@ -216,7 +216,7 @@ pub(super) fn is_for_access(option: &str, text: &str) -> bool {
         || (option.starts_with("--") && has(option, &["user", "token", "bearer", "pass", "auth", "key"]))
 }
 
-/// Units of work for a word, which is looked up in the list of files several times.
+/// Cost of one word, in units of work: the reader looks it up in the list of files several times.
 const WORK_OF_NAME: usize = 4;
 /// Maximum length of a name that is resolved from another directory, in bytes.
 const MAX_NAME: usize = 256;

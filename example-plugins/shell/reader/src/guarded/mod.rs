@@ -16,8 +16,9 @@ include!(concat!(env!("OUT_DIR"), "/guarded.rs"));
 
 /// The owner name of hookhost's own files.
 pub const HOOKHOST: &str = "hookhost";
+
 /// The file with a project's rules. A command that moves or removes the project's directory also affects this file.
-const OF_PROJECT: &str = "hookhost.toml";
+const PROJECT_FILE: &str = "hookhost.toml";
 
 /// The file that contains hookhost's keys.
 const KEYS: &str = "keys.toml";
@@ -174,7 +175,7 @@ pub fn at(path: &Normal, reach: Reach, workspace: &str) -> Vec<&'static Guarded>
         found.extend(GUARDED.iter().filter(|guarded| !guarded.rooted && guarded.above != Above::Never));
     }
     if reach.extent == Extent::Moved && is_absolute && holds(&names, &super::lower(workspace), reach.wild) {
-        found.extend(GUARDED.iter().find(|guarded| guarded.path == OF_PROJECT));
+        found.extend(GUARDED.iter().find(|guarded| guarded.path == PROJECT_FILE));
     }
     found
 }

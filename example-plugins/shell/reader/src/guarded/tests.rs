@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 pub(super) const PROJECT: &str = "/home/me/project";
 
-/// Whose file `path` is, in a project of somebody's home. What counts only with a variable is nobody's here.
+/// Returns the owner of the guarded file at `path`, in a project below a home. Ignores files that are guarded only against a variable.
 pub(super) fn owner(path: &str, whole: bool) -> Option<&'static str> {
     let path = PathContext::new(PROJECT).spelt(path, Some(PROJECT));
     let guarded = at(&path, Reach { extent: whole.into(), ..Reach::default() }, PROJECT);
