@@ -79,7 +79,10 @@ fn a_program_on_the_path_is_a_command_and_an_unknown_one_names_the_nearest() {
     for (name, advice) in
         [("dispatch", "hookhost dispatch --help"), ("help", "hookhost help --help"), ("greet", "hookhost --help")]
     {
-        let said = [format!("options before `{name}` are not its own: put them after it"), format!("try: {advice}")];
+        let said = [
+            format!("options before `{name}` belong to hookhost: put options of `{name}` after its name"),
+            format!("try: {advice}"),
+        ];
         run(&["--config", "x.toml", name, "--shell", "ls"]).expect(2, &said.each_ref().map(String::as_str));
     }
 }

@@ -144,7 +144,12 @@ fn told<'a>(component: &[u8], places: &'a [Place]) -> Option<&'a str> {
 /// Returns the example plugins.
 pub fn examples(workspace: &Workspace) -> Outcome<Vec<Plugin>> {
     let directory = workspace.root.join("example-plugins");
-    let mut plugins = [in_directory(&directory)?, in_directory(&directory.join("shell"))?].concat();
+    let shell = directory.join("shell");
+    let mut plugins = in_directory(&directory)?;
+    // In a comparison, an older commit may not have this directory.
+    if shell.is_dir() {
+        plugins.extend(in_directory(&shell)?);
+    }
     plugins.sort_by(|a, b| a.package.cmp(&b.package));
     Ok(plugins)
 }

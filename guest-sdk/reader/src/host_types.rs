@@ -139,7 +139,7 @@ pub(crate) fn rust_type(resolve: &Resolve, ty: &Type) -> Result<String, String> 
             Type::Bool => Ok("bool".into()),
             Type::U32 => Ok("u32".into()),
             Type::U64 => Ok("u64".into()),
-            other => Err(format!("the contract has not used {other:?} so far: teach `host_types` to write it")),
+            other => Err(format!("this generator does not support {other:?} yet: extend `host_types`")),
         };
     };
     let definition = &resolve.types[*id];
@@ -147,7 +147,7 @@ pub(crate) fn rust_type(resolve: &Resolve, ty: &Type) -> Result<String, String> 
         (TypeDefKind::List(element), None) => Ok(format!("Vec<{}>", rust_type(resolve, element)?)),
         (TypeDefKind::Option(value), None) => Ok(format!("Option<{}>", rust_type(resolve, value)?)),
         (_, Some(name)) => Ok(name.to_upper_camel_case()),
-        (other, None) => Err(format!("the contract has not used {} so far", other.as_str())),
+        (other, None) => Err(format!("this generator does not support {} yet", other.as_str())),
     }
 }
 

@@ -216,6 +216,6 @@ fn qualified(resolve: &Resolve, ty: &Type) -> Result<String, String> {
         (TypeDefKind::List(element), None) => Ok(format!("Vec<{}>", qualified(resolve, element)?)),
         (TypeDefKind::Option(value), None) => Ok(format!("Option<{}>", qualified(resolve, value)?)),
         (_, Some(name)) => Ok(format!("contract::{}", name.to_upper_camel_case())),
-        (other, None) => Err(format!("the contract has not used {} so far", other.as_str())),
+        (other, None) => Err(format!("this generator does not support {} yet", other.as_str())),
     }
 }

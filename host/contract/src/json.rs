@@ -263,7 +263,7 @@ mod tests {
             assert!(Json::try_from(text.to_owned()).is_err(), "{text:?}");
         }
         assert!(Json::of(&std::collections::BTreeMap::from([((1, 2), 3)])).is_err());
-        assert!(Json::new("[".repeat(100_000)).is_err(), "nor a text without end, however deep");
+        assert!(Json::new("[".repeat(100_000)).is_err(), "an unterminated text must be rejected, however deep it is");
     }
 
     #[test]

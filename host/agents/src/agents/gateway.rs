@@ -166,7 +166,7 @@ pub(super) fn decide(parts: &[MessagePart], outcomes: &[Outcome]) -> MessageDeci
         };
         match part.positions.split_first() {
             None => {
-                refused.push("A plugin replaced a text, and this gateway cannot take another one there.".to_owned());
+                refused.push("A plugin replaced a text that this gateway does not allow hooks to replace.".to_owned());
             }
             Some((first, rest)) => {
                 replaced.push((*first, other.clone()));

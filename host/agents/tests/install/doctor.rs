@@ -92,7 +92,7 @@ fn an_entry_that_is_missing_or_of_another_form_is_reported() {
         foreign.contains("has a command that mentions the hook") && foreign.contains("PreToolUse_ → see what it does")
     );
     home.write(&text.replace("\"matcher\": \"*\"", "\"matcher\": \"Bash\""));
-    assert!(said(&read_text(&home), "entry", CheckState::Problem).contains("have another form of the hook"));
+    assert!(said(&read_text(&home), "entry", CheckState::Problem).contains("contain a hook that differs"));
     home.write(&text[..text.len() / 2]);
     assert!(said(&read_text(&home), "entry", CheckState::Problem).contains("settings.json is not strict JSON"));
 }

@@ -20,7 +20,9 @@ pub(crate) fn run(words: &[OsString]) -> Result<Exit, CliError> {
     // Options before the name are options of `hookhost`, and the program would not get them.
     if std::env::args_os().nth(1).as_ref() != Some(name) {
         let (name, own) = (name.to_string_lossy(), own());
-        let stop = CliError::usage(format!("options before `{name}` are not its own: put them after it"));
+        let stop = CliError::usage(format!(
+            "options before `{name}` belong to hookhost: put options of `{name}` after its name"
+        ));
         let advice = if own.iter().any(|own| *own == name) {
             format!("hookhost {name} --help")
         } else {

@@ -46,7 +46,7 @@ pub(super) fn not_instantiated(error: &wasmtime::Error, denied: Option<DeniedRes
         return refused;
     }
     let made_of = |count, of, key| {
-        Failure::new(FailureKind::NotInstantiated, format!("has more than its {count} {of} (limits.{key})"))
+        Failure::new(FailureKind::NotInstantiated, format!("has more {of} than the allowed {count} (limits.{key})"))
     };
     match () {
         () if says(error, "instance count too high") => made_of(limits.instances, "core instances", "instances"),

@@ -178,7 +178,10 @@ async fn a_person_who_decides_about_a_failure_says_yes_to_exactly_the_value_that
         assert_eq!(question.by.to_string(), "guard");
         let words = &question.escalation.question;
         assert!(words.starts_with("guard was not asked: the event has "), "{words}");
-        assert!(words.ends_with(" bytes, limits.input is 300. Allow it without its answer?"), "{words}");
+        assert!(
+            words.ends_with(" bytes, limits.input is 300. Allow the event without this plugin's answer?"),
+            "{words}"
+        );
         assert!(request.value.get().contains(&format!("{large} -n")), "{}", request.value);
         match settled.outcome {
             Decision::Allowed { value } if says_yes => {

@@ -171,7 +171,7 @@ async fn a_rule_that_does_not_return_holds_neither_the_event_nor_more_threads_th
     assert_eq!(outcome.to_string(), said);
     let outcome = host.check("any", json!({})).await;
     assert_eq!(outcome.rejection().unwrap().cause, Cause::Failed(FailureKind::Deadline));
-    assert!(outcome.to_string().ends_with("it has not returned from 1 earlier calls, and is not called meanwhile"));
+    assert!(outcome.to_string().ends_with("it has not returned from 1 earlier calls, so it is not called again yet"));
     door.open();
     // Its thread has to see that.
     tokio::time::timeout(Duration::from_secs(60), async {

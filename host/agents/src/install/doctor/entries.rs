@@ -106,8 +106,10 @@ impl Presence {
                 Check::problem("entry", format!("{whose} lack the hook at {}", missing.join(", ")), install)
             }
             Self { other, .. } if !other.is_empty() => {
-                let says =
-                    format!("{whose} have another form of the hook than this hookhost writes at {}", other.join(", "));
+                let says = format!(
+                    "{whose} contain a hook that differs from the one that this hookhost writes at {}",
+                    other.join(", ")
+                );
                 Check::problem("entry", says, install)
             }
             Self { there, .. } => Check::ok("entry", format!("{whose} have the hook at {} places", there.len())),

@@ -25,7 +25,8 @@ const TRAPS: [u8; 4] = [3, 0, 0x00, 0x0b];
 /// Fails if the component is not valid.
 pub(super) fn outline(bytes: &[u8]) -> Result<Vec<u8>, ContractError> {
     Validator::new().validate_all(bytes).map_err(|error| unfit(bytes, &error.to_string()))?;
-    outlined(bytes, 0).ok_or_else(|| ContractError::Invalid("its sections cannot be told apart".into()))
+    outlined(bytes, 0)
+        .ok_or_else(|| ContractError::Invalid("its sections cannot be parsed, or are nested too deeply".into()))
 }
 
 /// Returns the error for an invalid component. It distinguishes a damaged component from a valid one that exceeds the

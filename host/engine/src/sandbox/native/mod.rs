@@ -151,7 +151,7 @@ impl NativeCalls {
     /// Waits for a permit. The call keeps the permit until the rule returns.
     async fn place(&self, patience: Duration) -> Result<OwnedSemaphorePermit, Failure> {
         if self.stuck.load(Ordering::Relaxed) >= self.most {
-            let detail = format!("has not returned from {} earlier calls, and is not called meanwhile", self.most);
+            let detail = format!("has not returned from {} earlier calls, so it is not called again yet", self.most);
             return Err(Failure::new(FailureKind::Deadline, detail));
         }
         let places = Arc::clone(&self.places);

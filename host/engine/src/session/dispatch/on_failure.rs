@@ -15,7 +15,10 @@ impl Dispatch<'_> {
         let call = self.record.calls.last();
         match (on_failure, call.and_then(|call| Some((&call.plugin, call.failure.as_ref()?)))) {
             (OnFailure::Ask, Some((plugin, failure))) => {
-                let question = format!("{plugin} {}{failure}. Allow it without its answer?", failure.kind.opening());
+                let question = format!(
+                    "{plugin} {}{failure}. Allow the event without this plugin's answer?",
+                    failure.kind.opening()
+                );
                 Verdict::Unanswered(Escalation::new(question))
             }
             _ => Verdict::Failed(on_failure),

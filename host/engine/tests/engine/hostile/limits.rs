@@ -86,8 +86,8 @@ async fn what_a_plugin_is_made_of_is_limited_for_each_plugin_though_another_may_
     let directory = tempfile::tempdir().unwrap();
     let generous = Shape::of_module("generous", ";;@ limits: instances = 200, tables = 100").entry(directory.path());
     for (limit, said) in [
-        ("instances = 2", "has more than its 2 core instances (limits.instances)"),
-        ("tables = 1", "has more than its 1 tables (limits.tables)"),
+        ("instances = 2", "has more core instances than the allowed 2 (limits.instances)"),
+        ("tables = 1", "has more tables than the allowed 1 (limits.tables)"),
         ("memory = \"64KiB\"", "asked for more than its 65536 bytes of memory (limits.memory)"),
         ("table-elements = 1", "asked for more than its 1 elements of tables (limits.table-elements)"),
     ] {

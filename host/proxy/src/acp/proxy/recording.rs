@@ -108,7 +108,7 @@ impl Proxy {
             known.and_then(Result::err)
         };
         match (opened, unknown) {
-            (_, Some(why)) => self.notifier.tell(&format!("every request of a session is rejected: {why}")),
+            (_, Some(why)) => self.notifier.tell(&format!("the proxy rejects every request of this session: {why}")),
             (Some(session), None) => self.records.add(self.event(Point::SessionStart, session, "", Value::Null)),
             (None, None) => {}
         }
