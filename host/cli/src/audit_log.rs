@@ -4,6 +4,7 @@ use crate::configuration;
 use crate::exit::{CliError, Exit};
 use crate::output::{self, style::WARNING, truncate::counted};
 use anyhow::anyhow;
+use hookhost::audit::Flaw;
 use hookhost::files::{self, FileError, Guard};
 use hookhost::store::{Log, LogError};
 use hookhost::{Host, StoreError};
@@ -56,7 +57,7 @@ pub(crate) fn open(named: Option<&Path>) -> Result<Log, CliError> {
 /// Warns of objects in the database that hookhost did not make, for commands that read the log without verifying it.
 pub(crate) fn warn_of_foreign(log: &Log) {
     for what in log.foreign() {
-        let text = output::one_line(&format!("the database holds {what}, which may have kept records out of the log"));
+        let text = output::one_line(&Flaw::Foreign(what.clone()).to_string());
         output::note(&format!("{WARNING}warning:{WARNING:#} {text}\n"));
     }
 }

@@ -103,6 +103,12 @@ impl<'a> Deadline<'a> {
         self.restarted(within.min(self.within.saturating_sub(self.began.elapsed())))
     }
 
+    /// Returns the deadline that passes first.
+    #[must_use]
+    pub fn earlier(self, other: Self) -> Self {
+        if other.began + other.within < self.began + self.within { other } else { self }
+    }
+
     /// Returns a deadline for an answer that takes `seconds`, plus [`DELIVERY_TIMEOUT`]. For 0 seconds, returns `self`.
     #[must_use]
     pub fn extended_by(self, seconds: u32) -> Self {

@@ -197,12 +197,12 @@ enum Attempt {
 }
 
 /// Sends a message to the resident host, over the open connection or a new one.
-fn send_event(
+fn send_event<'a>(
     paths: &HostPaths,
     connection: Option<Connection>,
     request: &HookRequest,
-    mut deadline: Deadline<'_>,
-    reply: Deadline<'_>,
+    mut deadline: Deadline<'a>,
+    reply: Deadline<'a>,
 ) -> Attempt {
     let reached = deadline.at_most(SILENCE_TIMEOUT);
     let opened = connection.map_or_else(|| Connection::open(paths, reached), Ok);
@@ -216,12 +216,8 @@ fn send_event(
     }
     loop {
         match connection.receive_at_work(deadline) {
-            Ok(Response::Waiting { seconds }) => match reply.left() {
-                // A host that replaced another one allows a person the whole time again, so the deadline is limited to the
-                // remaining time.
-                Ok(left) => deadline = deadline.extended_by(seconds).at_most(left),
-                Err(error) => return Attempt::Answered(Err(error)),
-            },
+            // A host that replaced another one allows a person the whole time again, but the agent does not.
+            Ok(Response::Waiting { seconds }) => deadline = deadline.extended_by(seconds).earlier(reply),
             received => return classify(received, deadline, process),
         }
     }
@@ -274,7 +270,8 @@ mod tests {
         let request = HookRequest { message: message.to_string().into_bytes(), ..HookRequest::default() };
         let began = Instant::now();
         let answered = hook.ask(&request, Deadline::within(hook.call_timeout(), None));
-        assert!(matches!(answered, Err(ConnectionError::TooLate(_))), "{answered:?}");
+        let too_late = matches!(answered, Err(ConnectionError::TooLate(within)) if within == hook.reply_timeout());
+        assert!(too_late, "{answered:?}");
         assert!(began.elapsed() >= hook.call_timeout() && began.elapsed() < Duration::from_secs(1));
         let denied = hook.unanswered(&request.message, directory.path(), "too late");
         assert!(adapter.denies("PreToolUse", &denied.reply) && denied.unanswered.is_some());

@@ -39,7 +39,7 @@ pub fn program() -> io::Result<PathBuf> {
     Err(io::Error::new(io::ErrorKind::NotFound, why))
 }
 
-/// Connects to a resident host that this process or another one starts, and returns the non-blocking socket. Ignores the process
+/// Connects to a resident host that this process or another process starts, and returns the non-blocking socket. Ignores the process
 /// `stuck`, which does not respond. Blocks the thread.
 ///
 /// # Errors
