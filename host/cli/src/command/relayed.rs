@@ -5,14 +5,15 @@ use crate::exit::{CliError, Exit};
 use crate::output::quoted;
 use anyhow::anyhow;
 use hookhost_models::process::ProcessGroup;
+use hookhost_proxy::jsonrpc::message_streams::{LineSink, LineSource, MessageSource};
 use hookhost_proxy::jsonrpc::relay::{RelayEnd, ServerStreams};
 use hookhost_proxy::jsonrpc::standard_streams::{self, Output, StoppableInput};
 use hookhost_proxy::server_name::ServerName;
 use std::ffi::OsString;
+use std::io;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
-use tokio::io::AsyncRead;
 use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
 
@@ -28,12 +29,15 @@ const RUNNERS: &[&str] = &[
     "bun", "bunx", "deno", "docker", "env", "node", "npm", "npx", "pipx", "python", "python3", "run", "sh", "uv", "uvx",
 ];
 
+/// The streams of a started program, which speaks lines.
+type ProgramStreams = ServerStreams<LineSource<ChildStdout>, LineSink<ChildStdin>>;
+
 /// A started program. All processes that it starts are ended together with it.
 pub(crate) struct Program {
     /// The description of the program in messages.
     what: String,
     group: ProcessGroup,
-    server: ServerStreams<ChildStdout, ChildStdin>,
+    server: ProgramStreams,
 }
 
 /// Starts a program. Must be called on the main thread.
@@ -49,7 +53,8 @@ pub(crate) fn start(what: &str, command: &[OsString]) -> Result<Program, CliErro
     let (Some(input), Some(output), _) = group.take_pipes() else {
         return Err(anyhow!("{what} has no standard input and output").into());
     };
-    Ok(Program { what: what.to_owned(), group, server: ServerStreams { output, input } })
+    let server = ServerStreams { output: LineSource::new(output), input: LineSink::new(input) };
+    Ok(Program { what: what.to_owned(), group, server })
 }
 
 impl Program {
@@ -57,7 +62,7 @@ impl Program {
     pub(crate) async fn until_its_end<F: Future<Output = RelayEnd>>(
         self,
         cancel: &CancellationToken,
-        relay: impl FnOnce(ServerStreams<ChildStdout, ChildStdin>) -> Result<F, CliError>,
+        relay: impl FnOnce(ProgramStreams) -> Result<F, CliError>,
     ) -> Result<Exit, CliError> {
         let Self { what, mut group, server } = self;
         match soon(relay(server)?, cancel).await {
@@ -90,11 +95,13 @@ pub(crate) async fn soon<T>(runs: impl Future<Output = T>, cancel: &Cancellation
 }
 
 /// Returns the client's messages, which end at a signal, and the output to the client.
-pub(crate) fn client(cancel: &CancellationToken) -> Result<(impl AsyncRead + Send + Unpin + use<>, Output), CliError> {
+pub(crate) fn client(cancel: &CancellationToken) -> Result<(impl MessageSource + use<>, LineSink<Output>), CliError> {
     let stop = cancel.clone().cancelled_owned();
-    let client =
-        standard_streams::input().and_then(|input| Ok((StoppableInput::new(input, stop), standard_streams::output()?)));
-    client.map_err(|error| anyhow!("the standard input and output cannot be used: {error}").into())
+    let streams = || {
+        let input = StoppableInput::new(standard_streams::input()?, stop);
+        Ok::<_, io::Error>((LineSource::new(input), LineSink::new(standard_streams::output()?)))
+    };
+    streams().map_err(|error| anyhow!("the standard input and output cannot be used: {error}").into())
 }
 
 /// Makes a name from the program in a command, or, if that program is one of [`RUNNERS`], from the program that it starts.

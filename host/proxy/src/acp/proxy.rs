@@ -15,7 +15,7 @@ use crate::acp::tool_calls::{CallQuestion, ToolCalls};
 use crate::jsonrpc::handler::{
     Handler, NotificationRoute, QuestionContext, RequestDecision, RequestRoute, Side, UnsentRequest,
 };
-use crate::jsonrpc::message::{self, INVALID_PARAMS, INVALID_REQUEST, Id, Members, Message, raw};
+use crate::jsonrpc::message::{self, INVALID_PARAMS, INVALID_REQUEST, Id, Members, Message, OutgoingMessage, raw};
 use crate::resident_host::{self, UserNotifier, failure_text as failed};
 use bytes::Bytes;
 use hookhost_agents::acp_proxy::{Event, NAME, Point};
@@ -228,8 +228,8 @@ impl Proxy {
         };
         let servers = ProxiedServers::behind(list, &self.program);
         servers.left_out.iter().chain(&servers.notes).for_each(|text| self.notifier.tell(text));
-        let bytes = if list == servers.entries {
-            message.bytes.clone()
+        let message = if list == servers.entries {
+            message.into()
         } else {
             message.with_params(&params.with("mcpServers", raw(&Value::Array(servers.entries))))
         };
@@ -242,7 +242,7 @@ impl Proxy {
         state.summary.servers += servers.proxied;
         state.summary.servers_left_out += servers.left_out.len();
         let expected = ExpectedAnswer::Opened { session: session.map(str::to_owned), cwd: cwd.to_owned() };
-        Ok(RequestRoute::Forward { bytes, expected })
+        Ok(RequestRoute::Forward { message, expected })
     }
 
     fn route_to_rules(
@@ -273,7 +273,7 @@ impl Proxy {
         params: Members,
     ) -> Result<Option<RequestRoute<ExpectedAnswer, AcpRequest>>, String> {
         let method = message.method().unwrap_or_default();
-        let passed = |expected| Ok(Some(RequestRoute::Forward { bytes: message.bytes.clone(), expected }));
+        let passed = |expected| Ok(Some(RequestRoute::Forward { message: message.into(), expected }));
         let whole = |known: &[&str]| {
             let value = params.to_value().map_err(|why| format!("`params` of {method} {why}"))?;
             check_keys(&value, known).map_err(|why| format!("`params` of {method} {why}"))?;
@@ -420,7 +420,7 @@ impl Handler for Proxy {
             }
             Ok(None) => {
                 self.observe(message);
-                RequestRoute::Forward { bytes: message.bytes.clone(), expected: ExpectedAnswer::Anything }
+                RequestRoute::Forward { message: message.into(), expected: ExpectedAnswer::Anything }
             }
             Err(why) => refused(INVALID_PARAMS, &why),
         }
@@ -479,7 +479,7 @@ impl Handler for Proxy {
         expected: &ExpectedAnswer,
         message: &Message,
         context: QuestionContext<'_>,
-    ) -> Bytes {
+    ) -> OutgoingMessage {
         let on_wait = context.on_long_wait();
         self.decide_answer(id, expected, message, &on_wait).await
     }

@@ -1,7 +1,7 @@
 //! The trait of a proxy that handles the relayed messages.
 
 use crate::jsonrpc::client_requests::ClientRequests;
-use crate::jsonrpc::message::{Id, Message};
+use crate::jsonrpc::message::{Id, Message, OutgoingMessage};
 use crate::jsonrpc::queue::MessageQueue;
 use crate::jsonrpc::queue_place::QueuePlace;
 use bytes::Bytes;
@@ -37,8 +37,8 @@ pub type WorkBeforeAnswer = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub enum RequestRoute<E, J> {
     /// Forward the request.
     Forward {
-        /// The bytes to forward.
-        bytes: Bytes,
+        /// The message to forward.
+        message: OutgoingMessage,
         /// The expected answer.
         expected: E,
     },
@@ -75,8 +75,8 @@ impl<E, J> fmt::Debug for RequestRoute<E, J> {
 pub enum RequestDecision<E> {
     /// Forward the request.
     Forward {
-        /// The bytes to forward.
-        bytes: Bytes,
+        /// The message to forward.
+        message: OutgoingMessage,
         /// The expected answer.
         expected: E,
     },
@@ -212,8 +212,8 @@ pub trait Handler: Send + Sync + 'static {
         &self,
         message: &Message,
         _context: QuestionContext<'_>,
-    ) -> impl Future<Output = Result<Bytes, String>> + Send {
-        std::future::ready(Ok(message.bytes.clone()))
+    ) -> impl Future<Output = Result<OutgoingMessage, String>> + Send {
+        std::future::ready(Ok(message.into()))
     }
 
     /// Records the parts of an answer that later messages depend on. Returns `expected` if the answer must be judged
@@ -227,5 +227,5 @@ pub trait Handler: Send + Sync + 'static {
         expected: &Self::ExpectedAnswer,
         message: &Message,
         context: QuestionContext<'_>,
-    ) -> impl Future<Output = Bytes> + Send;
+    ) -> impl Future<Output = OutgoingMessage> + Send;
 }

@@ -1,12 +1,9 @@
 //! Reads messages as lines of bounded length.
 
-use crate::jsonrpc::message::MAX_BYTES;
+use crate::jsonrpc::message::{KEPT_END_SIZE, MAX_BYTES};
 use bytes::{Bytes, BytesMut};
 use std::io;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _};
-
-/// Number of bytes that are kept at each end of a line that is too long.
-pub const KEPT_END_SIZE: usize = 1024;
 
 /// The next item of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,8 +71,7 @@ pub async fn next(from: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Line> {
 
 #[cfg(test)]
 mod tests {
-    use super::{KEPT_END_SIZE, Line, next};
-    use crate::jsonrpc::message::MAX_BYTES;
+    use super::{KEPT_END_SIZE, Line, MAX_BYTES, next};
     use bytes::Bytes;
     use tokio::io::BufReader;
 

@@ -5,6 +5,7 @@
 mod batch;
 mod id;
 mod members;
+mod outgoing;
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -13,9 +14,13 @@ use serde_json::value::RawValue;
 pub use id::{Id, MAX_ID, Number};
 use members::{DUPLICATE_ID, check, raw_text};
 pub use members::{MAX_VALUES, Members, is_json, raw};
+pub use outgoing::OutgoingMessage;
 
 /// Maximum length of a message, in bytes: 16 MiB.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
+
+/// Number of bytes that are kept at each end of a message that is too long.
+pub const KEPT_END_SIZE: usize = 1024;
 
 /// Facts that are guessed from an unreadable message. They are used only to answer the side that waits.
 #[derive(Default)]
@@ -99,7 +104,7 @@ pub enum MessageKind {
     ErrorAboutNoRequest,
 }
 
-/// A message, with its original bytes.
+/// A message, with its original bytes. Cloning it copies none of its text.
 #[derive(Clone, Debug)]
 pub struct Message {
     /// The kind of the message.
@@ -132,10 +137,10 @@ impl UnreadableMessage {
         self.id.iter().filter(|_| self.is_answer).chain(&self.answers)
     }
 
-    /// Returns the answers of a batch as a new batch. That batch is refused too, but needs no answer.
-    pub fn answers_as_batch(&self) -> Bytes {
-        let answer = |id: &Id| format!(r#"{{"id":{},"result":0}}"#, id.to_json());
-        Bytes::from(format!("[{}]", self.answers.iter().map(answer).collect::<Vec<_>>().join(",")))
+    /// Returns the error for the answers of a batch alone. Their sender waits for no answer.
+    #[must_use]
+    pub fn answers_only(self) -> Self {
+        Self { is_answer: true, ..self }
     }
 }
 
@@ -162,8 +167,7 @@ impl Message {
             UnreadableMessage { code, id, is_answer, answers, why: why.into() }
         };
         if bytes.len() > MAX_BYTES {
-            let why = format!("a message has more than {MAX_BYTES} bytes");
-            return Err(unreadable(INVALID_REQUEST, EnvelopeGuess::default(), why));
+            return Err(too_long(&bytes[..KEPT_END_SIZE], &bytes[bytes.len() - KEPT_END_SIZE..]));
         }
         let is_batch = |text: &str| text.trim_start().starts_with('[');
         let text = std::str::from_utf8(&bytes).map_err(|error| {
@@ -253,24 +257,24 @@ impl Message {
     }
 
     /// Returns the message with other parameters.
-    pub fn with_params(&self, params: &Members) -> Bytes {
-        self.members.with("params", params.to_raw()).to_bytes()
+    pub fn with_params(&self, params: &Members) -> OutgoingMessage {
+        self.members.with("params", params.to_raw()).to_bytes().into()
     }
 
-    /// Returns the message with this result. If the result is unchanged, returns the original bytes.
-    pub fn with_result_or_as_it_came(&self, result: &Members) -> Bytes {
+    /// Returns the message with this result. If the result is unchanged, returns the original message.
+    pub fn with_result_or_as_it_came(&self, result: &Members) -> OutgoingMessage {
         let is_own = self.members.within("result").is_ok_and(|own| own.to_json() == result.to_json());
-        if is_own { self.bytes.clone() } else { self.with_result(result.to_raw()) }
+        if is_own { self.into() } else { self.with_result(result.to_raw()) }
     }
 
-    /// Returns the message with this error. If `error` is `None`, returns the original bytes.
-    pub fn with_error(&self, error: Option<Value>) -> Bytes {
-        error.map_or_else(|| self.bytes.clone(), |error| self.members.with("error", raw(&error)).to_bytes())
+    /// Returns the message with this error. If `error` is `None`, returns the original message.
+    pub fn with_error(&self, error: Option<Value>) -> OutgoingMessage {
+        error.map_or_else(|| self.into(), |error| self.members.with("error", raw(&error)).to_bytes().into())
     }
 
     /// Returns the message with another result.
-    pub fn with_result(&self, result: Box<RawValue>) -> Bytes {
-        self.members.with("result", result).to_bytes()
+    pub fn with_result(&self, result: Box<RawValue>) -> OutgoingMessage {
+        self.members.with("result", result).to_bytes().into()
     }
 }
 

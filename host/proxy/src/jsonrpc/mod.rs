@@ -7,20 +7,22 @@
 //! |---|---|
 //! | [`message`] | a JSON-RPC message, read strictly and kept byte for byte |
 //! | [`pending_requests`] | the pending requests |
+//! | [`lines`] | messages as lines |
+//! | [`message_streams`] | the streams on which a relay receives and sends messages |
 //! | [`queue`] | the ordered queue of messages to one side |
 //! | [`work_counter`] | a counter of running work |
-//! | [`lines`] | messages as lines |
 //! | [`standard_streams`] | the standard input and output |
 //! | [`queue_place`] | the place of a message about which rules are asked |
 //! | [`client_requests`] | the proxy's own requests to the client |
 //! | [`unreadable_lines`] | lines that are no messages, and reports of them to the user |
 //! | [`handler`] | the trait of a proxy that handles the messages of both sides |
-//! | [`relay`] | the relay between two sides that speak lines |
+//! | [`relay`] | the relay between the two sides |
 
 pub mod client_requests;
 pub mod handler;
 pub mod lines;
 pub mod message;
+pub mod message_streams;
 pub mod pending_requests;
 pub mod queue;
 pub mod queue_place;

@@ -1,11 +1,10 @@
 //! The ordered queue of messages to one side. While rules are asked about a message, the message keeps its place, and later
 //! messages wait. The message gives up its place if a person must answer, or if a model takes long.
 
-use crate::jsonrpc::message::on_one_line;
-use bytes::Bytes;
+use crate::jsonrpc::message::OutgoingMessage;
+use crate::jsonrpc::message_streams::MessageSink;
 use std::io;
 use std::sync::Arc;
-use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 /// Maximum number of queued messages.
@@ -17,7 +16,7 @@ const MAX_KIB: u32 = 64 * 1024;
 /// A queued message, and its reserved room.
 #[derive(Debug)]
 struct QueuedMessage {
-    bytes: Bytes,
+    message: OutgoingMessage,
     _room: Option<QueueRoom>,
 }
 
@@ -73,8 +72,8 @@ impl MessageQueue {
     }
 
     /// Queues a message at the end. If the writing end has gone, the message is lost.
-    pub async fn put(&self, bytes: Bytes, room: Option<QueueRoom>) {
-        let _ = self.sender.send(QueueSlot::Now(QueuedMessage { bytes, _room: room })).await;
+    pub async fn put(&self, message: impl Into<OutgoingMessage>, room: Option<QueueRoom>) {
+        let _ = self.sender.send(QueueSlot::Now(QueuedMessage { message: message.into(), _room: room })).await;
     }
 
     /// Reserves a place at the end for a later message.
@@ -92,20 +91,19 @@ impl MessageQueue {
 
 impl ReservedPlace {
     /// Puts the message into its place.
-    pub fn fill(self, bytes: Bytes, room: Option<QueueRoom>) {
-        let _ = self.sender.send(QueuedMessage { bytes, _room: room });
+    pub fn fill(self, message: impl Into<OutgoingMessage>, room: Option<QueueRoom>) {
+        let _ = self.sender.send(QueuedMessage { message: message.into(), _room: room });
     }
 }
 
 impl QueueWriter {
-    /// Writes each message as one line, until the end of the queue.
+    /// Sends each message, until the end of the queue.
     ///
     /// # Errors
     /// If the other side has gone.
-    pub async fn write(mut self, mut to: impl AsyncWrite + Unpin) -> io::Result<()> {
-        let mut line = Vec::new();
+    pub async fn write(mut self, mut to: impl MessageSink) -> io::Result<()> {
         while let Some(slot) = self.receiver.recv().await {
-            let QueuedMessage { bytes, _room: room } = match slot {
+            let QueuedMessage { message, _room: room } = match slot {
                 QueueSlot::Now(frame) => frame,
                 QueueSlot::Later(place) => match place.await {
                     Ok(frame) => frame,
@@ -114,21 +112,17 @@ impl QueueWriter {
                 },
                 QueueSlot::End => break,
             };
-            line.clear();
-            // Some readers end a line at a carriage return, and would read the rest as another message.
-            line.extend_from_slice(&on_one_line(bytes));
-            line.push(b'\n');
-            to.write_all(&line).await?;
-            to.flush().await?;
+            to.send(message).await?;
             drop(room);
         }
-        to.shutdown().await
+        to.end().await
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::MessageQueue;
+    use crate::jsonrpc::message_streams::LineSink;
     use bytes::Bytes;
 
     #[tokio::test]
@@ -143,7 +137,7 @@ mod tests {
         drop(third);
         first.fill(Bytes::from_static(b"1"), None);
         let mut written = Vec::new();
-        writer.write(&mut written).await.unwrap();
+        writer.write(LineSink::new(&mut written)).await.unwrap();
         assert_eq!(written, b"1\n2\n3\n");
     }
 
@@ -156,7 +150,7 @@ mod tests {
         queue.put(Bytes::from_static(b"x"), room).await;
         drop(queue.room(5).await);
         queue.end().await;
-        writer.write(&mut Vec::new()).await.unwrap();
+        writer.write(LineSink::new(Vec::new())).await.unwrap();
         assert_eq!(queue.free_kib(), all);
     }
 }

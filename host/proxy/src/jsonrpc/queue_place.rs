@@ -1,8 +1,8 @@
 //! A message keeps its place in the queue while rules judge it. If the proxy asks the client's user, the message gives up its place
 //! at once. If the resident host announces a long wait, the message keeps its place for one second and then gives it up.
 
+use crate::jsonrpc::message::OutgoingMessage;
 use crate::jsonrpc::queue::{MessageQueue, QueueRoom, ReservedPlace};
-use bytes::Bytes;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -65,10 +65,10 @@ impl QueuePlace {
     }
 
     /// Puts the message into its place, or at the end of the queue if the place was given up.
-    pub async fn fill(self, bytes: Bytes, queue: &MessageQueue) {
+    pub async fn fill(self, message: OutgoingMessage, queue: &MessageQueue) {
         match self.place.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            Some((place, room)) => place.fill(bytes, room.or(self.kept)),
-            None => queue.put(bytes, self.kept).await,
+            Some((place, room)) => place.fill(message, room.or(self.kept)),
+            None => queue.put(message, self.kept).await,
         }
     }
 }
@@ -76,6 +76,7 @@ impl QueuePlace {
 #[cfg(test)]
 mod tests {
     use super::QueuePlace;
+    use crate::jsonrpc::message_streams::LineSink;
     use crate::jsonrpc::queue::MessageQueue;
     use bytes::Bytes;
     use std::time::Duration;
@@ -87,10 +88,10 @@ mod tests {
         let place = QueuePlace::of_answer(queue.place().await, queue.room(1024).await);
         place.give_up();
         assert!(queue.free_kib() < free);
-        place.fill(Bytes::from_static(b"answer"), &queue).await;
+        place.fill(Bytes::from_static(b"answer").into(), &queue).await;
         assert!(queue.free_kib() < free);
         queue.end().await;
-        exit.write(&mut Vec::new()).await.unwrap();
+        exit.write(LineSink::new(Vec::new())).await.unwrap();
         assert_eq!(queue.free_kib(), free);
     }
 
@@ -108,11 +109,11 @@ mod tests {
         .await;
         quick.takes_long();
         quick.during(async {}).await;
-        slow.fill(Bytes::from_static(b"slow"), &queue).await;
-        quick.fill(Bytes::from_static(b"quick"), &queue).await;
+        slow.fill(Bytes::from_static(b"slow").into(), &queue).await;
+        quick.fill(Bytes::from_static(b"quick").into(), &queue).await;
         queue.end().await;
         let mut written = Vec::new();
-        exit.write(&mut written).await.unwrap();
+        exit.write(LineSink::new(&mut written)).await.unwrap();
         assert_eq!(written, b"quick\nslow\n");
     }
 }

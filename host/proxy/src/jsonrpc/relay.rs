@@ -1,9 +1,9 @@
-//! The relay between a client and a server that both speak lines. It forwards each side's messages in their order.
+//! The relay between a client and a server. It forwards each side's messages in their order.
 
 use crate::jsonrpc::client_requests::ClientRequests;
 use crate::jsonrpc::handler::{Handler, NotificationRoute, QuestionContext, RequestDecision, RequestRoute, Side};
-use crate::jsonrpc::lines::{self, Line};
 use crate::jsonrpc::message::{self, INTERNAL_ERROR, INVALID_REQUEST, Id, Message, MessageKind, UnreadableMessage};
+use crate::jsonrpc::message_streams::{IncomingMessage, MessageSink, MessageSource};
 use crate::jsonrpc::pending_requests::{PendingRequests, RequestStage};
 use crate::jsonrpc::queue::{MessageQueue, QueueRoom};
 use crate::jsonrpc::queue_place::QueuePlace;
@@ -13,7 +13,6 @@ use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 use tokio::time::{sleep, timeout};
 
 /// Time that a client has to read the last answers.
@@ -27,9 +26,6 @@ const IDLE_SERVER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Poll interval for conditions that send no notification.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-
-/// Size of a stream's read buffer, in bytes.
-const READ_BUFFER_SIZE: usize = 64 * 1024;
 
 /// The reason why a relay has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,14 +81,14 @@ pub struct ServerStreams<R, W> {
 /// soon after the last answer. The messages of the server are forwarded until then.
 pub async fn run<H, R, W>(
     handler: Arc<H>,
-    (client_input, client_output): (impl AsyncRead + Unpin + Send, impl AsyncWrite + Unpin + Send),
+    (client_input, client_output): (impl MessageSource, impl MessageSink),
     server: ServerStreams<R, W>,
     patience: Duration,
 ) -> RelayEnd
 where
     H: Handler,
-    R: AsyncRead + Unpin + Send,
-    W: AsyncWrite + Unpin + Send,
+    R: MessageSource,
+    W: MessageSink,
 {
     let (to_client, client_writer) = MessageQueue::new();
     let (to_server, server_writer) = MessageQueue::new();
@@ -186,29 +182,17 @@ impl<H: Handler> Relay<H> {
     }
 
     /// Processes the messages of a side until its stream ends.
-    async fn read(&self, from: Side, stream: impl AsyncRead + Unpin) {
-        let mut reader = BufReader::with_capacity(READ_BUFFER_SIZE, stream);
-        let mut is_first = true;
+    async fn read(&self, from: Side, mut messages: impl MessageSource) {
         loop {
-            match lines::next(&mut reader).await {
-                Ok(Line::Whole(mut line)) => {
-                    if std::mem::take(&mut is_first) {
-                        line = lines::without_mark(line);
-                    }
-                    let room = self.queue(from.other()).room(line.len()).await;
-                    match Message::of(line.clone()) {
-                        Ok(message) => self.route(from, message, room).await,
-                        Err(refused) => {
-                            drop(room);
-                            let end = line.slice(line.len().saturating_sub(lines::KEPT_END_SIZE)..);
-                            self.refuse(from, &refused, &line, &end).await;
-                        }
-                    }
+            match messages.next().await {
+                Ok(Some(IncomingMessage::Message(message))) => {
+                    let room = self.queue(from.other()).room(message.bytes.len()).await;
+                    self.route(from, message, room).await;
                 }
-                Ok(Line::TooLong { head, tail }) => {
-                    self.refuse(from, &message::too_long(&head, &tail), &head, &tail).await;
+                Ok(Some(IncomingMessage::Unreadable { refused, head, tail })) => {
+                    self.refuse(from, &refused, &head, &tail).await;
                 }
-                Ok(Line::End) => return,
+                Ok(None) => return,
                 Err(error) => return self.tell_of(from, &format!(" cannot be read any more: {error}")),
             }
         }
@@ -219,19 +203,19 @@ impl<H: Handler> Relay<H> {
             MessageKind::Request { id, .. } => self.route_request(from, &id.clone(), message, room).await,
             MessageKind::Notification { method } => match self.0.handler.route_notification(from, method, &message) {
                 NotificationRoute::Forward => {
-                    self.queue(from.other()).put(message.bytes.clone(), room).await;
+                    self.queue(from.other()).put(&message, room).await;
                     self.0.handler.after_forwarding(from, &message);
                 }
                 NotificationRoute::Refuse(why) => self.tell_of(from, &format!(": {why}")),
                 NotificationRoute::Cancel(id) => {
                     if !self.table(from, |table| table.cancel(&id)) {
-                        self.queue(from.other()).put(message.bytes, room).await;
+                        self.queue(from.other()).put(message, room).await;
                     }
                 }
                 NotificationRoute::End(id) => {
                     if self.table(from, |table| table.has(&id)) {
                         if !self.table(from, |table| table.cancel(&id)) {
-                            self.queue(from.other()).put(message.bytes, room).await;
+                            self.queue(from.other()).put(message, room).await;
                         }
                         return;
                     }
@@ -243,7 +227,7 @@ impl<H: Handler> Relay<H> {
                         // The sender of the request has already cancelled it, and may be using the identifier again.
                         return self.0.handler.after_end(&id);
                     }
-                    self.queue(from.other()).put(message.bytes, room).await;
+                    self.queue(from.other()).put(message, room).await;
                 }
                 NotificationRoute::Answer { requests, passes } => {
                     let mut all_answered = true;
@@ -255,13 +239,13 @@ impl<H: Handler> Relay<H> {
                         }
                     }
                     if passes || !all_answered {
-                        self.queue(from.other()).put(message.bytes, room).await;
+                        self.queue(from.other()).put(message, room).await;
                     }
                 }
                 NotificationRoute::Judge => self.judge_notification(from, message, room).await,
             },
             MessageKind::Response { id } => self.route_answer(from, &id.clone(), message, room).await,
-            MessageKind::ErrorAboutNoRequest => self.queue(from.other()).put(message.bytes, room).await,
+            MessageKind::ErrorAboutNoRequest => self.queue(from.other()).put(message, room).await,
         }
     }
 
@@ -286,7 +270,7 @@ impl<H: Handler> Relay<H> {
             if !is_known && let Some(why) = unreadable_lines::lost_answer(head) {
                 self.lose_answer(why);
             }
-            let head = head.get(..lines::KEPT_END_SIZE).unwrap_or(head);
+            let head = head.get(..message::KEPT_END_SIZE).unwrap_or(head);
             if let Some(instead) = self.0.handler.replacement(head, tail, why)
                 && let Ok(message) = Message::of(instead)
             {
@@ -385,7 +369,7 @@ impl<H: Handler> Relay<H> {
             return self.queue(from).put(message::error(id, INVALID_REQUEST, &why), None).await;
         }
         match self.0.handler.route_request(from, id, &message) {
-            RequestRoute::Forward { bytes: passed, expected } => {
+            RequestRoute::Forward { message: passed, expected } => {
                 self.table(from, |table| table.insert(id.clone(), RequestStage::Sent(expected), bytes));
                 self.queue(from.other()).put(passed, room).await;
             }
@@ -418,9 +402,9 @@ impl<H: Handler> Relay<H> {
         let context = QuestionContext::new(&place, &self.0.client_requests);
         let decision = place.during(self.0.handler.ask(from, &request, context)).await;
         match decision {
-            RequestDecision::Forward { bytes, expected } => {
+            RequestDecision::Forward { message, expected } => {
                 if self.table(from, |table| table.mark_sent(id, expected)) {
-                    place.fill(bytes, self.queue(from.other())).await;
+                    place.fill(message, self.queue(from.other())).await;
                 }
             }
             RequestDecision::Answer(answer) => {
@@ -441,7 +425,7 @@ impl<H: Handler> Relay<H> {
         self.0.answers.spawn(async move {
             let context = QuestionContext::new(&place, &relay.0.client_requests);
             match place.during(relay.0.handler.judge_notification(&message, context)).await {
-                Ok(bytes) => place.fill(bytes, relay.queue(from.other())).await,
+                Ok(judged) => place.fill(judged, relay.queue(from.other())).await,
                 Err(why) => relay.0.handler.tell(&why),
             }
         });
@@ -459,7 +443,7 @@ impl<H: Handler> Relay<H> {
             return self.route_late_answer(from, id, message, room);
         };
         let Some(expected) = self.0.handler.route_answer(expected, &message) else {
-            return self.queue(from.other()).put(message.bytes, room).await;
+            return self.queue(from.other()).put(message, room).await;
         };
         self.forward_judged(from, id, expected, message, room).await;
     }

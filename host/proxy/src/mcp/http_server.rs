@@ -8,7 +8,8 @@ mod response;
 mod session;
 mod streams;
 
-use crate::jsonrpc::message::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, MAX_BYTES, Message, MessageKind};
+use crate::jsonrpc::message::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, MAX_BYTES, MessageKind};
+use crate::jsonrpc::message_streams::IncomingMessage;
 use crate::mcp::judge::Judge;
 use crate::mcp::parameter_headers::{HeaderMismatch, MAX_HEADERS, header_mismatch};
 use crate::mcp::question_state::random;
@@ -174,7 +175,7 @@ async fn respond(shared: &Arc<ServerShared>, request: Request<Incoming>) -> Answ
         },
         Method::DELETE => match shared.session(request.headers()) {
             Ok(session) => {
-                session.end().await;
+                session.end();
                 text(StatusCode::OK, "")
             }
             Err(refused) => refused,
@@ -208,21 +209,21 @@ async fn post(shared: &Arc<ServerShared>, request: Request<Incoming>) -> Answer 
         }
         Err(_) => return text(StatusCode::REQUEST_TIMEOUT, "the message did not arrive in time\n"),
     };
-    let message = match Message::of(body.clone()) {
-        Ok(message) => message,
-        Err(bad) => {
-            // The service waits for these answers. The proxy refuses them and reports this. The other parts of a batch are refused
-            // below.
+    let message = match IncomingMessage::of(body) {
+        IncomingMessage::Message(message) => message,
+        IncomingMessage::Unreadable { refused: bad, head: beginning, tail } => {
+            let refusal = refused(StatusCode::BAD_REQUEST, bad.id.as_ref(), bad.code, &bad.why);
             if bad.answered_requests().next().is_some()
                 && let Ok(session) = shared.session(&head.headers)
             {
-                let answers = if bad.is_answer { body } else { bad.answers_as_batch() };
-                session.say(&answers).await;
+                // The service waits for these answers. The proxy refuses them and reports this. The other parts of a batch are
+                // refused here.
+                let refused = bad.answers_only();
+                session.say(IncomingMessage::Unreadable { refused, head: beginning, tail }).await;
             }
-            return refused(StatusCode::BAD_REQUEST, bad.id.as_ref(), bad.code, &bad.why);
+            return refusal;
         }
     };
-    drop(body);
     let id = match &message.kind {
         MessageKind::Request { id, .. } => Some(id.clone()),
         _ => None,
@@ -264,7 +265,7 @@ async fn post(shared: &Arc<ServerShared>, request: Request<Incoming>) -> Answer 
     match id {
         Some(id) => session.request(&id, message, request_headers::accepts_events(&head.headers)).await,
         None => {
-            let is_said = session.say(&message.bytes).await;
+            let is_said = session.say(IncomingMessage::Message(message)).await;
             if revision.is_some() {
                 // The session was created for this message, which the proxy has already received.
                 tokio::spawn(session.end_whole());

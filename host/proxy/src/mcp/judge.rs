@@ -280,7 +280,7 @@ impl Judge {
         is_of_client: bool,
     ) -> RequestRoute<ExpectedAnswer, McpRequest> {
         let name = message.method().unwrap_or_default();
-        let forward = |expected| RequestRoute::Forward { bytes: message.bytes.clone(), expected };
+        let forward = |expected| RequestRoute::Forward { message: message.into(), expected };
         let refused = |why: String| RequestRoute::answer(message::error(Some(id), INVALID_PARAMS, &why));
         let params = match message.params() {
             Ok(params) => params,
@@ -462,16 +462,19 @@ impl Judge {
             Err(why) => return RequestDecision::Answer(answer::rejected(operation.method, id, &why, is_stateless)),
         };
         let is_as_it_came = arguments.is_none() && params.to_json() == request.params.to_json();
-        let bytes = if is_as_it_came { message.bytes.clone() } else { message.with_params(&params) };
-        // The server would not answer an invalid request, so the client would wait for ever.
-        if !is_as_it_came && let Err(cannot) = Message::of(bytes.clone()) {
-            let why = failed(&format!("a plugin changed the request to a message that cannot be sent: {cannot}"));
-            return RequestDecision::Answer(answer::rejected(operation.method, id, &why, is_stateless));
-        }
+        let changed = if is_as_it_came { message.into() } else { message.with_params(&params) };
+        let message = match changed.parse() {
+            Ok(message) => message.into(),
+            // The server would not answer an invalid request, so the client would wait for ever.
+            Err(cannot) => {
+                let why = failed(&format!("a plugin changed the request to a message that cannot be sent: {cannot}"));
+                return RequestDecision::Answer(answer::rejected(operation.method, id, &why, is_stateless));
+            }
+        };
         if let Some(arguments) = arguments {
             operation.arguments = arguments.clone();
         }
-        RequestDecision::Forward { bytes, expected: ExpectedAnswer::Result { operation, event, is_stateless } }
+        RequestDecision::Forward { message, expected: ExpectedAnswer::Result { operation, event, is_stateless } }
     }
 }
 

@@ -1,7 +1,8 @@
-//! The proxy between a client and a server that both speak lines.
+//! The proxy between a client and a server.
 
 use crate::jsonrpc::handler::{Handler, NotificationRoute, QuestionContext, RequestDecision, RequestRoute, Side};
-use crate::jsonrpc::message::{Id, Message, MessageKind};
+use crate::jsonrpc::message::{Id, Message, MessageKind, OutgoingMessage};
+use crate::jsonrpc::message_streams::{MessageSink, MessageSource};
 use crate::jsonrpc::queue::MessageQueue;
 use crate::jsonrpc::relay::{self, RelayEnd, ServerStreams};
 use crate::mcp::judge::{ClientCapabilities, ExpectedAnswer, Judge, McpRequest, is_question};
@@ -13,7 +14,6 @@ use serde_json::Value;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::interval;
 
 /// Poll interval for new approvals and changes of the configuration.
@@ -25,13 +25,13 @@ const TASK_NOTIFICATIONS: &[&str] = &["notifications/tasks", "notifications/task
 /// Runs the proxy until one side ends. The judge's session can last longer.
 pub async fn run<R, W>(
     judge: Arc<Judge>,
-    client: (impl AsyncRead + Unpin + Send, impl AsyncWrite + Unpin + Send),
+    client: (impl MessageSource, impl MessageSink),
     server: ServerStreams<R, W>,
     patience: Duration,
 ) -> RelayEnd
 where
-    R: AsyncRead + Unpin + Send,
-    W: AsyncWrite + Unpin + Send,
+    R: MessageSource,
+    W: MessageSink,
 {
     let proxy = Proxy {
         judge,
@@ -195,7 +195,11 @@ impl Handler for Proxy {
         self.subscriptions().end(id);
     }
 
-    async fn judge_notification(&self, message: &Message, context: QuestionContext<'_>) -> Result<Bytes, String> {
+    async fn judge_notification(
+        &self,
+        message: &Message,
+        context: QuestionContext<'_>,
+    ) -> Result<OutgoingMessage, String> {
         let on_wait = context.on_long_wait();
         let pushed = self.judge.judge_task_notification(message, &on_wait).await;
         pushed.map_err(|why| format!("the state of a task was not passed on: {why}"))
@@ -230,7 +234,7 @@ impl Handler for Proxy {
         expected: &ExpectedAnswer,
         message: &Message,
         context: QuestionContext<'_>,
-    ) -> Bytes {
+    ) -> OutgoingMessage {
         let on_wait = context.on_long_wait();
         let answer = self.judge.judge_answer(id, expected, message, &on_wait).await;
         if matches!(expected, ExpectedAnswer::Listing { .. }) {

@@ -1,11 +1,12 @@
-//! A service, which is an MCP server that is reached over streamable HTTP. The proxy uses it like a server that speaks lines: each
-//! message becomes an HTTP request, and the answers become lines.
+//! A service, which is an MCP server that is reached over streamable HTTP. Each message to it becomes an HTTP request.
 
 mod renewal;
 mod streams;
 
-use crate::jsonrpc::lines::{self, Line};
-use crate::jsonrpc::message::{self, INTERNAL_ERROR, Id, MAX_BYTES, Message, MessageKind};
+use crate::jsonrpc::lines;
+use crate::jsonrpc::message::{self, INTERNAL_ERROR, Id, MAX_BYTES, Message, MessageKind, OutgoingMessage};
+use crate::jsonrpc::message_streams::IncomingMessage;
+use crate::jsonrpc::relay::ServerStreams;
 use crate::jsonrpc::unreadable_lines::beginning;
 use crate::mcp::parameter_headers::{ParameterHeaders, TOO_MANY_HEADERS};
 use crate::mcp::request_headers::is_loopback_host;
@@ -21,7 +22,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use streams::is_stream;
-use tokio::io::{AsyncWriteExt as _, BufReader, DuplexStream, duplex};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
@@ -38,17 +38,14 @@ const STREAM_OPEN_TIMEOUT: Duration = Duration::from_millis(500);
 /// Timeout of the request that ends a session.
 const SESSION_END_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Maximum number of queued lines that go to the proxy.
-const MAX_QUEUED_LINES: usize = 16;
+/// Maximum number of queued messages that go to the proxy.
+const MAX_QUEUED: usize = 16;
 
 /// Size above which an answer counts as large, in bytes: 256 KiB.
 const LARGE_ANSWER_SIZE: usize = 256 * 1024;
 
 /// Maximum number of large answers that are read at the same time.
 const MAX_LARGE_ANSWERS: usize = 4;
-
-/// Size of the pipes to and from the proxy, in bytes.
-pub(crate) const PIPE_SIZE: usize = 256 * 1024;
 
 pub(crate) const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(crate) const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -87,7 +84,7 @@ struct ServiceInner {
     headers: HeaderMap,
     shared: ServiceShared,
     state: Mutex<SessionState>,
-    output: Mutex<Option<mpsc::Sender<Bytes>>>,
+    output: Mutex<Option<mpsc::Sender<IncomingMessage>>>,
     /// Held while a new session is begun.
     renewing: tokio::sync::Mutex<()>,
     /// Notified when the service knows that the client has begun.
@@ -214,19 +211,15 @@ impl Service {
         self.0.shared.parameter_headers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the stream from which the lines of the service are read, and the stream to which lines for the service are written.
-    /// Must be called within the runtime.
-    pub fn connect(&self) -> (DuplexStream, DuplexStream) {
-        let (output, theirs) = duplex(PIPE_SIZE);
-        let (input, input_lines) = duplex(PIPE_SIZE);
+    /// Connects a proxy: returns the messages of the service, and a channel for messages to it. Must be called within the runtime.
+    pub fn connect(&self) -> ServerStreams<mpsc::Receiver<IncomingMessage>, mpsc::Sender<OutgoingMessage>> {
+        let (send, output) = mpsc::channel(MAX_QUEUED);
+        let (input, messages) = mpsc::channel(1);
         let service = self.clone();
-        let (send, lines) = mpsc::channel(MAX_QUEUED_LINES);
         *self.output() = Some(send);
-        // Only one task writes, because a request that is cancelled during a write would leave half a line.
-        tokio::spawn(write(lines, theirs));
-        let serving = tokio::spawn(async move { service.serve(input_lines).await });
+        let serving = tokio::spawn(async move { service.serve(messages).await });
         self.state().serving = Some(serving.abort_handle());
-        (output, input)
+        ServerStreams { output, input }
     }
 
     /// Cancels all requests. The service notices that their connections end.
@@ -238,7 +231,7 @@ impl Service {
         *self.output() = None;
     }
 
-    fn output(&self) -> MutexGuard<'_, Option<mpsc::Sender<Bytes>>> {
+    fn output(&self) -> MutexGuard<'_, Option<mpsc::Sender<IncomingMessage>>> {
         self.0.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -246,23 +239,17 @@ impl Service {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn serve(&self, input_lines: DuplexStream) {
-        let mut reader = BufReader::new(input_lines);
+    async fn serve(&self, mut messages: mpsc::Receiver<OutgoingMessage>) {
         let mut requests = JoinSet::new();
-        loop {
-            let read = match lines::next(&mut reader).await {
-                Ok(Line::Whole(line)) => Message::of(line),
-                Ok(Line::TooLong { head, tail }) => Err(message::too_long(&head, &tail)),
-                Ok(Line::End) | Err(_) => break,
-            };
+        while let Some(message) = messages.recv().await {
             while requests.try_join_next().is_some() {}
-            let message = match read {
+            let message = match message.parse() {
                 Ok(message) => message,
                 // The message is invalid because a plugin has changed it.
                 Err(refused) => {
                     if let Some(id) = refused.id.as_ref().filter(|_| !refused.is_answer) {
                         let why = format!("the request cannot be passed on: {refused}");
-                        self.send_line(message::error(Some(id), INTERNAL_ERROR, &why)).await;
+                        self.forward(IncomingMessage::of(message::error(Some(id), INTERNAL_ERROR, &why))).await;
                     }
                     // The service waits for these answers.
                     for id in refused.answered_requests() {
@@ -323,7 +310,7 @@ impl Service {
         task.abort();
         if is_subscription && !has_ended {
             // No answer will come, so the client may use the identifier again.
-            self.send_line(subscription::ended(&id)).await;
+            self.forward(IncomingMessage::of(subscription::ended(&id))).await;
         }
         true
     }
@@ -336,7 +323,7 @@ impl Service {
             state.subscriptions.remove(id);
         }
         if let Err(why) = answered {
-            self.send_line(message::error(Some(id), INTERNAL_ERROR, &why)).await;
+            self.forward(IncomingMessage::of(message::error(Some(id), INTERNAL_ERROR, &why))).await;
         }
     }
 
@@ -366,7 +353,7 @@ impl Service {
     /// Processes an answer and forwards it.
     async fn forward_answer(&self, request: &Message, answer: Message, session: Option<HeaderValue>) {
         self.learn(request, &answer, session);
-        self.send_line(answer.bytes).await;
+        self.forward(IncomingMessage::Message(answer)).await;
     }
 
     /// Reads the answer to a request from a response. Returns `None` if the response ended the request without an answer.
@@ -470,11 +457,12 @@ impl Service {
         self.start_listening(&mut state);
     }
 
-    async fn send_line(&self, bytes: Bytes) {
+    /// Sends a message to the proxy.
+    async fn forward(&self, message: IncomingMessage) {
         let output = self.output().clone();
         if let Some(output) = output {
             // The receiver may have gone.
-            let _ = output.send(bytes).await;
+            let _ = output.send(message).await;
         }
     }
 
@@ -523,17 +511,6 @@ fn is_answer_to(id: &Id, message: &Message) -> bool {
     of == id || of.of_other_type().as_ref() == Some(id)
 }
 
-/// Writes whole lines until the sender or the reader is gone.
-async fn write(mut lines: mpsc::Receiver<Bytes>, mut output: DuplexStream) {
-    while let Some(bytes) = lines.recv().await {
-        let mut line = message::on_one_line(bytes).to_vec();
-        line.push(b'\n');
-        if output.write_all(&line).await.is_err() {
-            return;
-        }
-    }
-}
-
 /// Returns the headers that repeat parts of a request.
 fn mirrored(parameter_headers: &ParameterHeaders, message: &Message) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
@@ -570,24 +547,24 @@ fn cause(error: &reqwest::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{BufReader, Line, MAX_BYTES, Service, lines};
-    use tokio::io::AsyncWriteExt as _;
+    use super::{Bytes, IncomingMessage, MAX_BYTES, Service};
 
     #[tokio::test]
     async fn a_request_that_a_plugin_has_made_unsendable_is_an_error_and_the_next_one_is_taken() {
         // Nobody is there, and nobody is asked.
         let service = Service::new("http://127.0.0.1:9/mcp", None, &[], |_| {}).unwrap();
-        let (output, mut input) = service.connect();
-        let mut output = BufReader::new(output);
+        let mut streams = service.connect();
         let long =
             format!("{{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"x\",\"params\":[\"{}\"]}}\n", "x".repeat(MAX_BYTES));
         let twice = r#"{"jsonrpc":"2.0","id":8,"method":"x","params":{"a":1,"a":2}}"#;
-        for (request, id) in [(long, 7), (format!("{twice}\n"), 8)] {
-            input.write_all(request.as_bytes()).await.unwrap();
-            let Ok(Line::Whole(answer)) = lines::next(&mut output).await else { panic!("no answer to {id}") };
-            let answer: serde_json::Value = serde_json::from_slice(&answer).unwrap();
-            assert_eq!(answer["id"], id);
-            let why = answer["error"]["message"].as_str().unwrap();
+        for (request, id) in [(long, 7), (twice.to_owned(), 8)] {
+            streams.input.send(Bytes::from(request).into()).await.unwrap();
+            let Some(IncomingMessage::Message(answer)) = streams.output.recv().await else {
+                panic!("no answer to {id}")
+            };
+            assert_eq!(answer.members.value("id").unwrap(), id);
+            let error = answer.members.value("error").unwrap();
+            let why = error["message"].as_str().unwrap();
             assert!(why.starts_with("the request cannot be passed on"), "{why}");
         }
     }

@@ -1,7 +1,7 @@
 //! Parses server-sent events that carry messages. Source: the HTML standard, "Server-sent events".
 
 use crate::jsonrpc::lines::BYTE_ORDER_MARK;
-use crate::jsonrpc::message::{MAX_BYTES, MAX_ID};
+use crate::jsonrpc::message::{MAX_BYTES, MAX_ID, on_one_line};
 use bytes::Bytes;
 use std::time::Duration;
 
@@ -97,9 +97,9 @@ fn field<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a str> {
 }
 
 /// Returns a message as an event.
-pub fn event(message: &[u8]) -> Bytes {
-    // A message is always one line.
-    Bytes::from([b"event: message\ndata: ".as_slice(), message, b"\n\n"].concat())
+pub fn event(message: Bytes) -> Bytes {
+    // A line break would end the data.
+    Bytes::from([b"event: message\ndata: ".as_slice(), &on_one_line(message), b"\n\n"].concat())
 }
 
 #[cfg(test)]
@@ -121,8 +121,8 @@ mod tests {
         let mut events = EventParser::default();
         events.take(b"retry: 250\nid: e-1\ndata:\n\n").unwrap();
         assert_eq!((events.last_id(), events.retry()), (Some("e-1"), Some(super::Duration::from_millis(250))));
-        let found = events.take(&super::event(b"{}")).unwrap();
-        assert_eq!((found, events.last_id()), (vec![super::Bytes::from_static(b"{}")], Some("e-1")));
+        let found = events.take(&super::event(super::Bytes::from_static(b"{\n}"))).unwrap();
+        assert_eq!((found, events.last_id()), (vec![super::Bytes::from_static(b"{ }")], Some("e-1")));
     }
 
     #[test]

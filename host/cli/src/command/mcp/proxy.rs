@@ -11,7 +11,6 @@ use hookhost::schema::Schema;
 use hookhost_client::async_client::AsyncClient;
 use hookhost_client::paths::HostPaths;
 use hookhost_client::start;
-use hookhost_proxy::jsonrpc::relay::ServerStreams;
 use hookhost_proxy::mcp::http_server::{self, ClientKey, NewJudge, PATH};
 use hookhost_proxy::mcp::judge::{Checks, Judge, PolicySource as _};
 use hookhost_proxy::mcp::lock::HeldBackStore;
@@ -60,9 +59,7 @@ pub(crate) async fn proxy(args: &McpArgs) -> Result<Exit, CliError> {
             }
             None => {
                 let judge = Arc::new(new_judge().map_err(|why| anyhow!(why))?);
-                let (output, input) = service.connect();
-                let server = ServerStreams { output, input };
-                let proxied = proxy::run(Arc::clone(&judge), client(&cancel)?, server, FOR_THE_SERVER);
+                let proxied = proxy::run(Arc::clone(&judge), client(&cancel)?, service.connect(), FOR_THE_SERVER);
                 soon(proxied, &cancel).await;
                 // An interrupted proxy has not yet ended the service and the session.
                 tokio::join!(service.end(), judge.end_session());

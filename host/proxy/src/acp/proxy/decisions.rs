@@ -6,9 +6,8 @@ use crate::acp::operation::{Method, Operation, text_key};
 use crate::acp::permission::PermissionOptions;
 use crate::acp::prompt;
 use crate::jsonrpc::handler::RequestDecision;
-use crate::jsonrpc::message::{self, INTERNAL_ERROR, Id, Message, REJECTED, raw};
+use crate::jsonrpc::message::{self, INTERNAL_ERROR, Id, Message, OutgoingMessage, REJECTED, raw};
 use crate::resident_host::OTHER_EVENT;
-use bytes::Bytes;
 use hookhost_agents::acp_proxy::Point;
 use hookhost_agents::proxies::ProxyReply;
 use hookhost_agents::reason;
@@ -47,7 +46,7 @@ impl Proxy {
     ) -> RequestDecision<ExpectedAnswer> {
         self.count(|summary| summary.prompts.all += 1);
         let event = self.event(Point::Prompt, session, super::PROMPT_METHOD, Value::from(text));
-        let passed = |bytes| RequestDecision::Forward { bytes, expected: ExpectedAnswer::Anything };
+        let passed = |message| RequestDecision::Forward { message, expected: ExpectedAnswer::Anything };
         let no = |why: &str| {
             self.count(|summary| summary.prompts.rejected += 1);
             RequestDecision::Answer(message::error(Some(&request.id), REJECTED, why))
@@ -55,7 +54,7 @@ impl Proxy {
         match self.ask_host(&event, on_wait).await {
             ProxyReply::Allowed { notices } => {
                 self.notifier.tell_all(&notices);
-                passed(request.message.bytes.clone())
+                passed((&request.message).into())
             }
             ProxyReply::ReplacedText { text } => {
                 self.count(|summary| summary.prompts.changed += 1);
@@ -82,7 +81,7 @@ impl Proxy {
             self.count(|summary| summary.to_the_user += 1);
             let (session, call, options) = (session.to_owned(), call.clone(), options.clone());
             let expected = ExpectedAnswer::Permission { session, call, options };
-            RequestDecision::Forward { bytes: request.message.bytes.clone(), expected }
+            RequestDecision::Forward { message: (&request.message).into(), expected }
         };
         let no = |why: &str| {
             self.count(|summary| summary.permissions.rejected += 1);
@@ -126,12 +125,14 @@ impl Proxy {
             self.notifier.tell(&format!("{} was rejected: {why}", method.name()));
             RequestDecision::Answer(message::error(Some(&request.id), REJECTED, why))
         };
-        let passed =
-            |bytes, operation| RequestDecision::Forward { bytes, expected: ExpectedAnswer::OperationResult(operation) };
+        let passed = |message, operation| RequestDecision::Forward {
+            message,
+            expected: ExpectedAnswer::OperationResult(operation),
+        };
         match self.ask_host(&event, on_wait).await {
             ProxyReply::Allowed { notices } => {
                 self.notifier.tell_all(&notices);
-                passed(request.message.bytes.clone(), operation.clone())
+                passed((&request.message).into(), operation.clone())
             }
             ProxyReply::Changed { arguments } => {
                 let written = operation.write_back(&request.params, &arguments);
@@ -158,24 +159,26 @@ impl Proxy {
         expected: &ExpectedAnswer,
         message: &Message,
         on_wait: LongWaitCallback<'_>,
-    ) -> Bytes {
+    ) -> OutgoingMessage {
         let (ExpectedAnswer::OperationResult(operation) | ExpectedAnswer::TerminalOutput(operation)) = expected else {
-            return message.bytes.clone();
+            return message.into();
         };
         let method = if matches!(expected, ExpectedAnswer::TerminalOutput(_)) {
             "terminal/output"
         } else {
             operation.method.name()
         };
-        let no = |why: &str| message::error(Some(id), REJECTED, why);
+        let no = |why: &str| message::error(Some(id), REJECTED, why).into();
         let key = text_key(method).unwrap_or_default();
         let result = match message.members.within("result") {
             Ok(result) => result,
-            Err(why) => return message::error(Some(id), INTERNAL_ERROR, &format!("the answer to {method}: {why}")),
+            Err(why) => {
+                return message::error(Some(id), INTERNAL_ERROR, &format!("the answer to {method}: {why}")).into();
+            }
         };
         let Some(text) = result.text(key) else {
             let why = format!("the answer to {method} has no text `{key}`");
-            return message::error(Some(id), INTERNAL_ERROR, &why);
+            return message::error(Some(id), INTERNAL_ERROR, &why).into();
         };
         let mut event =
             self.event(Point::Result, &operation.session, operation.method.name(), operation.params.clone());
@@ -183,7 +186,7 @@ impl Proxy {
         match self.ask_host(&event, on_wait).await {
             ProxyReply::Allowed { notices } => {
                 self.notifier.tell_all(&notices);
-                message.bytes.clone()
+                message.into()
             }
             ProxyReply::Replaced { result: after } => {
                 message.with_result(result.with(key, raw(&Value::from(after.text))).to_raw())

@@ -76,8 +76,8 @@ mod tests {
         }
         let many = format!("[{}0]", r#"{"id":1,"result":0},"#.repeat(MAX_VALUES));
         assert_eq!(of(&many), (String::new(), false), "it has too many messages");
-        let alone = Message::of(Bytes::from_static(others.as_bytes())).unwrap_err().answers_as_batch();
-        assert_eq!(of(std::str::from_utf8(&alone).unwrap()), ("3".to_owned(), true));
+        let alone = Message::of(Bytes::from_static(others.as_bytes())).unwrap_err().answers_only();
+        assert_eq!((alone.answered_requests().collect::<Vec<_>>(), alone.is_answer), (vec![&Id::from(3)], true));
         let refused = Message::of(Bytes::from_static(b"[{\"id\":7,\"result\":\"caf\xe9\"}]")).unwrap_err();
         assert_eq!((&*refused.answers, refused.is_answer), (&[Id::from(7)][..], true));
     }

@@ -8,13 +8,14 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::HashSet;
 use std::fmt;
+use std::sync::Arc;
 
 /// Maximum number of values in a message. It is limited because many small values take much more memory than their bytes.
 pub const MAX_VALUES: usize = 100_000;
 
 /// The members of an object, in order, each with its original bytes.
 #[derive(Clone, Debug, Default)]
-pub struct Members(Vec<(String, Box<RawValue>)>);
+pub struct Members(Arc<Vec<(String, Box<RawValue>)>>);
 
 impl Members {
     /// Reads an object.
@@ -78,17 +79,17 @@ impl Members {
 
     /// Returns the members with this member added, or with its value replaced.
     pub fn with(&self, key: &str, value: Box<RawValue>) -> Self {
-        let mut all = self.0.clone();
+        let mut all = self.0.to_vec();
         match all.iter_mut().find(|(known, _)| known == key) {
             Some((_, place)) => *place = value,
             None => all.push((key.to_owned(), value)),
         }
-        Self(all)
+        Self(Arc::new(all))
     }
 
     /// Returns the members without this member.
     pub fn without(&self, key: &str) -> Self {
-        Self(self.0.iter().filter(|(known, _)| known != key).cloned().collect())
+        Self(Arc::new(self.0.iter().filter(|(known, _)| known != key).cloned().collect()))
     }
 
     /// Returns the object as JSON. It is one line if each member is one line.
@@ -139,27 +140,27 @@ impl<'de> Visitor<'de> for MembersVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
-        let mut members = Members::default();
+        let mut members: Vec<(String, Box<RawValue>)> = Vec::new();
         let mut known = HashSet::new();
         while let Some((key, value)) = map.next_entry::<String, Box<RawValue>>()? {
-            if members.0.len() >= MAX_VALUES {
+            if members.len() >= MAX_VALUES {
                 return Err(A::Error::custom(format!("an object has more than {MAX_VALUES} keys")));
             }
             // A few keys are compared with each other, which is fastest. For many keys, this would take quadratic time.
-            let is_twice = if members.0.len() < MAX_COMPARED_KEYS {
-                members.get(&key).is_some()
+            let is_twice = if members.len() < MAX_COMPARED_KEYS {
+                members.iter().any(|(known, _)| *known == key)
             } else {
                 if known.is_empty() {
-                    known.extend(members.0.iter().map(|(key, _)| key.clone()));
+                    known.extend(members.iter().map(|(key, _)| key.clone()));
                 }
                 !known.insert(key.clone())
             };
             if is_twice {
                 return Err(A::Error::custom(if key == "id" { DUPLICATE_ID } else { DUPLICATE_KEY }));
             }
-            members.0.push((key, value));
+            members.push((key, value));
         }
-        Ok(members)
+        Ok(Members(Arc::new(members)))
     }
 }
 

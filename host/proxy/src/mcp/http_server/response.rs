@@ -46,7 +46,7 @@ impl Body for ResponseBody {
             this.messages = None;
             this.keeps = None;
         }
-        Poll::Ready(Some(Ok(Frame::data(event(&delivery.bytes)))))
+        Poll::Ready(Some(Ok(Frame::data(event(delivery.bytes)))))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -2,20 +2,18 @@
 
 use super::response::{Answer, ResponseBody, no_session, refused, status_of, stream};
 use super::streams::{ClientStreams, DeliveryKind, MAX_MESSAGES, OpenRequest, deliver, lock};
-use crate::jsonrpc::message::{self, INVALID_REQUEST, Id, Message};
-use crate::jsonrpc::relay::ServerStreams;
+use crate::jsonrpc::message::{INVALID_REQUEST, Id, Message};
+use crate::jsonrpc::message_streams::IncomingMessage;
 use crate::mcp::judge::Judge;
 use crate::mcp::proxy;
-use crate::mcp::service::{PIPE_SIZE, SESSION_HEADER, Service};
+use crate::mcp::service::{SESSION_HEADER, Service};
 use crate::mcp::sse::event;
 use crate::mcp::subscription::LISTEN;
-use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
@@ -29,7 +27,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// The proxy for a session of a client, or for one request. Dropping it ends the proxy.
 pub(super) struct ClientSession {
     id: Option<String>,
-    input: tokio::sync::Mutex<Option<DuplexStream>>,
+    input: Mutex<Option<mpsc::Sender<IncomingMessage>>>,
     pub(super) streams: Arc<Mutex<ClientStreams>>,
     used: Mutex<Instant>,
     service: Service,
@@ -50,20 +48,19 @@ impl ClientSession {
         judge: Arc<Judge>,
         at_the_end: impl Future<Output = ()> + Send + 'static,
     ) -> Arc<Self> {
-        let (input, client_input) = duplex(PIPE_SIZE);
-        let (client_output, output) = duplex(PIPE_SIZE);
+        let (input, client_input) = mpsc::channel(1);
+        let (client_output, output) = mpsc::channel(1);
         let service = service.in_another_session();
-        let (server_output, server_input) = service.connect();
+        let server = service.connect();
         let streams = Arc::new(Mutex::new(ClientStreams::new()));
         let deliveries = Arc::clone(&streams);
         let task = tokio::spawn(async move {
-            let server = ServerStreams { output: server_output, input: server_input };
             let proxy = proxy::run(judge, (client_input, client_output), server, SERVICE_END_TIMEOUT);
             tokio::join!(proxy, deliver(output, &deliveries));
             lock(&deliveries).end();
             at_the_end.await;
         });
-        let (input, used) = (tokio::sync::Mutex::new(Some(input)), Mutex::new(Instant::now()));
+        let (input, used) = (Mutex::new(Some(input)), Mutex::new(Instant::now()));
         Arc::new(Self { id, input, streams, used, service, task: task.abort_handle() })
     }
 
@@ -74,7 +71,7 @@ impl ClientSession {
     /// Ends the session, and waits a short time until the service knows this.
     pub(super) async fn end_whole(self: Arc<Self>) {
         let ended = async {
-            self.end().await;
+            self.end();
             while !self.task.is_finished() {
                 sleep(POLL_INTERVAL).await;
             }
@@ -83,18 +80,18 @@ impl ClientSession {
     }
 
     /// Hands a message to the proxy. Returns false if the proxy has ended.
-    pub(super) async fn say(&self, message: &[u8]) -> bool {
+    pub(super) async fn say(&self, message: IncomingMessage) -> bool {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-        let line = [&message::on_one_line(Bytes::copy_from_slice(message)), &b"\n"[..]].concat();
-        match self.input.lock().await.as_mut() {
-            Some(input) => input.write_all(&line).await.is_ok(),
+        let input = self.input.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match input {
+            Some(input) => input.send(message).await.is_ok(),
             None => false,
         }
     }
 
     /// Closes the client's input to the proxy.
-    pub(super) async fn end(&self) {
-        self.input.lock().await.take();
+    pub(super) fn end(&self) {
+        self.input.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     /// Answers a request. The response contains only the answer, or a stream of events if another message comes first or if the
@@ -107,12 +104,10 @@ impl ClientSession {
             let why = format!("a pending request has the same id {id}");
             return refused(StatusCode::BAD_REQUEST, None, INVALID_REQUEST, &why);
         }
-        if !self.say(&message.bytes).await {
+        let is_beginning = message.method() == Some("initialize");
+        if !self.say(IncomingMessage::Message(message)).await {
             return no_session();
         }
-        let is_beginning = message.method() == Some("initialize");
-        // Frees the message's memory while the client waits for the answer.
-        drop(message);
         let Some(first) = messages.recv().await else { return no_session() };
         let is_error = matches!(first.kind, DeliveryKind::Error(_));
         let of_service = self.service.refusal(id);
@@ -130,11 +125,11 @@ impl ClientSession {
             // Without a session, the proxy of a request ends with the request's stream.
             let keeps = self.id.is_none().then(|| Arc::clone(&self) as Arc<dyn Any + Send + Sync>);
             let messages = (!first.kind.is_last()).then_some(messages);
-            stream(ResponseBody { first: Some(event(&first.bytes)), messages, keeps })
+            stream(ResponseBody { first: Some(event(first.bytes)), messages, keeps })
         };
         if is_beginning && is_error {
             // The client cannot use a session whose `initialize` failed.
-            self.end().await;
+            self.end();
         } else if is_beginning && let Some(id) = self.id.as_deref().and_then(|id| HeaderValue::from_str(id).ok()) {
             answer.headers_mut().insert(SESSION_HEADER, id);
         }

@@ -1,12 +1,12 @@
 //! The streams on which an HTTP client reads, and the messages that wait for a stream.
 
-use crate::jsonrpc::lines::{self, Line};
-use crate::jsonrpc::message::{self, INTERNAL_ERROR, Id, MAX_BYTES, Message, MessageKind, UnreadableMessage};
+use crate::jsonrpc::message::{
+    self, INTERNAL_ERROR, Id, MAX_BYTES, Message, MessageKind, OutgoingMessage, UnreadableMessage,
+};
 use crate::mcp::subscription::cancelled;
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::io::{BufReader, DuplexStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 /// Maximum number of queued messages for one stream of a client. A stream that the client does not read is dropped.
@@ -183,16 +183,11 @@ impl ClientStreams {
 }
 
 /// Sends the messages of a proxy to its client, until the proxy ends.
-pub(super) async fn deliver(output: DuplexStream, streams: &Mutex<ClientStreams>) {
-    let mut reader = BufReader::new(output);
-    loop {
-        match lines::next(&mut reader).await {
-            Ok(Line::Whole(line)) => match Message::of(line) {
-                Ok(message) => lock(streams).deliver(message),
-                Err(refused) => undeliverable(&refused, streams),
-            },
-            Ok(Line::TooLong { head, tail }) => undeliverable(&message::too_long(&head, &tail), streams),
-            Ok(Line::End) | Err(_) => return,
+pub(super) async fn deliver(mut messages: mpsc::Receiver<OutgoingMessage>, streams: &Mutex<ClientStreams>) {
+    while let Some(message) = messages.recv().await {
+        match message.parse() {
+            Ok(message) => lock(streams).deliver(message),
+            Err(refused) => undeliverable(&refused, streams),
         }
     }
 }
@@ -215,7 +210,6 @@ pub(super) fn lock(streams: &Mutex<ClientStreams>) -> MutexGuard<'_, ClientStrea
 mod tests {
     use super::{ClientStreams, Id, Message, OpenRequest};
     use serde_json::json;
-    use tokio::io::AsyncWriteExt as _;
     use tokio::sync::mpsc;
 
     #[test]
@@ -262,7 +256,7 @@ mod tests {
     #[tokio::test]
     async fn an_answer_that_is_no_message_any_more_is_an_error_for_the_one_that_waits() {
         let streams = super::Mutex::new(ClientStreams::new());
-        let (output, mut proxy) = tokio::io::duplex(1024);
+        let (proxy, output) = mpsc::channel(9);
         let open = |id: i64| {
             let (messages, received) = mpsc::channel(9);
             let request = OpenRequest { id: Id::from(id), token: None, is_subscription: false, messages };
@@ -270,13 +264,13 @@ mod tests {
             received
         };
         let mut waits = [open(1), open(2)];
-        let twice = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":1,\"a\":2}}\n".to_vec();
-        let long = format!("{{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":\"{}\"}}\n", "x".repeat(super::MAX_BYTES));
-        let write = async move {
-            proxy.write_all(&[twice, long.into_bytes()].concat()).await.unwrap();
-            drop(proxy);
-        };
-        tokio::join!(super::deliver(output, &streams), write);
+        let twice = r#"{"jsonrpc":"2.0","id":1,"result":{"a":1,"a":2}}"#.to_owned();
+        let long = format!(r#"{{"jsonrpc":"2.0","id":2,"result":"{}"}}"#, "x".repeat(super::MAX_BYTES));
+        for answer in [twice, long] {
+            proxy.send(super::Bytes::from(answer).into()).await.unwrap();
+        }
+        drop(proxy);
+        super::deliver(output, &streams).await;
         for messages in &mut waits {
             let answer = messages.try_recv().unwrap();
             assert!(answer.kind.is_last() && String::from_utf8_lossy(&answer.bytes).contains("cannot be passed on"));

@@ -2,7 +2,7 @@
 
 use super::results::{UNEXPECTED_QUESTION, asks};
 use super::{Judge, ServerState, failed};
-use crate::jsonrpc::message::{Id, Members, Message, MessageKind};
+use crate::jsonrpc::message::{Id, Members, Message, MessageKind, OutgoingMessage};
 use crate::mcp::answer;
 use crate::mcp::listing::ListingFilter;
 use crate::mcp::lock::{HeldDefinitions, LockFile, bound, is_same};
@@ -140,9 +140,9 @@ impl Judge {
         cursor: Option<&str>,
         message: &Message,
         on_wait: LongWaitCallback<'_>,
-    ) -> Result<Bytes, String> {
+    ) -> Result<OutgoingMessage, String> {
         if message.members.get("error").is_some() {
-            return Ok(message.bytes.clone());
+            return Ok(message.into());
         }
         let result = message.members.within("result")?;
         if asks(&result) {
@@ -158,11 +158,7 @@ impl Judge {
         if !new.is_empty() {
             self.note_held_back(&new, on_wait).await;
         }
-        Ok(if listed.to_json() == result.to_json() {
-            message.bytes.clone()
-        } else {
-            message.with_result(listed.to_raw())
-        })
+        Ok(if listed.to_json() == result.to_json() { message.into() } else { message.with_result(listed.to_raw()) })
     }
 
     /// Returns the filtered result, and the tools that are held back now but were not before.

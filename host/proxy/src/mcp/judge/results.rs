@@ -1,13 +1,12 @@
 //! Judges each answer before it is forwarded, and records a text that replaces an answer.
 
 use super::{ExpectedAnswer, Judge, NOT_ASKED, failed, unsettled};
-use crate::jsonrpc::message::{self, INTERNAL_ERROR, Id, Members, Message, REJECTED, raw};
+use crate::jsonrpc::message::{self, INTERNAL_ERROR, Id, Members, Message, OutgoingMessage, REJECTED, raw};
 use crate::mcp::answer;
 use crate::mcp::operation::{Method, Operation};
 use crate::mcp::policy::{Mode, Policy};
 use crate::resident_host::OTHER_EVENT;
 use crate::server_name::folded;
-use bytes::Bytes;
 use hookhost_agents::mcp_proxy::{Event, Point};
 use hookhost_agents::proxies::ProxyReply;
 use hookhost_agents::reason;
@@ -67,36 +66,34 @@ pub(super) struct AnswerContext<'a> {
 }
 
 impl Judge {
-    /// Returns the bytes to forward as the answer to a request. `on_wait` is called before a long wait.
+    /// Returns the message to forward as the answer to a request. `on_wait` is called before a long wait.
     pub async fn judge_answer(
         &self,
         id: &Id,
         expected: &ExpectedAnswer,
         message: &Message,
         on_wait: LongWaitCallback<'_>,
-    ) -> Bytes {
+    ) -> OutgoingMessage {
         match expected {
-            ExpectedAnswer::Anything | ExpectedAnswer::Capabilities | ExpectedAnswer::Subscription => {
-                message.bytes.clone()
-            }
+            ExpectedAnswer::Anything | ExpectedAnswer::Capabilities | ExpectedAnswer::Subscription => message.into(),
             ExpectedAnswer::Question => {
                 self.tell(UNEXPECTED_QUESTION);
-                message::error(Some(id), INTERNAL_ERROR, &failed(UNEXPECTED_QUESTION))
+                message::error(Some(id), INTERNAL_ERROR, &failed(UNEXPECTED_QUESTION)).into()
             }
             ExpectedAnswer::Listing { cursor } => match self.listing(cursor.as_deref(), message, on_wait).await {
                 Ok(bytes) => bytes,
                 Err(why) => {
                     self.tell(&why);
-                    message::error(Some(id), INTERNAL_ERROR, &failed(&why))
+                    message::error(Some(id), INTERNAL_ERROR, &failed(&why)).into()
                 }
             },
             ExpectedAnswer::Result { operation, event, is_stateless } => {
                 let judged = self.judge_result(operation, event, message, on_wait).await;
-                judged.unwrap_or_else(|why| answer::rejected(operation.method, id, &why, *is_stateless))
+                judged.unwrap_or_else(|why| answer::rejected(operation.method, id, &why, *is_stateless).into())
             }
             ExpectedAnswer::Task { event, is_stateless, operation, task } => {
                 let judged = self.judge_task(operation, event, task, message, on_wait).await;
-                judged.unwrap_or_else(|why| answer::rejected(Method::TaskResult, id, &why, *is_stateless))
+                judged.unwrap_or_else(|why| answer::rejected(Method::TaskResult, id, &why, *is_stateless).into())
             }
         }
     }
@@ -111,7 +108,7 @@ impl Judge {
         event: &str,
         message: &Message,
         on_wait: LongWaitCallback<'_>,
-    ) -> Result<Bytes, String> {
+    ) -> Result<OutgoingMessage, String> {
         let policy = self.rules.policy(&self.server).map_err(|why| failed(&why))?;
         let context = AnswerContext { operation, event, policy: &policy, on_wait };
         self.check_size(context, message.bytes.len()).await?;
@@ -136,7 +133,7 @@ impl Judge {
         }
         // Most results contain no questions, and keep their bytes.
         let asks = result.get("inputRequests").is_some();
-        Ok(if asks { message.with_result_or_as_it_came(&result) } else { message.bytes.clone() })
+        Ok(if asks { message.with_result_or_as_it_came(&result) } else { message.into() })
     }
 
     /// Returns the members of a result, if all readers read the same members.

@@ -2,10 +2,9 @@
 
 use super::results::{AnswerContext, code};
 use super::{ExpectedAnswer, Judge, failed};
-use crate::jsonrpc::message::{Members, Message, raw};
+use crate::jsonrpc::message::{Members, Message, OutgoingMessage, raw};
 use crate::mcp::answer;
 use crate::mcp::operation::{Method, Operation};
-use bytes::Bytes;
 use hookhost_agents::mcp_proxy::Point;
 use hookhost_client::async_client::LongWaitCallback;
 use hookhost_contract::ToolResult;
@@ -120,7 +119,7 @@ impl Judge {
         task: &str,
         message: &Message,
         on_wait: LongWaitCallback<'_>,
-    ) -> Result<Bytes, String> {
+    ) -> Result<OutgoingMessage, String> {
         let policy = self.rules.policy(&self.server).map_err(|why| failed(&why))?;
         let context = AnswerContext { operation, event, policy: &policy, on_wait };
         self.check_size(context, message.bytes.len()).await?;
@@ -141,7 +140,7 @@ impl Judge {
         &self,
         message: &Message,
         on_wait: LongWaitCallback<'_>,
-    ) -> Result<Bytes, String> {
+    ) -> Result<OutgoingMessage, String> {
         let policy = self.rules.policy(&self.server)?;
         let (task, operation) = self.started(&message.params()?, true)?;
         let event = self.event(Point::Result, None).id;
@@ -149,7 +148,7 @@ impl Judge {
         self.check_size(context, message.bytes.len()).await?;
         let state = self.unambiguous(context, message.params()).await?;
         let judged = self.judge_task_state(context, &task, state.clone()).await?;
-        Ok(if judged.to_json() == state.to_json() { message.bytes.clone() } else { message.with_params(&judged) })
+        Ok(if judged.to_json() == state.to_json() { message.into() } else { message.with_params(&judged) })
     }
 
     /// Judges the whole state as one result, because the model can read all of it.

@@ -1,11 +1,11 @@
 //! Streams of server-sent events from the service. They contain answers to requests, and messages that the service sends by itself.
 
 use super::{SESSION_HEADER, Service, ServiceAnswer, SessionState, VERSION_HEADER, cause, is_answer_to};
-use crate::jsonrpc::message::{self, Id, Message, MessageKind};
+use crate::jsonrpc::message::{Id, Message, MessageKind, UnreadableMessage};
+use crate::jsonrpc::message_streams::IncomingMessage;
 use crate::mcp::request_headers::is_media_type;
 use crate::mcp::sse::EventParser;
 use crate::mcp::subscription::{LISTEN, cancelled};
-use bytes::Bytes;
 use reqwest::Response;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use std::time::Duration;
@@ -58,21 +58,19 @@ impl Service {
             };
             for data in events.take(&part).map_err(|error| error.to_string())? {
                 silent = 0;
-                // The proxy reads lines, so the lines of an event become one line.
-                let data = message::on_one_line(data);
-                let message = match Message::of(data.clone()) {
-                    Ok(message) => message,
-                    // Without this error, the request that waits for the answer would wait for ever.
-                    Err(why) if asked.is_some_and(|(id, _)| why.answered_requests().any(|of| of == id)) => {
-                        return Err(format!("the service's answer cannot be passed on: {why}"));
-                    }
-                    Err(why) if why.is_answer => continue,
-                    // The proxy refuses the message and reports this.
-                    Err(why) => {
-                        // If the message contains answers, they belong to requests of other streams. So an empty batch is sent in
-                        // its place.
-                        let has_answers = why.answered_requests().next().is_some();
-                        self.send_line(if has_answers { Bytes::from_static(b"[]") } else { data }).await;
+                let message = match IncomingMessage::of(data) {
+                    IncomingMessage::Message(message) => message,
+                    IncomingMessage::Unreadable { refused, head, tail } => {
+                        // Without this error, the request that waits for the answer would wait for ever.
+                        if asked.is_some_and(|(id, _)| refused.answered_requests().any(|of| of == id)) {
+                            return Err(format!("the service's answer cannot be passed on: {refused}"));
+                        }
+                        if !refused.is_answer {
+                            // The answers in a batch belong to requests of other streams.
+                            let refused = UnreadableMessage { answers: Box::default(), ..refused };
+                            // The proxy refuses the message and reports this.
+                            self.forward(IncomingMessage::Unreadable { refused, head, tail }).await;
+                        }
                         continue;
                     }
                 };
@@ -86,13 +84,13 @@ impl Service {
                     (MessageKind::Notification { .. }, Some((id, request)))
                         if request.method() == Some(LISTEN) && cancelled(&message).as_ref() == Some(id) =>
                     {
-                        self.send_line(message.bytes).await;
+                        self.forward(IncomingMessage::Message(message)).await;
                         return Ok(None);
                     }
                     // This notification would end the subscription of another stream.
                     (MessageKind::Notification { .. }, _)
                         if cancelled(&message).is_some_and(|id| self.state().subscriptions.contains_key(&id)) => {}
-                    _ => self.send_line(message.bytes).await,
+                    _ => self.forward(IncomingMessage::Message(message)).await,
                 }
             }
         }
