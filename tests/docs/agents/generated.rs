@@ -72,7 +72,7 @@ fn install(adapter: &Adapter) -> String {
     let user = user.unwrap_or_default();
     let mut text = String::new();
     if user.files.is_empty() {
-        text += "hookhost edits no file of this agent. Do these steps; to remove hookhost, undo them:\n\n";
+        text += "hookhost edits no file of this agent, so do these steps yourself. To remove hookhost, undo them:\n\n";
     } else {
         for (option, scope) in [("user", Scope::User), ("project", Scope::Project), ("managed", Scope::Managed)] {
             let (plan, variables) = plan(adapter, scope);
@@ -105,7 +105,7 @@ fn install(adapter: &Adapter) -> String {
     steps.extend(further("In a project", project));
     steps.extend(further("On a machine", managed));
     if !steps.is_empty() {
-        text += if user.files.is_empty() { "" } else { "\nThen:\n\n" };
+        text += if user.files.is_empty() { "" } else { "\nAfter installing:\n\n" };
         steps.iter().for_each(|step| {
             let _ = writeln!(text, "- {step}");
         });
@@ -139,10 +139,12 @@ fn gaps(adapter: &Adapter) -> String {
         let _ = writeln!(text, "- {}", sentence(gap));
     });
     let known = match agent.versions {
-        ("", _) => "hookhost was not tested with any version of this agent.".to_owned(),
-        (oldest, "") => format!("Versions: from {oldest}; hookhost was not tested with any of them."),
-        (oldest, newest) if oldest == newest => format!("Version: {oldest}."),
-        (oldest, newest) => format!("Versions: {oldest} to {newest}."),
+        ("", _) => format!("hookhost has not been tested with any version of {}.", agent.title),
+        (oldest, "") => {
+            format!("Versions: {oldest} and later. hookhost has not been tested with any of these versions.")
+        }
+        (oldest, newest) if oldest == newest => format!("Supported version: {oldest}."),
+        (oldest, newest) => format!("Supported versions: {oldest} to {newest}."),
     };
     let _ = writeln!(text, "\n{known}");
     text
@@ -199,7 +201,7 @@ fn points(adapter: &Adapter) -> String {
     match (has_hook, obeying(false)) {
         (false, others) => others + &text,
         (true, others) if others.is_empty() => text,
-        (true, others) => format!("{text}\nNot installed:\n\n{others}"),
+        (true, others) => format!("{text}\nhookhost does not install these hook points:\n\n{others}"),
     }
 }
 
@@ -212,7 +214,7 @@ fn proof(adapter: &Adapter) -> String {
         None => "`doctor --prove` checks only the files".to_owned(),
     };
     match adapter.headless("PROMPT") {
-        Some(words) => format!("{hook}. Adding `--run-agent` also starts `{}`.\n", words.join(" ")),
+        Some(words) => format!("{hook}. With `--run-agent`, it also starts `{}`.\n", words.join(" ")),
         None => format!(
             "{hook}. No known command runs the agent without a person, so [tell the agent to run the \
              canary](../agents.md#prove-it).\n"
