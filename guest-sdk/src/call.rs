@@ -15,8 +15,8 @@ impl ToolCall {
     /// Returns the arguments as your own struct.
     ///
     /// # Errors
-    /// Returns an error if the arguments do not fit `T`. Each agent has its own arguments for a tool, so a guard that
-    /// needs the *effect* of a call should use `call.action` instead.
+    /// Returns an error if the arguments do not fit `T`. Each agent names the arguments of its tools differently, so a
+    /// guard that needs the *effect* of a call should use `call.action` instead.
     ///
     /// ```
     /// # use hookhost_guest::prelude::*;

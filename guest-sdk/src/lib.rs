@@ -74,12 +74,12 @@
 //! # Capabilities
 //!
 //! Each capability of a plugin is a module: [`event`], [`log`], [`effects`], [`state`], [`transcript`] and [`model`]. A component imports
-//! the ones that its code uses, and the allowlist must grant the last three.
+//! only the capabilities that its code uses. The allowlist must grant `state`, `transcript` and `model`.
 //!
 //! # Compile errors
 //!
-//! A method that is not an event does not compile; the error names the most similar event. A method whose signature is not that of its event
-//! does not compile either:
+//! A method whose name is not the name of an event does not compile, and the error names the most similar event. A method whose signature
+//! differs from the signature of its event does not compile either:
 //!
 //! ```compile_fail
 //! # use hookhost_guest::prelude::*;
@@ -105,12 +105,13 @@
 //!
 //! # Building
 //!
-//! Build a plugin with `cargo build --target wasm32-wasip2 --release`. Its crate needs `crate-type = ["cdylib", "rlib"]`; its tests use the
-//! `rlib`. It must also set a small stack, so that a new instance touches few pages of memory; this SDK cannot set it for the crate. Copy
-//! [`guest-sdk/template`](https://github.com/hookhost/hookhost/tree/main/guest-sdk/template), which has these settings.
+//! Build a plugin with `cargo build --target wasm32-wasip2 --release`. Its crate needs `crate-type = ["cdylib", "rlib"]`, because its tests
+//! use the `rlib`. The crate must also set a small stack, so that a new instance touches few pages of memory. This SDK cannot set the stack
+//! size for the crate. Copy [`guest-sdk/template`](https://github.com/hookhost/hookhost/tree/main/guest-sdk/template), which has these
+//! settings.
 //!
-//! `#[plugin]` generates `unsafe` code for the exports, so a plugin's crate can `deny(unsafe_code)` but not `forbid` it. One crate is one
-//! plugin.
+//! `#[plugin]` generates `unsafe` code for the exports, so a plugin's crate can `deny(unsafe_code)` but not `forbid` it. A crate can
+//! contain only one plugin.
 
 #![deny(missing_docs)]
 

@@ -38,14 +38,14 @@ pub struct Grants {
     /// `env = ["CI"]`: names of the host's environment variables that the guest sees.
     pub env: Vec<String>,
     /// `http = ["api.example.com"]`: hosts to which the guest may send requests over `https`. With a `:port` other than
-    /// 443, plain `http` is allowed too. A scheme, a path and `*` are errors. hookhost does not connect to a name that
-    /// leads to an address outside of the public internet, but it does connect to `localhost` and to addresses that are
+    /// 443, plain `http` is allowed too. A scheme, a path and `*` are errors. If a name resolves to an address outside
+    /// of the public internet, hookhost does not connect to it. Exceptions are `localhost` and the addresses that are
     /// listed here.
     pub http: Vec<String>,
     /// `model = { name = "small", max-calls = 10 }`: side calls to a language model.
     pub model: Option<ModelGrant>,
     /// `capabilities = ["customers"]`: names of capabilities that the embedding program provides. The command
-    /// `hookhost` provides none. A name that the program does not provide is an error when the plugin is loaded.
+    /// `hookhost` provides none. If the program does not provide a capability of this name, the plugin is not loaded.
     pub capabilities: BTreeSet<String>,
     /// `transcript = true`: the plugin may read the conversation.
     pub transcript: bool,
@@ -54,16 +54,17 @@ pub struct Grants {
     pub approve: bool,
     /// `audit = true`: the plugin may subscribe to `audit-record`.
     pub audit: bool,
-    /// `clock = true`: the plugin gets the real time instead of the event's time. Its calls then cannot be replayed.
+    /// `clock = true`: the plugin gets the real time instead of the event's time. As a result, its calls cannot be
+    /// replayed.
     pub clock: bool,
-    /// `random = true`: the plugin gets real random numbers instead of numbers that are derived from the event. Its
-    /// calls then cannot be replayed.
+    /// `random = true`: the plugin gets real random numbers instead of numbers that are derived from the event. As a
+    /// result, its calls cannot be replayed.
     pub random: bool,
 }
 
 impl Grants {
-    /// Returns true if the grants contain a capability that may wait for others: a model, a server, or a capability of
-    /// the embedding program.
+    /// Returns true if a call with these grants may wait for something outside of the host: a model, a server, or a
+    /// capability of the embedding program.
     pub(crate) fn waits_for_others(&self) -> bool {
         self.model.is_some() || !self.http.is_empty() || !self.capabilities.is_empty()
     }
@@ -107,7 +108,7 @@ impl Default for StateGrant {
 }
 
 impl StateGrant {
-    /// Creates a grant of state with this quota: the size of keys and values in each scope, in bytes.
+    /// Creates a grant of state. `quota` is the maximum size of the keys and values in each scope, in bytes.
     #[must_use]
     pub fn new(quota: NonZeroUsize) -> Self {
         Self { quota }
@@ -134,7 +135,7 @@ impl ModelGrant {
         Self::DEFAULT_MAX_CALLS
     }
 
-    /// Creates a grant of the embedding program's model with this name, with ten calls per session.
+    /// Creates a grant for the embedding program's model with this name. The plugin may call it ten times per session.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), max_calls: Self::DEFAULT_MAX_CALLS }
