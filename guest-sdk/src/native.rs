@@ -1,7 +1,7 @@
-//! Support for programs that call a plugin natively, as a part of the program: the program answers the plugin's
-//! capabilities, and passes its configuration. Authors of plugins do not need this module.
+//! Support for programs that contain a plugin and call it natively, without wasm. The program implements the plugin's
+//! capabilities and passes the plugin's configuration. Authors of plugins do not need this module.
 //!
-//! Capabilities are available only on the thread of the call.
+//! During a call, the plugin can use capabilities only on the thread of the call.
 
 use crate::capabilities::effects::{Finding, Reminder};
 use crate::capabilities::log::Level;
@@ -39,8 +39,8 @@ thread_local! {
     static ANSWERING: RefCell<Option<Rc<dyn Capabilities>>> = const { RefCell::new(None) };
 }
 
-/// Runs a call of a plugin on this thread. The plugin uses `capabilities`, and finds the values that [`configure`] has
-/// stored.
+/// Runs a call of a plugin on this thread. During the call, the plugin uses `capabilities`, and can read the values
+/// that [`configure`] has stored in `configuration`.
 pub fn call<R>(configuration: &Configuration, capabilities: Rc<dyn Capabilities>, call: impl FnOnce() -> R) -> R {
     let _entered = Entered {
         capabilities: ANSWERING.replace(Some(capabilities)),
@@ -61,7 +61,7 @@ pub fn configure<P: crate::Plugin>(config: &str, capabilities: Rc<dyn Capabiliti
     })
 }
 
-/// Restores the thread's previous values after a call, even if the call panics.
+/// The thread's previous values. They are restored after a call, even if the call panics.
 struct Entered {
     capabilities: Option<Rc<dyn Capabilities>>,
     configuration: Configuration,
@@ -78,8 +78,8 @@ fn answering() -> Option<Rc<dyn Capabilities>> {
     ANSWERING.with_borrow(Clone::clone)
 }
 
-/// Defines the functions of a capability with the names of the bindings. They call the calling program, or the stand-in
-/// if there is no program.
+/// Defines the functions of a capability with the names of the bindings. They call the calling program. If there is no
+/// calling program, they call the stand-in of `testing`.
 macro_rules! answered {
     ($capability:ident { $($function:ident = $method:ident($($argument:ident: $type:ty),*) $(-> $answer:ty)?;)* }) => {
         pub(crate) mod $capability {
