@@ -1,4 +1,5 @@
-//! The template, copied elsewhere and built as an author would: with plain cargo, and with `cargo component`.
+//! Copies the template to a different directory, and builds it as an author would, with plain cargo and with
+//! `cargo component`.
 
 #![expect(clippy::unwrap_used, reason = "a test: what is not there fails it")]
 
