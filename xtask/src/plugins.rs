@@ -100,8 +100,8 @@ fn remapped(places: &[Place]) -> String {
     format!("target.{TARGET}.rustflags=[{}]", flags.collect::<Vec<_>>().join(", "))
 }
 
-/// Returns a component without the names of its parts, which only a debugger needs. The linker does not remove these names. Returns `None`
-/// if the bytes are not a component.
+/// Returns a component without the names of its parts, which only a debugger needs. The linker removes only the names within core modules.
+/// Returns `None` if the bytes are not a component.
 fn without_names(component: &[u8]) -> Option<Vec<u8>> {
     const HEADER: usize = 8;
     const CUSTOM: u8 = 0;

@@ -5,8 +5,8 @@ use crate::sandbox::with_deadline;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Waits for an answer for `left` at most, which is the rest of the question's `deadline`. After that the answer is
-/// no. This is the only place where a question expires.
+/// Waits for an answer for at most `left`, which is the remaining part of the question's `deadline`. After this time
+/// the answer is no. Questions expire only in this function.
 pub(crate) async fn until_expired(
     left: Duration,
     deadline: Duration,
