@@ -1,4 +1,5 @@
-//! The data files below `docs/growth/`: date and machine, then one line for each point, with fields between tabs.
+//! The data files below `docs/growth/`. A file begins with the date and the machine. Each further line is a point, whose fields are
+//! separated by tabs.
 
 use bench::line::{Line, Point};
 use std::fmt::Write as _;
