@@ -89,8 +89,8 @@ pub(crate) fn of_payloads() -> Vec<Line> {
     })
 }
 
-/// Measures sessions. One event of each session is sent in turn, so that the processor's caches contain the data of other sessions when an
-/// event begins.
+/// Measures one event with many open sessions. One event of each session is sent in turn, so that the processor's caches contain the data
+/// of other sessions when an event begins.
 pub(crate) fn of_sessions() -> Vec<Line> {
     let place = Place::new();
     lines(&SESSIONS, |count, log| {

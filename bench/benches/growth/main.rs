@@ -22,7 +22,7 @@ use bench::line::Line;
 use data::SubjectData;
 use std::path::{Path, PathBuf};
 
-/// The names of subjects, each with its lines in the page.
+/// The name of one subject, and its lines in the page.
 type Lines = (&'static str, Vec<Line>);
 
 /// The name of a group of subjects, and the function that measures them.
