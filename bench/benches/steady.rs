@@ -2,8 +2,8 @@
 //! calls (`strace -c -f`).
 //!
 //! `steady hookhost|shell|recorded|recorded-at-once|without-subscribers|recorded-without-subscribers|bare EVENTS
-//! [CACHE]` needs the components that `cargo xtask plugins` builds. `steady load HOSTS CACHE` builds a number of hosts instead. The cost of
-//! compiling differs from run to run, so count only a second run with the same directory CACHE, which compiles nothing.
+//! [CACHE]` needs the components that `cargo xtask plugins` builds. `steady load HOSTS CACHE` instead builds this number of hosts. The cost
+//! of compiling differs from run to run, so count only a second run with the same directory CACHE, which compiles nothing.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 

@@ -66,7 +66,7 @@ pub trait Plugin {
     /// session.
     fn session_end(session: &Session, usage: &Usage) {}
 
-    /// Transform. The user has sent a prompt, but the model has not seen it yet.
+    /// Transform. The user has sent a prompt; the model has not seen it.
     fn prompt_submit(session: &Session, prompt: &str) -> TextVerdict {
         Verdict::keep()
     }

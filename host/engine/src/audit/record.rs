@@ -134,8 +134,8 @@ pub struct EventRecord {
     /// The outcome. If it is `escalated`, a later [`ApprovalRecord`] says whether the effects of the plugin calls are
     /// kept.
     pub outcome: OutcomeKind,
-    /// The plugins that decided the outcome. They rejected, responded or asked, or they failed with `on-failure =
-    /// "reject"`. If an `[[ask]]` rule asked, the list contains `the configuration`.
+    /// The plugins that decided the outcome. They rejected, responded or asked, or they failed with
+    /// `on-failure = "reject"`. If an `[[ask]]` rule asked, the list contains `the configuration`.
     pub by: Vec<String>,
     /// The kind of rejection, if the event was rejected or withheld.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -33,8 +33,9 @@ use crate::native::Rule;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Entry {
-    /// `name`: the plugin's name in messages, unique in the allowlist. It has 1 to 64 of the characters `A–Z a–z 0–9 .
-    /// _ -` and begins with a letter or digit. Plugins with the same priority are called in the order of their names.
+    /// `name`: the plugin's name in messages, unique in the allowlist. It has 1 to 64 of the characters
+    /// `A–Z a–z 0–9 . _ -` and begins with a letter or digit. Plugins with the same priority are called in the order of
+    /// their names.
     pub name: String,
     /// The code of the plugin: a file, given by `path` and `sha256`, or code in the memory of the program.
     pub code: Code,
