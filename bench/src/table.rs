@@ -99,7 +99,7 @@ pub struct Row<'a> {
     pub component: &'a str,
     /// `on` or `off`, or `–` if the subject does not use the log.
     pub log: &'a str,
-    /// The known reason why the row exceeds its budget; empty if there is none.
+    /// The known reason why the row exceeds its budget. Empty if there is no such reason.
     pub why: &'a str,
 }
 

@@ -2,8 +2,8 @@
 //! the same time.
 //!
 //! Each process waits for a line on its standard input before it measures its next row, and it exits at the end of the input. It prints a
-//! row as one line with fields that are separated by tabs: `row`, the subject, the log, the reference, the measured value in a form for
-//! people, and the nanoseconds if the value is a time.
+//! row as one line, whose fields are separated by tabs: `row`, the subject, the log, the reference, and the measured value in a form for
+//! people. The last field contains the nanoseconds if the value is a time, and is empty otherwise.
 
 use std::io::{BufRead as _, Write as _};
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Write a [hookhost](https://github.com/hookhost/hookhost) plugin: a policy or a customisation for LLM agents, in one
 //! sandboxed WebAssembly component.
 //!
-//! This is a whole plugin:
+//! This is a complete plugin:
 //!
 //! ```
 //! use hookhost_guest::prelude::*;
@@ -28,8 +28,8 @@
 //! assert_eq!(verdict, ToolCallVerdict::Allow);
 //! ```
 //!
-//! Each method that you write becomes an export of the component; [`Plugin`] lists them all. `call.action` describes the effect of a call,
-//! whatever the names of the tool and its arguments are.
+//! Each method that you write becomes an export of the component. [`Plugin`] lists all methods. `call.action` describes the effect of a
+//! call, whatever the names of the tool and its arguments are.
 //!
 //! # Configuration
 //!

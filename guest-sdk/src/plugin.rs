@@ -1,4 +1,5 @@
-//! The trait that a plugin implements: one method per event, and nothing else to register.
+//! The trait that a plugin implements. It has one method per event, and a plugin subscribes to an event by writing the
+//! method.
 
 use crate::types::{
     BatchVerdict, Compaction, CompactionVerdict, Completion, CompletionVerdict, Custom, CustomVerdict, Inference,
@@ -13,8 +14,8 @@ use crate::{Tool, Verdict};
 /// want to subscribe. The host sends only these events.
 ///
 /// The methods take no `self`, because every event gets a fresh instance of the component. All methods can read a value
-/// that [`configure`](Plugin::configure) stores, for example in a [`Configured`](crate::Configured). A value that
-/// another method stores is lost.
+/// that [`configure`](Plugin::configure) stores, for example in a [`Configured`](crate::Configured). A value that any
+/// other method stores is lost.
 ///
 /// A *gate* is called before an action and can stop the action, change it, or have a person decide. A *transform* gets
 /// a value before it is passed on and can replace it. A method to *observe* is called after something has happened, and

@@ -92,7 +92,8 @@ impl ToolCallVerdict {
         Self::Approve(why.into())
     }
 
-    /// Runs the call with these arguments instead. They must be the whole arguments object and not a part of it.
+    /// Runs the call with these arguments instead of its own. `arguments` must be the complete object of arguments and
+    /// not only the changed ones.
     ///
     /// If the arguments cannot be written as JSON, the verdict is a refusal that says so, because the plugin did not
     /// want the original call to run.

@@ -18,8 +18,8 @@ pub const BESIDE_SQLITE: &str = "tests/embedders/beside-sqlite/Cargo.toml";
 /// Maximum number of crates of the gate without features, including the engine.
 const MAX_CRATES: usize = 123;
 
-/// Checks that the engine compiles without any feature and without each single feature, that the gate has few enough crates, and that a
-/// program which links its own version of SQLite does not link a second version because of hookhost.
+/// Checks that the engine compiles without any feature and without each single feature, and that the gate has few enough crates. Also
+/// checks that a program which links its own version of SQLite does not link a second version because of hookhost.
 pub fn check(workspace: &Workspace) -> Outcome {
     let sets = std::iter::once(String::new()).chain(FEATURES.iter().map(|left_out| {
         // The feature `replay` needs the feature `store`, and `compile` needs `cache`.

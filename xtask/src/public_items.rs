@@ -1,8 +1,9 @@
 //! Checks the documentation of the libraries, and compares their public items with the stored lists and with the last release.
 //!
-//! One run of rustdoc does both. It writes JSON, from which the lists are made, and it reports broken links as it does when it writes HTML
-//! pages. The JSON format is unstable, so stable rustdoc writes it only if `RUSTC_BOOTSTRAP` is set. If cargo saw this variable, it would
-//! compile every dependency again. So cargo calls this program in place of rustdoc, and this program calls rustdoc with the variable.
+//! Both tasks need only one run of rustdoc. It writes JSON, from which the lists are made, and it reports broken links as it does when it
+//! writes HTML pages. The JSON format is unstable, so stable rustdoc writes it only if `RUSTC_BOOTSTRAP` is set. If cargo saw this
+//! variable, it would compile every dependency again. So cargo calls this program in place of rustdoc, and this program calls rustdoc with
+//! the variable.
 
 use std::{
     collections::BTreeMap,

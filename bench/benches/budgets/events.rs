@@ -168,8 +168,8 @@ fn native(event: &ToolCall) {
     assert!(!black_box(rejects));
 }
 
-/// Measures the throughput of two threads in relation to one thread. It does so for the host, for bare calls, and for arithmetic on threads
-/// that share nothing, all in turns. The arithmetic shows how much a second processor of this machine can add.
+/// Measures the throughput of two threads in relation to one thread. The host, bare calls, and arithmetic on threads that share nothing are
+/// measured in turns. The arithmetic shows how much a second processor of this machine can add.
 fn two_threads(table: &mut Table, row: &Row<'_>, host: &Host, bare: &Bare) {
     let begin = || {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();

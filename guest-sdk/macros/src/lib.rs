@@ -21,8 +21,8 @@ mod sdk;
 /// value is too large for the plugin.
 ///
 /// # Errors
-/// Reports a compile error that contains the correction. This happens if the item is not an `impl Plugin for …`, if it
-/// is generic, or if one of its methods is not an event, is `async`, or has an attribute `cfg`.
+/// Reports a compile error that contains the correction. The item must be an `impl Plugin for …` and must not be
+/// generic. Each method must be an event, must not be `async`, and must not have an attribute `cfg`.
 #[proc_macro_attribute]
 pub fn plugin(attribute: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
     expand::plugin(&attribute.into(), &item.into()).into()

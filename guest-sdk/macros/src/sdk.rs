@@ -19,7 +19,7 @@ pub(crate) fn bindings() -> TokenStream {
         let selector = |ty: &Definition| format!("{}/{}", contract.qualified(&ty.interface), ty.name);
         let attributes = contract.types.iter().map(|ty| {
             let selector = selector(ty);
-            // A floating-point number is not `Eq`, so a type that contains one derives fewer traits.
+            // A floating-point number is not `Eq`, so a type that contains such a number derives fewer traits.
             let derives = ty.floating.then(|| quote!(#[derive(PartialEq, ::serde::Serialize, ::serde::Deserialize)]));
             quote!(#selector: [#derives #[serde(rename_all = "kebab-case")]])
         });

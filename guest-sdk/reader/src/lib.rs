@@ -1,7 +1,7 @@
 //! Reads the contract from the WIT text in this crate, so that a plugin can be built without its own `wit/` directory.
 //!
-//! Three generators use this crate: the macros of the guest SDK; [`host_types`], which writes the types of
-//! `hookhost-contract`; and [`host_wire`], which writes the code that passes these types to a component.
+//! The macros of the guest SDK use this crate. It also contains two generators: [`host_types`] writes the types of
+//! `hookhost-contract`, and [`host_wire`] writes the code that passes these types to a component.
 //! [`Contract::conversions`] generates the conversions between the types of the SDK and the types of
 //! `hookhost-contract`.
 

@@ -41,7 +41,7 @@ pub(crate) struct Loading {
 
 pub(crate) struct ActiveConfig {
     plugins: Vec<Plugin>,
-    /// Indexed by the number of the event kind.
+    /// The chain of plugins for each event, indexed by the number of the event kind.
     chains: Vec<Vec<Plugin>>,
     config: Config,
 }
@@ -219,8 +219,8 @@ pub struct RuleSet {
 /// Keeps a rule set up to date with its files ([`RuleSet::follow`]).
 pub trait RuleSource: Send + Sync {
     /// Reads the files again, and returns when their current rules are active. After a person has said yes, the host
-    /// calls this method before it checks the answer against the rules. The method may wait for a load in progress. It
-    /// must not send an event of the session whose event is being decided.
+    /// calls this method before it checks the answer against the rules. The method may wait for a load in progress. The
+    /// method must not send an event of the session whose event is being decided.
     ///
     /// # Errors
     /// Returns one sentence if the source cannot tell which rules are active. The event is then rejected despite the
@@ -294,8 +294,8 @@ impl RuleSet {
     }
 
     /// Returns the configuration from which these rules were loaded, including the entries that the program adds. An
-    /// entry names its code by digest; [`Self::plugins`] returns the loaded plugins. A reload that changes no rule
-    /// does not replace this configuration.
+    /// entry contains only the digest of its code. To get the loaded plugins, call [`Self::plugins`]. A reload that
+    /// changes no rule does not replace this configuration.
     #[must_use]
     pub fn config(&self) -> Config {
         self.active().config.clone()

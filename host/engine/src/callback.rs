@@ -14,7 +14,7 @@ use std::task::{Context, Poll};
 #[derive(Debug)]
 pub(crate) struct Panicked;
 
-/// Work that waits until code of the program returns. It is identified by the address of the object that it uses
+/// Work that waits until code of the program returns. The work is identified by the address of the object that it uses
 /// meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {

@@ -1,8 +1,8 @@
 //! The failure policy: what happens to an event if a plugin gives no valid answer.
 //!
-//! A failure is not a verdict. [`FailureKind`] lists the kinds of failure; `sandbox::trap` derives them from the errors
-//! of wasmtime. [`OnFailure`] decides the consequence for the event. Several failures in a row trip a plugin. A tripped
-//! plugin is not called for a while, and each event in this time is treated as a failure of the kind `tripped`.
+//! A failure is not a verdict. [`FailureKind`] lists the kinds of failure, which `sandbox::trap` derives from the
+//! errors of wasmtime. [`OnFailure`] decides the consequence for the event. Several failures in a row trip a plugin. A
+//! tripped plugin is not called for a while, and each event in this time is treated as a failure of the kind `tripped`.
 //! `docs/failures.md` explains the policy to users.
 
 use crate::contract::{FailureKind, Shape};
@@ -75,8 +75,8 @@ impl OnFailure {
     }
 }
 
-/// Returns true if a failure of this kind counts towards tripping. This is so if the failure was caused by the plugin,
-/// and not by the machine, by the event or by an earlier tripping.
+/// Returns true if a failure of this kind counts towards tripping. Only failures that the plugin causes count, and not
+/// those that are due to the machine, the event or an earlier tripping.
 pub(crate) fn counts_towards_tripping(kind: FailureKind) -> bool {
     !matches!(kind, FailureKind::Overloaded | FailureKind::Oversized | FailureKind::Tripped)
 }

@@ -1,4 +1,5 @@
-//! Asks a person. The engine never reads a terminal; the embedder provides an [`Approver`].
+//! Asks a person. The engine never reads from a terminal. Instead, the embedding program provides an [`Approver`],
+//! which asks the person.
 //!
 //! A request is answered at most once. The answer is no if there is no approver, if the approver does not answer in
 //! time, and if it panics.
@@ -29,8 +30,8 @@ const CODE_LENGTH: usize = 8;
 ///
 /// A question does not delay other events of its session. So before it answers, an approver may send events of the same
 /// session and wait for their outcomes. If such an event is escalated, the host asks the same approver about it, too.
-/// So an approver must not send an escalated event each time it is asked, because it would never answer. It should not
-/// block its thread either, because on a runtime with one thread, every other task would wait.
+/// So an approver must not send an escalated event each time it is asked, because it would never answer. An approver
+/// should not block its thread either, because on a runtime with one thread, every other task would wait.
 ///
 /// Every function that takes a request and returns a future of an [`Approval`] is an approver. This future must own its
 /// data. If the future has to borrow from the approver, implement the trait instead.
@@ -64,9 +65,9 @@ pub trait Approver: Send + Sync {
     /// Asks a person. The answer applies to this request only. The future is dropped when [`ApprovalRequest::deadline`]
     /// has passed or the event was cancelled. After a yes, the agent runs exactly the value that the request shows.
     ///
-    /// Other events of the session continue meanwhile, and the approver may send events itself. It must not block the
-    /// thread, because the other tasks of the runtime would wait. An answer that comes after the deadline is treated as
-    /// no.
+    /// Other events of the session continue meanwhile, and the approver may send events itself. The approver must not
+    /// block the thread, because the other tasks of the runtime would wait. An answer that comes after the deadline is
+    /// treated as no.
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Approval>;
 }
 
@@ -88,26 +89,25 @@ pub struct ApprovalRequest {
     /// Identifier of the event that is escalated.
     pub id: String,
     /// Short code of this request: the first eight hexadecimal digits of a SHA-256 digest of the request and a random
-    /// salt. A person may read the question in one program and answer in another. They then repeat the code, which
-    /// shows that they answer the request that they have read. Because of the salt, an agent cannot make two requests
-    /// with the same code.
+    /// salt. A person may read the question in one program and answer in another. In this case the person repeats the
+    /// code, so that the answer belongs to the request that the person has read. Because of the salt, an agent cannot
+    /// make two requests with the same code.
     #[serde(default)]
     pub code: String,
     /// Identifier of the event's session.
     pub session: String,
-    /// The agent that asks.
+    /// The agent that sent the event.
     pub agent: AskingAgent,
     /// The event.
     pub event: EventKind,
-    /// The value before any plugin changed it, as JSON. For `before-tool-call` it is a [`ToolCall`]; for another
-    /// event it is the input of `handle` without the session.
+    /// The value before any plugin changed it, as JSON. For `before-tool-call`, this is a [`ToolCall`]. For any other
+    /// event, it is the input of `handle` without the session.
     pub original: Box<RawValue>,
     /// The value that would run, as JSON.
     pub value: Box<RawValue>,
     /// The plugins that changed the value, in order.
     pub changed_by: Vec<String>,
-    /// The result that a plugin gave, if it gave one. In this case the agent does not run the value but uses this
-    /// result.
+    /// The result that a plugin gave, if any. If there is such a result, the agent uses it and does not run the value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<ProposedResponse>,
     /// The questions. The configuration's questions come first, followed by the plugins' questions in chain order. The
@@ -186,7 +186,7 @@ pub struct AskingAgent {
     /// Identifier of the session that started the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// The first 80 characters of the prompt that the agent is working on. Absent before the session's first allowed
+    /// The first 80 characters of the prompt that the agent is working on. `None` before the session's first allowed
     /// `prompt-submit`. A model or a person wrote this text, so it may contain control characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
@@ -236,7 +236,7 @@ impl Approval {
     }
 
     /// Yes to all questions. For the rest of the session, the configuration's questions about the same call are also
-    /// answered with yes. This does not work for a plugin's question: see [`ApprovalRequest::can_be_kept`].
+    /// answered with yes. A plugin's question is asked again each time: see [`ApprovalRequest::can_be_kept`].
     #[must_use]
     pub fn yes_for_session() -> Self {
         Self { decision: ApprovalAnswer::YesForSession, ..Self::yes() }
@@ -248,7 +248,7 @@ impl Approval {
         Self { decision: ApprovalAnswer::No(None), ..Self::yes() }
     }
 
-    /// Adds the person's reason to a no; the model reads it. Does nothing for a yes.
+    /// Adds the person's reason to a no. The model reads this reason. Does nothing for a yes.
     #[must_use]
     pub fn because(mut self, reason: impl Into<String>) -> Self {
         if let ApprovalAnswer::No(why) = &mut self.decision {

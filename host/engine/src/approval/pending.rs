@@ -10,9 +10,9 @@ use tokio::time::Instant;
 /// An approver that lists its requests until somebody answers them, for example from a web page, a chat or another
 /// thread.
 ///
-/// A request is answered at most once. It is listed until it is answered, its deadline passes, or its event is
-/// cancelled. An answer after that is an error. The list needs no limit, because each of its requests belongs to an
-/// event that is waiting for the answer.
+/// A request is answered at most once. A request is listed until it is answered, its deadline passes, or its event is
+/// cancelled. A later answer is an error. The list needs no limit, because each of its requests belongs to an event
+/// that is waiting for the answer.
 ///
 /// ```
 /// use hookhost::approval::{Approval, PendingApprovals};

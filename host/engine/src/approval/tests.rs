@@ -1,5 +1,5 @@
-//! Tests of the rules for asking a person. A yes is accepted once and only in time; in every other case the answer is
-//! no.
+//! Tests of the rules for asking a person. A yes is accepted only once and only in time. In every other case the answer
+//! is no.
 
 use super::{Approval, ApprovalRequest, Approver, AskingAgent, PendingApprovals};
 use crate::contract::action::ActionMap;

@@ -32,7 +32,7 @@ pub enum Record {
     Observed(Observed),
     /// Events were not passed to observers.
     Dropped(Dropped),
-    /// An outcome was lost or changed on the way to its agent.
+    /// What the agent received or did differs from the outcome.
     Delivery(Delivery),
     /// A changed configuration was loaded.
     RulesChanged(RulesChanged),
@@ -87,14 +87,14 @@ pub struct SessionOpened {
     pub cwd: String,
     /// Root of the project.
     pub workspace: String,
-    /// 0 for the agent that the user talks to.
+    /// Depth in the tree of agents: 0 for the agent that the user talks to.
     pub depth: u32,
     /// True if a person could be asked.
     pub interactive: bool,
     /// The session that started this session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// The session at the root of the tree; absent if this session is the root.
+    /// The session at the root of the tree of agents. `None` if this session is the root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
     /// Tools with known arguments.
@@ -278,7 +278,7 @@ pub struct StateWrite {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum WrittenValue {
-    /// A value that replaces the previous one.
+    /// The value of the key was replaced.
     Set {
         /// The value.
         value: Bytes,
@@ -288,7 +288,7 @@ pub enum WrittenValue {
     },
     /// The key was deleted.
     Delete {},
-    /// A number that was added to the previous number.
+    /// A number was added to the value of the key.
     Add {
         /// The number.
         by: i64,

@@ -5,10 +5,10 @@
 ///
 /// The records of one session arrive in order. The record of a gate event arrives before the agent gets the outcome. If
 /// the sink cannot take this record, the event is rejected with the cause
-/// [`NotRecorded`](crate::contract::Cause::NotRecorded), the plugins' writes to their state are discarded, and the sink
-/// gets the record of the rejection instead. If the sink cannot take a record of any other kind, such as this rejection
-/// or the end of a session, it gets the same record again before the next record. Until the sink has taken it, every
-/// gate event is rejected.
+/// [`NotRecorded`](crate::contract::Cause::NotRecorded), and the plugins' writes to their state are discarded. The sink
+/// then gets the record of the rejection instead. If the sink cannot take a record of any other kind, such as this
+/// rejection or the end of a session, it gets the same record again before the next record. Until the sink has taken
+/// it, every gate event is rejected.
 ///
 /// An event that the sink itself sends is rejected. Otherwise the sink would get the record of that event while it is
 /// still taking the record before.

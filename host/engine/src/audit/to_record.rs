@@ -49,8 +49,8 @@ pub(crate) trait ToRecord: Serialize + Clone + Sync {
 /// Initial capacity for the text of a record, in bytes. Enough for most records.
 const USUAL: usize = 1536;
 
-/// Converts a record to JSON. This always succeeds. If it ever failed, the text would still be a record, with only its
-/// kind.
+/// Converts a record to JSON. The conversion always succeeds. If it ever failed, the result would be a record that
+/// contains only its kind.
 fn json<R: ToRecord>(record: &R) -> String {
     let mut text = Vec::with_capacity(USUAL);
     text.extend(br#"{"kind":""#);

@@ -30,8 +30,8 @@ struct MemberProgress {
     member: Member,
     /// Version of the value about which the member answered last; `None` before its first answer.
     answered: Option<u32>,
-    /// True if the member gave no answer last time: it failed in a way that does not reject, or its entry excludes
-    /// the value.
+    /// True if the member gave no answer last time, because it failed in a way that does not reject, or because its
+    /// entry excludes the value.
     is_silent: bool,
     /// The member's question, until the member withdraws it.
     question: Option<Escalation>,
@@ -59,7 +59,7 @@ pub(crate) enum GateResult<V, R> {
         value: V,
         /// The plugins that changed the value, in the order of the changes.
         changed_by: Vec<usize>,
-        /// The result that a plugin gave in place of running the value.
+        /// The result that a plugin gave, so that the value does not run.
         response: Option<(usize, R)>,
         /// The questions to a person. The configuration's questions come first, followed by the plugins' questions in
         /// chain order. Without questions the outcome is *allowed* or *responded*, and with questions it is
@@ -164,7 +164,7 @@ impl<V: PartialEq, R> Gate<V, R> {
                 self.value = value;
                 self.version += 1;
                 self.authors.push(member);
-                // The response was given in place of the previous value.
+                // The response belonged to the previous value.
                 self.response = None;
             }
             Verdict::Escalate(question) => asked.question = Some(question),

@@ -78,8 +78,8 @@ pub(crate) enum Objection {
     },
     /// After [`MAX_ROUNDS`] rounds, these members had not agreed to the value.
     Disagreement {
-        /// The members, in chain order; never empty. If any of them gave an answer last time, the members that gave no
-        /// answer are left out.
+        /// The members, in chain order. The list is never empty. If any of them gave an answer last time, the members
+        /// that gave no answer are left out.
         by: Vec<usize>,
     },
 }

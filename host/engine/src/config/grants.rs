@@ -29,8 +29,8 @@ pub struct Grants {
     /// `state = { quota = "1MiB" }`: key-value state of the plugin.
     pub state: Option<StateGrant>,
     /// `read-dirs = { "/policy" = "./policy" }`: maps guest directories to host directories that the guest may read. A
-    /// guest directory is an absolute path without `..`. A host directory is relative to the configuration file; `~/`
-    /// is the user's home.
+    /// guest directory is an absolute path without `..`. A host directory is relative to the directory of the
+    /// configuration file, and `~/` stands for the user's home.
     pub read_dirs: BTreeMap<String, PathBuf>,
     /// `write-dirs`: like `read-dirs`, but the guest may also change the content. The same guest directory in both keys
     /// is an error.
@@ -69,7 +69,8 @@ impl Grants {
         self.model.is_some() || !self.http.is_empty() || !self.capabilities.is_empty()
     }
 
-    /// Returns a grant that only has an effect in a sandbox, if there is one. A native rule has no sandbox.
+    /// Returns a grant that has an effect only in a sandbox, if the entry has such a grant. A native rule has no
+    /// sandbox.
     pub(crate) fn of_sandbox(&self) -> Option<&'static str> {
         let given = [
             ("read-dirs", !self.read_dirs.is_empty()),

@@ -71,8 +71,9 @@ impl Config {
     /// Creates a configuration from a program's own entries.
     ///
     /// # Errors
-    /// [`ConfigError::Entry`] if an entry breaks a rule for entries in files, or if two entries have the same name or
-    /// file; [`ConfigError::Settings`] if a setting is out of range.
+    /// - [`ConfigError::Entry`] if an entry breaks a rule for entries in files, or if two entries have the same name or
+    /// file.
+    /// - [`ConfigError::Settings`] if a setting is out of range.
     pub fn from_entries(entries: Vec<Entry>, settings: Settings) -> Result<Self, ConfigError> {
         settings.check_ranges().map_err(|why| ConfigError::Settings { why })?;
         Self { settings, ..Self::default() }.with_entries(entries)
@@ -157,8 +158,8 @@ impl Config {
         self.entries.iter().find(|entry| entry.code.path().is_some_and(|path| canonical(path) == wasm))
     }
 
-    /// Enables an entry, as `--plugin` does. Returns `false` if no entry has this name. There is no method to disable
-    /// an entry.
+    /// Enables an entry, like the option `--plugin`. Returns `false` if no entry has this name. There is no method to
+    /// disable an entry.
     pub fn enable(&mut self, name: &str) -> bool {
         let found = self.entries.iter_mut().find(|entry| entry.name == name);
         found.is_some_and(|entry| {

@@ -4,7 +4,7 @@
 //! message shows its line. A project's file is not even parsed before the user has approved exactly its text. Approved
 //! content stays in use until a change is approved or the approval is revoked. No capability is granted by default.
 //!
-//! Each module uses only modules above it in this table; a test checks this.
+//! Each module uses only modules above it in this table. A test checks this.
 //!
 //! | module | contents |
 //! |---|---|

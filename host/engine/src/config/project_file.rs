@@ -42,8 +42,8 @@ impl UserDirectories {
     /// treated as unset.
     ///
     /// # Errors
-    /// [`ConfigError::NoHome`] if no variable leads to one of the directories; [`ConfigError::Relative`] if a variable
-    /// contains a relative path.
+    /// [`ConfigError::NoHome`] if a directory is not named by a variable and cannot be found without one.
+    /// [`ConfigError::Relative`] if a variable contains a relative path.
     pub fn of_user() -> Result<Self, ConfigError> {
         let base = etcetera::choose_base_strategy().ok();
         let named = |variable| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -95,9 +95,10 @@ impl ProjectFile {
     /// itself.
     ///
     /// # Errors
-    /// [`ConfigError::Io`] if the file cannot be read; [`ConfigError::Link`] if it is a symbolic link;
-    /// [`ConfigError::Refused`] if it is not a regular file, or larger than 4 MiB; [`ConfigError::Unreadable`] if it is
-    /// not UTF-8.
+    /// - [`ConfigError::Io`] if the file cannot be read.
+    /// - [`ConfigError::Link`] if it is a symbolic link.
+    /// - [`ConfigError::Refused`] if it is not a regular file, or if it is larger than 4 MiB.
+    /// - [`ConfigError::Unreadable`] if it is not UTF-8.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let path = place(path);
         match files::read(&path, Guard::Anybodys, Links::Refused, MAX_SIZE) {

@@ -73,7 +73,8 @@ pub(super) type Size = Quantity<Bytes, { 1 << 30 }>;
 pub(super) type Memory = Quantity<Bytes, { 4 << 30 }>;
 pub(super) type UpToAnHour = Quantity<Time, HOUR>;
 pub(super) type UpToADay = Quantity<Time, { 24 * HOUR }>;
-/// The size of one value in the log. The minimum is the size of the part of a larger value that is recorded.
+/// The maximum size of one value in the log. Of a larger value, the log contains the first KiB, so the maximum cannot
+/// be set to less.
 pub(super) type RecordedSize = Quantity<Bytes, { 64 << 20 }, { 1 << 10 }>;
 
 impl<K: Kind, const MAX: u64, const MIN: u64> Quantity<K, MAX, MIN> {

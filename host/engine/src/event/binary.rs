@@ -21,7 +21,8 @@ pub(crate) const MIN_LENGTH: usize = 4 * 1024;
 const MARKER: &str = "[hookhost:binary ";
 const END: char = ']';
 
-/// Keys whose value describes the other members of their object, in lower case and without `-` and `_`.
+/// Keys whose value describes the other members of the same object. They are written in lower case and without `-` and
+/// `_`.
 const KIND_KEYS: [&str; 5] = ["type", "mimetype", "mediatype", "contenttype", "format"];
 
 /// Keys of members that contain binary data, spelled as in [`KIND_KEYS`]. Members such as `text` or `stdout` are not
@@ -104,8 +105,8 @@ impl Binary {
         for at in runs(text) {
             let (run, before) = (&text[at.clone()], &text[copied..at.start]);
             let is_whole = |before: &str| before.ends_with('"') && text[at.end..].starts_with('"');
-            // Use the described kind only if all occurrences of the data are described. Another occurrence may be read
-            // as text.
+            // Use the described kind only if all occurrences of the data are described. An occurrence that is not
+            // described may be read as text.
             let said = kinds.get(run).filter(|(_, found)| is_whole(before) && times.get(run) == Some(found));
             let kind = said
                 .map(|(kind, _)| *kind)
