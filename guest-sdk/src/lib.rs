@@ -33,8 +33,8 @@
 //!
 //! # Configuration
 //!
-//! `configure` gets a struct that you define. The host fills it from the `[plugin.config]` table of the plugin's allowlist entry. Store it, or
-//! a value that you make from it, in a [`Configured`]:
+//! `configure` gets a struct that you define. The host fills it from the `[plugin.config]` table of the plugin's allowlist entry. Store the
+//! struct, or a value that you compute from it, in a [`Configured`]:
 //!
 //! ```
 //! use hookhost_guest::prelude::*;

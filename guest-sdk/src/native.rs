@@ -15,7 +15,8 @@ use std::rc::Rc;
 pub use crate::configured::Configuration;
 
 /// The capabilities for a plugin that is called natively. They replace the stand-in of [`testing`](crate::testing).
-/// Each method implements the function with the same name in the module of its capability.
+/// Each method implements one function of a capability: for example, `event_id` implements
+/// [`event::id`](crate::event::id).
 #[expect(missing_docs, reason = "the modules of the capabilities document them")]
 pub trait Capabilities {
     fn event_id(&self) -> String;

@@ -25,7 +25,7 @@ pub trait Plugin {
     /// The argument of [`configure`](Plugin::configure). `#[plugin]` takes it from that method's signature.
     type Config: serde::de::DeserializeOwned;
 
-    /// The events whose methods are written, under their names in the contract. `#[plugin]` fills it in.
+    /// The names, in the contract, of the events for which the plugin has methods. `#[plugin]` fills it in.
     #[doc(hidden)]
     const EVENTS: &'static [&'static str] = &[];
 
@@ -115,8 +115,8 @@ pub trait Plugin {
     /// Observe. The stream of one answer has ended. `text` is the whole text of the answer.
     fn stream_end(session: &Session, text: &str) {}
 
-    /// Observe. One answer of the model is complete. Gates may have received its tool calls earlier, because each tool
-    /// call is sent to gates as soon as it is complete.
+    /// Observe. One answer of the model is complete. Gates may have received the answer's tool calls earlier, because
+    /// each tool call is sent to gates as soon as it is complete.
     fn after_inference(session: &Session, response: &Response) {}
 
     /// Gate. Called after each answer of the model, with the tokens that the answer used. After a refusal, the task

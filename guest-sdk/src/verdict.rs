@@ -36,8 +36,8 @@ pub trait Verdict: Sized {
 hookhost_guest_macros::verdicts!();
 
 impl Refusal {
-    /// Creates a refusal. `reason` is one sentence for the model: the problem, and preferably an alternative. The host
-    /// truncates it to 2 KiB and puts the plugin's name before it.
+    /// Creates a refusal. `reason` is one sentence for the model. It states the problem and preferably suggests an
+    /// alternative. The host truncates it to 2 KiB and puts the plugin's name before it.
     ///
     /// The model may continue with other work, but should not try this action again. [`retryable`](Refusal::retryable)
     /// and [`stop`](Refusal::stop) change this.

@@ -63,7 +63,7 @@ pub fn build(workspace: &Workspace) -> Outcome<PathBuf> {
     Ok(directory)
 }
 
-/// A directory of this machine, and its name in a component.
+/// A directory of this machine, and the path that replaces it in components.
 struct Place {
     directory: String,
     instead: &'static str,

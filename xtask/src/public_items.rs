@@ -21,7 +21,7 @@ use xtask::{
 const LIBRARIES: [(&str, &str); 3] =
     [("hookhost", "host/engine"), ("hookhost-contract", "host/contract"), ("hookhost-guest", "guest-sdk")];
 
-/// The file of each library that lists its public items.
+/// The name of the file in each library's directory that lists the public items.
 const LIST: &str = "public-api.txt";
 
 /// The manifest of the program that lists public items. This program is a separate workspace.
@@ -72,7 +72,7 @@ fn document(workspace: &Workspace) -> Outcome {
     // Another clone with the same target directory may have written these files, and cargo does not notice that. So pass a flag that
     // differs each time, which makes cargo call rustdoc each time.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    // Documents only the libraries, because the binary `hookhost` would overwrite the documentation of the library of that name.
+    // Document only the libraries, because the binary `hookhost` would overwrite the documentation of the library with the same name.
     let mut cargo = workspace.cargo(&["doc", "--workspace", "--no-deps", "--lib"]);
     cargo.env("RUSTDOC", program).env(RUSTDOC, rustdoc);
     cargo.env(

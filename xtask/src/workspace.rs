@@ -117,9 +117,9 @@ impl Workspace {
     }
 }
 
-/// Returns true for the variables in which cargo describes this program's package. Build scripts read some of them. If they were passed on,
-/// cargo would compile the packages of these build scripts again whenever a build by this program follows a build by hand, or the other way
-/// round. Among these packages are TLS and the engine.
+/// Returns true for the variables in which cargo describes this program's package. Build scripts read some of these variables. If they were
+/// passed on, cargo would compile the packages of these build scripts again whenever a build by this program follows a build by hand, or
+/// the other way round. Among these packages are TLS and the engine.
 fn is_about_own_package(variable: &str) -> bool {
     variable.starts_with("CARGO_PKG_") || variable.starts_with("CARGO_MANIFEST_")
 }
@@ -166,7 +166,7 @@ mod tests {
     fn the_cargo_that_xtask_runs_is_told_nothing_of_the_package_xtask() {
         let cargo = Workspace::unlocked("root".as_ref()).cargo(&["build"]);
         let removed: Vec<_> = cargo.get_envs().filter(|(_, value)| value.is_none()).map(|(name, _)| name).collect();
-        // Cargo sets these for this test as it does for xtask.
+        // Cargo sets these variables for this test, as it does for xtask.
         for name in ["CARGO_PKG_NAME", "CARGO_PKG_VERSION_MAJOR", "CARGO_MANIFEST_DIR"] {
             assert!(removed.iter().any(|removed| *removed == name), "{name} is left: {removed:?}");
         }

@@ -133,7 +133,7 @@ impl LogBench<'_> {
     }
 }
 
-/// The times of an operation on a log of each size, in turns with the same operation on a small log.
+/// The times of an operation on logs of growing size. At each size, the runs alternate with runs of the same operation on a small log.
 #[derive(Default)]
 struct PairedTimes {
     sizes: Vec<TimesAtSize>,

@@ -65,7 +65,7 @@ impl SharedServer {
         self.time("component", call, events)
     }
 
-    /// The verdict was checked before, and the process checks that it stays the same.
+    /// The caller has checked the verdict of one event. The process checks that the verdict is the same for all further events.
     fn time(&self, rule: &str, call: &Call, events: u32) -> Duration {
         match self.0.borrow_mut().ask(rule, call, events) {
             Ok((took, _)) => took,

@@ -53,12 +53,12 @@ impl Home {
         if status.success() { Ok(()) } else { Err(format!("{command:?}: {}", String::from_utf8_lossy(&stderr).trim())) }
     }
 
-    /// Returns the command that agents start at every event.
+    /// Returns the command that agents start for every event.
     pub(crate) fn hook(&self) -> Vec<OsString> {
         words(&self.hook, &ABOUT)
     }
 
-    /// Runs a hook for a call until its end.
+    /// Runs a hook for a call, waits until the hook ends, and returns its verdict.
     pub(crate) fn ask(&self, hook: &[OsString], call: &Call) -> Verdict {
         let Some((program, arguments)) = hook.split_first() else { return Verdict::Failure("has no program".into()) };
         let mut command = self.command(program);

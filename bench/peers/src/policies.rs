@@ -108,7 +108,7 @@ fn said(error: impl Display) -> String {
     error.to_string()
 }
 
-/// Returns the version of a package in this program.
+/// Returns the version of a package that is compiled into this program.
 pub(crate) fn version(package: &str) -> Option<&'static str> {
     let name = format!("name = \"{package}\"\nversion = \"");
     let (_, rest) = include_str!("../Cargo.lock").split_once(&name)?;

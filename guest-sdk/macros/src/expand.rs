@@ -1,4 +1,4 @@
-//! Expands an `impl Plugin for X` to the same impl. If the target is wasm, adds the component's exports.
+//! Expands an `impl Plugin for X`. The result is the same impl and, if the target is wasm, the component's exports.
 
 use hookhost_wit::{Contract, Event};
 use proc_macro2::{Span, TokenStream};
@@ -280,8 +280,8 @@ fn exports(plugin: &Type, contract: &Contract, items: &PluginItems<'_>) -> Token
         quote!(#interface: ::hookhost_guest::__bindings::#module)
     });
     quote! {
-        // The type is never constructed, because it only names the functions. This use of the type prevents rustc's
-        // warning about dead code.
+        // The plugin's type is never constructed, because its functions take no `self`. Without this use of the type,
+        // rustc would warn about dead code.
         const _: usize = ::core::mem::size_of::<#plugin>();
         #[cfg(target_arch = "wasm32")]
         #[doc(hidden)]

@@ -11,8 +11,8 @@ mod sdk;
 
 /// Turns an `impl Plugin for X` into a hookhost plugin.
 ///
-/// The methods in the block are the subscriptions: each method becomes an export of the component. On other targets
-/// than wasm, the attribute adds no exports, so that `cargo test` can test the same type.
+/// The plugin subscribes to the events whose methods are in the block. Each method becomes an export of the component.
+/// On targets other than wasm, the attribute adds no exports, so that `cargo test` can test the same type.
 ///
 /// `#[plugin(priority = 50)]` proposes the order in which the plugin is called. Plugins with lower numbers are called
 /// earlier, and any 32-bit number is valid. `hookhost allow` writes the number into the plugin's entry, unless the user

@@ -32,7 +32,7 @@ pub fn parent_session() -> Option<String> {
 
 /// Returns the message that an external agent sent about the event, as unchanged JSON. Returns `None` if the event did
 /// not come from an external agent. For a plugin that calls this function, the values of events also contain images and
-/// other binary data. For other plugins, the host replaces such data by markers.
+/// other binary data. For all other plugins, the host replaces such data with markers.
 #[must_use]
 pub fn raw() -> Option<String> {
     host::raw()

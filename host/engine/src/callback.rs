@@ -21,11 +21,11 @@ pub(crate) enum Waiting {
     /// An event waits until this sink has stored its record. If the sink sent a further event, the sink would get that
     /// event's record, too, and so on without end.
     Sink(usize),
-    /// An event has the turn of this queue, so other events of its session wait.
+    /// An event has its turn in this queue, so other events of the same session wait.
     Turn(usize),
 }
 
-/// All work that waits for the code on a thread.
+/// All work that waits for the program's code that runs on a thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiters {
     last: Option<Waiting>,
@@ -60,7 +60,7 @@ pub(crate) fn waits(waiting: Waiting) -> bool {
     WAITERS.with_borrow(|waiters| waiters.has(waiting))
 }
 
-/// Runs code while `waiters` wait for it, and catches its panic.
+/// Runs code for which `waiters` wait. Catches a panic of the code.
 pub(crate) fn run<T>(waiters: &Waiters, code: impl FnOnce() -> T) -> Result<T, Panicked> {
     let _before = Before(WAITERS.replace(waiters.clone()));
     caught(code)

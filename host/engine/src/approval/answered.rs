@@ -1,4 +1,4 @@
-//! The outcome of a question: an answer, or the reason why there is none.
+//! The outcome of a question: an answer, or the reason why there is no answer.
 
 use super::expiry::until_expired;
 use super::{Approval, ApprovalAnswer, ApprovalRequest, Approver};

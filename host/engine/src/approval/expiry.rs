@@ -13,7 +13,7 @@ pub(crate) async fn until_expired(
     answer: impl Future<Output = Answered>,
 ) -> Answered {
     let began = Instant::now();
-    // An approver that blocks the thread also delays the timer.
+    // An approver that blocks the thread also delays the timer, so check the elapsed time as well.
     let in_time = with_deadline(left, answer).await.filter(|_| began.elapsed() < left);
     in_time
         .unwrap_or_else(|| Answered::new(AnswerKind::TooLate, Some(format!("nobody answered within {deadline:.0?}"))))

@@ -1,4 +1,4 @@
-//! The record of an outcome that did not reach its agent unchanged.
+//! The record of a difference between an outcome and its delivery to the agent.
 
 use super::record::Header;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Delivery {
-    /// The identifier of the event; absent if there was no outcome.
+    /// The identifier of the event. `None` if there was no outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// Session and time of the record.

@@ -1,4 +1,4 @@
-//! Redaction of records by the configuration: each value is masked and cut separately.
+//! Redacts records as the configuration says. Each value is masked and cut separately.
 
 mod value;
 
@@ -101,7 +101,7 @@ impl Masking {
 
 struct Redaction<'s> {
     settings: &'s AuditSettings,
-    /// The redactions so far, by the path of the part in the record, without a leading slash.
+    /// The redactions so far, by the path of the redacted part in the record. A path has no leading slash.
     parts: BTreeMap<String, Redacted>,
 }
 

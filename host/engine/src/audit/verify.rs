@@ -159,8 +159,8 @@ pub(crate) fn verify<E>(
             // line before.
             report.flaw(Flaw::Changed(line.seq().saturating_sub(1).max(1)));
         }
-        // Compare the next line with the hash in the database, if there is one, so that one changed line is not
-        // reported as two.
+        // If the database has a hash of this line, compare the next line with that hash. Otherwise one changed line
+        // would be reported as two changed lines.
         before = next.row.map_or(hash, |(_, stored)| stored);
         report.last_is_vouched_for = next.row.is_some() || head == Some(hash);
         report.head = Some(hash);

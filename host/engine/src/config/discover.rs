@@ -1,9 +1,10 @@
 //! The configuration files that apply: the user's own file, and the project files that the user has approved.
 //!
-//! A project's files are the `hookhost.toml` of the working directory and of every directory above it. hookhost does
-//! not even parse a file before the user has approved its exact content. All approved files apply, outermost first, so
-//! a file in an inner directory cannot remove a rule of an outer one. The approved content stays in use, even if the
-//! file changes. A project file must be at exactly this path: a symbolic link there is ignored.
+//! A project's files are the files named `hookhost.toml` in the working directory and in every directory above it.
+//! hookhost does not even parse a file before the user has approved its exact content. All approved files apply,
+//! outermost first, so a file in an inner directory cannot remove a rule of a file in an outer directory. The approved
+//! content stays in use, even if the file changes. A project file must be at exactly this path: a symbolic link there
+//! is ignored.
 
 use std::{
     collections::BTreeMap,

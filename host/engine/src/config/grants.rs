@@ -50,7 +50,7 @@ pub struct Grants {
     /// `transcript = true`: the plugin may read the conversation.
     pub transcript: bool,
     /// `approve = true`: the plugin's verdict `approve` waives the questions of the configuration. If the entry is in a
-    /// project's file, it waives only the questions of project files.
+    /// project's file, the verdict waives only the questions of project files.
     pub approve: bool,
     /// `audit = true`: the plugin may subscribe to `audit-record`.
     pub audit: bool,

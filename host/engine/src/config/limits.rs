@@ -41,8 +41,9 @@ pub struct Limits {
     /// `http` or any of `capabilities` is granted.
     #[serde(with = "UpToAnHour", skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Duration>,
-    /// `memory`: maximum size of all linear memories together, in bytes; 1 to 4 GiB, default 16 MiB. If a plugin is
-    /// denied more memory and traps because of this, it fails. A plugin has at most 2 memories.
+    /// `memory`: maximum size of all linear memories together, in bytes; 1 to 4 GiB, default 16 MiB. If a plugin asks
+    /// for more memory, the request is denied, and the plugin fails if it traps as a result. A plugin has at most 2
+    /// memories.
     #[serde(with = "Memory")]
     pub memory: NonZeroUsize,
     /// `table-elements`: maximum number of elements of all tables together; 1 to 1 000 000, default 20 000. In a Rust
@@ -63,8 +64,8 @@ pub struct Limits {
     /// and a handle of a file also uses a file descriptor.
     #[serde(with = "Handles")]
     pub handles: NonZeroU32,
-    /// `input`: maximum size of the event as JSON in bytes, without binary data that the plugin does not get; 1 to 1
-    /// GiB, default 1 MiB. If an event is larger, the plugin fails. The event is never truncated.
+    /// `input`: maximum size of the event as JSON, in bytes; 1 to 1 GiB, default 1 MiB. Binary data that the plugin
+    /// does not get is not included. If an event is larger, the plugin fails. The event is never truncated.
     #[serde(with = "Size")]
     pub input: NonZeroUsize,
     /// `output`: maximum size of the verdict, in bytes; 1 to 1 GiB, default 2 MiB.

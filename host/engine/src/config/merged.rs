@@ -127,8 +127,8 @@ impl Config {
         Ok(self)
     }
 
-    /// Returns all entries, including disabled ones. The user's entries come before a project's, each in the order of
-    /// its file.
+    /// Returns all entries, including disabled entries. The user's entries come before those of a project. Entries of
+    /// one file have the order in which they are written.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.entries
@@ -139,7 +139,8 @@ impl Config {
         self.entries.iter().filter(|entry| entry.enabled)
     }
 
-    /// Returns the ask rules. The user's rules come before a project's, each in the order of its file.
+    /// Returns the ask rules. The user's rules come before those of a project. Rules of one file have the order in
+    /// which they are written.
     #[must_use]
     pub fn asks(&self) -> &[AskRule] {
         &self.asks
@@ -180,7 +181,7 @@ impl Config {
         &self.settings
     }
 
-    /// Returns the files that apply. The user's file comes before a project's.
+    /// Returns the files that apply. The user's file comes before the files of a project.
     #[must_use]
     pub fn files(&self) -> &[PathBuf] {
         &self.files
@@ -206,7 +207,7 @@ impl Config {
 
     /// Reads the caller's section into the caller's type. Returns `None` if no file has the section. As in the engine's
     /// sections, a key that the type does not have is an error. The values of the user's file and of project files are
-    /// combined. A key that is in both files was already rejected when they were read.
+    /// combined. If two files had the same key, this was already reported as an error when the files were read.
     ///
     /// # Errors
     /// [`ConfigError::Invalid`] with the mistakes in the section.

@@ -95,8 +95,8 @@ impl Narrowing<'_> {
             && self.tools.is_none_or(|tools| tools.iter().any(|tool| tool.matches(&call.name)))
     }
 
-    /// Returns true if a plugin with this selection gets the call. If the selection includes shell commands, the plugin
-    /// also gets calls of unknown tools whose arguments may contain a command.
+    /// Returns true if a plugin whose entry has this selection gets the call. If the selection includes shell commands,
+    /// the plugin also gets calls of unknown tools whose arguments may contain a command.
     pub(crate) fn concerns(self, call: &ToolCall) -> bool {
         let is_for_shells = || self.actions.is_some_and(|actions| actions.contains(&ActionKind::Shell));
         let may_run_a_shell = || {

@@ -1,4 +1,5 @@
-//! Amounts with units, as written in the file: counts, sizes and times. They are never zero, negative or out of range.
+//! Amounts with units, as written in the file: counts, sizes and times. An amount is never zero, negative or out of
+//! range.
 
 use std::{
     fmt,

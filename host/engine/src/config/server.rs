@@ -75,7 +75,8 @@ impl ServerHost {
             let odd = |c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_');
             !label.is_empty() && label.len() <= 63 && !label.contains(odd)
         };
-        // Many programs read `127.1`, `2130706433` and `0x7f.1` as addresses, so they are rejected here.
+        // Many programs treat names such as `127.1`, `2130706433` and `0x7f.1` as addresses, so such names are rejected
+        // here.
         let last = name.rsplit('.').next().unwrap_or_default();
         let is_number = last.chars().all(|c| c.is_ascii_digit()) || last.starts_with("0x");
         if name.len() > 253 || is_number || !name.split('.').all(is_label) {

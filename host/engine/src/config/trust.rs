@@ -1,9 +1,9 @@
 //! The approvals of project files.
 //!
-//! The approvals are a JSON file in the user's state directory. It contains the approved text, which stays in use until
-//! another text is approved or the approval is revoked, even if the file changes. Only the user can read and write the
-//! directory (mode 0700) and the file (mode 0600). A file that others can write, or that the host has not written, is
-//! refused. Each change replaces the whole file while a lock is held.
+//! The approvals are a JSON file in the user's state directory. For each approved file, it contains the approved text.
+//! This text stays in use until a different text is approved or the approval is revoked, even if the project's file
+//! changes. Only the user can read and write the directory (mode 0700) and the file (mode 0600). A file that others can
+//! write, or that the host has not written, is refused. Each change replaces the whole file while a lock is held.
 
 use std::{
     collections::BTreeMap,
@@ -81,7 +81,7 @@ impl TrustStore {
         Self { directory: places.state.clone() }
     }
 
-    /// Returns the path of the store; the file need not exist.
+    /// Returns the path of the store. There may be no file at this path yet.
     #[must_use]
     pub fn file(&self) -> PathBuf {
         self.directory.join("trust.json")

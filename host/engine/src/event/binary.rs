@@ -56,7 +56,7 @@ const MAX_URL_HEAD: usize = 128;
 #[derive(Debug, Default)]
 pub(crate) struct Binary {
     data: HashMap<String, (String, usize)>,
-    /// Number of bytes by which the value is smaller without the binary data.
+    /// The number of bytes by which removing the binary data made the value smaller.
     saved: usize,
 }
 

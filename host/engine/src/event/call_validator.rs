@@ -1,4 +1,5 @@
-//! Checks a changed value against the tool's schema, the tool's known arguments and the configured models.
+//! Checks the changes that plugins make. Changed arguments must fit the tool's schema, a changed action must fit the
+//! arguments of the tool, and a changed model must be configured.
 
 use crate::config::{AskRule, Layer};
 use crate::contract::action::{ActionMap, AgentActions};

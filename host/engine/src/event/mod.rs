@@ -1,9 +1,9 @@
 //! The typed events. Each event has a row in the table below and an implementation in a file of this module.
 //!
-//! An event defines the parameters and result of its interface's `handle`, and the meaning of the verdict. Everything
-//! else (subscription, the call, composition, the record, `hookhost dispatch`) is the same for all events. To add an
-//! event, add its interface in `wit/events.wit`, its implementation and row here, its row in `session/typed.rs`, its
-//! method in `session/events.rs`, and its method in the guest SDK.
+//! The implementation of an event defines the parameters and the result of its interface's `handle`, and the meaning of
+//! the verdict. Everything else is the same for all events: subscription, the call, composition, the record and
+//! `hookhost dispatch`. To add an event, add its interface in `wit/events.wit`, its implementation and row here, its
+//! row in `session/typed.rs`, its method in `session/events.rs`, and its method in the guest SDK.
 
 mod binary;
 mod call_validator;
@@ -37,7 +37,7 @@ use crate::wire::{Answer, Answered};
 use serde::{Serialize, de::DeserializeOwned};
 use wasmtime::component::{ComponentNamedList, Lower};
 
-/// Calls a macro with the shape and name of every event.
+/// Calls the macro `$then` with the shape and the name of every event.
 macro_rules! every_event {
     ($then:ident) => {
         $then! {

@@ -1,4 +1,4 @@
-//! Redacts one value for the log: masks the values of masked keys, and cuts a value that is too large.
+//! Redacts one value for the log. The values of masked keys are masked, and a value that is too large is cut.
 //!
 //! A value is masked before it is cut. So the recorded beginning of a cut value contains no masked value, and nobody
 //! can guess a masked value from the digest. Masking works on the JSON text and does not recurse into nested values, so
@@ -62,7 +62,7 @@ pub(crate) fn redact<'a>(value: &'a RawValue, settings: &AuditSettings) -> (Cow<
         None => Cow::Borrowed(value),
         Some(text) => match RawValue::from_string(text) {
             Ok(masked) => Cow::Owned(masked),
-            // If masking fails, nothing of the value is recorded.
+            // If masking fails, no part of the value is recorded.
             Err(_) => {
                 redacted.cut = true;
                 return (Cow::Owned(cut("")), redacted);
