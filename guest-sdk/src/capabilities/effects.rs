@@ -1,5 +1,5 @@
 //! Effects of a call in addition to its verdict: findings for the audit log, and reminders for the model. Every plugin
-//! has this capability. They are applied only if the call returns.
+//! has this capability. Effects are applied only if the call returns.
 
 #[cfg(target_arch = "wasm32")]
 use crate::generated::hookhost::hooks::effects as host;
@@ -56,10 +56,8 @@ impl Finding {
     ///
     /// | member | content |
     /// |---|---|
-    /// | `place` | `[begin, end]`: a range of bytes in the command that the plugin received. The first byte is 0, the end is excluded, and
-    /// both are boundaries of characters |
-    /// | `matched` | the text of this range. It may be cut, and then ends with `…`. If there is no `place`, it is a text that occurs once
-    /// in the command |
+    /// | `place` | `[begin, end]`: a range of bytes in the command that the plugin received; `end` is excluded, and both are at boundaries of characters |
+    /// | `matched` | the text of this range, with `…` at its end if it is cut; without `place`, a text that occurs once in the command |
     /// | `would` | the action that the rule would have taken but did not take, in words that continue "it would" |
     ///
     /// A member that does not fit the command is not shown.
