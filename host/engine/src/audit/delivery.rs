@@ -33,7 +33,7 @@ pub enum DeliveryKind {
     ChangeNotApplied,
     /// The agent got no outcome in time. It got a denial instead, or no answer at all if the operator has chosen this.
     Unanswered,
-    /// The agent reported an event for the second time, and got the same outcome as before. No plugin was asked again.
+    /// The agent reported the same event again, and got the same outcome as before. No plugin was asked again.
     Repeated,
 }
 

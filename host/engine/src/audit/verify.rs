@@ -52,7 +52,7 @@ pub enum Flaw {
     Removed(u64, u64),
     /// A record is not at the position that its number says.
     Moved(u64),
-    /// Two records have this number.
+    /// More than one record has this number.
     Twice(u64),
     /// The log does not begin with the opening record that every log must have.
     NoBeginning,
@@ -91,7 +91,7 @@ impl fmt::Display for Flaw {
 }
 
 impl Report {
-    /// Returns true if no flaw was found.
+    /// Returns true if no flaw was found. An incomplete last line is not a flaw.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.flaws.is_empty()
