@@ -1,5 +1,5 @@
-//! Measures one event through the host and bare through wasmtime, with the same component and the same limits, in one run. The ratio
-//! shows the cost of the host.
+//! Measures one event in the host, and the same call in wasmtime alone, with the same component and the same limits. Both are measured in
+//! one run, so the ratio shows the cost of the host.
 //!
 //! `cargo run -p bench -- budgets --only distributions` runs it.
 
@@ -8,7 +8,8 @@
 #[path = "subject/bare.rs"]
 mod bare;
 mod subject;
-/// The engine's private mirrors of the contract's types. The bare call passes the same types.
+/// The types with which the engine passes the contract's values to wasmtime. They are private in the engine, so the file is included here
+/// for the bare call.
 #[expect(dead_code, reason = "one event of all is called")]
 #[path = "../../host/engine/src/wire/mod.rs"]
 mod wire;
@@ -51,7 +52,7 @@ fn one_event(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Measures the same plugin as a component and as part of the program, and the rule as a closure.
+/// Measures the same plugin as a component and as a native plugin in the program, and the same rule as a closure.
 fn one_rule(criterion: &mut Criterion) {
     let runtime = Runtime::new().unwrap();
     let mut group = criterion.benchmark_group("one event, one rule, log off");
@@ -97,7 +98,7 @@ fn nobody_asked(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Measures the disk alone: appends the bytes of one such record to a file with one write.
+/// Measures the disk alone. Appends a record of the same size as in the log to a file, with one write.
 fn one_append(criterion: &mut Criterion) {
     use std::io::Write as _;
     let mut file = tempfile::tempfile().unwrap();

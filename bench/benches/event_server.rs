@@ -1,9 +1,9 @@
-//! Settles events on request of another process. So the engine can be compared with programs that must be built
-//! separately from it. `cargo run -p bench -- peers` runs it.
+//! Runs events on request of another process, so that the engine can be compared with programs that must be built separately from it.
+//! `cargo run -p bench -- peers` runs it.
 //!
 //! Each line of standard input is a JSON object: the `rule` to ask (`component`, `plugin` or `closure`), the shell `command`, and the
-//! number of `events`. The answer is a line with another object: the `nanoseconds` of all events, and `rejected`, which is true if they
-//! were rejected.
+//! number of `events`. The answer is also a line with a JSON object: the `nanoseconds` that all events took together, and `rejected`, which
+//! is true if they were rejected.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
@@ -61,7 +61,7 @@ fn entry(rule: &str) -> Option<Entry> {
         }
         _ => return None,
     };
-    // Generous limits, since the machine may be busy.
+    // Set generous limits, because the machine may be busy.
     (entry.limits.compute, entry.limits.deadline) = (Some(Duration::from_secs(10)), Some(Duration::from_secs(10)));
     Some(entry)
 }

@@ -1,4 +1,4 @@
-//! A user's directories, in which one plugin is allowed.
+//! The directories of a user who has allowed one plugin.
 
 use bench::plugins::built;
 use hookhost::config::Digest;
@@ -15,13 +15,13 @@ pub(crate) fn allowed_plugin() -> String {
     format!("[[plugin]]\nname = \"no-force-push\"\npath = {wasm:?}\nsha256 = \"{digest}\"\n")
 }
 
-/// Directories of a user that are removed with this value.
+/// The directories of a user. They are removed when this value is dropped.
 pub(crate) struct Home {
     directory: tempfile::TempDir,
 }
 
 impl Home {
-    /// Makes the directories. `settings` is the beginning of `hookhost.toml`, before the plugin.
+    /// Creates the directories. `settings` is the beginning of `hookhost.toml`, before the plugin's entry.
     pub(crate) fn new(settings: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("hookhost.toml"), settings.to_owned() + &allowed_plugin()).unwrap();
@@ -32,7 +32,7 @@ impl Home {
         self.directory.path()
     }
 
-    /// Returns a command of the user, in the same directory.
+    /// Returns a command that runs with the user's directories.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.envs(DIRECTORIES.map(|variable| (variable, self.path()))).current_dir(self.path());
@@ -40,7 +40,7 @@ impl Home {
     }
 }
 
-/// Returns the program that a variable names, which the program `bench` sets.
+/// Returns the path of the program in this environment variable, which the program `bench` sets.
 pub(crate) fn program(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).map(PathBuf::from)
 }

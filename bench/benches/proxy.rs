@@ -1,5 +1,5 @@
-//! Measures what the proxy adds to a call of a tool: over standard input and output, over HTTP, and with a hundred calls at once.
-//! `cargo run -p bench -- budgets --only proxy` runs it.
+//! Measures the time that the MCP proxy adds to a call of a tool: over standard input and output, over HTTP, and with a hundred calls at
+//! once. `cargo run -p bench -- budgets --only proxy` runs it.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
@@ -39,7 +39,7 @@ fn main() {
         println!("(the rows of the proxy need HOOKHOST_COMMAND: run `cargo run -p bench -- budgets`)");
         return;
     };
-    // The definitions of the server's tools are approved at their first use.
+    // With this setting, the definitions of the server's tools are approved at their first use.
     let user = User { home: Home::new("[mcp-proxy]\ndefinitions = \"first-use\"\n\n"), hookhost };
     let mut table = Table::begin();
     lines(&mut table, &user);
@@ -114,7 +114,7 @@ impl User {
     }
 }
 
-/// The lines with which each client begins.
+/// Returns the messages with which each client begins.
 fn beginning() -> [Value; 3] {
     let params = json!({
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "bench", "version": "1" },
@@ -200,7 +200,7 @@ impl Drop for LineProcess {
     }
 }
 
-/// Serves MCP: answers each call by a line, and a call of `work` after [`WORK_TIME`].
+/// Serves MCP. Answers each call with one line, and a call of `work` only after [`WORK_TIME`].
 fn serve() {
     let (send, late) = std::sync::mpsc::channel::<(Instant, String)>();
     let writer = thread::spawn(move || {
@@ -222,8 +222,8 @@ fn serve() {
     writer.join().unwrap();
 }
 
-/// Runs a proxy that asks a host before and after each message. Neither of the two reads the message, so it shows the
-/// cost of the processes alone.
+/// Runs a proxy that asks a host before and after each message. Neither the proxy nor the host parses the message, so this shows the cost
+/// of the processes alone.
 fn pass_on() {
     let own = std::env::current_exe().unwrap();
     let [mut server, mut host] = ["server", "bare-host"].map(|role| LineProcess::start(Command::new(&own).arg(role)));
@@ -261,7 +261,7 @@ fn answer(message: &Value) -> Option<String> {
     Some(json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }).to_string())
 }
 
-/// Answers one request of a connection. Returns `None` at its end.
+/// Answers one request on a connection. Returns `None` at the end of the connection.
 fn exchange(mut stream: &TcpStream) -> Option<()> {
     let (head, body) = read_message(&mut BufReader::new(stream))?;
     let message: Value = serde_json::from_slice(&body).unwrap_or_default();

@@ -1,9 +1,9 @@
-//! Settles events of one kind, as many as its argument says, for tools that count a process's instructions (`valgrind
-//! --tool=callgrind`) or system calls (`strace -c -f`).
+//! Runs a given number of events of one kind. Tools count the instructions of this process (`valgrind --tool=callgrind`) or its system
+//! calls (`strace -c -f`).
 //!
 //! `steady hookhost|shell|recorded|recorded-at-once|without-subscribers|recorded-without-subscribers|bare EVENTS
-//! [CACHE]`, after `cargo xtask plugins`; `steady load HOSTS CACHE` builds as many hosts. The cost of compiling differs
-//! from run to run, so count a second run with the same directory CACHE, which compiles nothing.
+//! [CACHE]` needs the components that `cargo xtask plugins` builds. `steady load HOSTS CACHE` instead builds this number of hosts. The cost
+//! of compiling differs from run to run, so count only a second run with the same directory CACHE, which compiles nothing.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
@@ -13,7 +13,8 @@ mod bare;
 #[expect(dead_code, reason = "nothing is timed here")]
 mod concurrent_sessions;
 mod subject;
-/// The engine's private mirrors of the contract's types. The bare call passes the same types.
+/// The types with which the engine passes the contract's values to wasmtime. They are private in the engine, so the file is included here
+/// for the bare call.
 #[expect(dead_code, reason = "one event of all is called")]
 #[path = "../../host/engine/src/wire/mod.rs"]
 mod wire;
@@ -27,7 +28,7 @@ use hookhost::contract;
 use std::path::Path;
 use subject::{call, component, entry, session_of};
 
-/// Returns the plugin's entry. For `shell` it is `shell-guard`, a plugin of a megabyte that computes a lot.
+/// Returns the plugin's entry. For `shell`, this is the entry of `shell-guard`, a plugin of a megabyte that computes a lot.
 fn asked(kind: &str) -> Entry {
     if kind != "shell" {
         return entry(&component());

@@ -1,8 +1,8 @@
-//! Measures many tenants in one process. Each tenant has a rule set of its own, of real components. The figures are the
-//! time of loading the rule sets, their memory, and an event beside the same event in a process with one tenant.
+//! Measures many tenants in one process. Each tenant has a separate rule set of real components. The benchmark measures the time of loading
+//! the rule sets, their memory, and an event in comparison with the same event in a process with one tenant.
 //!
-//! `cargo run -p bench -- budgets` runs it. Each measured process is a child of this one and answers lines on its standard input: `tenants serve
-//! TENANTS DISTINCT CACHE`.
+//! `cargo run -p bench -- budgets` runs it. Each measured process is a child of this process and answers lines on its standard input:
+//! `tenants serve TENANTS DISTINCT CACHE`.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
@@ -106,7 +106,7 @@ impl TenantProcess {
         line
     }
 
-    /// Returns the time of that many events, of one tenant or of all tenants in turn.
+    /// Returns the time of `events` events, of one tenant or of all tenants in turn.
     fn ask(&mut self, whose: &str, events: u32) -> Duration {
         writeln!(self.asks, "{whose} {events}").unwrap();
         Duration::from_nanos(self.line().trim().parse().unwrap())
@@ -124,7 +124,7 @@ fn time(nanos: &Value) -> Duration {
     Duration::from_nanos(nanos.as_u64().unwrap())
 }
 
-/// Loads the rule sets, prints the figures, and settles events until the end of the input.
+/// Loads the rule sets, prints the measurements, and then sends events on request until the end of the input.
 fn serve(tenants: usize, distinct: usize, cache: &Path) {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let host = Host::builder(Config::empty()).engine(&Engine::new()).cache(cache).build();
@@ -133,7 +133,7 @@ fn serve(tenants: usize, distinct: usize, cache: &Path) {
     let digest = Digest::of_file(&wasm).unwrap();
     let config = |tenant: usize| {
         let mut entry = Entry::new(COMPONENT, &wasm, digest).with("protected", [protected(tenant % distinct, "**")]);
-        // Generous limits, since the machine may be busy.
+        // Set generous limits, because the machine may be busy.
         (entry.limits.compute, entry.limits.deadline) = (Some(Duration::from_secs(10)), Some(Duration::from_secs(10)));
         Config::from_entries(vec![entry], Settings::default()).unwrap()
     };
@@ -150,7 +150,7 @@ fn serve(tenants: usize, distinct: usize, cache: &Path) {
         }
     }
     let (load, loaded) = (began.elapsed(), resident_mib());
-    // Checks that each tenant is under its own rules, and runs all of their code once.
+    // Check that the rules of each tenant apply to its session. This also runs all of their code once.
     for (tenant, session) in sessions.iter().enumerate() {
         let settle = |path: &str| runtime.block_on(session.before_tool_call(write(session, path))).outcome;
         assert!(matches!(settle(&protected(tenant % distinct, "x")), Decision::Rejected(_)));

@@ -1,5 +1,5 @@
-//! Prints the tables of budgets, with the system calls in steady state and the distributions. The programs are built as they are
-//! installed, and the benchmarks with the release profile.
+//! Prints the tables of budgets, the system calls in steady state, and the distributions of times. The programs are built as they are
+//! installed, and the benchmarks are built with the release profile.
 
 use std::process::Command;
 
@@ -11,13 +11,13 @@ use xtask::{
 
 use crate::{compare, instructions};
 
-/// The parts of the measurements. `--only` measures one alone.
+/// The parts of the measurements. With `--only`, only one part is measured.
 const PARTS: [&str; 7] = ["engine", "hook", "proxy", "agent", "tenants", "system-calls", "distributions"];
 
-/// The parts that start the programs.
+/// The parts that start the installed programs.
 const PROCESSES: [&str; 3] = ["engine", "hook", "proxy"];
 
-/// Measures all parts or one: `[--only PART] [--quick] [--compare REF [--rounds N]]`.
+/// Measures all parts, or only the named part: `[--only PART] [--quick] [--compare REF [--rounds N]]`.
 pub(crate) fn measure(workspace: &Workspace, arguments: &[String]) -> Outcome {
     if arguments.iter().any(|argument| argument == "--compare") {
         return compare::measure(workspace, arguments);
@@ -88,7 +88,7 @@ fn only(arguments: &[String]) -> Outcome<(Option<&'static str>, Vec<&str>)> {
                 let part = arguments.next().and_then(|named| PARTS.into_iter().find(|part| *part == named));
                 only = Some(part.ok_or_else(|| format!("`--only` needs one of {}", PARTS.join(", ")))?);
             }
-            // `--schemas` measures only the schemas. Use it after a change of the code that counts their steps.
+            // `--schemas` measures only the schemas. Use it after a change to the code that counts the steps of schemas.
             "--quick" | "--schemas" => rest.push(argument),
             other => {
                 return Err(format!(

@@ -1,5 +1,6 @@
-//! Compares two commits: the benchmarks of both run at once and measure row by row, in turns, so that a disturbance of the machine
-//! affects both. A whole table takes minutes, in which a shared machine changes by more than a commit does.
+//! Compares two commits. The benchmarks of both commits run at the same time and take turns, row by row, so that a disturbance of the
+//! machine affects both. If each benchmark measured its whole table at once, minutes would pass in between, and in this time the speed of a
+//! shared machine can change more than the commits differ.
 
 mod rows;
 mod sources;
@@ -18,17 +19,17 @@ use xtask::{
 
 use rows::{MeasuredRow, RowPairs, RowSource};
 
-/// The parts whose rows can be compared, since they print a table, and their benchmarks.
+/// The parts whose rows can be compared, because they print a table. Each part has the name of its benchmark.
 const PARTS: [(&str, &str); 5] =
     [("engine", "budgets"), ("hook", "hook"), ("proxy", "proxy"), ("agent", "agent"), ("tenants", "tenants")];
 
-/// The benchmarks that start no other program.
+/// The benchmarks that start no installed program.
 const ALONE: [&str; 2] = ["agent", "tenants"];
 
 /// Default number of rounds of the whole table.
 const DEFAULT_ROUNDS: usize = 5;
 
-/// With this variable, a benchmark measures in turns: see `bench/src/turns.rs`.
+/// The environment variable that makes a benchmark measure in turns: see `bench/src/turns.rs`.
 const TURNS: &str = "HOOKHOST_BENCH_TURNS";
 
 /// The arguments of a comparison.
@@ -71,7 +72,7 @@ pub(crate) fn measure(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let options = Options::parse(arguments)?;
     let commit = sources::commit(workspace, options.reference)?;
     let before = sources::check_out(workspace, &commit)?;
-    // The other commit comes first, so that the built programs are those of this work tree in the end.
+    // The other commit is built first, so that in the end the target directory contains the programs of this work tree.
     say(&format!("building {}", options.reference));
     let before = BuiltCommit::of(&before, options.benchmark)?.apart(workspace)?;
     say("building this work tree");
@@ -105,7 +106,7 @@ impl BuiltCommit {
         Ok(Self { programs, bench, plugins, root: workspace.root.clone() })
     }
 
-    /// Copies the programs to a place that no other build writes to.
+    /// Copies the programs to a directory that no other build writes to.
     fn apart(self, workspace: &Workspace) -> Outcome<Self> {
         let directory = workspace.compared();
         let copied = |program: &PathBuf| {
@@ -141,7 +142,7 @@ impl BuiltCommit {
     }
 }
 
-/// A benchmark that measures in its turn.
+/// A running benchmark that waits for its turn before it measures a row.
 struct BenchmarkProcess {
     root: PathBuf,
     child: Child,
@@ -151,7 +152,7 @@ struct BenchmarkProcess {
 
 impl RowSource for BenchmarkProcess {
     fn next(&mut self) -> Outcome<Option<MeasuredRow>> {
-        // The benchmark may have ended; then there is nothing to read either.
+        // An error does not matter here: if the benchmark has ended, reading its output also ends.
         let _ = self.turns.write_all(b"\n").and_then(|()| self.turns.flush());
         loop {
             let mut line = String::new();

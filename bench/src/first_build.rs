@@ -1,4 +1,4 @@
-//! Measures builds from nothing: the demo of a newcomer, and programs that embed the engine.
+//! Measures builds with an empty target directory: the demo that a newcomer runs, and programs that embed the engine.
 
 use std::{
     collections::BTreeSet,
@@ -16,7 +16,7 @@ use xtask::{
     workspace::{Workspace, output, run, say},
 };
 
-/// A part, and its function.
+/// The name of a part, and the function that measures it.
 type Part = (&'static str, fn(&Workspace) -> Outcome);
 
 const PARTS: [Part; 2] = [("demo", demo), ("embed", embedders)];
@@ -25,7 +25,7 @@ const PARTS: [Part; 2] = [("demo", demo), ("embed", embedders)];
 const MAX_SECONDS: u64 = 6 * 60;
 const MAX_CRATES: usize = 300;
 
-/// Measures both parts or one: `[demo] [embed]`.
+/// Measures both parts, or only the named part: `[demo] [embed]`.
 pub(crate) fn measure(workspace: &Workspace, arguments: &[String]) -> Outcome {
     if let Some(unknown) = arguments.iter().find(|argument| PARTS.iter().all(|(part, _)| part != argument)) {
         return Err(format!("there is no part `{unknown}`: there are {}", PARTS.map(|(part, _)| part).join(", ")));
@@ -66,12 +66,12 @@ fn demo(workspace: &Workspace) -> Outcome {
     Ok(())
 }
 
-/// Builds programs that embed the engine from nothing, runs them, and prints the cost.
+/// Builds programs that embed the engine, with an empty target directory. Runs them, and prints the cost.
 fn embedders(workspace: &Workspace) -> Outcome {
     let directory = plugins::build(workspace)?;
     let (smallest, all) = (embed::crates(workspace, Some(GATE))?, embed::crates(workspace, None)?);
     let compiled = workspace.target.join("path_guard.compiled");
-    // Build the whole workspace, because the engine alone would be built with other features of its dependencies.
+    // Build the whole workspace, because for the engine alone, its dependencies would be built with different features.
     run("building the example", &mut workspace.cargo(&["build", "--workspace", "--example", "compile_ahead"]))?;
     let example = format!("debug/examples/compile_ahead{}", std::env::consts::EXE_SUFFIX);
     let mut ahead = Command::new(workspace.target.join(example));
@@ -93,14 +93,14 @@ fn embedders(workspace: &Workspace) -> Outcome {
     Ok(())
 }
 
-/// A program of another workspace.
+/// A built program of a separate workspace.
 struct BuiltProgram {
     program: PathBuf,
     seconds: u64,
     megabytes: u64,
 }
 
-/// Builds a program of another workspace from nothing.
+/// Builds a program of a separate workspace with an empty target directory.
 fn built(workspace: &Workspace, name: &str, manifest: &str, profile: &str) -> Outcome<BuiltProgram> {
     let target = embed::target(workspace).join(name);
     clear(&target)?;
@@ -134,8 +134,8 @@ fn crates_of(workspace: &Workspace, package: &str) -> Outcome<usize> {
     Ok(counted(&tree))
 }
 
-/// Counts the distinct packages of a tree. Each line begins with `NAME VERSION`; the lines of members, macros and
-/// repetitions have further words.
+/// Counts the distinct packages of a tree. Each line begins with `NAME VERSION`. The lines of members, macros and repetitions have further
+/// words.
 fn counted(tree: &str) -> usize {
     let packages = tree.lines().map(|line| line.split(' ').take(2).collect::<Vec<_>>());
     packages.filter(|package| package.len() == 2).collect::<BTreeSet<_>>().len()

@@ -1,4 +1,4 @@
-//! Measures the growth of costs, and writes docs/growth.md.
+//! Measures how costs grow, and writes docs/growth.md.
 
 use xtask::{
     Outcome, plugins, programs,
@@ -15,7 +15,7 @@ pub(crate) fn measure(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let mut cargo = workspace.cargo(&["bench", "--workspace", "--bench", "growth", "--"]);
     if !has("--page") {
         cargo.env(plugins::VARIABLE, plugins::build(workspace)?);
-        // Only the group `log` runs the command.
+        // Only the group `log` runs the command `hookhost`.
         if has("log") || !has("--only") {
             cargo.envs(programs::release(workspace)?.variables());
         }

@@ -1,4 +1,4 @@
-//! Counts the instructions and the system calls of an event. Both counts are the same on a busy machine.
+//! Counts the instructions and the system calls of an event. A busy machine does not change these counts.
 
 use std::{
     fs,
@@ -11,21 +11,21 @@ use xtask::{
     workspace::{Workspace, output, say},
 };
 
-/// The file of noted instructions per event, as `KIND COUNT` lines.
+/// The file that stores the number of instructions per event, as lines of `KIND COUNT`.
 const NOTED: &str = "bench/instructions.txt";
 
-/// Allowed increase over the noted count, in percent. The count varies because hash maps get a new seed in each
-/// process, and because the log's writer thread takes as many records as are ready.
+/// Allowed increase over the stored count, in percent. The count varies because hash maps get a new seed in each process, and because the
+/// log's writer thread takes a varying number of records at once.
 const TOLERANCE: u64 = 10;
 
-/// Numbers of events of two runs. The difference of the two counts contains no instructions of the start.
+/// Numbers of events of two runs. The difference of the two counts does not include the instructions for starting the process.
 const EVENTS: [u64; 2] = [600, 100];
 
-/// Maximum system calls of a recorded event, on average.
+/// Maximum number of system calls of a recorded event, on average.
 const MAX_RECORDED: f64 = 2.0;
 
-/// Counts the instructions of an event with valgrind: `[--write]`. The programs have the development profile, because
-/// CI has built them anyway. So the figure shows a change, but must not be quoted.
+/// Counts the instructions of an event with valgrind: `[--write]`. The programs are built with the development profile, because CI has
+/// already built them with it. So the count can show a change, but it does not show the cost of an installed program.
 pub(crate) fn measure(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let write = match arguments {
         [] => false,
@@ -39,7 +39,7 @@ pub(crate) fn measure(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let directory = plugins::build(workspace)?;
     let steady = crate::built(workspace, "test", "steady")?;
     let cache = workspace.target.join("tmp").join("steady-cache");
-    // Compiles the code that the counted runs read, for the processor that valgrind emulates.
+    // This run compiles the plugin for the processor that valgrind emulates. The counted runs read the compiled code from the cache.
     instructions_of(&steady, "hookhost", 1, &directory, &cache)?;
     let mut counts = Vec::new();
     for kind in ["bare", "without-subscribers", "hookhost"] {
@@ -75,7 +75,7 @@ pub(crate) fn measure(workspace: &Workspace, arguments: &[String]) -> Outcome {
 
 fn instructions_of(steady: &Path, kind: &str, events: u64, directory: &Path, cache: &Path) -> Outcome<u64> {
     let mut valgrind = Command::new("valgrind");
-    // Prints only the count, on standard output.
+    // Make valgrind print only the count, and on standard output.
     valgrind
         .args(["--tool=callgrind", "--log-fd=1", "--callgrind-out-file=/dev/null"])
         .arg(steady)
@@ -117,8 +117,8 @@ pub(crate) fn system_calls(workspace: &Workspace, directory: &Path) -> Outcome {
         }
         let each = all as f64 / 10_000.0;
         match kind {
-            // Some calls depend on the clock and are still counted: those of the thread that ticks each millisecond,
-            // and those of the threads that it wakes.
+            // Some of the counted calls depend on the time and not on the events: the calls of the thread that ticks each millisecond, and
+            // of the threads that it wakes.
             "hookhost" => {
                 let word = if each < 0.1 { "met" } else { "**beyond**" };
                 println!(
@@ -138,7 +138,7 @@ pub(crate) fn system_calls(workspace: &Workspace, directory: &Path) -> Outcome {
     Ok(())
 }
 
-/// Parses a line of `strace -c`: its fourth column is the number of calls, its last one the name.
+/// Parses a line of `strace -c`. The fourth column is the number of calls, and the last column is the name of the system call.
 fn counted(line: &str) -> Option<(String, i64)> {
     let columns: Vec<_> = line.split_whitespace().collect();
     let (calls, name) = (columns.get(3)?.parse().ok()?, columns.last()?);

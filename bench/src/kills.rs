@@ -1,4 +1,4 @@
-//! Runs the tests of the journal with far more killed processes, and with a disk that is full at each byte of a record.
+//! Runs the tests of the journal with far more killed processes than in CI, and with disks that become full at each byte of a record.
 
 use xtask::{
     Outcome, plugins,
@@ -14,7 +14,7 @@ const FULL_DISKS: &str = "400";
 /// Number of processes that the test kills at once.
 const CONCURRENT_KILLS: u32 = 4;
 
-/// Kills processes: `[PROCESSES]`.
+/// Runs the tests with this number of killed processes: `[PROCESSES]`.
 pub(crate) fn measure(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let kills = match arguments {
         [] => DEFAULT_KILLS,

@@ -24,7 +24,8 @@ impl Line {
         slope(&self.points)
     }
 
-    /// Like [`Line::slope`], for sizes from a tenth of the largest one: a cost that dominates at small sizes may not matter there.
+    /// Like [`Line::slope`], but only for sizes from a tenth of the largest size. A cost that dominates at small sizes may not matter at
+    /// these sizes.
     pub fn last_slope(&self) -> f64 {
         let largest = self.points.last().map_or(0.0, |point| point.size);
         let from = self.points.partition_point(|point| point.size < largest / 10.0 * 0.999);
@@ -51,7 +52,7 @@ pub enum Unit {
 
 /// Prints a slope with two decimals.
 pub fn slope_text(slope: f64) -> String {
-    // Adding 0.0 removes the minus before a zero.
+    // Adding 0.0 changes a negative zero to zero, which is printed without a minus.
     format!("{:.2}", (slope * 100.0).round() / 100.0 + 0.0)
 }
 
@@ -73,7 +74,7 @@ pub fn number_text(number: f64, unit: Unit) -> String {
     format!("{}{word}", in_groups(text))
 }
 
-/// Separates thousands: 1 000 000.
+/// Separates groups of three digits with spaces, as in 1 000 000.
 fn in_groups(text: &str) -> String {
     let (whole, rest) = text.find('.').map_or((text, ""), |at| text.split_at(at));
     let mut grouped = String::new();

@@ -1,13 +1,14 @@
-//! `cargo run -p bench -- NAME` measures what hookhost costs. It builds what it measures, with the profiles with which it is installed.
+//! `cargo run -p bench -- NAME` measures what hookhost costs. It first builds the programs that it measures, with the profiles with which
+//! they are installed.
 //!
 //! | module | measures |
 //! |---|---|
-//! | [`budgets`] | every budget, in one table; [`compare`] does it for two commits at once |
+//! | [`budgets`] | every budget, in one table; [`compare`] compares the tables of two commits |
 //! | [`instructions`] | the instructions and the system calls of an event |
-//! | [`peers`] | hookhost beside other guards |
-//! | [`growth`] | how costs grow |
+//! | [`peers`] | hookhost in comparison with other guards |
+//! | [`growth`] | how the cost of an event grows, for example with the number of plugins |
 //! | [`kills`] | that no killed process breaks the log |
-//! | [`first_build`] | the wait of a newcomer and of a program that embeds the engine |
+//! | [`first_build`] | the time of a first build, for a newcomer and for a program that embeds the engine |
 //! | [`shell_corpus`] | what shell-guard decides about a table of commands |
 
 mod budgets;
@@ -121,7 +122,7 @@ fn usage() -> String {
 /// Builds a benchmark and returns the path of its program. `command` is the cargo command: `bench`, with the profile
 /// `release`, or `test`, with the profile `dev`.
 fn built(workspace: &Workspace, command: &str, benchmark: &str) -> Outcome<PathBuf> {
-    // Build the whole workspace, so that the dependencies get the features of all its packages.
+    // Build the whole workspace, so that the dependencies get the features that all packages of the workspace need.
     let mut cargo =
         workspace.cargo(&[command, "--workspace", "--bench", benchmark, "--no-run", "--message-format=json"]);
     let messages = output(cargo.stderr(Stdio::inherit()))?;

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 /// Number of pairs of batches that are timed.
 const PAIRS: usize = 61;
 
-/// Number of pairs if another process measures in turns with this one. Each row is then measured several times, so
-/// fewer pairs suffice.
+/// Number of pairs if this process takes turns with another process. In this case each row is measured several times, so fewer pairs are
+/// enough.
 const PAIRS_IN_A_TURN: usize = 15;
 
-/// Target duration of one batch. Compared with it, the cost of reading the clock is negligible.
+/// Target duration of one batch. In comparison with this duration, the cost of reading the clock is negligible.
 const BATCH: Duration = Duration::from_millis(10);
 
-/// Times of one run of a subject.
+/// The times of a single run of a subject, computed from batches of runs.
 #[derive(Debug)]
 pub struct Times {
     pub median: Duration,
@@ -22,7 +22,7 @@ pub struct Times {
     pub high: Duration,
 }
 
-/// A subject beside its reference.
+/// The times of a subject and of its reference.
 #[derive(Debug)]
 pub struct Compared {
     pub subject: Times,
@@ -36,8 +36,8 @@ pub fn compare(mut subject: impl FnMut(), mut reference: impl FnMut()) -> Compar
     compare_batches(|runs| batch(runs, &mut subject), |runs| batch(runs, &mut reference))
 }
 
-/// Like [`compare`], for subjects that run a whole batch themselves, perhaps in another process. Each subject gets the
-/// number of runs and returns the total time of these runs.
+/// Like [`compare`], for subjects that run a whole batch themselves, for example in another process. Each subject gets the number of runs
+/// and returns the total time of these runs.
 pub fn compare_batches(
     mut subject: impl FnMut(u32) -> Duration,
     mut reference: impl FnMut(u32) -> Duration,
@@ -69,7 +69,7 @@ pub fn in_turns(rounds: usize, subjects: &mut [Box<dyn FnMut() + '_>]) -> Vec<Ti
     timed.into_iter().map(|(_, all)| times(all)).collect()
 }
 
-/// Times a subject whose single run is long enough to be timed.
+/// Times a subject for which a single run takes long enough to be timed. The subject returns the time of its run.
 pub fn times_of(runs: usize, mut subject: impl FnMut() -> Duration) -> Times {
     subject();
     times((0..runs).map(|_| subject()).collect())

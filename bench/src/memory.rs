@@ -5,12 +5,12 @@ pub fn resident_mib() -> f64 {
     kib("VmRSS:") / 1024.0
 }
 
-/// Reserved addresses, with or without memory behind them, in GiB.
+/// Reserved address space, in GiB. Not all of it is backed by memory.
 pub fn address_space_gib() -> f64 {
     kib("VmSize:") / (1024.0 * 1024.0)
 }
 
-/// Returns a field of the kernel's report, whose unit is called kB and is 1024 bytes.
+/// Returns a field of the kernel's report, in units of 1024 bytes, which the report calls kB.
 fn kib(field: &str) -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();

@@ -1,4 +1,4 @@
-//! Compares hookhost with other guards in use. The comparison is in `bench/peers`, which is built apart from the workspace.
+//! Compares hookhost with other guards that are in use. The comparison is in `bench/peers`, which is a separate workspace.
 
 use std::process::Command;
 
@@ -7,13 +7,13 @@ use xtask::{
     workspace::{Workspace, run},
 };
 
-/// The crate, with a lock file of its own.
+/// The manifest of the comparison, which has a separate lock file.
 const MANIFEST: &str = "bench/peers/Cargo.toml";
 
 /// The parts that can be measured alone.
 const PARTS: [&str; 2] = ["processes", "engines"];
 
-/// Builds everything to compare, the programs as they are installed, and prints the tables: `[processes] [engines]`.
+/// Builds everything that is compared, and prints the tables: `[processes] [engines]`. hookhost's programs are built as they are installed.
 pub(crate) fn measure(workspace: &Workspace, arguments: &[String]) -> Outcome {
     wanted(arguments)?;
     let directory = plugins::build(workspace)?;

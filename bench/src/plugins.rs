@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-/// Returns the path of a component, such as `no_force_push.wasm`. The program `bench` names the directory in `HOOKHOST_PLUGINS`; a
-/// benchmark that is run by hand finds it in its target directory.
+/// Returns the path of a component, such as `no_force_push.wasm`. The program `bench` sets `HOOKHOST_PLUGINS` to the directory of the
+/// components. A benchmark that is run by hand looks for this directory in its target directory.
 ///
 /// # Panics
-/// If the component is not there.
+/// If the component does not exist.
 #[must_use]
 pub fn built(component: &str) -> PathBuf {
     // A benchmark is `target/PROFILE/deps/NAME`.

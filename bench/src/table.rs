@@ -1,4 +1,4 @@
-//! The table of results. Each row is printed when its figures are known.
+//! The table of results. Each row is printed as soon as its values are known.
 
 use crate::measure::{Compared, spoken};
 use crate::turns;
@@ -22,7 +22,7 @@ impl Table {
         Self { beyond: Vec::new() }
     }
 
-    /// Adds a row whose budget is a ratio. Without a ratio the row is for comparison only.
+    /// Adds a row whose budget is the ratio `most`. If `most` is `None`, the row has no budget and is only for comparison.
     pub fn compared(&mut self, row: &Row<'_>, of: &Compared, reference: &str, most: Option<f64>) {
         if turns::are_taken() {
             let measured = spoken(of.subject.median);
@@ -41,12 +41,12 @@ impl Table {
         self.row(row, measured, reference, "", budget, Some(within));
     }
 
-    /// Adds a row for comparison only, with figures that are not times.
+    /// Adds a row without a budget, which is only for comparison. Its values are not times.
     pub fn figures(&mut self, row: &Row<'_>, measured: &str, reference: &str, ratio: f64) {
         self.row(row, measured, reference, &printed(ratio), "", None);
     }
 
-    /// Adds a row with an absolute budget.
+    /// Adds a row with an absolute budget and without a reference.
     pub fn plain(&mut self, row: &Row<'_>, measured: impl Display, budget: &str, within: Option<bool>) {
         self.row(row, &measured.to_string(), "", "", budget, within);
     }
@@ -85,9 +85,9 @@ impl Table {
     }
 }
 
-/// Prints a ratio with two decimals, or with more to show two significant digits.
+/// Prints a ratio with two decimals. A small ratio gets more decimals, so that it has two significant digits.
 fn printed(ratio: f64) -> String {
-    // With two decimals, each ratio below 0.005 would be printed as zero.
+    // With two decimals, every ratio below 0.005 would be printed as zero.
     let zeros = if ratio > 0.0 { -ratio.log10().floor() } else { 0.0 };
     format!("{ratio:.decimals$}", decimals = (zeros as usize + 1).max(2))
 }
@@ -97,9 +97,9 @@ fn printed(ratio: f64) -> String {
 pub struct Row<'a> {
     pub what: &'a str,
     pub component: &'a str,
-    /// `on`, `off`, or `–` if the log has no part in it.
+    /// `on` or `off`, or `–` if the subject does not use the log.
     pub log: &'a str,
-    /// The known reason why the row exceeds its budget; empty if there is none.
+    /// The known reason why the row exceeds its budget. Empty if there is no such reason.
     pub why: &'a str,
 }
 

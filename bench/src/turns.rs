@@ -1,16 +1,17 @@
-//! Measures rows in turns with another process: `cargo run -p bench -- budgets --compare` runs the benchmarks of two commits side by side.
+//! Measures rows in turns with another process. `cargo run -p bench -- budgets --compare` uses this to run the benchmarks of two commits at
+//! the same time.
 //!
-//! Each process waits for a line on its standard input before it measures its next row, and exits at the end of the input. It
-//! prints a row as one line of fields between tabs: `row`, the subject, the log, the reference, the measured value for people, and
-//! the nanoseconds if the value is a time.
+//! Each process waits for a line on its standard input before it measures its next row, and it exits at the end of the input. It prints a
+//! row as one line, whose fields are separated by tabs: `row`, the subject, the log, the reference, and the measured value in a form for
+//! people. The last field contains the nanoseconds if the value is a time, and is empty otherwise.
 
 use std::io::{BufRead as _, Write as _};
 use std::time::Duration;
 
-/// `cargo run -p bench -- budgets --compare` sets this variable.
+/// The environment variable that `cargo run -p bench -- budgets --compare` sets.
 const VARIABLE: &str = "HOOKHOST_BENCH_TURNS";
 
-/// Returns true if another process measures in turns with this one.
+/// Returns true if this process takes turns with another process.
 #[must_use]
 pub fn are_taken() -> bool {
     std::env::var_os(VARIABLE).is_some()

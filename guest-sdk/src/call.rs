@@ -1,4 +1,5 @@
-//! Reads a tool call without knowledge of the tool: its action, and its arguments as your own struct.
+//! Reads the action and the arguments of a tool call. The action describes the effect of the call, whatever the tool
+//! is. The arguments can be parsed into your own struct.
 
 use crate::types::{Action, McpTool, ShellCommand, Task, ToolCall, ToolResult};
 use serde::de::DeserializeOwned;
@@ -15,8 +16,8 @@ impl ToolCall {
     /// Returns the arguments as your own struct.
     ///
     /// # Errors
-    /// Returns an error if the arguments do not fit `T`. Each agent has its own arguments for a tool, so a guard that
-    /// needs the *effect* of a call should use `call.action` instead.
+    /// Returns an error if the arguments do not fit `T`. Each agent names the arguments of its tools differently, so a
+    /// guard that needs the *effect* of a call should use `call.action` instead.
     ///
     /// ```
     /// # use hookhost_guest::prelude::*;
@@ -97,7 +98,7 @@ impl From<ShellCommand> for Action {
 }
 
 impl ShellCommand {
-    /// Returns a copy with another command, in the same directory and dialect.
+    /// Returns a copy with a different command, and with the same directory and dialect.
     #[must_use]
     pub fn with_command(&self, command: impl Into<String>) -> Self {
         Self { command: command.into(), ..self.clone() }
@@ -134,7 +135,7 @@ impl Task {
     }
 }
 
-/// A tool that the plugin adds; see [`Plugin::tools`](crate::Plugin::tools).
+/// A tool that the plugin adds. See [`Plugin::tools`](crate::Plugin::tools).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tool {
     /// The name under which the model calls the tool.

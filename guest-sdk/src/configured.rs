@@ -1,5 +1,5 @@
-//! The configuration of a plugin: parses the host's JSON into the author's struct, and passes values from `configure`
-//! to the events.
+//! The configuration of a plugin. This module parses the host's JSON into the struct of the plugin's author, and makes
+//! the values that `configure` stores available to the events.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -20,10 +20,12 @@ pub struct NoConfig {}
 /// Returns an error if the table does not fit the author's struct. The message is one sentence that names the key.
 #[doc(hidden)]
 pub fn parse_config<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    // Parse into a value first. Then errors name keys, and not columns of a text that the user has never seen.
+    // Parse into a `Value` first. Otherwise an error would name a column of a text that the user has never seen, and
+    // not a key.
     let value: Value =
         serde_json::from_str(text).map_err(|error| format!("the plugin's config is not JSON: {error}"))?;
-    // Use an owned value, as everywhere for the config. Otherwise the code that reads a value would be compiled twice.
+    // Use an owned value, as all code that reads the config does. Otherwise this code would be compiled twice, for
+    // owned and for borrowed values.
     T::deserialize(value.clone()).map_err(|error: serde_json::Error| {
         let why = error.to_string();
         let fails_otherwise = |value: &Value| {
@@ -40,8 +42,9 @@ pub fn parse_config<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     })
 }
 
-/// Appends the keys that lead to the wrong value, because errors of serde do not contain them. The wrong value is found
-/// by removal: without it, the config fits or fails in another way.
+/// Appends the keys that lead to the wrong value, because errors of serde do not contain them. The function removes one
+/// value after the other. If the config then fits, or fails in a different way, the removed value is the wrong one or
+/// contains it.
 fn culprit(value: &Value, fails_otherwise: &dyn Fn(&Value) -> bool, keys: &mut Vec<String>) {
     let Value::Object(table) = value else { return };
     for (key, inner) in table {
@@ -63,8 +66,8 @@ fn culprit(value: &Value, fails_otherwise: &dyn Fn(&Value) -> bool, keys: &mut V
 /// A value that [`configure`](crate::Plugin::configure) computes for the events. Put it into a `static`.
 ///
 /// On wasm, the value is part of the plugin's initial memory image: it is computed once, and every event can read it.
-/// In native tests, each thread has its own value, so that tests with different configurations do not interfere. If a
-/// program calls the plugin natively, each thread that calls the plugin has the value.
+/// In native tests, each thread has a separate value, so that tests with different configurations do not interfere. If
+/// a program uses the plugin as a native rule, the value is available on each thread that calls the plugin.
 ///
 /// ```
 /// # use hookhost_guest::prelude::*;
@@ -74,8 +77,8 @@ fn culprit(value: &Value, fails_otherwise: &dyn Fn(&Value) -> bool, keys: &mut V
 /// assert_eq!(*LIMIT.get(), 5);
 /// ```
 pub struct Configured<T> {
-    /// Gives each `static` its own address, which is the key of the value. Without this field, the struct would have no
-    /// size.
+    /// Gives each `static` its own address, which is the key of the value. Without this field, the size of the struct
+    /// would be zero, and two statics could have the same address.
     _address: u8,
     value: PhantomData<fn() -> T>,
 }
@@ -87,12 +90,12 @@ thread_local! {
     static VALUES: RefCell<Values> = const { RefCell::new(Values::new()) };
 }
 
-/// The values that `configure` has stored, for a program that calls the plugin natively.
+/// The values that `configure` has stored, for a program that uses the plugin as a native rule.
 #[cfg(not(target_arch = "wasm32"))]
 #[derive(Clone, Default)]
 pub struct Configuration(Values);
 
-/// Makes `configuration` the current one of this thread, and returns the previous one.
+/// Makes `configuration` the current configuration of this thread, and returns the previous configuration.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn replace(configuration: Configuration) -> Configuration {
     Configuration(VALUES.replace(configuration.0))
@@ -118,7 +121,7 @@ impl<T: Send + Sync + 'static> Configured<T> {
         Self { _address: 0, value: PhantomData }
     }
 
-    /// Stores `value` until the next `set`. Values are never freed, because there is only one per plugin or test.
+    /// Stores `value` until the next `set`. Values are never freed, because a plugin or a test stores only one value.
     pub fn set(&'static self, value: T) {
         let value: &'static T = Box::leak(Box::new(value));
         VALUES.with_borrow_mut(|values| values.insert(self.key(), value));
@@ -134,8 +137,8 @@ impl<T: Send + Sync + 'static> Configured<T> {
     /// Returns the value.
     ///
     /// # Panics
-    /// Panics before [`set`](Self::set). The host always calls `configure` before an event, so this can only happen in
-    /// a test that does not call it.
+    /// Panics if [`set`](Self::set) was not called before. The host always calls `configure` before an event, so this
+    /// can only happen if `configure` calls no `set`, or in a test that does not call `configure`.
     #[must_use]
     #[track_caller]
     pub fn get(&'static self) -> &'static T {

@@ -1,3 +1,4 @@
-//! What wit-bindgen makes of the contract: its types on every target, and its imports where the target is wasm.
+//! The code that wit-bindgen generates from the contract. It contains the contract's types on every target, and the
+//! imports only on wasm.
 
 hookhost_guest_macros::bindings!();

@@ -1,7 +1,7 @@
 //! Write a [hookhost](https://github.com/hookhost/hookhost) plugin: a policy or a customisation for LLM agents, in one
 //! sandboxed WebAssembly component.
 //!
-//! This is a whole plugin:
+//! This is a complete plugin:
 //!
 //! ```
 //! use hookhost_guest::prelude::*;
@@ -28,13 +28,13 @@
 //! assert_eq!(verdict, ToolCallVerdict::Allow);
 //! ```
 //!
-//! Each method that you write becomes an export of the component; [`Plugin`] lists them all. `call.action` describes the effect of a call,
-//! whatever the names of the tool and its arguments are.
+//! Each method that you write becomes an export of the component. [`Plugin`] lists all methods. `call.action` describes the effect of a
+//! call, whatever the names of the tool and its arguments are.
 //!
 //! # Configuration
 //!
-//! `configure` gets a struct that you define. The host fills it from the `[plugin.config]` table of the plugin's allowlist entry. Store it, or
-//! a value that you make from it, in a [`Configured`]:
+//! `configure` gets a struct that you define. The host fills it from the `[plugin.config]` table of the plugin's allowlist entry. Store the
+//! struct, or a value that you compute from it, in a [`Configured`]:
 //!
 //! ```
 //! use hookhost_guest::prelude::*;
@@ -74,12 +74,12 @@
 //! # Capabilities
 //!
 //! Each capability of a plugin is a module: [`event`], [`log`], [`effects`], [`state`], [`transcript`] and [`model`]. A component imports
-//! the ones that its code uses, and the allowlist must grant the last three.
+//! only the capabilities that its code uses. The allowlist must grant `state`, `transcript` and `model`.
 //!
 //! # Compile errors
 //!
-//! A method that is not an event does not compile; the error names the most similar event. A method whose signature is not that of its event
-//! does not compile either:
+//! A method whose name is not the name of an event does not compile, and the error names the most similar event. A method whose signature
+//! differs from the signature of its event does not compile either:
 //!
 //! ```compile_fail
 //! # use hookhost_guest::prelude::*;
@@ -105,12 +105,13 @@
 //!
 //! # Building
 //!
-//! Build a plugin with `cargo build --target wasm32-wasip2 --release`. Its crate needs `crate-type = ["cdylib", "rlib"]`; its tests use the
-//! `rlib`. It must also set a small stack, so that a new instance touches few pages of memory; this SDK cannot set it for the crate. Copy
-//! [`guest-sdk/template`](https://github.com/hookhost/hookhost/tree/main/guest-sdk/template), which has these settings.
+//! Build a plugin with `cargo build --target wasm32-wasip2 --release`. Its crate needs `crate-type = ["cdylib", "rlib"]`, because its tests
+//! use the `rlib`. The crate must also set a small stack, so that a new instance touches few pages of memory. This SDK cannot set the stack
+//! size for the crate. Copy [`guest-sdk/template`](https://github.com/hookhost/hookhost/tree/main/guest-sdk/template), which has these
+//! settings.
 //!
-//! `#[plugin]` generates `unsafe` code for the exports, so a plugin's crate can `deny(unsafe_code)` but not `forbid` it. One crate is one
-//! plugin.
+//! `#[plugin]` generates `unsafe` code for the exports, so a plugin's crate can `deny(unsafe_code)` but not `forbid` it. A crate can
+//! contain only one plugin.
 
 #![deny(missing_docs)]
 

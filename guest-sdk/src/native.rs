@@ -1,7 +1,7 @@
-//! Support for programs that call a plugin natively, as a part of the program: the program answers the plugin's
-//! capabilities, and passes its configuration. Authors of plugins do not need this module.
+//! Support for programs that contain a plugin and call it natively, without wasm. The program implements the plugin's
+//! capabilities and passes the plugin's configuration. Authors of plugins do not need this module.
 //!
-//! Capabilities are available only on the thread of the call.
+//! During a call, the plugin can use capabilities only on the thread of the call.
 
 use crate::capabilities::effects::{Finding, Reminder};
 use crate::capabilities::log::Level;
@@ -15,7 +15,8 @@ use std::rc::Rc;
 pub use crate::configured::Configuration;
 
 /// The capabilities for a plugin that is called natively. They replace the stand-in of [`testing`](crate::testing).
-/// Each method implements the function with the same name in the module of its capability.
+/// Each method implements one function of a capability: for example, `event_id` implements
+/// [`event::id`](crate::event::id).
 #[expect(missing_docs, reason = "the modules of the capabilities document them")]
 pub trait Capabilities {
     fn event_id(&self) -> String;
@@ -39,8 +40,8 @@ thread_local! {
     static ANSWERING: RefCell<Option<Rc<dyn Capabilities>>> = const { RefCell::new(None) };
 }
 
-/// Runs a call of a plugin on this thread. The plugin uses `capabilities`, and finds the values that [`configure`] has
-/// stored.
+/// Runs a call of a plugin on this thread. During the call, the plugin uses `capabilities`, and can read the values
+/// that [`configure`] has stored in `configuration`.
 pub fn call<R>(configuration: &Configuration, capabilities: Rc<dyn Capabilities>, call: impl FnOnce() -> R) -> R {
     let _entered = Entered {
         capabilities: ANSWERING.replace(Some(capabilities)),
@@ -61,7 +62,7 @@ pub fn configure<P: crate::Plugin>(config: &str, capabilities: Rc<dyn Capabiliti
     })
 }
 
-/// Restores the thread's previous values after a call, even if the call panics.
+/// The thread's previous values. They are restored after a call, even if the call panics.
 struct Entered {
     capabilities: Option<Rc<dyn Capabilities>>,
     configuration: Configuration,
@@ -78,8 +79,8 @@ fn answering() -> Option<Rc<dyn Capabilities>> {
     ANSWERING.with_borrow(Clone::clone)
 }
 
-/// Defines the functions of a capability with the names of the bindings. They call the calling program, or the stand-in
-/// if there is no program.
+/// Defines the functions of a capability with the names of the bindings. They call the calling program. If there is no
+/// calling program, they call the stand-in of `testing`.
 macro_rules! answered {
     ($capability:ident { $($function:ident = $method:ident($($argument:ident: $type:ty),*) $(-> $answer:ty)?;)* }) => {
         pub(crate) mod $capability {

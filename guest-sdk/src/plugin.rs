@@ -1,4 +1,5 @@
-//! The trait that a plugin implements: one method per event, and nothing else to register.
+//! The trait that a plugin implements. It has one method per event, and a plugin subscribes to an event by writing the
+//! method.
 
 use crate::types::{
     BatchVerdict, Compaction, CompactionVerdict, Completion, CompletionVerdict, Custom, CustomVerdict, Inference,
@@ -13,25 +14,26 @@ use crate::{Tool, Verdict};
 /// want to subscribe. The host sends only these events.
 ///
 /// The methods take no `self`, because every event gets a fresh instance of the component. All methods can read a value
-/// that [`configure`](Plugin::configure) stores, for example in a [`Configured`](crate::Configured). A value that
-/// another method stores is lost.
+/// that [`configure`](Plugin::configure) stores, for example in a [`Configured`](crate::Configured). A value that any
+/// other method stores is lost.
 ///
-/// A *gate* is called before an action and can stop, change or defer it. A *transform* gets a value before it is passed
-/// on and can replace it. An event to *observe* has already happened and takes no answer.
+/// A *gate* is called before an action and can stop the action, change it, or have a person decide. A *transform* gets
+/// a value before it is passed on and can replace it. A method to *observe* is called after something has happened, and
+/// it returns nothing.
 #[expect(unused_variables, reason = "the defaults ignore what they are told; the names are for the documentation")]
 pub trait Plugin {
     /// The argument of [`configure`](Plugin::configure). `#[plugin]` takes it from that method's signature.
     type Config: serde::de::DeserializeOwned;
 
-    /// The events whose methods are written, under their names in the contract. `#[plugin]` fills it in.
+    /// The names, in the contract, of the events for which the plugin has methods. `#[plugin]` fills it in.
     #[doc(hidden)]
     const EVENTS: &'static [&'static str] = &[];
 
-    /// True if `tools` and `call_tool` are written. `#[plugin]` fills it in.
+    /// True if the plugin has the methods `tools` and `call_tool`. `#[plugin]` fills it in.
     #[doc(hidden)]
     const BRINGS_TOOLS: bool = false;
 
-    /// True if `configure` is written. `#[plugin]` fills it in.
+    /// True if the plugin has the method `configure`. `#[plugin]` fills it in.
     #[doc(hidden)]
     const CONFIGURES: bool = false;
 
@@ -42,7 +44,8 @@ pub trait Plugin {
     // ------------------------------------------------------------ set-up
 
     /// Called once, when the plugin is loaded, with the `[plugin.config]` table of its allowlist entry. The only
-    /// capability in this call is `log`. Each event starts with the memory that this call leaves.
+    /// capability that this method can use is `log`. When it returns, the host keeps the memory of the component, and
+    /// each event starts with a copy of this memory.
     ///
     /// Derive `serde::Deserialize` for your own struct. With `#[serde(deny_unknown_fields)]`, a misspelt key is an
     /// error. With `#[serde(rename_all = "kebab-case")]`, keys have the same spelling as in the rest of the file.
@@ -55,12 +58,13 @@ pub trait Plugin {
 
     // ------------------------------------------------------------ session and prompt
 
-    /// Called once, when a session opens, before any gate. The returned tasks join the agent's queue.
+    /// Called once, when a session opens, before any gate. The returned tasks are added to the agent's queue.
     fn session_start(session: &Session) -> Vec<Task> {
         Vec::new()
     }
 
-    /// Observe. Called once when a session ends, for whatever reason. `usage` contains the session's totals.
+    /// Observe. Called once when a session ends, for whatever reason. `usage` contains the token counts of the whole
+    /// session.
     fn session_end(session: &Session, usage: &Usage) {}
 
     /// Transform. The user has sent a prompt; the model has not seen it.
@@ -70,12 +74,12 @@ pub trait Plugin {
 
     // ------------------------------------------------------------ turns
 
-    /// Gate. A turn begins, and its request is not complete yet. A refusal ends the task.
+    /// Gate. A turn begins. Its request to the model is not complete yet. A refusal ends the task.
     fn turn_start(session: &Session, turn: &Turn) -> TurnVerdict {
         Verdict::allow()
     }
 
-    /// Observe. A turn has ended: its tool calls have results, or its text is final.
+    /// Observe. A turn has ended, because its tool calls have results or because its text is final.
     fn turn_end(session: &Session, turn: &TurnSummary) {}
 
     // ------------------------------------------------------------ inference
@@ -96,14 +100,14 @@ pub trait Plugin {
         Verdict::allow()
     }
 
-    /// Transform. A complete answer, before any part of it is used. If a plugin has this method, no text is shown while
-    /// an answer streams in, and no tool starts before the answer is complete.
+    /// Transform. Called with a complete answer of the model, before any part of the answer is used. If a plugin has
+    /// this method, no text is shown while an answer streams in, and no tool starts before the answer is complete.
     fn response_receive(session: &Session, response: &RawResponse) -> ResponseVerdict {
         Verdict::keep()
     }
 
-    /// Transform. A part of the text for the user while an answer streams in. It consists of complete lines, or of
-    /// 4 KiB of a longer line.
+    /// Transform. Called while an answer streams in, with a part of the text for the user. The part consists of
+    /// complete lines, or of 4 KiB of a longer line.
     fn stream_delta(session: &Session, delta: &str) -> TextVerdict {
         Verdict::keep()
     }
@@ -111,8 +115,8 @@ pub trait Plugin {
     /// Observe. The stream of one answer has ended. `text` is the whole text of the answer.
     fn stream_end(session: &Session, text: &str) {}
 
-    /// Observe. One answer of the model is complete. Gates may have received its tool calls earlier, because each tool
-    /// call is sent to gates as soon as it is complete.
+    /// Observe. One answer of the model is complete. Gates may have received the answer's tool calls earlier, because
+    /// each tool call is sent to gates as soon as it is complete.
     fn after_inference(session: &Session, response: &Response) {}
 
     /// Gate. Called after each answer of the model, with the tokens that the answer used. After a refusal, the task
@@ -121,15 +125,16 @@ pub trait Plugin {
         Verdict::allow()
     }
 
-    /// Transform. The final text of a task, before the user sees it and before it is stored.
+    /// Transform. Called with the final text of a task, before the user sees the text and before it is stored.
     fn finalize_content(session: &Session, content: &str) -> TextVerdict {
         Verdict::keep()
     }
 
     // ------------------------------------------------------------ tools
 
-    /// Gate. All tool calls of one answer. Each call has already passed [`before_tool_call`](Plugin::before_tool_call).
-    /// A plugin cannot change the calls here, and a refusal stops all of them.
+    /// Gate. Called with all tool calls of one answer. Each call has already passed
+    /// [`before_tool_call`](Plugin::before_tool_call). A plugin cannot change the calls here, and a refusal stops all
+    /// of them.
     fn before_tools(session: &Session, calls: &[ToolCall]) -> BatchVerdict {
         Verdict::allow()
     }
@@ -139,7 +144,7 @@ pub trait Plugin {
         Verdict::allow()
     }
 
-    /// Transform. The result of a tool call, before the model sees it.
+    /// Transform. Called with the result of a tool call, before the model sees the result.
     fn after_tool_call(
         session: &Session,
         call: &ToolCall,
@@ -151,8 +156,8 @@ pub trait Plugin {
 
     // ------------------------------------------------------------ sub-agents
 
-    /// Gate. A sub-agent is about to start. `session` is the session of the agent that starts it. A refusal becomes the
-    /// result of the call.
+    /// Gate. A sub-agent is about to start. `session` is the session of the agent that starts it. If the plugin
+    /// refuses, the refusal becomes the result of the call that should have started the sub-agent.
     fn subagent_start(session: &Session, subagent: &Subagent) -> SubagentVerdict {
         Verdict::allow()
     }
@@ -162,19 +167,20 @@ pub trait Plugin {
 
     // ------------------------------------------------------------ compaction
 
-    /// Gate. The conversation nears the model's context window, and its older part is about to be summarised.
+    /// Gate. The conversation has almost filled the model's context window, and its older part is about to be
+    /// summarised.
     fn before_compaction(session: &Session, compaction: &Compaction) -> CompactionVerdict {
         Verdict::allow()
     }
 
-    /// Transform. The summary that replaces the older part of the conversation.
+    /// Transform. Called with the summary that will replace the older part of the conversation.
     fn after_compaction(session: &Session, summary: &str) -> TextVerdict {
         Verdict::keep()
     }
 
     // ------------------------------------------------------------ tasks, errors, everything
 
-    /// Gate. A task of the queue is about to begin. The user's prompt is a task too.
+    /// Gate. A task from the queue is about to begin. The user's prompt is a task, too.
     fn task_start(session: &Session, task: &Task) -> TaskVerdict {
         Verdict::allow()
     }
@@ -184,7 +190,7 @@ pub trait Plugin {
         Verdict::allow()
     }
 
-    /// Called when a task has ended. If the verdict contains tasks, they join the agent's queue.
+    /// Called when a task has ended. If the verdict contains tasks, they are added to the agent's queue.
     fn task_complete(session: &Session, completion: &Completion) -> CompletionVerdict {
         Verdict::allow()
     }
@@ -192,7 +198,8 @@ pub trait Plugin {
     /// Observe. All tasks of a plan have ended or left the queue.
     fn plan_complete(session: &Session, plan: &PlanSummary) {}
 
-    /// Called when all tasks have ended and none is queued. If the verdict contains tasks, they join the agent's queue.
+    /// Called when all tasks have ended and the queue is empty. If the verdict contains tasks, they are added to the
+    /// agent's queue.
     fn queue_empty(session: &Session, progress: &Progress) -> CompletionVerdict {
         Verdict::allow()
     }
@@ -207,9 +214,9 @@ pub trait Plugin {
         Verdict::allow()
     }
 
-    /// Observe. Every record of the audit log, as JSON, for plugins with the grant `audit`. This event has no record
-    /// itself, so the effects of this method are not stored: a write to the state is an error, and a finding or
-    /// reminder makes the call fail. The method can read the state and send requests.
+    /// Observe. Called with every record of the audit log, as JSON, if the plugin has the grant `audit`. The log
+    /// contains no record about this call, so the call's effects are not stored. A write to the state returns an error,
+    /// and a finding or reminder makes the call fail. The method can still read the state and send requests.
     fn audit_record(session: &Session, entry: &str) {}
 
     // ------------------------------------------------------------ tools that the plugin brings

@@ -1,4 +1,5 @@
-//! Short ways to create a verdict. Each method has the same name in all verdicts that allow it.
+//! Short ways to create a verdict. A method that several types of verdicts have, such as `modify`, has the same name in
+//! all of them.
 
 use crate::types::{
     Action, CompactionVerdict, CompletionVerdict, CustomVerdict, Escalation, InferenceChanges, InferenceVerdict,
@@ -7,7 +8,7 @@ use crate::types::{
 };
 use serde::Serialize;
 
-/// The common part of all verdict types: each type has a verdict that changes nothing.
+/// The trait of all verdict types. Each of these types has a verdict that changes nothing.
 ///
 /// `Verdict::allow()` takes its type from the method that returns it, so it fits every event. `.into()` converts a
 /// [`Refusal`] into any verdict type that can reject, and an [`Escalation`] into any verdict type that can escalate.
@@ -20,7 +21,8 @@ use serde::Serialize;
 /// assert!(matches!(verdict, TextVerdict::Reject(_)));
 /// ```
 pub trait Verdict: Sized {
-    /// Returns the verdict without an objection. Depending on the event, its name is `allow`, `keep` or `finish`.
+    /// Returns the verdict without an objection. Depending on the event, the variant's name is `Allow`, `Keep` or
+    /// `Finish`.
     #[must_use]
     fn allow() -> Self;
 
@@ -34,8 +36,8 @@ pub trait Verdict: Sized {
 hookhost_guest_macros::verdicts!();
 
 impl Refusal {
-    /// Creates a refusal. `reason` is one sentence for the model: the problem, and preferably an alternative. The host
-    /// truncates it to 2 KiB and puts the plugin's name before it.
+    /// Creates a refusal. `reason` is one sentence for the model. It states the problem and preferably suggests an
+    /// alternative. The host truncates it to 2 KiB and puts the plugin's name before it.
     ///
     /// The model may continue with other work, but should not try this action again. [`retryable`](Refusal::retryable)
     /// and [`stop`](Refusal::stop) change this.
@@ -58,7 +60,8 @@ impl Refusal {
         self
     }
 
-    /// Ends the agent's loop.
+    /// Ends the agent's run. With `stop = "session"` in the plugin's allowlist entry, it ends only the session of the
+    /// event.
     #[must_use]
     pub fn stop(mut self) -> Self {
         self.stop = true;
@@ -73,7 +76,7 @@ impl Escalation {
         Self { question: question.into(), code: None }
     }
 
-    /// Names the rule that asks.
+    /// Names the rule that asks the question.
     #[must_use]
     pub fn code(mut self, code: impl Into<String>) -> Self {
         self.code = Some(code.into());
@@ -89,10 +92,11 @@ impl ToolCallVerdict {
         Self::Approve(why.into())
     }
 
-    /// Runs the call with these arguments instead. They must be the whole arguments object and not a part of it.
+    /// Runs the call with these arguments instead of its own. `arguments` must be the complete object of arguments and
+    /// not only the changed ones.
     ///
-    /// If the value cannot be written as JSON, the verdict is a refusal with this reason, because the original call was
-    /// not intended.
+    /// If the arguments cannot be written as JSON, the verdict is a refusal that says so, because the plugin did not
+    /// want the original call to run.
     #[must_use]
     pub fn modify(arguments: &impl Serialize) -> Self {
         json(arguments).map_or_else(Self::Reject, Self::Modify)
@@ -112,7 +116,7 @@ impl ToolCallVerdict {
 }
 
 impl TextVerdict {
-    /// Replaces the text by this one.
+    /// Replaces the text with `text`.
     #[must_use]
     pub fn replace(text: impl Into<String>) -> Self {
         Self::Replace(text.into())
@@ -120,7 +124,7 @@ impl TextVerdict {
 }
 
 impl ToolResultVerdict {
-    /// Replaces the result by this one.
+    /// Replaces the result of the tool with `result`.
     #[must_use]
     pub fn replace(result: ToolResult) -> Self {
         Self::Replace(result)
@@ -141,7 +145,7 @@ impl From<InferenceChanges> for InferenceVerdict {
     }
 }
 
-/// No changes. Set the fields that you want to change, and end with `..Default::default()`.
+/// Returns a value that changes nothing. Set the fields that you want to change, and end with `..Default::default()`.
 impl Default for InferenceChanges {
     fn default() -> Self {
         Self { provider: None, model: None, system_prompt: None, prompt: None, tools: None }
@@ -149,8 +153,8 @@ impl Default for InferenceChanges {
 }
 
 impl CustomVerdict {
-    /// Replaces the payload, and plugins are called again with it. If the value cannot be written as JSON, the verdict
-    /// is a refusal with this reason.
+    /// Replaces the payload. The plugins are called again with the new payload. If it cannot be written as JSON, the
+    /// verdict is a refusal that says so.
     #[must_use]
     pub fn modify(payload: &impl Serialize) -> Self {
         json(payload).map_or_else(Self::Reject, Self::Modify)
@@ -158,8 +162,8 @@ impl CustomVerdict {
 }
 
 impl RequestVerdict {
-    /// Replaces the body, and plugins are called again with it. If the value cannot be written as JSON, the verdict is
-    /// a refusal with this reason.
+    /// Replaces the body. The plugins are called again with the new body. If it cannot be written as JSON, the verdict
+    /// is a refusal that says so.
     #[must_use]
     pub fn modify(body: &impl Serialize) -> Self {
         json(body).map_or_else(Self::Reject, Self::Modify)
@@ -167,8 +171,8 @@ impl RequestVerdict {
 }
 
 impl ResponseVerdict {
-    /// Replaces the answer by this one. If the answer cannot be written as JSON, the verdict is a refusal with this
-    /// reason.
+    /// Replaces the body of the answer with `body`. If it cannot be written as JSON, the verdict is a refusal that says
+    /// so.
     #[must_use]
     pub fn replace(body: &impl Serialize) -> Self {
         json(body).map_or_else(Self::Reject, Self::Replace)
@@ -184,7 +188,7 @@ impl SubagentVerdict {
 }
 
 impl CompactionVerdict {
-    /// Uses this text as the summary. The model is not asked.
+    /// Uses this text as the summary. The model is not asked to summarise the conversation.
     #[must_use]
     pub fn respond(summary: impl Into<String>) -> Self {
         Self::Respond(summary.into())

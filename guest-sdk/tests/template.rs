@@ -1,4 +1,5 @@
-//! The template, copied elsewhere and built as an author would: with plain cargo, and with `cargo component`.
+//! Copies the template to a different directory, and builds it as an author would, with plain cargo and with
+//! `cargo component`.
 
 #![expect(clippy::unwrap_used, reason = "a test: what is not there fails it")]
 
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use wasmparser::{Operator, Parser, Payload};
 
-/// What a component says of itself, and how its first module's stack begins.
+/// The imports and exports of a component, and the initial stack pointer of its first core module.
 #[derive(Debug, Default)]
 struct Facts {
     imports: BTreeSet<String>,
@@ -28,19 +29,20 @@ fn copy_of_the_template() -> tempfile::TempDir {
     let elsewhere = manifest.replace("path = \"..\"", &format!("path = {:?}", sdk.to_str().unwrap()));
     assert_ne!(manifest, elsewhere, "the template names the SDK by another path");
     fs::write(copy.path().join("Cargo.toml"), elsewhere).unwrap();
-    // The versions that the repository was tested with; cargo drops those that a plugin does not need.
+    // Use the versions with which the repository was tested. Cargo ignores the packages that the plugin does not need.
     fs::copy(sdk.join("../Cargo.lock"), copy.path().join("Cargo.lock")).unwrap();
     copy
 }
 
-/// The block of the guide that builds a plugin which is the same wherever it is built.
+/// Returns the commands of the guide that build a component whose bytes do not depend on the machine.
 fn documented_build() -> String {
     let guide = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/writing-plugins.md")).unwrap();
     let blocks = guide.split("```bash\n").skip(1).filter_map(|rest| rest.split("```").next());
     blocks.filter(|block| block.contains("--remap-path-prefix")).last().unwrap().to_owned()
 }
 
-/// The template, built by the guide's command in a directory of its own, with a cargo home of its own.
+/// Builds the template with the guide's commands in a separate directory and with a separate cargo home. Returns the
+/// component and the directory.
 #[cfg(unix)]
 fn built_in(place: &str) -> (Vec<u8>, PathBuf) {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("elsewhere").join(place);
@@ -109,7 +111,7 @@ fn cargo(directory: &Path, arguments: &[&str]) {
     assert!(output.status.success(), "cargo {}:\n{}", arguments.join(" "), String::from_utf8_lossy(&output.stderr));
 }
 
-/// Kept between runs, so that only the first is slow.
+/// Returns the target directory. It is kept between test runs, so that only the first run is slow.
 fn target() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("template")
 }
@@ -129,7 +131,8 @@ fn facts(component: &Path) -> Facts {
                 facts.exports.extend(exports.into_iter().map(|export| export.unwrap().name.name.to_owned()));
             }
             Payload::GlobalSection(globals) if facts.stack.is_none() => {
-                // The linker's first global is the stack pointer, which begins at the stack's upper end.
+                // The first global that the linker creates is the stack pointer, which starts at the upper end of the
+                // stack.
                 let first = globals.into_iter().next().unwrap().unwrap();
                 if let Ok(Operator::I32Const { value }) = first.init_expr.get_operators_reader().read() {
                     facts.stack = Some(value);
@@ -141,7 +144,8 @@ fn facts(component: &Path) -> Facts {
     facts
 }
 
-/// Exactly the methods that the template writes; and of the capabilities, which it does not use, none.
+/// Checks that the component exports exactly the methods of the template, and that it imports no capability, because
+/// the template uses none.
 fn check(component: &Path) {
     let facts = facts(component);
     let exports: Vec<_> = facts.exports.iter().map(String::as_str).collect();
@@ -162,7 +166,7 @@ fn plain_cargo_builds_the_template_into_a_component() {
 fn cargo_component_builds_the_template_into_a_component() {
     let installed = Command::new(env!("CARGO")).args(["component", "--version"]).output();
     if !installed.is_ok_and(|output| output.status.success()) {
-        // Past the test harness, which would swallow it.
+        // Write to stderr directly, because the test harness would hide the message.
         let _ = std::io::Write::write_all(
             &mut std::io::stderr(),
             b"\nSKIPPED: cargo-component is not installed, so the template was not built with it.\n\

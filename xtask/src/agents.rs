@@ -7,7 +7,7 @@ use xtask::{
     workspace::{Workspace, run},
 };
 
-/// The agents that CI runs. They cover the kinds of hook: a hook that is a process, a hook that the user has to trust, and a hook that runs
+/// The agents that CI runs. They cover all kinds of hooks: hooks that are processes, hooks that the user has to trust, and hooks that run
 /// within the agent.
 pub(crate) const IN_CI: [&str; 4] = ["claude-code", "codex", "copilot-cli", "pi"];
 
@@ -26,7 +26,7 @@ pub(crate) fn agents(workspace: &Workspace, arguments: &[String]) -> Outcome {
         run("building the stand-in for the hook", &mut cargo)?;
         command.arg(STAND_IN).arg(built("stand-in"));
     } else {
-        // Builds the whole workspace, so that the dependencies always get the features that all its packages need.
+        // Build the whole workspace, so that the dependencies always get the features that all packages of the workspace need.
         let mut cargo = workspace.cargo(&["build", "--workspace"]);
         cargo.args(["--bin", "hookhost", "--bin", "hookhost-hook", "--bin", "real-agents"]);
         run("building hookhost (the first time, wasmtime is compiled too)", &mut cargo)?;

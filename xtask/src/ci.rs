@@ -9,13 +9,13 @@ use xtask::{
 
 use crate::{agents, public_items};
 
-/// Crates that `cargo fmt --all` does not reach.
+/// The manifests of the crates that `cargo fmt --all` does not format.
 const OTHER_WORKSPACES: [&str; 2] = [public_items::LISTER, "bench/peers/Cargo.toml"];
 
 /// A check, its help, and its function.
 type Check = (&'static str, &'static str, fn(&Workspace) -> Outcome);
 
-/// All checks, the cheap ones first.
+/// All checks. The fast checks come first.
 const CHECKS: [Check; 9] = [
     ("compiler", "this compiler is the oldest one that the crates promise to support", compiler),
     ("format", "the format of all sources", format),
@@ -27,16 +27,16 @@ const CHECKS: [Check; 9] = [
         public_items::check,
     ),
     ("embed", "the engine compiles without each feature, and the smallest gate has few crates", embed::check),
-    // All failures should be seen in one run.
+    // One run should show all failures.
     ("test", "`cargo xtask test`", |workspace| test(workspace, &["--no-fail-fast".into()])),
     ("agents", "four of the agents that people use", |workspace| {
         agents::agents(workspace, &agents::IN_CI.map(str::to_owned))
     }),
-    // This check is the last one because it unlocks the target directory.
+    // This check comes last because it unlocks the target directory.
     ("instructions", "`cargo run -p bench -- instructions`", instructions),
 ];
 
-/// Runs the named checks, or all of them: `[CHECK…]`. `--write` writes the lists of public items instead.
+/// Runs the named checks, or all checks if none is named: `[CHECK…]`. With `--write`, writes the lists of public items instead.
 pub(crate) fn ci(workspace: &Workspace, arguments: &[String]) -> Outcome {
     if arguments == ["--write"] {
         return public_items::write(workspace);
@@ -72,8 +72,8 @@ fn usage() -> String {
 /// Runs all tests, including doctests. The README names this command.
 pub(crate) fn test(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let directory = plugins::build(workspace)?;
-    // Builds the command and the tests together. The command alone needs fewer features of the libraries, so wasmtime would be compiled
-    // once for each.
+    // Build the command and the tests together. The command alone needs fewer features of the libraries, so wasmtime would be compiled once
+    // for the command and once for the tests.
     let mut build = workspace.cargo(&["build", "--workspace", "--bins", "--examples", "--tests"]);
     run("building hookhost and its tests (the first time, wasmtime is compiled too)", &mut build)?;
     let mut cargo = workspace.cargo(&["test", "--workspace"]);
@@ -105,7 +105,7 @@ fn instructions(workspace: &Workspace) -> Outcome {
 }
 
 /// Checks that the demo and the tests share the compiled libraries. For this, dependencies of tests must not add a feature to a library
-/// that `hookhost` uses. Otherwise wasmtime is compiled once for the demo and once more for the tests.
+/// that `hookhost` uses. Otherwise wasmtime would be compiled once for the demo and a second time for the tests.
 fn compiled_once(workspace: &Workspace) -> Outcome {
     let tree = |edges: &str| {
         let tree = ["tree", "--workspace", "--locked", "--edges", edges, "--prefix", "none", "--format", "{p} {f}"];
@@ -129,7 +129,7 @@ fn differing<'a>(tree: &'a str, other: &'a str) -> Vec<&'a str> {
     lines(tree).difference(&lines(other)).copied().collect()
 }
 
-/// Checks that the compiler is the oldest one that the crates promise to support, so that code which needs a newer compiler fails.
+/// Checks that the compiler is the oldest compiler that the crates promise to support. So code that needs a newer compiler is noticed.
 fn compiler(workspace: &Workspace) -> Outcome {
     let manifest = workspace.root.join("Cargo.toml");
     let text = fs::read_to_string(&manifest).map_err(|error| format!("cannot read {}: {error}", manifest.display()))?;

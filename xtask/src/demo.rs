@@ -1,4 +1,5 @@
-//! Runs an agent on a real directory with the example plugins, and checks in the directory afterwards that each plugin did its work.
+//! Runs an agent on a real directory with the example plugins. Afterwards, the content of the directory shows whether each plugin did its
+//! work.
 //!
 //! Only the model is not real: its answers come from `docs/demo/script.toml`. `hookhost allow` allows the plugins and `hookhost run` runs
 //! the agent, as if a user had typed these commands.
@@ -37,7 +38,8 @@ struct Demo {
 
 pub(crate) fn demo(workspace: &Workspace) -> Outcome {
     let built = plugins::build(workspace)?;
-    // Names the whole workspace although only one binary is built, so that the dependencies get the features that all its packages need.
+    // Only one binary is built, but the command names the whole workspace, so that the dependencies get the features that all packages of
+    // the workspace need.
     let mut cargo = workspace.cargo(&["build", "--workspace", "--bin", "hookhost"]);
     run("building hookhost (the first time, wasmtime is compiled too)", &mut cargo)?;
     let demo = Demo::prepare(workspace)?;
@@ -70,8 +72,8 @@ impl Demo {
         Ok(demo)
     }
 
-    /// Returns a hookhost command that runs in the workspace. It uses directories of the demo in place of the user's, so that no file of
-    /// the real user is read or changed.
+    /// Returns a hookhost command that runs in the workspace. The command uses directories of the demo and not those of the user, so that
+    /// no file of the user is read or changed.
     fn hookhost(&self, arguments: &[&str], files: &[(&str, &Path)]) -> Command {
         let mut command = Command::new(&self.hookhost);
         command.args(arguments).current_dir(&self.root).stdin(Stdio::null());
@@ -105,7 +107,8 @@ impl Demo {
         if std::io::stdout().is_terminal() {
             command.env("CLICOLOR_FORCE", "1");
         }
-        // One pipe for both streams keeps their lines in order. Dropping the command closes this process's writing end of the pipe.
+        // One pipe for both streams keeps their lines in order. When the command is dropped, the writing end of the pipe is closed in this
+        // process, so reading ends when the agent ends.
         let (reader, writer) = std::io::pipe().map_err(failed)?;
         command.stdout(writer.try_clone().map_err(failed)?).stderr(writer);
         let mut child = command.spawn().map_err(failed)?;

@@ -1,5 +1,4 @@
-//! Checks the cost of embedding the engine: that each feature can be left out, and how many crates the smallest embedding program (the
-//! gate) needs.
+//! Checks the cost of embedding the engine. Each feature can be left out, and the smallest embedding program (the gate) needs few crates.
 
 use std::{collections::BTreeSet, path::PathBuf};
 
@@ -11,19 +10,19 @@ use crate::{
 /// The features of the engine that a program can leave out.
 const FEATURES: [&str; 8] = ["cache", "compile", "config-file", "http", "json-schema", "native", "replay", "store"];
 
-/// The smallest program that embeds the engine. It is a workspace of its own.
+/// The manifest of the smallest program that embeds the engine. The program is a separate workspace.
 pub const GATE: &str = "tests/embedders/gate/Cargo.toml";
-/// A program that embeds the engine and also links another version of SQLite. It is a workspace of its own.
+/// The manifest of a program that embeds the engine and also links a different version of SQLite. The program is a separate workspace.
 pub const BESIDE_SQLITE: &str = "tests/embedders/beside-sqlite/Cargo.toml";
 
 /// Maximum number of crates of the gate without features, including the engine.
 const MAX_CRATES: usize = 123;
 
-/// Checks that the engine compiles without any feature and without each single feature, that the gate has few enough crates, and that
-/// hookhost does not link SQLite in addition to another version of it.
+/// Checks that the engine compiles without any feature and without each single feature, and that the gate has few enough crates. Also
+/// checks that a program which links its own version of SQLite does not link a second version because of hookhost.
 pub fn check(workspace: &Workspace) -> Outcome {
     let sets = std::iter::once(String::new()).chain(FEATURES.iter().map(|left_out| {
-        // `replay` needs the store, and `compile` the cache.
+        // The feature `replay` needs the feature `store`, and `compile` needs `cache`.
         let needs = [("replay", "store"), ("compile", "cache")];
         let kept = |feature: &&&str| *feature != left_out && !needs.contains(&(**feature, *left_out));
         FEATURES.iter().filter(kept).copied().collect::<Vec<_>>().join(",")
@@ -111,7 +110,8 @@ pub fn crates(workspace: &Workspace, program: Option<&str>) -> Outcome<usize> {
     Ok(crates.collect::<BTreeSet<_>>().len())
 }
 
-/// The target directory of these builds. They need other features of the same crates than the workspace.
+/// Returns the target directory of these builds. It is separate because the builds need other features of the same crates than the
+/// workspace.
 pub fn target(workspace: &Workspace) -> PathBuf {
     workspace.target.join("embed")
 }

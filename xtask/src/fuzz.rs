@@ -7,13 +7,14 @@ use xtask::{
     workspace::{Workspace, run, say},
 };
 
-/// The toolchain that a fuzzer needs, in the form of an argument of `cargo`.
+/// The toolchain that a fuzzer needs, written as an argument of `cargo`.
 const TOOLCHAIN: &str = "+nightly";
 
 /// Default duration for each target, in seconds.
 const SECONDS: u64 = 300;
 
-/// Runs the targets: `[SECONDS] [TARGET…]`. New inputs go to `target/fuzz/corpus`; inputs that break a target go to `fuzz/artifacts`.
+/// Runs the targets: `[SECONDS] [TARGET…]`. New inputs are stored in `target/fuzz/corpus`, and inputs that make a target fail are stored in
+/// `fuzz/artifacts`.
 pub(crate) fn fuzz(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let (seconds, wanted) = match arguments.split_first() {
         Some((first, wanted)) if first.parse::<u64>().is_ok() => (first.parse().unwrap_or(SECONDS), wanted),
@@ -29,15 +30,15 @@ pub(crate) fn fuzz(workspace: &Workspace, arguments: &[String]) -> Outcome {
             `rustup toolchain install nightly && cargo install cargo-fuzz --locked`"
             .into());
     }
-    // The fuzzer has its own target directory.
+    // The fuzzer uses a separate target directory.
     workspace.unlock()?;
     let mut broken = Vec::new();
     for target in targets.iter().filter(|target| wanted.is_empty() || wanted.contains(target)) {
         let found = workspace.target.join("fuzz/corpus").join(target);
         fs::create_dir_all(&found).map_err(|error| format!("cannot make {}: {error}", found.display()))?;
         let mut fuzz = Command::new("cargo");
-        // hookhost has almost no `unsafe` code, so an address sanitizer would find almost no errors in it. Without the sanitizer, there
-        // are more runs in the same time, and enough address space for the reservations of compiled guests.
+        // hookhost has almost no `unsafe` code, so an address sanitizer would find almost no errors in it. Without the sanitizer, the
+        // fuzzer makes more runs in the same time, and there is enough address space for the memory that compiled guests reserve.
         fuzz.args([TOOLCHAIN, "fuzz", "run", "--sanitizer", "none", "--features", "libfuzzer", target]);
         fuzz.arg(&found).arg(workspace.root.join("fuzz/corpus").join(target));
         fuzz.args(["--", "-timeout=30", "-rss_limit_mb=4096", &format!("-max_total_time={seconds}")]);

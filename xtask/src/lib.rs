@@ -6,5 +6,5 @@ pub mod plugins;
 pub mod programs;
 pub mod workspace;
 
-/// The result of a command; the error is a sentence.
+/// The result of a command. The error is one sentence.
 pub type Outcome<T = ()> = Result<T, String>;

@@ -63,14 +63,15 @@ pub fn build(workspace: &Workspace) -> Outcome<PathBuf> {
     Ok(directory)
 }
 
-/// A directory of this machine, and its name in a component.
+/// A directory of this machine, and the path that replaces it in components.
 struct Place {
     directory: String,
     instead: &'static str,
 }
 
-/// Returns the directories whose paths would get into a component through the messages of panics. The same source would then have another
-/// digest on another machine, and everybody could read the paths. Inner directories come last, because rustc uses the last match.
+/// Returns the directories whose paths would get into a component through the messages of panics. With these paths, the same source would
+/// have a different digest on each machine, and everybody could read the paths. Inner directories come last, because rustc uses the last
+/// match.
 fn places(workspace: &Workspace) -> Outcome<Vec<Place>> {
     let home = |variable: &str, directory: &str| match std::env::var_os(variable).filter(|value| !value.is_empty()) {
         Some(home) => Some(PathBuf::from(home)),
@@ -90,7 +91,7 @@ fn places(workspace: &Workspace) -> Outcome<Vec<Place>> {
     Ok(places.into_iter().filter_map(shown).collect())
 }
 
-/// Returns the setting that makes rustc write other paths for these directories. Cargo adds the setting to the flags of
+/// Returns the setting that makes rustc replace the paths of these directories. Cargo adds the setting to the flags of
 /// `.cargo/config.toml`.
 fn remapped(places: &[Place]) -> String {
     let flags = places
@@ -99,8 +100,8 @@ fn remapped(places: &[Place]) -> String {
     format!("target.{TARGET}.rustflags=[{}]", flags.collect::<Vec<_>>().join(", "))
 }
 
-/// Returns a component without the names of its parts, which only a debugger needs. The linker removes only the names in the code. Returns
-/// `None` if the bytes are not a component.
+/// Returns a component without the names of its parts, which only a debugger needs. The linker removes only the names within core modules.
+/// Returns `None` if the bytes are not a component.
 fn without_names(component: &[u8]) -> Option<Vec<u8>> {
     const HEADER: usize = 8;
     const CUSTOM: u8 = 0;
@@ -133,7 +134,7 @@ fn number(bytes: &[u8]) -> Option<(usize, &[u8])> {
     None
 }
 
-/// Returns a directory of this machine whose path is in a component, if there is one.
+/// Searches a component for the path of a directory of this machine. Returns the first path that it contains, if any.
 fn told<'a>(component: &[u8], places: &'a [Place]) -> Option<&'a str> {
     let holds = |directory: &str| {
         component.windows(directory.len() + 1).any(|window| window.strip_prefix(directory.as_bytes()) == Some(b"/"))

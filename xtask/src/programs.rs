@@ -1,4 +1,4 @@
-//! Builds the programs for users: `hookhost`, and the small `hookhost-hook`, which agents start at every event.
+//! Builds the programs for users: `hookhost`, and the small `hookhost-hook`, which agents start for every event.
 
 use std::{
     env, fs,
@@ -32,19 +32,19 @@ pub fn release(workspace: &Workspace) -> Outcome<Programs> {
     // In a comparison, an older commit may not have this profile.
     let manifest = fs::read_to_string(workspace.root.join("Cargo.toml")).unwrap_or_default();
     let profile = if manifest.contains("[profile.dist]") { "dist" } else { "release" };
-    // Builds the whole workspace, so that the same libraries are compiled whatever was built before.
+    // Build the whole workspace, so that the same libraries are compiled whatever was built before.
     let mut build = workspace.cargo(&["build", "--profile", profile, "--workspace", "--bin", "hookhost"]);
     run("building hookhost (the first time, wasmtime is compiled too)", &mut build)?;
     let hookhost = workspace.target.join(profile).join(named("hookhost"));
-    // In a comparison, an older commit may have the program in a package of its own.
+    // In a comparison, an older commit may have the program in a separate package.
     let has_client = workspace.root.join("host/client").is_dir();
     let package = if has_client { "hookhost-client" } else { "hookhost-hook" };
     let hook = small(workspace, package, "hookhost-hook")?;
     Ok(Programs { hookhost, hook })
 }
 
-/// Builds an example that contains only the engine, with the profile of `hookhost`. Its size shows the engine's share of the size of
-/// `hookhost`.
+/// Builds an example that contains only the engine, with the profile of `hookhost`. The size of the example shows how much of the size of
+/// `hookhost` is due to the engine.
 pub fn engine_alone(workspace: &Workspace) -> Outcome<PathBuf> {
     let mut build = workspace.cargo(&["build", "--profile", "dist", "--workspace", "--example", "compile_ahead"]);
     run("building a program with the engine alone, to compare its size", &mut build)?;
@@ -52,13 +52,13 @@ pub fn engine_alone(workspace: &Workspace) -> Outcome<PathBuf> {
 }
 
 /// Builds a small program by itself, so that its libraries have no features that other programs need. The program is linked statically if
-/// the C library allows it, because it spends most of its time on starting, and the dynamic loader would take half of that.
+/// the C library allows it. It spends most of its time on starting, and dynamic loading would take half of the start.
 fn small(workspace: &Workspace, package: &str, name: &str) -> Outcome<PathBuf> {
     let mut build = workspace.cargo(&["build", "--profile", "hook", "--package", package, "--bin", name]);
     let mut directory = workspace.target.clone();
     if cfg!(all(target_os = "linux", target_env = "gnu")) {
         let target = host(workspace)?;
-        // With a named target, the flags do not apply to build scripts and macros.
+        // With an explicit target, the flags do not apply to build scripts and macros.
         build.args(["--target", &target]).env("RUSTFLAGS", "-C target-feature=+crt-static");
         directory.push(target);
     }
@@ -77,7 +77,8 @@ fn named(program: &str) -> String {
     format!("{program}{}", env::consts::EXE_SUFFIX)
 }
 
-/// Installs the programs into the named directory, or else into the directory of cargo's programs, which is on the `PATH`.
+/// Installs the programs into the named directory. If no directory is named, installs them into the directory of cargo's programs, which is
+/// on the `PATH`.
 pub fn install(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let directory = match arguments {
         [] => cargo_programs()?,

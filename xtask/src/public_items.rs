@@ -1,8 +1,9 @@
 //! Checks the documentation of the libraries, and compares their public items with the stored lists and with the last release.
 //!
-//! One run of rustdoc does both. It writes JSON, from which the lists are made, and reports broken links as it does for pages. The JSON
-//! format is unstable, so stable rustdoc writes it only if `RUSTC_BOOTSTRAP` is set. If cargo saw this variable, it would compile every
-//! dependency again. So cargo calls this program in place of rustdoc, and this program calls rustdoc with the variable.
+//! Both tasks need only one run of rustdoc. It writes JSON, from which the lists are made, and it reports broken links as it does when it
+//! writes HTML pages. The JSON format is unstable, so stable rustdoc writes it only if `RUSTC_BOOTSTRAP` is set. If cargo saw this
+//! variable, it would compile every dependency again. So cargo calls this program in place of rustdoc, and this program calls rustdoc with
+//! the variable.
 
 use std::{
     collections::BTreeMap,
@@ -20,16 +21,16 @@ use xtask::{
 const LIBRARIES: [(&str, &str); 3] =
     [("hookhost", "host/engine"), ("hookhost-contract", "host/contract"), ("hookhost-guest", "guest-sdk")];
 
-/// The file of each library that lists its public items.
+/// The name of the file in each library's directory that lists the public items.
 const LIST: &str = "public-api.txt";
 
-/// The program that lists public items. It is a workspace of its own.
+/// The manifest of the program that lists public items. This program is a separate workspace.
 pub(crate) const LISTER: &str = "xtask/public-items/Cargo.toml";
 
 /// The environment variable that contains the path of the real rustdoc. It is set if cargo calls this program in place of rustdoc.
 const RUSTDOC: &str = "HOOKHOST_XTASK_RUSTDOC";
 
-/// The version of cargo-semver-checks that reads the JSON of Rust 1.95.
+/// The version of cargo-semver-checks that can read the JSON that rustdoc 1.95 writes.
 const SEMVER_CHECKS: &str = "0.51.0";
 
 /// Runs rustdoc and returns its exit code, if cargo has called this program in place of rustdoc. Otherwise returns `None`.
@@ -68,10 +69,10 @@ pub(crate) fn write(workspace: &Workspace) -> Outcome {
 fn document(workspace: &Workspace) -> Outcome {
     let program = env::current_exe().map_err(|error| format!("cannot find xtask itself: {error}"))?;
     let rustdoc = env::var_os("RUSTDOC").unwrap_or_else(|| "rustdoc".into());
-    // Another clone with the same target directory may have written these files, and cargo does not notice that. Flags that differ each
-    // time make cargo call rustdoc each time.
+    // Another clone with the same target directory may have written these files, and cargo does not notice that. So pass a flag that
+    // differs each time, which makes cargo call rustdoc each time.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    // Documents only the libraries, because the binary `hookhost` would overwrite the documentation of the library of that name.
+    // Document only the libraries, because the binary `hookhost` would overwrite the documentation of the library with the same name.
     let mut cargo = workspace.cargo(&["doc", "--workspace", "--no-deps", "--lib"]);
     cargo.env("RUSTDOC", program).env(RUSTDOC, rustdoc);
     cargo.env(
@@ -87,7 +88,8 @@ fn lister(workspace: &Workspace, command: &str) -> Command {
     cargo
 }
 
-/// Prints or writes what changed in the lists. Returns the number of changed lines.
+/// Compares the lists with the public items. Prints the differences, or writes the new lists if `write` is true. Returns the number of
+/// changed lines.
 fn update_lists(workspace: &Workspace, write: bool) -> Outcome<usize> {
     let mut changed = 0;
     for (package, directory) in LIBRARIES {
@@ -109,7 +111,7 @@ fn update_lists(workspace: &Workspace, write: bool) -> Outcome<usize> {
     Ok(changed)
 }
 
-/// Returns the lines that are in only one of the two lists, marked as in a diff. An item with a changed signature gives two lines.
+/// Returns the lines that are in only one of the two lists, marked as in a diff. An item with a changed signature appears in two lines.
 fn difference(listed: &str, items: &str) -> Vec<String> {
     let mut counts: BTreeMap<&str, i32> = BTreeMap::new();
     for line in items.lines() {

@@ -27,7 +27,7 @@ impl Workspace {
     /// # Errors
     /// If the target directory cannot be made or locked.
     pub fn lock() -> Outcome<Self> {
-        // Reads the directory from the environment at run time, because another clone with the same target directory may have built this
+        // Read the directory from the environment at run time, because a different clone with the same target directory may have built this
         // program.
         let manifest = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
         let root = Path::new(&manifest).parent().unwrap_or(Path::new(".")).to_owned();
@@ -49,7 +49,7 @@ impl Workspace {
         Ok(Self { main: root.clone(), root, target, lock: file })
     }
 
-    /// Lets other commands use the target directory during long work that does not need it.
+    /// Lets other commands use the target directory while this program does long work that does not need the directory.
     pub fn unlock(&self) -> Outcome {
         self.lock.unlock().map_err(|error| format!("cannot unlock {}: {error}", self.target.display()))
     }
@@ -73,7 +73,7 @@ impl Workspace {
         self.root != self.main
     }
 
-    /// The directory for the commit to compare with.
+    /// The directory for everything that is built from the commit to compare with.
     pub fn compared(&self) -> PathBuf {
         self.target.join("compare")
     }
@@ -88,13 +88,15 @@ impl Workspace {
         if self.is_other() { self.compared().join("plugins") } else { self.target.join("plugins") }
     }
 
-    /// The target directory of guests. The two work trees have different ones, because cargo uses the same name for a component in both. In
-    /// one directory, each build would have to link the component again after the other build.
+    /// The target directory of guests. The two work trees have separate target directories, because cargo gives a component the same file
+    /// name in both. In a shared directory, a build in one work tree would overwrite the component of the other, so each build would have
+    /// to link it again.
     pub fn target_of_guests(&self) -> PathBuf {
         if self.is_other() { self.compared().join("guests") } else { self.target.clone() }
     }
 
-    /// Returns a command that calls cargo in the workspace, with its target directory. It is the same cargo that runs this program.
+    /// Returns a command that calls cargo in the workspace, with the target directory of the workspace. It uses the cargo that started this
+    /// program.
     pub fn cargo(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.args(arguments).current_dir(&self.root).env("CARGO_TARGET_DIR", &self.target);
@@ -102,8 +104,8 @@ impl Workspace {
             command.env_remove(name);
         }
         if self.is_other() {
-            // This wrapper changes nothing, but makes cargo distinguish two copies of a workspace. Without it, cargo would use the compiled
-            // files of the other copy.
+            // This wrapper changes nothing, but because of it cargo distinguishes two copies of a workspace. Otherwise cargo would use the
+            // files that were compiled from the other copy.
             command.env("RUSTC_WORKSPACE_WRAPPER", "env");
         }
         command
@@ -115,8 +117,9 @@ impl Workspace {
     }
 }
 
-/// Returns true for the variables in which cargo describes this program's package. Build scripts read some of them. If they were passed on,
-/// a build by this program and a build by hand would each compile these packages again, among them TLS and the engine.
+/// Returns true for the variables in which cargo describes this program's package. Build scripts read some of these variables. If they were
+/// passed on, cargo would compile the packages of these build scripts again whenever a build by this program follows a build by hand, or
+/// the other way round. Among these packages are TLS and the engine.
 fn is_about_own_package(variable: &str) -> bool {
     variable.starts_with("CARGO_PKG_") || variable.starts_with("CARGO_MANIFEST_")
 }
@@ -163,7 +166,7 @@ mod tests {
     fn the_cargo_that_xtask_runs_is_told_nothing_of_the_package_xtask() {
         let cargo = Workspace::unlocked("root".as_ref()).cargo(&["build"]);
         let removed: Vec<_> = cargo.get_envs().filter(|(_, value)| value.is_none()).map(|(name, _)| name).collect();
-        // Cargo sets these for this test as it does for xtask.
+        // Cargo sets these variables for this test, as it does for xtask.
         for name in ["CARGO_PKG_NAME", "CARGO_PKG_VERSION_MAJOR", "CARGO_MANIFEST_DIR"] {
             assert!(removed.iter().any(|removed| *removed == name), "{name} is left: {removed:?}");
         }

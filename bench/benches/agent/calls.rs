@@ -1,4 +1,5 @@
-//! Measures the time from the last byte of a tool call, as a server sends it, to the start of the tool. The answer still streams.
+//! Measures the time from the last byte of a tool call that a server sends to the start of the tool. The server is still sending its answer
+//! at this time.
 
 use crate::subject::{IdleTool, agent, host};
 use bench::measure::{Compared, median, times_of};
@@ -14,7 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-/// Pause of the server before the last bytes, in which the agent reads all bytes before them.
+/// Pause of the server before it sends the last bytes. In this time, the agent reads all earlier bytes.
 const PAUSE: Duration = Duration::from_millis(2);
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
@@ -69,7 +70,7 @@ fn compare(runs: usize, subject: impl Fn() -> Duration, reference: impl Fn() -> 
     Compared { subject, reference, ratio: median(ratios) }
 }
 
-/// One run of an agent, against a server that ends its call and then waits for the tool.
+/// Runs an agent once, with a server that sends the rest of a tool call and then waits for the tool. Returns the measured time.
 async fn started(host: Host) -> Duration {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -97,7 +98,7 @@ async fn serve(listener: TcpListener, mut begins: UnboundedReceiver<Instant>) ->
     began - sent
 }
 
-/// A connection whose request has been read.
+/// Accepts a connection, and reads the request.
 async fn asked(listener: &TcpListener) -> TcpStream {
     let (mut connection, _) = listener.accept().await.unwrap();
     connection.set_nodelay(true).unwrap();
@@ -114,7 +115,7 @@ async fn asked(listener: &TcpListener) -> TcpStream {
     }
 }
 
-/// Times the same bytes, sent to a reader that does nothing with them.
+/// Returns the time in which the same bytes reach a reader that does nothing with them.
 async fn loopback() -> Duration {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -36,12 +36,11 @@ pub(crate) fn rows(table: &mut Table, sessions: usize) {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let (waiting, open) = runtime.block_on(async {
         let host = host(true, None).await;
-        // The first session allocates what all sessions share, so it is not counted. It stays open, so that no memory
-        // is given back in between.
+        // The first session allocates everything that all sessions share, so it is not counted. It stays open, so that no memory is
+        // returned to the system in between.
         let first = host.open_session(spec()).unwrap();
         let before = resident_mib();
-        // Opens many more sessions, because the memory of one is small compared with the pages in which memory is
-        // counted.
+        // Open many more sessions, because the memory of one session is small compared with the pages in which memory is counted.
         let open: Vec<_> = (0..sessions * 20).map(|_| host.open_session(spec()).unwrap()).collect();
         let of_engine = each(before, sessions * 20);
         let (provider, cancel) = (Arc::new(SilentProvider::default()), CancellationToken::new());
@@ -73,7 +72,7 @@ fn spec() -> SessionSpec {
     SessionSpec::new("bench", Path::new("/work"))
 }
 
-/// Returns the memory that each of `count` sessions has added, in KiB.
+/// Returns the memory that each of `count` sessions has added since `before`, in KiB.
 fn each(before: f64, count: usize) -> f64 {
     (resident_mib() - before) * 1024.0 / count as f64
 }

@@ -1,4 +1,5 @@
-//! An agent with one tool that does nothing, a model that costs nothing, and no plugin or one that allows.
+//! The measured agent. It has one tool that does nothing, a model that takes no time, and either no plugin or a plugin that allows
+//! everything.
 
 use async_trait::async_trait;
 use bench::plugins::built;
@@ -17,10 +18,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 use tokio::sync::mpsc::UnboundedSender;
 
-/// The plugin: it subscribes to each tool call.
+/// The component of the plugin, which subscribes to tool calls.
 const COMPONENT: &str = "no_force_push.wasm";
 
-/// Makes a host without plugins or with [`COMPONENT`], and with or without a log.
+/// Creates a host without plugins or with [`COMPONENT`], and with or without a log.
 pub(crate) async fn host(plugin: bool, log: Option<&Path>) -> Host {
     let entries = if plugin { vec![entry()] } else { Vec::new() };
     let builder = Host::builder(Config::from_entries(entries, Settings::default()).unwrap());
@@ -67,7 +68,7 @@ impl Tool for IdleTool {
     }
 }
 
-/// A model that calls the tool `turns` times, one call a turn, and then says that it is done.
+/// A model that calls the tool in each of `turns` turns, and then ends with a text.
 #[derive(Debug)]
 pub(crate) struct CallingProvider {
     turns: usize,

@@ -1,4 +1,4 @@
-//! Measures the cost of a turn of the loop without its model and its tool.
+//! Measures the cost of a turn of the loop, without the cost of its model and its tool.
 
 use crate::subject::{CallingProvider, IdleTool, agent, host};
 use bench::measure::{Compared, median, times_of};
@@ -30,7 +30,7 @@ pub(crate) fn rows(table: &mut Table, turns: usize) {
     table.compared(&row(&what, "no-force-push, session files", "on"), &compare(turns, kept, one), reference, None);
 }
 
-/// Compares the times of one turn of both.
+/// Compares the times of one turn of the subject and of the reference.
 fn compare(turns: usize, subject: impl Fn() -> Duration, reference: impl Fn() -> Duration) -> Compared {
     let each = u32::try_from(turns).unwrap();
     let mut ratios = Vec::new();
@@ -46,7 +46,7 @@ fn compare(turns: usize, subject: impl Fn() -> Duration, reference: impl Fn() ->
     Compared { subject: of_subject, reference: of_reference, ratio: median(ratios) }
 }
 
-/// Returns the time of a whole run of the agent. Its host is made before and is not timed.
+/// Returns the time of a complete run of the agent. The host is created before and is not timed.
 fn looped(runtime: &Runtime, turns: usize, plugin: bool, directory: Option<&Path>) -> Duration {
     runtime.block_on(async {
         let log = directory.map(|directory| directory.join("hookhost.db"));

@@ -1,4 +1,5 @@
-//! Measures the cost of an event: alone, in a chain, on two threads, and beside the events of many sessions.
+//! Measures the cost of an event: a single event, an event for a chain of plugins, events on two threads, and an event beside the events of
+//! many sessions.
 
 use crate::bare::{self, Bare};
 use crate::concurrent_sessions::{ConcurrentSessions, SESSIONS};
@@ -17,7 +18,7 @@ use tokio::runtime::{Builder, Runtime};
 
 const COMPONENT: &str = "no-force-push";
 
-/// Budgets of an event: with one plugin, without subscribers, and recorded without subscribers.
+/// Budgets of an event: with one plugin, without subscribers and without a log, and without subscribers but with a log.
 const MAX_ONE: Duration = Duration::from_micros(11);
 const MAX_UNHEARD: Duration = Duration::from_nanos(300);
 const MAX_UNHEARD_RECORDED: Duration = Duration::from_micros(1);
@@ -51,7 +52,7 @@ pub(crate) fn rows(table: &mut Table) {
     };
     let reference = "the same, bare, with copies of the call, of its JSON and of its record";
     table.compared(&row(what, "off"), &compare(|| asks(&off), least), reference, None);
-    // What remains is the host's work for a plugin. Host and guest also evict each other from the processor's caches.
+    // The difference is the host's work for a plugin. In addition, host and guest evict each other from the processor's caches.
     let nobody = runtime.block_on(host(0, None)).open_session(SessionSpec::new("bench", Path::new("/work"))).unwrap();
     let both = || {
         bare_call();
@@ -110,14 +111,14 @@ pub(crate) fn rows(table: &mut Table) {
     let host = runtime.block_on(host(1, None));
     let why = "The gain of arithmetic is all that the machine can give. Bare calls also share memory and \
                wasmtime's pool.";
-    // As many slots as the host's pool has.
+    // The number of slots is that of the host's pool.
     let bare = Bare::with_slots(128);
     two_threads(table, &Row { why, ..row("two threads, a session each: throughput", "off") }, &host, &bare);
     concurrent_sessions(table, &directory.path().join("at-once.db"));
 }
 
-/// Measures the cost of the log if many sessions of one process record at once: their total time divided by their events, with one
-/// thread for each processor.
+/// Measures the cost of the log if many sessions of one process record events at once. The value is the total time divided by the number of
+/// events, with one thread for each processor.
 fn concurrent_sessions(table: &mut Table, log: &Path) {
     let what = format!("recorded event, {SESSIONS} sessions at once: all their time by all their events");
     let why = "The thread of the log and the sessions share the processors.";
@@ -125,7 +126,7 @@ fn concurrent_sessions(table: &mut Table, log: &Path) {
     let (off, on) = (ConcurrentSessions::new(None), ConcurrentSessions::new(Some(log)));
     let compared = compare_batches(|events| on.batch(events), |events| off.batch(events));
     table.compared(&row, &compared, "the log off, as many sessions at once", Some(1.3));
-    // With the log, an event takes at least 1 + this ratio.
+    // With the log, the ratio of an event is at least 1 plus the ratio of this row.
     let mut least = MovedRecords::new(log.parent().unwrap());
     let what = "as many records alone, by two threads: a `write` each, and moved into SQLite with their hash";
     let row = Row { what, component: "–", log: "on", why: "" };
@@ -133,7 +134,7 @@ fn concurrent_sessions(table: &mut Table, log: &Path) {
     table.compared(&row, &compared, "the log off, as many sessions at once", None);
 }
 
-/// Measures the engine's part of a call behind the MCP proxy: the event before it, and the one after it.
+/// Measures the engine's part of a call behind the MCP proxy: the event before the call and the event after it.
 fn of_a_proxied_call(table: &mut Table, runtime: &Runtime, session: &Session) {
     let arguments = serde_json::json!({ "text": "the quick brown fox", "number": 1 });
     let event = session.tool_call("call-1", "mcp__bench__say", &arguments, ToolOrigin::Mcp("bench".into()));
@@ -160,15 +161,15 @@ fn allowed(runtime: &Runtime, session: &Session, event: &PreparedCall) {
     assert!(matches!(outcome, Decision::Allowed { .. }));
 }
 
-/// The same rule without a sandbox.
+/// The same rule as a native rule, without a sandbox.
 fn native(event: &ToolCall) {
     let event = black_box(event);
     let rejects = matches!(&event.action, Action::Shell(shell) if shell.command.contains("push --force"));
     assert!(!black_box(rejects));
 }
 
-/// Measures the throughput of two threads in relation to one: of the host, and in turns with it, of bare calls and of
-/// arithmetic that shares nothing. The arithmetic shows how much two processors of this machine can give.
+/// Measures the throughput of two threads in relation to one thread. The host, bare calls, and arithmetic on threads that share nothing are
+/// measured in turns. The arithmetic shows how much a second processor of this machine can add.
 fn two_threads(table: &mut Table, row: &Row<'_>, host: &Host, bare: &Bare) {
     let begin = || {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();

@@ -1,5 +1,5 @@
-//! Measures the cost of hostile plugins to others: the time that each endless plugin runs beyond its limit, and the share that is left
-//! for a neighbour while a plugin misbehaves.
+//! Measures what hostile plugins cost other users of the machine. One part measures how long each endless plugin runs beyond its limit. The
+//! other part measures the throughput of a neighbour while a plugin misbehaves.
 
 #[path = "../../../host/engine/tests/engine/hostile/component.rs"]
 #[expect(dead_code, reason = "the tests need more of it")]
@@ -19,23 +19,25 @@ use tokio::runtime::{Builder, Runtime};
 
 /// `limits.compute` or `limits.deadline` of the timed plugins.
 const LIMIT: Duration = Duration::from_millis(20);
-/// Budget beyond the limit: in the median, and at worst.
+/// Budgets for the time beyond the limit: for the median, and for the longest run.
 const MAX_DELAY: Duration = Duration::from_micros(1500);
 const MAX_WORST_DELAY: Duration = Duration::from_millis(3);
 /// Number of runs of each plugin.
 const RUNS: usize = 20;
-/// Duration of one count of a neighbour's events, and number of counts.
+/// Duration of one count of a neighbour's events, and the number of counts.
 const SPELL: Duration = Duration::from_millis(60);
 const SPELLS: usize = 5;
-/// Number of shapes that are counted again, and number of these counts.
+/// Number of plugins with the worst results, for which the events are counted again, and the number of these counts.
 const WORST: usize = 10;
 const SPELLS_OF_WORST: usize = 25;
-/// Bytes of each half of the memory that a thread without a plugin copies, like `giant-memory-copy`, and number of copies of each.
+/// A thread without a plugin copies memory like the plugin `giant-memory-copy`. These are the bytes of each half of the memory, and the
+/// number of copies of each half.
 const COPIED: usize = 8 << 20;
 const COPIES: usize = 8;
-/// The C library asks the kernel for this much memory each time, and keeps none of it: `DEFAULT_MMAP_THRESHOLD_MAX` in mallopt(3).
+/// An allocation of this size is so large that the C library gets it from the kernel each time and returns it when it is freed:
+/// `DEFAULT_MMAP_THRESHOLD_MAX` in mallopt(3).
 const RESERVED: usize = 33 << 20;
-/// Minimum throughput of a neighbour beside a misbehaving plugin, in relation to a well-behaved one.
+/// Minimum throughput of a neighbour beside a misbehaving plugin, in relation to its throughput beside a well-behaved plugin.
 const MIN_SHARE: f64 = 0.8;
 
 pub(crate) fn rows(table: &mut Table) {
@@ -43,20 +45,20 @@ pub(crate) fn rows(table: &mut Table) {
     neighbours(table);
 }
 
-/// Measures every shape that only a clock stops.
+/// Measures every hostile plugin that only a time limit stops.
 fn stopped(table: &mut Table) {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let timed = shapes().into_iter().filter_map(|shape| {
         let host = runtime.block_on(host(&shape, Some(LIMIT)))?;
         beyond(&runtime, &host, &shape)?;
-        // A shape that fuel stops in some run does not count.
+        // A plugin that is stopped by its fuel in any run is left out.
         let times: Option<Vec<_>> = (0..RUNS).map(|_| beyond(&runtime, &host, &shape)).collect();
         Some((shape.name, Delays::of(times?)))
     });
     let timed: Vec<(String, Delays)> = timed.collect();
     let (slowest, Delays { median, .. }) = timed.iter().max_by_key(|(_, late)| late.median).unwrap();
     let (latest, Delays { at_worst, .. }) = timed.iter().max_by_key(|(_, late)| late.at_worst).unwrap();
-    // The machine's own delay, measured with a thread that only sleeps.
+    // The delay that the machine itself causes, measured with a thread that only sleeps.
     let slept = |_| {
         let began = Instant::now();
         std::thread::sleep(LIMIT);
@@ -77,7 +79,7 @@ fn stopped(table: &mut Table) {
     table.beside(&row, &measured, &reference, "≤ 1.5 ms, ≤ 3 ms at worst", within);
 }
 
-/// The delays of runs: the median and the longest.
+/// The median and the longest delay of several runs.
 struct Delays {
     median: Duration,
     at_worst: Duration,
@@ -89,9 +91,9 @@ impl Delays {
     }
 }
 
-/// Measures a neighbour's throughput beside each shape that can be loaded.
+/// Measures a neighbour's throughput beside each hostile plugin that can be loaded.
 fn neighbours(table: &mut Table) {
-    // As many threads as the command has.
+    // The number of threads is that of the command `hookhost`.
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let mut copier = Vec::new();
     let mut share = |shape: &Shape, spells: usize| {
@@ -115,8 +117,8 @@ fn neighbours(table: &mut Table) {
     let mut shares: Vec<(f64, Shape)> =
         shapes().into_iter().filter_map(|shape| Some((share(&shape, SPELLS)?.0, shape))).collect();
     shares.sort_by(|(share, _), (other, _)| share.total_cmp(other));
-    // The least of many short measurements is mostly noise, so the worst shapes are measured again. A shape measured
-    // again can be above the median.
+    // The lowest of many short measurements is mostly noise, so the worst plugins are measured again. The new result of a plugin can be
+    // above the median.
     let again = shares.iter().take(WORST).filter_map(|(_, shape)| Some((share(shape, SPELLS_OF_WORST)?, &shape.name)));
     let ((least, interrupts), worst) = again.min_by(|((share, _), _), ((other, _), _)| share.total_cmp(other)).unwrap();
     let middle = shares[shares.len() / 2].0;
@@ -140,7 +142,7 @@ fn neighbours(table: &mut Table) {
     table.beside(&row, &measured, &reference, "≥ 80 %", least >= MIN_SHARE);
 }
 
-/// Returns all shapes that are in files.
+/// Returns all hostile plugins that are stored in files.
 fn shapes() -> Vec<Shape> {
     let files = std::fs::read_dir(directory()).unwrap().map(|file| file.unwrap().path());
     let mut names: Vec<String> = files
@@ -151,7 +153,7 @@ fn shapes() -> Vec<Shape> {
     names.iter().map(|name| Shape::read(name)).collect()
 }
 
-/// Makes a host of this plugin and a neighbour; `None` if the plugin is refused, as some must be.
+/// Creates a host with this plugin and a neighbour. Returns `None` if the plugin is refused, as some of these plugins must be.
 async fn host(shape: &Shape, limit: Option<Duration>) -> Option<Host> {
     let directory = tempfile::tempdir().unwrap();
     let mut entry = shape.entry(directory.path());
@@ -166,9 +168,9 @@ fn spec() -> SessionSpec {
     SessionSpec::new("bench", Path::new("/work"))
 }
 
-/// Returns the time that the plugin runs beyond its limit; `None` if something else stops it.
+/// Returns the time that the plugin runs beyond its limit. Returns `None` if the plugin was not stopped by this limit.
 fn beyond(runtime: &Runtime, host: &Host, shape: &Shape) -> Option<Duration> {
-    // A new session each time: after three failures a plugin is not asked again.
+    // Open a new session each time, because after three failures a plugin is not called any more.
     let session = host.open_session(spec()).unwrap();
     let began = Instant::now();
     let record = runtime.block_on(async {
@@ -183,7 +185,7 @@ fn beyond(runtime: &Runtime, host: &Host, shape: &Shape) -> Option<Duration> {
     matches!(failure.kind, FailureKind::Compute | FailureKind::Deadline).then(|| took.saturating_sub(LIMIT))
 }
 
-/// The load beside a neighbour.
+/// The work that runs beside a neighbour.
 #[derive(Clone, Copy)]
 enum NeighbourLoad {
     Neighbour,
@@ -193,7 +195,8 @@ enum NeighbourLoad {
     Copier,
 }
 
-/// Returns the number of TLB flushes by interrupts so far, if the system reports it: `TLB` in `/proc/interrupts`.
+/// Returns the number of TLB flushes by interrupts so far, which is `TLB` in `/proc/interrupts`. Returns 0 if the system does not report
+/// this number.
 fn interrupted() -> u64 {
     let table = std::fs::read_to_string("/proc/interrupts").unwrap_or_default();
     let line = table.lines().find_map(|line| line.trim_start().strip_prefix("TLB:"));
@@ -214,7 +217,7 @@ fn copy(over: &AtomicBool) {
     }
 }
 
-/// Returns a neighbour's events per second while another session asks without a pause.
+/// Returns a neighbour's events per second while the load runs beside it without a pause.
 fn count(runtime: &Runtime, host: &Host, beside: NeighbourLoad) -> f64 {
     let over = Arc::new(AtomicBool::new(false));
     let other = runtime.spawn({

@@ -1,4 +1,4 @@
-//! Measures the machine's minimum cost of records, without the engine.
+//! Measures the lowest cost of records that is possible on this machine, without the engine.
 
 use rusqlite::Connection;
 use sha2::{Digest as _, Sha256};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A file that is overwritten from its beginning at the size at which a journal would begin again.
+/// A file to which records are appended. When it has the size at which a journal would begin again, it is overwritten from its beginning.
 pub(crate) struct AppendFile {
     file: File,
     bytes: usize,
@@ -33,7 +33,7 @@ impl AppendFile {
     }
 }
 
-/// Time for which records are collected for a transaction, as in the log.
+/// The time for which records are collected before they are written in one transaction. The log uses the same time.
 const DELAY: Duration = Duration::from_millis(20);
 
 /// Two threads append records to one file each, while a third thread moves the records with their hashes into a table
@@ -44,7 +44,7 @@ pub(crate) struct MovedRecords {
 }
 
 impl MovedRecords {
-    /// As long as the record of an event of these sessions.
+    /// A record with the size of the record of an event in these sessions.
     const RECORD: &str = const { str_of(&[b'x'; 730]) };
 
     pub(crate) fn new(directory: &Path) -> Self {
@@ -55,7 +55,7 @@ impl MovedRecords {
         Self { files: [AppendFile::new(directory), AppendFile::new(directory)], table }
     }
 
-    /// Returns the time of this number of records, until all are in the table.
+    /// Returns the time from the first of `records` records until all of them are in the table.
     pub(crate) fn batch(&mut self, records: u32) -> Duration {
         let each = records.div_ceil(2);
         let (all, appended) = (2 * each, AtomicU32::new(0));

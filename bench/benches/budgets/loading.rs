@@ -1,4 +1,4 @@
-//! Measures the cost of loading with cached code, including the cache's own check.
+//! Measures the cost of loading plugins whose code is in the cache, including the check that the cache makes.
 
 use crate::bare;
 use crate::plugins::{Copies, all_events};
@@ -13,21 +13,21 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::runtime::Builder;
 use wasmtime::component::Component;
 
-/// Slightly more than the age from which a file is recognised by its stamp, without being read.
+/// A time slightly longer than the age at which the host begins to recognise an unchanged file by its stamp, without reading it.
 const SETTLED: Duration = Duration::from_millis(3_500);
 
 pub(crate) fn rows(table: &mut Table) {
     let directory = tempfile::tempdir().unwrap();
     let cache = directory.path().join("cache");
 
-    // The largest plugin here, padded by a custom section to 1 MB, so that 1 MB is read and hashed.
+    // Use the largest test plugin, padded to 1 MB with a custom section, so that 1 MB is read and hashed.
     let mut bytes = std::fs::read(built("all_events.wasm")).unwrap();
     pad(&mut bytes, 1_000_000);
     let padded = directory.path().join("padded.wasm");
     std::fs::write(&padded, bytes).unwrap();
     let small = std::fs::read(built("no_force_push.wasm")).unwrap();
     let copies = Copies::of(&small, 100);
-    // A user's plugins are old enough to have stamps.
+    // Wait until the file is old enough to have a stamp, like most plugins of a user.
     std::thread::sleep(SETTLED);
     let entry = all_events(&padded, &serde_json::json!({}));
     let config = Config::from_entries(vec![entry], Settings::default()).unwrap();
@@ -41,7 +41,7 @@ pub(crate) fn rows(table: &mut Table) {
     let what = "load a cached plugin of 1 MB, known by its stamp";
     table.plain(&row(what, "all-events, padded"), spoken(time), "≤ 1.5 ms", Some(time <= budget));
 
-    // The compiled code alone: its file is the largest of the cache.
+    // Find the file with the compiled code, which is the largest file in the cache.
     let compiled = files_of(&cache).into_iter().max_by_key(|(size, _)| *size).unwrap().1;
     let key = [7; blake3::KEY_LEN];
     let code = times_of(21, || {
@@ -52,7 +52,7 @@ pub(crate) fn rows(table: &mut Table) {
     let what = "its compiled code, read and with its authentication code, and nothing else";
     table.plain(&row(what, "all-events, padded"), spoken(code.median), "", None);
 
-    // Sets the modification time to now before each load, so that the file has no stamp.
+    // Set the modification time to now before each load, so that the file is too new to have a stamp.
     let touch = || std::fs::File::options().write(true).open(&padded).unwrap().set_modified(SystemTime::now()).unwrap();
     let read = load_after(touch, &config, &cache).saturating_sub(none);
     let what = "the plugin again, where its component is read and hashed";
@@ -66,7 +66,7 @@ pub(crate) fn rows(table: &mut Table) {
     table.plain(&row(what, "no-force-push"), spoken(hundred), "≤ 20 ms", Some(within));
     table.plain(&row("a host without plugins, and so without a pool", "none"), spoken(none), "", None);
 
-    // The reference is the additional cost of a file that is not recognised by its stamp.
+    // The reference is the time that is needed in addition if the file is not recognised by its stamp.
     let guard = built("path_guard.wasm");
     let entry = Entry::from_file("path-guard", &guard).unwrap().with("protected", ["infra/**"]);
     let config = Config::from_entries(vec![entry], Settings::default()).unwrap();
@@ -85,7 +85,7 @@ fn load(config: &Config, cache: &Path) -> Duration {
     load_after(|| (), config, cache)
 }
 
-/// Like [`load`], with an action before each build, which is not timed.
+/// Like [`load`], but calls `before` before each build. This call is not timed.
 fn load_after(before: impl Fn(), config: &Config, cache: &Path) -> Duration {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let build = || {
@@ -100,9 +100,9 @@ fn load_after(before: impl Fn(), config: &Config, cache: &Path) -> Duration {
     times_of(21, build).median
 }
 
-/// Returns the time of wasmtime alone, for the steps that are the same for each component.
+/// Returns the time that wasmtime alone takes for loading compiled code and for the steps that every component needs.
 fn load_bare(component: &Path, compiled: &Path) -> Duration {
-    // As many as the host's pool has.
+    // The number of slots of the host's pool.
     const SLOTS: u32 = 128;
     let engine = bare::engine(SLOTS);
     std::fs::write(compiled, Component::from_file(&engine, component).unwrap().serialize().unwrap()).unwrap();

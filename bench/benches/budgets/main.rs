@@ -1,8 +1,8 @@
-//! Measures every budget of the product, in one run and one table: the measured value, its reference from the same run, the ratio, and
-//! the budget. `cargo run -p bench -- budgets --only engine` runs it. Figures from a busy machine are worth little.
+//! Measures every budget of the product, in one run and one table: the measured value, its reference from the same run, the ratio, and the
+//! budget. `cargo run -p bench -- budgets --only engine` runs it. Do not rely on figures that were measured on a busy machine.
 //!
-//! A subject and its reference take turns, batch by batch, so that a disturbance of the machine affects both. The table has the median
-//! of a subject, the median of its reference, and the median of the ratios of neighbouring batches.
+//! Batches of a subject alternate with batches of its reference, so that a disturbance of the machine affects both. The table contains the
+//! median of the subject, the median of the reference, and the median of the ratios of neighbouring batches.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
@@ -12,7 +12,8 @@ mod bare;
 mod concurrent_sessions;
 #[path = "../subject/mod.rs"]
 mod subject;
-/// The engine's private mirrors of the contract's types. The bare call passes the same types.
+/// The types with which the engine passes the contract's values to wasmtime. They are private in the engine, so the file is included here
+/// for the bare call.
 #[expect(dead_code, reason = "one event of all is called")]
 #[path = "../../../host/engine/src/wire/mod.rs"]
 mod wire;
@@ -37,14 +38,14 @@ use hookhost::contract;
 type Part<'a> = &'a dyn Fn(&mut Table);
 
 fn main() {
-    // `--quick` shortens the row that takes minutes. A name such as `--schemas` measures the rows of that part alone; `--schemas` also
-    // prints each schema.
+    // `--quick` shortens the row that takes minutes. The name of a part, such as `--schemas`, measures only the rows of this part.
+    // `--schemas` also prints each schema.
     let is_given = |argument: &str| std::env::args().any(|given| given.strip_prefix("--") == Some(argument));
     let many = if is_given("quick") { 20_000 } else { 1_000_000 };
     let schemas_alone = is_given("schemas");
     let mut table = Table::begin();
     let parts: [(&str, Part<'_>); 7] = [
-        // First, since later rows leave memory behind.
+        // This part comes first, because later parts allocate memory that is not returned to the system.
         ("sessions", &|table| sessions::rows(table, many)),
         ("schemas", &|table| schemas::rows(table, schemas_alone)),
         ("events", &|table| events::rows(table)),

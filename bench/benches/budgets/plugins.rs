@@ -1,4 +1,4 @@
-//! Makes many plugins of one component, under different names.
+//! Creates many plugins from one component, with different names.
 
 use crate::subject::component;
 use hookhost::config::{Digest, Entry, ModelGrant, Settings, StateGrant};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Copies of one component. Two entries for the same file would be an error.
+/// Files with copies of one component. They are needed because two entries for the same file are an error.
 pub(crate) struct Copies {
     directory: TempDir,
     digest: Digest,
@@ -33,7 +33,7 @@ impl Copies {
     }
 }
 
-/// Makes a host with this number of plugins, each of which rejects forced pushes.
+/// Creates a host with this number of plugins, each of which rejects forced pushes.
 pub(crate) async fn host(count: usize, log: Option<&Path>) -> Host {
     let copies = Copies::of(&std::fs::read(component()).unwrap(), count);
     let builder = Host::builder(Config::from_entries(copies.entries(), Settings::default()).unwrap());
@@ -41,7 +41,8 @@ pub(crate) async fn host(count: usize, log: Option<&Path>) -> Host {
     builder.build().await.unwrap()
 }
 
-/// Returns an entry for the test plugin, whose configuration defines its behaviour. Everything that it imports is granted.
+/// Returns an entry for the test plugin, whose configuration defines its behaviour. The entry grants all capabilities that the plugin
+/// imports.
 pub(crate) fn all_events(path: &Path, behaviour: &Value) -> Entry {
     let mut entry = Entry::new("all-events", path, Digest::of_file(path).unwrap());
     entry.config = behaviour.as_object().unwrap().clone();

@@ -1,4 +1,4 @@
-//! Measures a process that loads a plugin, asks about one event and ends, like the hook of another agent.
+//! Measures a process that loads a plugin, asks it about one event and ends, like an agent's hook without a resident host.
 
 use crate::home::{self, DIRECTORIES, allowed_plugin};
 use bench::measure::compare;

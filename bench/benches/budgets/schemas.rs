@@ -1,4 +1,5 @@
-//! Measures the cost of one step of checking a value. The bounds on steps are meant to bound time.
+//! Measures the time of one step of checking a value. The engine limits the number of steps in order to limit the time, so a step must not
+//! take too long.
 
 use bench::measure::{spoken, times_of};
 use bench::table::{Row, Table};
@@ -13,7 +14,7 @@ const MAX_IMMEDIATE_TIME: Duration = Duration::from_millis(10);
 const RUNS: usize = 7;
 
 pub(crate) fn rows(table: &mut Table, each: bool) {
-    // The value is grown almost to the maximum number of steps, so that the fixed cost of a check does not count.
+    // The value is so large that its check takes almost the maximum number of steps, so that the fixed cost of a check does not matter.
     let (named, immediate) = worst(MAX_WORK_AT_ONCE, each);
     let why = "A check on the thread that asks holds it for so long: 20 000 steps of the worst known schema.";
     row(table, "20 000 steps of a schema, on the thread that asks", &named, immediate, MAX_IMMEDIATE_TIME, why);
@@ -26,7 +27,7 @@ fn row(table: &mut Table, what: &str, worst: &str, took: (Duration, Duration), m
     table.beside(&row, &spoken(worst), &reference, &format!("≤ {}", spoken(most)), worst <= most);
 }
 
-/// Returns the schema whose steps are slowest, the time of `steps` of its steps, and the time of as many steps of an
+/// Returns the schema whose steps are slowest, the time of `steps` steps with this schema, and the time of the same number of steps with an
 /// everyday schema.
 fn worst(steps: u64, each: bool) -> (String, (Duration, Duration)) {
     let timed: Vec<_> = cases().iter().map(|case| (case.name.clone(), case.took(steps))).collect();
@@ -51,7 +52,7 @@ impl Case {
         Self { name: name.to_owned(), schema, value: Box::new(value) }
     }
 
-    /// Times the largest value whose check takes at most `steps` steps, and scales the time up to all of them.
+    /// Times the check of the largest value that takes at most `steps` steps, and scales the time up to `steps` steps.
     fn took(&self, steps: u64) -> Duration {
         let counted = |size: usize| self.schema.steps(&(self.value)(size)).unwrap_or(u64::MAX);
         let mut size = 1;
@@ -77,8 +78,8 @@ impl Case {
             );
             took
         });
-        // Schemas whose cost does not grow with the value are not scaled. Schemas whose steps double with each size
-        // reach at least half of the steps.
+        // The times of schemas whose steps do not grow with the value are not scaled. Schemas whose steps double with each size reach at
+        // least half of `steps`.
         if counted < steps / 4 { took.median } else { took.median.mul_f64(steps as f64 / counted as f64) }
     }
 }
@@ -182,7 +183,7 @@ fn corpus() -> Vec<Case> {
         else {
             continue;
         };
-        // References are paths from the root, so the definitions stay there and the rest of the schema moves.
+        // References are paths from the root of the schema, so the definitions stay at the root and the rest of the schema is moved.
         let definitions = schema.as_object_mut().and_then(|schema| schema.remove("$defs")).unwrap_or(json!({}));
         if schema.to_string().contains(r##""#""##)
             || Schema::compile(&json!({ "items": schema, "$defs": definitions })).is_err()

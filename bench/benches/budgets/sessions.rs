@@ -1,4 +1,4 @@
-//! Measures the memory of many sessions at once with many events.
+//! Measures the memory of a process with many open sessions and many events.
 
 use crate::plugins::host;
 use crate::subject::call;
@@ -18,7 +18,7 @@ pub(crate) fn rows(table: &mut Table, events: usize) {
     let open = || host.open_session(SessionSpec::new("bench", Path::new("/work"))).unwrap();
     let sessions: Vec<_> = (0..SESSIONS).map(|_| open()).collect();
     let event = call(&sessions[0]);
-    // Ten samples, which would show a leak.
+    // Take ten samples, because a leak would show as growth from sample to sample.
     let mut resident = Vec::new();
     let rounds = (events / SESSIONS).max(10);
     for round in 1..=rounds {

@@ -38,7 +38,7 @@ pub(crate) fn rows(table: &mut Table) {
     let config = json!({ "stacks": [] });
     let session = session(&runtime, &path, &config);
     let of = |name: &str, arguments: &Value| session.tool_call("call-1", name, arguments, ToolOrigin::Builtin);
-    // The plugin is asked about both calls, and has work in one of them.
+    // The plugin is asked about both calls, but only one of them contains a command that it must parse.
     let (command, read) = (of("bash", &json!({ "command": COMMAND })), of("read_file", &json!({ "path": COMMAND })));
     let ask = |call: &PreparedCall| allowed(&runtime, &session, call);
     let whole = compare(|| ask(&command), || ask(&read));
@@ -51,7 +51,7 @@ pub(crate) fn rows(table: &mut Table) {
     (0..EVENTS).for_each(|_| ask(&command));
     if let (Some(before), Some(after)) = (before, page_faults()) {
         let each = (after - before) as f64 / f64::from(EVENTS);
-        // The process has a few page faults of its own.
+        // The process itself has a few page faults that the events do not cause, so the budget is not zero.
         table.plain(&row("page faults of such an event", "off"), format!("{each:.2}"), "none", Some(each < 0.05));
     }
 
@@ -71,7 +71,7 @@ pub(crate) fn rows(table: &mut Table) {
 /// Returns this process's page faults that needed no disk, if the system reports them: `minflt` in proc_pid_stat(5).
 fn page_faults() -> Option<u64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name is in brackets. The fields after it begin with the third.
+    // The second field is the program's name, in brackets. The text after the bracket begins with the third field.
     stat.rsplit_once(')')?.1.split_whitespace().nth(7)?.parse().ok()
 }
 

@@ -1,4 +1,5 @@
-//! The data files below `docs/growth/`: date and machine, then one line for each point, with fields between tabs.
+//! The data files below `docs/growth/`. A file begins with the date and the machine. Each further line is a point, whose fields are
+//! separated by tabs.
 
 use bench::line::{Line, Point};
 use std::fmt::Write as _;
@@ -6,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 const HEADER: &str = "line\tsize\tmedian-ns\tlow-ns\thigh-ns";
 
-/// Date and machine of a measurement, in plain words.
+/// The date and the machine of a measurement, as shown to readers of the page.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Provenance {
     pub(crate) date: String,
@@ -41,7 +42,7 @@ impl Provenance {
     }
 }
 
-/// Returns the first number of a file of the kernel.
+/// Returns the first number in a file through which the kernel reports data.
 fn first_number(file: &str) -> Option<f64> {
     let text = std::fs::read_to_string(file).ok()?;
     text.split_whitespace().find_map(|word| word.parse().ok())

@@ -1,5 +1,5 @@
-//! Measures one event against the number of plugins, the bytes of its payload, and the number of open sessions. All subjects take
-//! turns, batch by batch.
+//! Measures how the cost of one event depends on the number of plugins, on the bytes of its payload, and on the number of open sessions.
+//! The batches of all subjects alternate.
 
 use crate::plugins::Copies;
 use crate::subject::{call, component};
@@ -20,10 +20,10 @@ const PAYLOADS: [usize; 7] = [1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_
 const SESSIONS: [usize; 5] = [10, 100, 1_000, 10_000, 100_000];
 /// Number of batches of each subject.
 const ROUNDS: usize = 31;
-/// The lines of each subject, as (name, has a log).
+/// The lines that each subject has in the page. Each element is the name of the line, and true if the host has a log.
 const LINE_NAMES: [(&str, bool); 2] = [("log off", false), ("log on", true)];
 
-/// A directory for logs and compiled code, and the runtime of the events.
+/// A directory for logs and compiled code, and the runtime on which events are sent.
 pub(crate) struct Place {
     directory: TempDir,
     pub(crate) runtime: Runtime,
@@ -39,7 +39,7 @@ impl Place {
         self.directory.path().join(name)
     }
 
-    /// Makes a host with this number of plugins, each of which rejects forced pushes.
+    /// Creates a host with this number of plugins, each of which rejects forced pushes.
     pub(crate) fn host(&self, plugins: usize, log: Option<&Path>) -> Host {
         let copies = Copies::of(&std::fs::read(component()).unwrap(), plugins);
         let entries = copies.entries().into_iter().map(patient).collect();
@@ -55,10 +55,10 @@ impl Place {
     }
 }
 
-/// Returns the entry with generous limits, since the machine may be busy.
+/// Returns the entry with generous limits, because the machine may be busy.
 fn patient(mut entry: Entry) -> Entry {
     (entry.limits.compute, entry.limits.deadline) = (Some(Duration::from_secs(10)), Some(Duration::from_secs(10)));
-    // Room for a payload of a megabyte and its wrapping.
+    // The input limit must allow a payload of one megabyte and the rest of the event.
     entry.limits.input = (4 << 20).try_into().unwrap();
     entry
 }
@@ -89,8 +89,8 @@ pub(crate) fn of_payloads() -> Vec<Line> {
     })
 }
 
-/// Sends one event of each session in turn, so that each event finds the processor's caches as the other sessions left
-/// them.
+/// Measures one event with many open sessions. One event of each session is sent in turn, so that the processor's caches contain the data
+/// of other sessions when an event begins.
 pub(crate) fn of_sessions() -> Vec<Line> {
     let place = Place::new();
     lines(&SESSIONS, |count, log| {
@@ -106,7 +106,7 @@ pub(crate) fn of_sessions() -> Vec<Line> {
     })
 }
 
-/// Returns both lines, each with one point per size.
+/// Returns the lines with and without a log, each with one point per size.
 fn lines<'a>(sizes: &[usize], subject: impl Fn(usize, bool) -> Box<dyn FnMut() + 'a>) -> Vec<Line> {
     let all = LINE_NAMES.iter().flat_map(|(_, log)| sizes.iter().map(|size| subject(*size, *log)));
     let mut subjects: Vec<_> = all.collect();

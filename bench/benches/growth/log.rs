@@ -1,6 +1,6 @@
-//! Measures the cost of a growing log: appending one record, opening the log, showing its last records, and verifying
-//! it. A host writes the records, event by event. Short operations are timed in turns with the same operation on a log
-//! of a hundred records, so that a disturbance of the machine affects both.
+//! Measures how the cost of four operations depends on the size of the log: appending one record, opening the log, showing its last
+//! records, and verifying it. A host writes the records, event by event. Runs of short operations alternate with runs of the same operation
+//! on a log of a hundred records, so that a disturbance of the machine affects both.
 
 use crate::Lines;
 use crate::events::{Place, open, point};
@@ -15,9 +15,10 @@ use std::time::{Duration, Instant};
 
 /// Number of records of the smallest log.
 const MIN_RECORDS: u64 = 100;
-/// Number of events without subscribers that are written together with the event after them.
+/// Number of events without subscribers that are sent before an event is recorded at once. All of them are written together with this
+/// event.
 const WRITTEN_TOGETHER: u64 = 200;
-/// The text of these events.
+/// The text of the events that fill the log.
 const TEXT: &str =
     "The tests pass. What is left is the change log, which needs a line about the new flag and its default.";
 /// Number of runs of short operations.
@@ -87,12 +88,12 @@ impl LogBench<'_> {
         assert!(Log::open(log).unwrap().last().unwrap() >= records);
     }
 
-    /// Times one more recorded event, in turns with the same event on a new log.
+    /// Times appending one recorded event, in turns with the same event on a new log.
     fn append(&self, append: &mut PairedTimes, big: &Path, records: u64) {
         let new = self.place.path(&format!("beside-{records}.db"));
         self.grow(&new, MIN_RECORDS);
         let (subject, reference) = (self.session(big), self.session(&new));
-        // Few enough events that the size of the log hardly changes.
+        // The number of events is so small that the size of the log hardly changes.
         let events = (records / 100).clamp(1, 200) as u32;
         let batch = |(_, session, event): &(Host, Session, PreparedCall)| {
             (0..events).for_each(|_| self.place.allow(session, event));
@@ -132,7 +133,7 @@ impl LogBench<'_> {
     }
 }
 
-/// The times of an operation on a log of each size, in turns with the same operation on a small log.
+/// The times of an operation on logs of growing size. At each size, the runs alternate with runs of the same operation on a small log.
 #[derive(Default)]
 struct PairedTimes {
     sizes: Vec<TimesAtSize>,
@@ -168,8 +169,7 @@ impl PairedTimes {
         self.sizes.last_mut().unwrap().reference /= f64::from(runs);
     }
 
-    /// Returns a line. Its value at each size is the ratio at this size, multiplied by the median time on the small log
-    /// over all sizes.
+    /// Returns a line. The value at each size is the ratio at this size multiplied by the median of all times on the small log.
     fn line(self, name: &str) -> Line {
         let small = median(self.sizes.iter().map(|size| size.reference).collect());
         let points = self.sizes.into_iter().map(|TimesAtSize { records, mut ratios, .. }| {

@@ -1,8 +1,8 @@
-//! Measures the cost of an event as things grow: plugins, its payload, sessions, and the records in the log. It writes
-//! docs/growth.md, and a data file for each subject. `cargo run -p bench -- growth` runs it.
+//! Measures how the cost of an event grows with the number of plugins, the size of the payload, the number of sessions, and the number of
+//! records in the log. It writes docs/growth.md, and a data file for each subject. `cargo run -p bench -- growth` runs this benchmark.
 //!
-//! `growth DOCS [--quick] [--only plugins|payload|sessions|log] [--page]`: `--quick` ends with a log of a million records, and
-//! `--page` writes the page again from earlier data.
+//! The arguments are `growth DOCS [--quick] [--only plugins|payload|sessions|log] [--page]`. With `--quick`, the largest log has a million
+//! records. `--page` measures nothing, and writes the page again from earlier data.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
@@ -22,10 +22,10 @@ use bench::line::Line;
 use data::SubjectData;
 use std::path::{Path, PathBuf};
 
-/// The name of one subject, and its lines.
+/// The name of one subject, and its lines in the page.
 type Lines = (&'static str, Vec<Line>);
 
-/// The name of a growing thing, and its measurement.
+/// The name of a group of subjects, and the function that measures them.
 type Group = (&'static str, fn(quick: bool) -> Vec<Lines>);
 
 const GROUPS: [Group; 4] = [

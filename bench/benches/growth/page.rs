@@ -7,10 +7,10 @@ use std::path::Path;
 
 /// A subject of the page, and its description.
 struct Subject {
-    /// The name of its data file.
+    /// The name of the subject's data file.
     name: &'static str,
     title: &'static str,
-    /// The unit of its sizes.
+    /// The unit of the subject's sizes.
     sizes: Unit,
     /// The method of measurement.
     how: &'static str,
@@ -72,7 +72,7 @@ The data file below each table also has the 5th and the 95th percentile. `cargo 
 page. The log of ten million records takes most of its time, and several gigabytes. Slopes from a busy machine are unreliable.
 ";
 
-/// Writes the page if each subject has its data.
+/// Writes the page, if there are data for every subject.
 pub(crate) fn write(docs: &Path) {
     if let Some(missing) = SUBJECTS.iter().find(|subject| !data::file(docs, subject.name).exists()) {
         return println!("the page has to wait: `{}` is not measured yet", missing.name);
@@ -122,7 +122,7 @@ fn section(subject: &Subject, measured: &SubjectData) -> String {
     text
 }
 
-/// Describes the slope of the largest sizes.
+/// Describes how the cost grows at the largest sizes, in the words of the page.
 fn meaning(line: &Line) -> &'static str {
     match line.last_slope() {
         ..-0.1 => "falls",

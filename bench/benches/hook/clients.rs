@@ -1,5 +1,5 @@
-//! Measures many clients of one resident host at once, each with a session of its own and one event after the other: proxies, which
-//! keep their connections, and hooks, which open one for each event.
+//! Measures many clients of one resident host at once. Each client has a separate session and sends one event after the other. Some clients
+//! are proxies, which keep their connections, and the others are hooks, which open a new connection for each event.
 
 use crate::{User, message};
 use bench::measure::{median, spoken};
@@ -21,14 +21,14 @@ use tokio::net::{UnixListener, UnixStream as AsyncStream};
 
 const CLIENTS: usize = 50;
 
-/// Duration of one turn of the clients, with the resident host and then with the bare one.
+/// Duration of one turn of the clients. Turns with the resident host alternate with turns with the bare host.
 const TURN: Duration = Duration::from_secs(1);
 
 const TURNS: usize = 5;
 
 const MIN_EACH_SECOND: f64 = 15_000.0;
 
-/// Maximum wait of a client, for 99 of 100 events.
+/// Maximum time that a client waits for an event. It applies to 99 of 100 events.
 const MAX_WAIT: Duration = Duration::from_millis(5);
 
 /// The response to an allowed call.
@@ -37,7 +37,7 @@ const ALLOWED: Response = Response::Reply(Reply { exit: 0, stdout: String::new()
 pub(crate) fn rows(table: &mut Table, user: &User) {
     let resident = user.serve(&[]);
     user.check();
-    // The count of the log starts here.
+    // Only records that are added from here on are counted.
     let before = records(user);
     let socket = HostPaths::below(user.home.path()).socket();
     let bare = bare_host(user.home.path().join("bare.sock"), Duration::ZERO);
@@ -69,7 +69,7 @@ pub(crate) fn rows(table: &mut Table, user: &User) {
     let is_met = asked.each_second >= MIN_EACH_SECOND && asked.slowest <= MAX_WAIT;
     let budget = "≥ 15 000 a second, 99 of 100 ≤ 5 ms";
     table.beside(&row(&kept), &measured, &beside(&bare), budget, is_met);
-    // The additional processor time of an event, compared with a bare host.
+    // The processor time that an event needs in addition to the time that it needs with a bare host.
     let more = (1.0 / asked.each_second - 1.0 / bare.each_second).max(0.0);
     let computed = Duration::from_secs_f64(processors.get() as f64 * more);
     let busy = bare_host(user.home.path().join("busy.sock"), computed);
@@ -100,7 +100,7 @@ fn processor_time(process: u32) -> Duration {
     // The second field is the program's name, in brackets.
     let (_, fields) = stat.rsplit_once(") ").unwrap();
     let ticks: Vec<u64> = fields.split(' ').skip(11).take(2).map(|ticks| ticks.parse().unwrap()).collect();
-    // 100 ticks are a second, independent of the kernel's own clock.
+    // A second has 100 ticks here, whatever the frequency of the kernel's clock is.
     Duration::from_millis(10 * ticks.iter().sum::<u64>())
 }
 
@@ -127,7 +127,7 @@ impl TurnFigures {
 
 struct WaitSummary {
     each_second: f64,
-    /// The 99th percentile of the waits of a client for an event.
+    /// The 99th percentile of the times that a client waits for an event.
     slowest: Duration,
     median: Duration,
 }
@@ -149,7 +149,7 @@ struct Clients<'a> {
 }
 
 impl Clients<'_> {
-    /// Returns the wait for each event, and the total time.
+    /// Returns the time that a client waited for each event, and the total time of the turn.
     fn ask(&self) -> (Vec<Duration>, Duration) {
         let begin = Barrier::new(CLIENTS + 1);
         thread::scope(|scope| {
@@ -190,7 +190,7 @@ impl Clients<'_> {
         (1..).take_while(|_| began.elapsed() < TURN).map(ask).collect()
     }
 
-    /// Opens a connection that is kept.
+    /// Opens a connection that the client uses for all of its events.
     fn keep(&self) -> BufReader<UnixStream> {
         let mut stream = UnixStream::connect(self.socket).unwrap();
         stream.write_all(&Request::Keep.to_frame()).unwrap();
@@ -223,7 +223,8 @@ fn read(stream: &mut BufReader<UnixStream>) -> io::Result<Vec<u8>> {
     Ok(body)
 }
 
-/// Starts a host in this process that reads each request, computes for this time, and allows the call. Returns its socket.
+/// Starts a bare host in this process. It reads each request, computes for the time `computes`, and allows the call. Returns the path of
+/// its socket.
 fn bare_host(socket: PathBuf, computes: Duration) -> PathBuf {
     let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     listener.set_nonblocking(true).unwrap();

@@ -1,7 +1,7 @@
-//! Measures the wait of an agent at each event: the sizes of the programs, a call through a running resident host, hooks that find
-//! no host, HTTP hooks of many sessions at once, and many clients of one resident host. The processes are compared with processes
-//! that do nothing. `cargo run -p bench -- budgets --only hook` runs it. An argument measures one part alone: `sizes`, `call`,
-//! `start`, `http` or `clients`.
+//! Measures how long an agent waits at each event, and the sizes of the programs. The situations are: a call through a running resident
+//! host, hooks that find no host, HTTP hooks of many sessions at once, and many clients of one resident host. The processes are compared
+//! with processes that do nothing. `cargo run -p bench -- budgets --only hook` runs this benchmark. With an argument, it measures only one
+//! part: `sizes`, `call`, `start`, `http` or `clients`.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
@@ -37,7 +37,7 @@ const MAX_HOOKHOST: u64 = 20_000_000;
 /// Name and function of a part.
 type Part<'a> = (&'static str, &'a dyn Fn(&mut Table));
 
-/// Programs that do nothing, to compare processes with.
+/// Programs that do nothing, with which processes are compared.
 const IDLE_PROGRAMS: [(&str, [&str; 3]); 3] = [
     ("`bash -c :`", ["bash", "-c", ":"]),
     ("`python3 -c ''`", ["python3", "-c", ""]),
@@ -50,13 +50,13 @@ const SESSIONS: usize = 20;
 /// Number of calls of each session.
 const CALLS: usize = 500;
 
-/// Pause of an agent between two calls, still far shorter than a model's shortest reply.
+/// Pause of an agent between two calls. It is much shorter than the time of a model's shortest reply.
 const PAUSE: Duration = Duration::from_millis(25);
 
-/// A shorter pause, for an overloaded machine.
+/// A shorter pause, which overloads the machine.
 const SHORT_PAUSE: Duration = Duration::from_millis(5);
 
-/// Budget of an agent's hook over HTTP, for 99 of 100 calls.
+/// Budget of an agent's hook over HTTP. It applies to 99 of 100 calls.
 const MAX_HTTP: Duration = Duration::from_millis(1);
 
 fn main() {
@@ -97,7 +97,7 @@ fn size(table: &mut Table, what: &str, program: &Path, most: Option<u64>) {
     table.plain(&row, megabytes(program), &budget, within);
 }
 
-/// Adds the size of the hook, beside the size of a minimal program that is built in the same way.
+/// Adds the row with the size of the hook program. Its reference is the size of a minimal program that is built in the same way.
 fn hook_size(table: &mut Table, hook: &Path) {
     let why = "It is linked statically, since the dynamic loader would be half of its start.";
     let row = Row { what: "the hook program", component: "–", log: "–", why };
@@ -186,7 +186,7 @@ fn http(table: &mut Table, user: &User) {
     }
 }
 
-/// Starts a server of the same library in this process, with empty answers. Returns its address.
+/// Starts a server in this process that uses the same HTTP library and gives empty answers. Returns its address.
 fn bare_server() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -279,7 +279,7 @@ impl User {
         let mut hook = self.home.command(&self.hook);
         hook.args(["claude-code", "PreToolUse"]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut hook = hook.spawn().unwrap();
-        // A call without an identifier never counts as a repetition of an earlier one.
+        // A call without an identifier is never treated as a repetition of an earlier call.
         let message = json!({
             "session_id": "s", "transcript_path": "", "cwd": self.home.path(), "permission_mode": "default",
             "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": { "command": command },
@@ -294,7 +294,7 @@ impl User {
         assert_eq!(self.reply(command), "");
     }
 
-    /// Checks that the measured hook guards, because the time of one that does not would be worthless.
+    /// Checks that the measured hook rejects a forced push, because the time of a hook that does not check anything would be meaningless.
     fn check(&self) {
         assert!(self.reply("git push --force").contains(r#""permissionDecision":"deny""#));
         self.ask("git status");
@@ -316,7 +316,7 @@ impl User {
     }
 
     fn stop(&self) {
-        // The host may be starting, and have no socket yet.
+        // The host may still be starting and have no socket yet.
         while !self
             .home
             .command(&self.hookhost)
@@ -332,11 +332,11 @@ impl User {
     }
 }
 
-/// A resident host. Dropping the value ends it.
+/// A running resident host. It ends when this value is dropped.
 struct ResidentHost<'a> {
     user: &'a User,
     child: Child,
-    /// Its HTTP address, if it serves HTTP; otherwise its socket.
+    /// The host's HTTP address, if it serves HTTP. Otherwise this is the path of its socket.
     address: String,
 }
 

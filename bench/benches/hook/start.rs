@@ -1,5 +1,5 @@
-//! Measures hooks that find no resident host: the first call after a boot, many hooks at once, calls while the host is killed again
-//! and again, and a host that cannot start.
+//! Measures hooks that find no resident host. The situations are the first call after a boot, many hooks at once, calls while the host is
+//! repeatedly killed, and a host that cannot start.
 
 use crate::{User, installed_idle_programs, run_idle};
 use bench::measure::{compare_batches, spoken};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Budget of the first event after a boot, for hook and resident host together.
+/// Budget of the first event after a boot. It includes the hook and the start of the resident host.
 const MAX_FIRST_EVENT: Duration = Duration::from_millis(30);
 
 /// Budget of the denial if no host can start.
@@ -29,7 +29,7 @@ const KILL_INTERVAL: Duration = Duration::from_millis(50);
 
 const COMPONENT: &str = "no-force-push";
 
-/// Adds all rows. The plugin is compiled before, as it is after a boot.
+/// Adds all rows. The plugin was compiled before, because its compiled code is also in the cache after a boot.
 pub(crate) fn rows(table: &mut Table, user: &User) {
     let resident = user.serve(&[]);
     user.check();
@@ -73,7 +73,7 @@ fn first_event(table: &mut Table, user: &User) {
     }
 }
 
-/// Adds the row of hooks that start at once: the time until the last one has its reply.
+/// Adds the row of hooks that start at once. The value is the time until the last hook has its reply.
 fn concurrent_hooks(table: &mut Table, user: &User, count: usize) {
     let began = Instant::now();
     thread::scope(|scope| {
@@ -101,8 +101,8 @@ fn concurrent_hooks(table: &mut Table, user: &User, count: usize) {
     );
 }
 
-/// Adds the row of calls one after the other while hosts are killed. Each call gets its reply, from this host or the
-/// next one.
+/// Adds the row of calls that follow each other while hosts are killed. Each call gets its reply from the current host or from the next
+/// host.
 fn killed_hosts(table: &mut Table, user: &User) {
     let is_over = AtomicBool::new(false);
     let mut kills = 0;
@@ -142,7 +142,7 @@ fn killed_hosts(table: &mut Table, user: &User) {
     }
 }
 
-/// Adds the row of a host that cannot start, because a program that never listens holds the host's lock.
+/// Adds the row of a host that cannot start, because the host's lock is held by a program that never listens.
 fn failed_start(table: &mut Table, user: &User) {
     let lock = File::create(HostPaths::below(user.home.path()).directory().join("host.lock")).unwrap();
     lock.lock().unwrap();

@@ -28,7 +28,7 @@ impl WasiView for Data {
     }
 }
 
-/// Makes an engine with a pool for this number of concurrent calls.
+/// Creates an engine with a pool for this number of concurrent calls.
 pub(crate) fn engine(slots: u32) -> Engine {
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(slots)
@@ -53,7 +53,7 @@ pub(crate) fn engine(slots: u32) -> Engine {
     Engine::new(&config).unwrap()
 }
 
-/// Makes a linker with WASI.
+/// Creates a linker with WASI.
 pub(crate) fn linker(engine: &Engine) -> Linker<Data> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker).unwrap();
@@ -65,7 +65,7 @@ impl Bare {
         Self::with_slots(4)
     }
 
-    /// Prepares the component with room for this number of concurrent calls.
+    /// Prepares the component for this number of concurrent calls.
     pub(crate) fn with_slots(slots: u32) -> Self {
         let engine = engine(slots);
         let component = Component::from_file(&engine, component()).unwrap();

@@ -1,4 +1,4 @@
-//! Many sessions of one process that settle events at once, with one thread for each processor.
+//! Many sessions of one process that send events at the same time, with one thread for each processor.
 
 use crate::subject::{call, component, entry};
 use hookhost::config::Settings;
@@ -12,8 +12,8 @@ use tokio::task::JoinSet;
 /// Number of sessions.
 pub(crate) const SESSIONS: u32 = 20;
 
-/// A batch has this many times the requested events. The log is written some milliseconds late, so in a short batch the
-/// last write would weigh more than in a long stream.
+/// A batch has the requested number of events multiplied by this factor. The log is written some milliseconds late, so in a short batch,
+/// the last write would have more influence than in a long stream of events.
 const BATCH_FACTOR: u32 = 4;
 
 pub(crate) struct ConcurrentSessions {
@@ -41,7 +41,7 @@ impl ConcurrentSessions {
         Self { runtime, host, sessions }
     }
 
-    /// Settles this number of events in each session, one after the other, and waits until all records are in the log.
+    /// Sends this number of events in each session, one after the other, and waits until all records are in the log.
     pub(crate) fn events(&self, each: u32) {
         self.runtime.block_on(async {
             let mut tasks = JoinSet::new();

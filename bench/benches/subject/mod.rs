@@ -19,15 +19,15 @@ pub(crate) fn component() -> PathBuf {
 /// Returns an entry for a component.
 pub(crate) fn entry(component: &Path) -> Entry {
     let mut entry = Entry::new("subject", component, Digest::of_file(component).unwrap());
-    // Generous limits: under valgrind everything takes fifty times as long.
+    // Set generous limits, because under valgrind everything takes fifty times as long as usual.
     (entry.limits.compute, entry.limits.deadline) = (Some(Duration::from_secs(10)), Some(Duration::from_secs(10)));
     entry
 }
 
-/// Opens a session under this entry, with its log and its compiled code at these paths. Without a directory for compiled code each run
-/// compiles, so that nothing depends on earlier runs.
+/// Opens a session with this entry. `log` is the path of its log, and `cache` is the directory of compiled code. Without `cache`, each run
+/// compiles the component, so that a run does not depend on earlier runs.
 pub(crate) async fn session_of(entry: Entry, log: Option<&Path>, cache: Option<&Path>) -> hookhost::Session {
-    // Only a few concurrent calls, so that valgrind has room for their reserved memory.
+    // Allow only a few concurrent calls, so that their reserved address space fits into a process under valgrind.
     let mut settings = Settings::default();
     settings.concurrent_calls = const { NonZeroU32::new(4).unwrap() };
     let config = Config::from_entries(vec![entry], settings).unwrap();

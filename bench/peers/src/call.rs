@@ -1,4 +1,4 @@
-//! The two calls of the comparison, and an agent's message about one.
+//! The two calls of the comparison, and the message of an agent about a call.
 
 use serde_json::json;
 use std::path::Path;
@@ -9,13 +9,13 @@ pub(crate) struct Call {
     pub(crate) is_force_push: bool,
 }
 
-/// A call that is allowed, and one that the rule denies.
+/// A call that the rule allows, and a call that it denies.
 pub(crate) const CALLS: [Call; 2] =
     [Call { command: "git status", is_force_push: false }, Call { command: "git push --force", is_force_push: true }];
 
 impl Call {
-    /// Returns Claude Code's message to its hook, for an agent in this directory. It has no identifier, so that a repeated call is not
-    /// recognised as an earlier one.
+    /// Returns Claude Code's message to its hook, for an agent in this directory. The message has no identifier, so that a repeated call is
+    /// not taken for an earlier call.
     pub(crate) fn message(&self, directory: &Path) -> String {
         let message = json!({
             "session_id": "s", "transcript_path": "", "cwd": directory, "permission_mode": "default",

@@ -1,5 +1,5 @@
-//! Times the rule in the languages of policy engines. The engines run in this process, in turns with an event of
-//! hookhost, which a separately built process settles. While one of the two is timed, the other waits.
+//! Times the rule in the languages of policy engines. The engines run in this process. They take turns with events of hookhost, which a
+//! separately built process decides. While one side is timed, the other side waits.
 
 use crate::call::{CALLS, Call};
 use crate::event_server::EventServer;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// The reference of all rows.
 const REFERENCE: &str = "`hookhost`, a component, log off";
 
-/// hookhost's own rule without WebAssembly.
+/// The subjects in which hookhost runs the rule without WebAssembly.
 const NATIVE: [(&str, &str); 2] =
     [("plugin", "`hookhost`, the plugin natively"), ("closure", "`hookhost`, the rule as a closure")];
 
@@ -48,7 +48,7 @@ pub(crate) fn rows(server: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The process of hookhost, shared by two subjects that take turns.
+/// The process of hookhost. Two subjects that take turns share it.
 struct SharedServer(RefCell<EventServer>);
 
 impl SharedServer {
@@ -65,7 +65,7 @@ impl SharedServer {
         self.time("component", call, events)
     }
 
-    /// The verdict was checked before, and the process checks that it stays the same.
+    /// The caller has checked the verdict of one event. The process checks that the verdict is the same for all further events.
     fn time(&self, rule: &str, call: &Call, events: u32) -> Duration {
         match self.0.borrow_mut().ask(rule, call, events) {
             Ok((took, _)) => took,

@@ -1,4 +1,4 @@
-//! Runs hookhost in a process of its own, which settles events on request: `bench/benches/event_server.rs`.
+//! Runs hookhost in a separate process, which decides events on request: `bench/benches/event_server.rs`.
 
 use crate::call::Call;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ impl EventServer {
         Ok(Self { process, requests, answers: BufReader::new(answers) })
     }
 
-    /// Returns the time of that many events under a rule, and true if they were rejected.
+    /// Returns the time of `events` events under a rule, and true if they were rejected.
     pub(crate) fn ask(&mut self, rule: &str, call: &Call, events: u32) -> Result<(Duration, bool), String> {
         let request = json!({ "rule": rule, "command": call.command, "events": events });
         let mut line = String::new();

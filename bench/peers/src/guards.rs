@@ -1,5 +1,5 @@
-//! Times hooks as whole processes: start, one call, exit. Each hook is timed in turns with hookhost's own hook, which
-//! agents start at every event and which asks the resident host.
+//! Times hooks as complete processes, which start, handle one call and exit. The runs of each hook alternate with runs of hookhost's own
+//! hook, which agents start for every event and which asks the resident host.
 
 use crate::call::{CALLS, Call};
 use crate::home::Home;
@@ -19,7 +19,7 @@ const REFERENCE: &str = "`hookhost-hook`, through the resident host, log on";
 /// The plugin of both homes.
 const PLUGIN: &str = "no-force-push";
 
-/// Measures all hooks. The error lists those with a wrong answer.
+/// Measures all hooks. The error lists the hooks with a wrong answer.
 pub(crate) fn rows(directory: &Path, resident: &Home, alone: &Home) -> Result<(), String> {
     let peers = peers(directory);
     let host = resident.serve()?;
@@ -73,13 +73,13 @@ impl HookProcesses<'_> {
         Ok(())
     }
 
-    /// Runs the reference. The time of a hook that does not guard would be worthless.
+    /// Runs the reference, and checks its answer, because the time of a hook that decides nothing would be meaningless.
     fn reference(&self, call: &Call) {
         let verdict = self.resident.ask(&self.resident.hook(), call);
         assert!(verdict.is_right(call.is_force_push), "`{}`: hookhost {verdict}", call.command);
     }
 
-    /// Measures another hook. It is an error if the hook has hookhost's rule and decides otherwise.
+    /// Measures a hook of another guard. If the hook has the same rule as hookhost but decides otherwise, this is an error.
     fn peer(&self, table: &mut Table, call: &Call, peer: &Peer) -> Result<(), String> {
         let Peer { name, version, command, has_our_rule, logs } = peer;
         let not_measured = |table: &mut Table, why: &dyn Display| {

@@ -1,4 +1,4 @@
-//! A user's directories, in which hooks run as under an agent, and hookhost with one allowed plugin.
+//! The directories of a user. Hooks run in them as if an agent had started them, and hookhost has one allowed plugin.
 
 use crate::call::Call;
 use crate::verdict::Verdict;
@@ -18,7 +18,7 @@ pub(crate) struct Home {
 }
 
 impl Home {
-    /// Makes a home with both programs beside each other, as they are installed, and allows this plugin.
+    /// Creates a home that has both programs in one directory, as after an installation, and allows this plugin.
     pub(crate) fn new(hookhost: &Path, hook: &Path, plugin: &Path) -> Result<Self, String> {
         let directory = tempfile::tempdir().map_err(|error| format!("no directory for a user: {error}"))?;
         let copied = |program: &Path, name: &str| {
@@ -29,7 +29,7 @@ impl Home {
         let (hookhost, hook) = (copied(hookhost, "hookhost")?, copied(hook, "hookhost-hook")?);
         std::fs::create_dir(directory.path().join("project")).map_err(|error| format!("no project: {error}"))?;
         let home = Self { directory, hookhost, hook };
-        // Agents work in repositories, and some guards look for one. Without git there is none.
+        // Agents usually work in a repository, and some guards look for it. If git is not installed, there is no repository.
         let _ = home.command("git".as_ref()).args(["init", "--quiet"]).status();
         home.done(home.command(home.hookhost.as_os_str()).args(["allow", "--yes"]).arg(plugin))?;
         Ok(home)
@@ -40,7 +40,7 @@ impl Home {
         self.directory.path().join("project")
     }
 
-    /// Returns a command in the project, whose environment has only the `PATH` of the machine's user.
+    /// Returns a command that runs in the project. From the user's own environment, it gets only the `PATH`.
     pub(crate) fn command(&self, program: &OsStr) -> Command {
         let mut command = Command::new(program);
         command.env_clear().env("HOME", self.directory.path()).env("LANG", "C.UTF-8").current_dir(self.project());
@@ -53,12 +53,12 @@ impl Home {
         if status.success() { Ok(()) } else { Err(format!("{command:?}: {}", String::from_utf8_lossy(&stderr).trim())) }
     }
 
-    /// Returns the command that agents start at every event.
+    /// Returns the command that agents start for every event.
     pub(crate) fn hook(&self) -> Vec<OsString> {
         words(&self.hook, &ABOUT)
     }
 
-    /// Runs a hook for a call until its end.
+    /// Runs a hook for a call, waits until the hook ends, and returns its verdict.
     pub(crate) fn ask(&self, hook: &[OsString], call: &Call) -> Verdict {
         let Some((program, arguments)) = hook.split_first() else { return Verdict::Failure("has no program".into()) };
         let mut command = self.command(program);
@@ -108,14 +108,14 @@ impl Home {
             let mut stop = self.command(self.hookhost.as_os_str());
             stop.args(["serve", "--stop"]).stdout(Stdio::null()).stderr(Stdio::null()).status()
         };
-        // The host may be starting, and have no socket yet.
+        // The host may still be starting and have no socket yet.
         while stop().is_ok_and(|status| !status.success()) {
             thread::yield_now();
         }
     }
 }
 
-/// A resident host. Dropping the value ends it.
+/// A running resident host. It ends when this value is dropped.
 pub(crate) struct ResidentHost<'a> {
     home: &'a Home,
     process: Child,

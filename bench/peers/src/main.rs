@@ -1,9 +1,10 @@
-//! Compares hookhost with other guards in use, on the same machine and the same call: hooks of Claude Code as whole processes, and
-//! policy engines in a program. `cargo run -p bench -- peers` builds it with the others, and runs it: `peers DIRECTORY [PART]…`.
+//! Compares hookhost with other guards that are in use, on the same machine and with the same call. The guards are hooks of Claude Code,
+//! measured as complete processes, and policy engines within a program. `cargo run -p bench -- peers` builds this program and the guards,
+//! and runs it: `peers DIRECTORY [PART]…`.
 //!
-//! The others are the subjects and hookhost is the reference, so a ratio above 1 means that hookhost takes less time.
-//! All use a rule that each of them can express: no `git push --force`. If a script or a policy has another verdict
-//! than hookhost, the run ends with an error. A guard with rules of its own is measured with its own verdict.
+//! The other guards are the subjects and hookhost is the reference, so a ratio above 1 means that hookhost takes less time. All scripts,
+//! policies and plugins have the same rule, which each of them can express: no `git push --force`. If a script or a policy has a different
+//! verdict than hookhost, the run ends with an error. A guard that has only its own rules is measured with whatever verdict it gives.
 
 mod call;
 mod engines;
@@ -52,7 +53,7 @@ fn measure(arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the path in a variable of `cargo run -p bench -- peers`.
+/// Returns the path that `cargo run -p bench -- peers` has put into this environment variable.
 fn built(variable: &str) -> Result<PathBuf, String> {
     let missing = || format!("{variable} is not set: run `cargo run -p bench -- peers`");
     std::env::var_os(variable).map(PathBuf::from).ok_or_else(missing)

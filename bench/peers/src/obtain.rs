@@ -1,5 +1,5 @@
-//! Obtains the hooks: interpreters of this machine, and guards from their registries or sources, in one version each. Installed guards
-//! are kept for the next run.
+//! Obtains the hooks. Interpreters are those of this machine. Each guard is installed in a fixed version, from its registry or from its
+//! sources. Installed guards are kept for the next run.
 
 use crate::home::words;
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ const SAFE_CHAINS: &str = "0.241.2";
 /// The version of nah in Python, a package of PyPI.
 const NAH_IN_PYTHON: &str = "0.11.0";
 
-/// The version of nah in Rust, and its commit. It is published only as sources.
+/// The version of nah in Rust, and its commit. This program is published only as source code.
 const NAH: [&str; 2] = ["1.3.1", "04ef756b34f5aeb745ac301c23799936f9f62569"];
 
 /// The repository of these sources.
@@ -31,7 +31,7 @@ pub(crate) struct Peer {
     pub(crate) command: Result<Vec<OsString>, String>,
     /// True if the hook has exactly the measured rule, so that it must answer like hookhost.
     pub(crate) has_our_rule: bool,
-    /// True if it records its decisions, in its default installation.
+    /// True if the hook records its decisions in its default installation.
     pub(crate) logs: bool,
 }
 
@@ -137,7 +137,7 @@ fn output(command: &mut Command, program: &str) -> Result<String, String> {
     Err(format!("{program} fails: {}", reason(&String::from_utf8_lossy(&output.stderr))))
 }
 
-/// Returns the line that most likely contains the reason. A bar would end the cell of the table.
+/// Returns the line that most likely contains the reason. Bars are replaced, because a bar would end the cell of the table.
 fn reason(said: &str) -> String {
     let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
     let is_error = |line: &&str| line.to_ascii_lowercase().starts_with("error");

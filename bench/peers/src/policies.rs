@@ -1,5 +1,5 @@
-//! Policy engines in this process, with the same rule in the language of each engine. The time does not include the
-//! preparation of the rule and of the call in the engine's own form.
+//! Policy engines in this process, with the same rule in the language of each engine. The time does not include converting the rule and the
+//! call to the engine's own form.
 
 use crate::call::Call;
 use cedar_policy::{Authorizer, Decision, Entities, EntityUid, PolicySet, Request};
@@ -59,7 +59,7 @@ fn rego_input(call: &Call) -> Result<Value, String> {
     Value::from_json_str(&input(call).to_string()).map_err(said)
 }
 
-/// An undefined rule does not apply.
+/// Returns true if the rule is true. An undefined rule does not apply.
 fn is_true(value: &Value) -> Result<bool, String> {
     match value {
         Value::Bool(holds) => Ok(*holds),
@@ -108,7 +108,7 @@ fn said(error: impl Display) -> String {
     error.to_string()
 }
 
-/// Returns the version of a package in this program.
+/// Returns the version of a package that is compiled into this program.
 pub(crate) fn version(package: &str) -> Option<&'static str> {
     let name = format!("name = \"{package}\"\nversion = \"");
     let (_, rest) = include_str!("../Cargo.lock").split_once(&name)?;

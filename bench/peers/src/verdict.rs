@@ -6,11 +6,11 @@ use std::fmt::{self, Display, Formatter};
 /// The verdict of a hook on a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The call runs without a question.
+    /// The call runs without a question to the user.
     Allow,
     /// The agent behaves as without the hook.
     NoObjection,
-    /// The user is asked.
+    /// The agent asks the user about the call.
     Ask,
     /// The call does not run.
     Deny,
@@ -52,7 +52,7 @@ impl Verdict {
     }
 }
 
-/// Completes a sentence about the hook.
+/// Formats the verdict as the end of a sentence about the hook.
 impl Display for Verdict {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {

@@ -9,7 +9,7 @@ use xtask::Outcome;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct MeasuredRow {
     pub(crate) row: RowKey,
-    /// The number and its unit: nanoseconds for a time.
+    /// The measured number. For a time, it is in nanoseconds.
     pub(crate) number: f64,
     pub(crate) unit: String,
 }
@@ -20,7 +20,7 @@ pub(crate) struct RowKey {
     what: String,
     log: String,
     reference: String,
-    /// Number of earlier rows with these names.
+    /// Number of earlier rows with the same names.
     earlier: usize,
 }
 
@@ -41,7 +41,7 @@ impl MeasuredRow {
     }
 }
 
-/// Returns the first number of a text for people, with its unit: `2.07 ms (to 7.1 ms)`.
+/// Returns the first number in a text for people, with its unit. An example of such a text is `2.07 ms (to 7.1 ms)`.
 fn parse_amount(text: &str) -> Option<(f64, String)> {
     let mut words = text.split_whitespace();
     let number: f64 = words.next()?.trim_end_matches(',').parse().ok()?;
@@ -58,12 +58,12 @@ fn parse_amount(text: &str) -> Option<(f64, String)> {
 
 /// A benchmark that measures one row after another.
 pub(crate) trait RowSource {
-    /// The next row, or `None` after the last one.
+    /// Measures and returns the next row, or `None` after the last row.
     fn next(&mut self) -> Outcome<Option<MeasuredRow>>;
 }
 
-/// Runs both benchmarks to their ends, row by row in turns. The benchmark that measures first changes from row to row
-/// and from round to round. If only one benchmark has a row, the other gets no turn for it.
+/// Runs both benchmarks to their ends. They take turns, row by row, and the benchmark that measures first changes from row to row and from
+/// round to round. If only one benchmark has a row, the other benchmark gets no turn for this row.
 pub(crate) fn in_turns(
     runners: &mut [&mut dyn RowSource; 2],
     round: usize,
@@ -99,13 +99,13 @@ fn is_alike(one: &MeasuredRow, other: &MeasuredRow) -> bool {
     names(one) == names(other)
 }
 
-/// All rows of both benchmarks, over all rounds.
+/// All rows of both benchmarks, with the values of all rounds.
 #[derive(Debug, Default)]
 pub(crate) struct RowPairs {
     rows: Vec<RowPair>,
 }
 
-/// A row of both benchmarks, with its values of each round.
+/// A row that both benchmarks have, with its values in each round.
 #[derive(Debug)]
 struct RowPair {
     row: RowKey,
@@ -147,7 +147,7 @@ impl RowPairs {
                 Some(ratios) => {
                     let (least, most) = (ratios[0], ratios[ratios.len() - 1]);
                     let word = match (least, most) {
-                        // A single round does not show whether another round would agree.
+                        // A single round does not show whether the result is reproducible.
                         _ if ratios.len() < 2 => "",
                         (1.01.., _) => "more",
                         (_, ..0.99) => "less",
@@ -171,7 +171,7 @@ impl RowPairs {
 }
 
 impl RowPair {
-    /// Returns the ratios of neighbours, in order of size; `None` if one is not finite.
+    /// Returns the ratios of neighbouring values, sorted by size. Returns `None` if a ratio is not finite.
     fn ratios(&self) -> Option<Vec<f64>> {
         let [before, now] = &self.sides;
         let mut ratios: Vec<f64> = now.iter().zip(before).map(|(now, before)| now / before).collect();
@@ -198,7 +198,7 @@ mod tests {
         MeasuredRow::parse(&format!("row\t{what}\toff\tbare\t–\t{nanos}")).unwrap()
     }
 
-    /// A benchmark with these rows, which notes when it measured which.
+    /// A benchmark with given rows. It records the order in which rows are measured.
     struct Scripted<'a> {
         name: &'static str,
         rows: Vec<MeasuredRow>,
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn the_table_has_the_median_of_the_ratios_of_neighbours_and_their_spread() {
         let mut rows = RowPairs::default();
-        // Neighbours differ by a tenth, however slow the machine is in that round.
+        // Neighbouring values differ by a tenth, however slow the machine is in a round.
         for (before, now) in [(1000.0, 900.0), (4000.0, 3600.0), (2000.0, 1700.0)] {
             rows.add([vec![time("w", before)], vec![time("w", now)]]);
         }

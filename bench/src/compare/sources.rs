@@ -1,4 +1,4 @@
-//! Checks out the commit to compare with, in a work tree below the target directory.
+//! Checks out the commit to compare with. It is checked out in a work tree below the target directory.
 
 use std::{fs, path::Path, process::Command};
 
@@ -7,7 +7,8 @@ use xtask::{
     workspace::{Workspace, output, say},
 };
 
-/// Path of the code with which a benchmark measures in turns, in this commit and in earlier ones.
+/// Paths of the code with which a benchmark measures in turns. The first path is that of this commit, and the second path is that of
+/// earlier commits.
 const TURNS: [&str; 2] = ["bench/src/turns.rs", "host/bench-table/src/turns.rs"];
 
 /// Returns the commit that a reference names.
@@ -17,7 +18,8 @@ pub(crate) fn commit(workspace: &Workspace, reference: &str) -> Outcome<String> 
         .map_err(|_| format!("git knows no commit `{reference}` here"))
 }
 
-/// Returns the workspace of that commit. Existing files that do not differ stay untouched, so that they are not built again.
+/// Returns the workspace of that commit. Existing files that do not differ are not written again, so that cargo does not compile them
+/// again.
 pub(crate) fn check_out(workspace: &Workspace, commit: &str) -> Outcome<Workspace> {
     let (directory, sources) = (workspace.compared(), workspace.compared_sources());
     let note = directory.join("commit");
@@ -43,10 +45,11 @@ pub(crate) fn check_out(workspace: &Workspace, commit: &str) -> Outcome<Workspac
 /// Switches an existing work tree to another commit. Returns true on success.
 fn switch(workspace: &Workspace, sources: &Path, commit: &str) -> bool {
     let there = |arguments: &[&str]| output(git(workspace, arguments).current_dir(sources));
-    // If the directory is not a work tree itself, git uses the one around it, which is the user's and must not change.
+    // If the directory itself is not a work tree, git uses the work tree that contains the directory. This work tree belongs to the user
+    // and must not change.
     let is_work_tree = there(&["rev-parse", "--show-toplevel"])
         .is_ok_and(|top| sources.canonicalize().is_ok_and(|sources| sources == Path::new(&top)));
-    // Removes the files that this program has written there.
+    // Discard the files that this program has written in the work tree.
     is_work_tree
         && there(&["checkout", "--quiet", "--force", "--detach", commit]).is_ok()
         && there(&["clean", "-ffdxq"]).is_ok()
@@ -102,7 +105,7 @@ mod tests {
         fs::remove_dir_all(&sources).unwrap();
         check_out(&workspace, &commits[1]).unwrap();
         assert_eq!(differs(), "two");
-        // Without its link to the clone, it is part of the work tree around it.
+        // Without its link to the clone, the directory is a part of the work tree that contains it.
         fs::remove_file(sources.join(".git")).unwrap();
         fs::write(root.join("differs"), "not committed").unwrap();
         check_out(&workspace, &commits[0]).unwrap();

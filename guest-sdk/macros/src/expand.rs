@@ -1,4 +1,4 @@
-//! Expands an `impl Plugin for X` to the same impl. If the target is wasm, adds the component's exports.
+//! Expands an `impl Plugin for X`. The result is the same impl and, if the target is wasm, the component's exports.
 
 use hookhost_wit::{Contract, Event};
 use proc_macro2::{Span, TokenStream};
@@ -12,8 +12,8 @@ const CONFIGURE: &str = "configure";
 const TOOLS: &str = "tools";
 const CALL_TOOL: &str = "call_tool";
 
-/// Expands `#[plugin]`. An error becomes a `compile_error!` beside the valid part of the item, so that rustc and
-/// editors understand this part and report no further errors about it.
+/// Expands `#[plugin]`. If there is an error, the result contains a `compile_error!` and the valid part of the item. So
+/// rustc and editors understand this part and report no further errors about it.
 pub(crate) fn plugin(attribute: &TokenStream, item: &TokenStream) -> TokenStream {
     match expand(attribute, item.clone()) {
         Ok(tokens) => tokens,
@@ -61,7 +61,7 @@ fn expand(attribute: &TokenStream, item: TokenStream) -> Result<TokenStream, Err
     Ok(quote!(#item #exports #proposals))
 }
 
-/// The arguments of the attribute: the plugin's proposals for its entry.
+/// The arguments of the attribute. With them, the plugin proposes settings for its allowlist entry.
 #[derive(Default)]
 struct Arguments {
     priority: Option<i32>,
@@ -240,7 +240,7 @@ fn add_config_type(item: &mut ItemImpl, configure: Option<&ImplItemFn>) {
     }
     let config: Type = match configure.map(|method| method.sig.inputs.first()) {
         Some(Some(FnArg::Typed(parameter))) => (*parameter.ty).clone(),
-        // If the parameter is missing, rustc gives the best explanation, but it needs some type here.
+        // If the parameter is missing, rustc explains the mistake best, but the generated code needs some type here.
         Some(_) | None => parse_quote!(::hookhost_guest::NoConfig),
     };
     item.items.insert(0, parse_quote!(type Config = #config;));
@@ -280,8 +280,8 @@ fn exports(plugin: &Type, contract: &Contract, items: &PluginItems<'_>) -> Token
         quote!(#interface: ::hookhost_guest::__bindings::#module)
     });
     quote! {
-        // The type is never constructed, because it only names the functions. This use of the type prevents rustc's
-        // warning about dead code.
+        // The plugin's type is never constructed, because its functions take no `self`. Without this use of the type,
+        // rustc would warn about dead code.
         const _: usize = ::core::mem::size_of::<#plugin>();
         #[cfg(target_arch = "wasm32")]
         #[doc(hidden)]

@@ -1,5 +1,6 @@
-//! Generates the SDK's form of the contract: its bindings, and the traits that all verdicts share. So a new event, type
-//! or verdict needs no change in the SDK except the event's method.
+//! Generates the part of the SDK that follows from the contract: the bindings, and the implementations of the traits
+//! that all verdicts share. So when the contract gets a new event, type or verdict, the SDK needs no change except the
+//! event's method.
 
 use heck::ToUpperCamelCase;
 use hookhost_wit::{Contract, Definition};
@@ -7,10 +8,10 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::{Error, Ident};
 
-/// The answers that change nothing. Every verdict type has one of them.
+/// The names of the answers that change nothing. Every verdict type has one of these answers.
 const NEUTRAL: [&str; 3] = ["allow", "keep", "finish"];
 
-/// Returns the types of the contract and its imports. Like the host's types, they are serialised with the names of the
+/// Returns the types of the contract and its imports. Like the host's types, they are serialised with the names in the
 /// WIT (kebab-case).
 pub(crate) fn bindings() -> TokenStream {
     from_contract(|contract| {
@@ -18,7 +19,7 @@ pub(crate) fn bindings() -> TokenStream {
         let selector = |ty: &Definition| format!("{}/{}", contract.qualified(&ty.interface), ty.name);
         let attributes = contract.types.iter().map(|ty| {
             let selector = selector(ty);
-            // A floating-point number is not `Eq`, so such a type gets its derives separately.
+            // A floating-point number is not `Eq`, so a type that contains such a number derives fewer traits.
             let derives = ty.floating.then(|| quote!(#[derive(PartialEq, ::serde::Serialize, ::serde::Deserialize)]));
             quote!(#selector: [#derives #[serde(rename_all = "kebab-case")]])
         });
@@ -46,7 +47,7 @@ pub(crate) fn verdicts() -> TokenStream {
     })
 }
 
-/// Returns the conversions between the types of the SDK and those of `hookhost-contract`.
+/// Returns the conversions between the types of the SDK and the types of `hookhost-contract`.
 pub(crate) fn conversions() -> TokenStream {
     from_contract(Contract::conversions)
 }

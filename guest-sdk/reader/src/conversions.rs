@@ -20,7 +20,7 @@ impl Contract {
     }
 }
 
-/// Returns both conversions of one type. An alias has none.
+/// Returns the conversions of one type in both directions. An alias has no conversions.
 fn between(resolve: &Resolve, name: &str, kind: &TypeDefKind) -> TokenStream {
     let name = camel(name);
     let (sdk, host) = (quote!(crate::types::#name), quote!(::hookhost_contract::#name));
@@ -54,7 +54,7 @@ fn between(resolve: &Resolve, name: &str, kind: &TypeDefKind) -> TokenStream {
     into_sdk.into_iter().chain(into_host).collect()
 }
 
-/// The target of a conversion.
+/// The form into which a value is converted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Spelling {
     Sdk,
@@ -97,8 +97,8 @@ fn camel(name: &str) -> Ident {
     Ident::new(&name.to_upper_camel_case(), Span::call_site())
 }
 
-/// Returns the expression that converts `value` of type `ty` into the other form. `name` is the name of the field or
-/// case, for error messages.
+/// Returns the expression that converts `value` of type `ty` into the form `into`. Error messages contain `name`, the
+/// name of the field or case.
 fn converted(resolve: &Resolve, ty: &Type, name: &str, value: TokenStream, into: Spelling) -> TokenStream {
     let Type::Id(id) = ty else { return value };
     if is_json(resolve, ty) {

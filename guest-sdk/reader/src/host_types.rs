@@ -1,5 +1,5 @@
-//! Generates the types of `hookhost-contract` (one Rust type per WIT type, with the same spelling) and the table of
-//! events.
+//! Generates the types of `hookhost-contract` and the table of events. Each WIT type becomes one Rust type, whose names
+//! are spelled the same in JSON.
 
 use crate::{Contract, HANDLER};
 use heck::{ToSnakeCase, ToUpperCamelCase};
@@ -42,7 +42,8 @@ pub fn host_types() -> Result<String, String> {
     let types = resolve.interfaces.iter().find(|(_, interface)| interface.name.as_deref() == Some("types"));
     let (_, types) = types.ok_or("the contract has no interface `types`")?;
     for (name, id) in &types.types {
-        // This type is written by hand, because a value is checked when it is created: host/contract/src/json.rs
+        // This type is written by hand, in host/contract/src/json.rs, because its values are checked when they are
+        // created.
         if name != JSON {
             text.push('\n');
             text.push_str(&definition(resolve, name, *id)?);
@@ -60,7 +61,7 @@ fn definition(resolve: &Resolve, name: &str, id: TypeId) -> Result<String, Strin
         TypeDefKind::Record(record) => {
             let default = record.fields.iter().all(|field| has_default(resolve, &field.ty));
             text.push_str(&derives(if default { "Clone, Debug, Default" } else { "Clone, Debug" }));
-            // Unknown fields of a later version are ignored: docs/decisions/0033-surface.md
+            // Unknown fields are ignored, because a later version may add fields: docs/decisions/0033-surface.md
             text.push_str("#[serde(rename_all = \"kebab-case\")]\n");
             let _ = writeln!(text, "pub struct {rust} {{");
             for field in &record.fields {
@@ -116,7 +117,7 @@ fn absent(resolve: &Resolve, record: &str, field: &str, ty: &Type) -> &'static s
     if OPTIONAL_IN_JSON.contains(&(record, field)) { "    #[serde(default)]\n" } else { "" }
 }
 
-/// Returns true if a type is the contract's `json`.
+/// Returns true if a type is the type `json` of the contract.
 pub(crate) fn is_json(resolve: &Resolve, ty: &Type) -> bool {
     let Type::Id(id) = ty else { return false };
     let ty = &resolve.types[*id];
@@ -208,7 +209,7 @@ fn events(resolve: &Resolve) -> Result<String, String> {
     Ok(text)
 }
 
-/// Returns the first sentence about an event, without the word for its shape at the beginning.
+/// Returns the first sentence about an event, without the word for its shape with which the sentence begins.
 fn summary(interface: &Interface) -> Option<String> {
     let docs = interface.docs.contents.as_deref()?;
     let prose: Vec<&str> = docs.lines().take_while(|line| !line.starts_with("  ")).map(str::trim).collect();

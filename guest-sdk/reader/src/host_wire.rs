@@ -15,9 +15,9 @@ const HEAD: &str = "\
 /// The direction of a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// To the component.
+    /// The host passes the value to the component.
     Given,
-    /// From the component.
+    /// The component returns the value to the host.
     Answered,
 }
 

@@ -1,8 +1,9 @@
 //! Reads the contract from the WIT text in this crate, so that a plugin can be built without its own `wit/` directory.
 //!
-//! Three generators use this crate: the macros of the guest SDK; [`host_types`], which writes the types of
-//! `hookhost-contract`; and [`host_wire`], which writes the code that passes these types to a component.
-//! [`Contract::conversions`] converts between the SDK's types and those of `hookhost-contract`.
+//! The macros of the guest SDK use this crate. It also contains two generators: [`host_types`] writes the types of
+//! `hookhost-contract`, and [`host_wire`] writes the code that passes these types to a component.
+//! [`Contract::conversions`] generates the conversions between the types of the SDK and the types of
+//! `hookhost-contract`.
 
 #![deny(missing_docs)]
 
@@ -22,9 +23,9 @@ use wit_parser::{Function, Interface, PackageId, Resolve, Type, TypeDefKind};
 const FILES: [&str; 3] =
     [include_str!("../wit/types.wit"), include_str!("../wit/events.wit"), include_str!("../wit/capabilities.wit")];
 
-/// The world with everything that a plugin may import.
+/// The name of the world that contains everything that a plugin may import.
 const CAPABILITIES: &str = "capabilities";
-/// The function that makes an interface an event.
+/// The name of the function that an interface must have to be an event.
 const HANDLER: &str = "handle";
 
 /// The part of the contract that a plugin uses.
@@ -39,21 +40,22 @@ pub struct Contract {
     pub events: Vec<Event>,
     /// The interfaces that a plugin may import, including `types`.
     pub imports: Vec<String>,
-    /// The records, variants and enums of those interfaces.
+    /// The records, variants and enums that these interfaces define.
     pub types: Vec<Definition>,
 }
 
-/// A type of the contract that has its own name.
+/// A named type of the contract.
 #[derive(Debug)]
 pub struct Definition {
     /// The name of the interface that defines the type: `effects`.
     pub interface: String,
     /// The name of the type: `finding`.
     pub name: String,
-    /// True if a field of the type is a floating-point number. Fields of named types inside the type do not count.
+    /// True if a field of the type itself is a floating-point number. Named types that the type contains are not
+    /// examined.
     pub floating: bool,
-    /// The cases of a variant: the name of each case, and the name of the type that it contains, if that type has a
-    /// name.
+    /// The cases of a variant. Each element is the name of the case and the name of the type that the case contains, if
+    /// that type has a name.
     pub cases: Vec<(String, Option<String>)>,
 }
 
@@ -247,7 +249,7 @@ fn rust_type(resolve: &Resolve, ty: &Type) -> Result<TokenStream, String> {
     }
 }
 
-/// Returns true if a value is small and `Copy`, so that a method takes it by value.
+/// Returns true if values of a type are small and `Copy`, so that methods take them by value.
 fn is_plain(resolve: &Resolve, ty: &Type) -> bool {
     let Type::Id(id) = ty else { return !matches!(ty, Type::String) };
     match &resolve.types[*id].kind {

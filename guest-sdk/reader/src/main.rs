@@ -1,5 +1,5 @@
-//! `hookhost-wit types|wire` prints a generated file, for `cargo xtask contract`: `host/contract/src/generated.rs`, or
-//! `host/engine/src/wire/generated.rs`.
+//! `hookhost-wit types|wire` prints a generated file for `cargo xtask contract`. With `types`, this is
+//! `host/contract/src/generated.rs`, and with `wire`, it is `host/engine/src/wire/generated.rs`.
 
 use std::process::ExitCode;
 

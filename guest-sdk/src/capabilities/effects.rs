@@ -1,5 +1,5 @@
 //! Effects of a call in addition to its verdict: findings for the audit log, and reminders for the model. Every plugin
-//! has this capability. Effects happen only if the call returns.
+//! has this capability. Effects are applied only if the call returns.
 
 #[cfg(target_arch = "wasm32")]
 use crate::generated::hookhost::hooks::effects as host;
@@ -41,23 +41,24 @@ impl Finding {
         self
     }
 
-    /// Adds a link to, or the name of, further information. Can be called several times.
+    /// Adds a reference to further information, such as a link or a name. Can be called several times.
     #[must_use]
     pub fn reference(mut self, reference: impl Into<String>) -> Self {
         self.references.push(reference.into());
         self
     }
 
-    /// Sets details, as JSON. If the value cannot be written as JSON, the details become a JSON string with the reason.
+    /// Sets details, as JSON. If the value cannot be written as JSON, the details are a JSON string that states the
+    /// reason.
     ///
-    /// Details are for programs. Only three members of an object are shown to people, for example by
-    /// `hookhost dispatch --shell`. A finding about a command may have any of them:
+    /// Details are for programs. If the details are an object, three of its members are also shown to people, for
+    /// example by `hookhost dispatch --shell`. A finding about a command can have any of these members:
     ///
     /// | member | content |
     /// |---|---|
-    /// | `place` | `[begin, end]`: the bytes of the command, as the plugin received it; from 0, the end excluded, both between characters |
-    /// | `matched` | these bytes as text, perhaps cut, with `…` at its end; without `place`, a text that occurs once in the command |
-    /// | `would` | the action that the rule would have taken but did not, in words that continue "it would" |
+    /// | `place` | `[begin, end]`: a range of bytes in the command that the plugin received; `end` is excluded, and both are at boundaries of characters |
+    /// | `matched` | the text of this range, with `…` at its end if it is cut; without `place`, a text that occurs once in the command |
+    /// | `would` | the action that the rule would have taken but did not take, in words that continue "it would" |
     ///
     /// A member that does not fit the command is not shown.
     #[must_use]
@@ -75,14 +76,14 @@ impl Reminder {
         Self { body: body.into(), tags: Vec::new(), dedupe_key: None, ttl_turns: None }
     }
 
-    /// Adds a word under which the reminder can be found. Can be called several times.
+    /// Adds a tag, a word by which the reminder can be found. Can be called several times.
     #[must_use]
     pub fn tag(mut self, tag: impl Into<String>) -> Self {
         self.tags.push(tag.into());
         self
     }
 
-    /// Sets a key. A newer reminder with the same key replaces this one.
+    /// Sets a key. A newer reminder with the same key replaces this reminder.
     #[must_use]
     pub fn dedupe_key(mut self, key: impl Into<String>) -> Self {
         self.dedupe_key = Some(key.into());

@@ -5,7 +5,7 @@ use crate::generated::hookhost::hooks::event as host;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::native::event as host;
 
-/// Returns the id of the event. The id is unique, and the audit log contains it too.
+/// Returns the id of the event. The id is unique, and the audit log contains the same id.
 #[must_use]
 pub fn id() -> String {
     host::id()
@@ -17,22 +17,22 @@ pub fn time() -> u64 {
     host::time()
 }
 
-/// Returns the round of the event: 1 at the first call, and more if the value was changed and the plugin is called
-/// again.
+/// Returns the round of the event. It is 1 at the first call. It is higher if the value was changed and the plugin is
+/// called again.
 #[must_use]
 pub fn round() -> u32 {
     host::round()
 }
 
-/// Returns the session's parent if the agent is a sub-agent.
+/// Returns the id of the parent session, if the agent is a sub-agent.
 #[must_use]
 pub fn parent_session() -> Option<String> {
     host::parent_session()
 }
 
-/// Returns the agent's own message as unchanged JSON, if the event came from an external agent. For a plugin that calls
-/// this function, the values of events also contain images and other binary data. For other plugins, the host replaces
-/// such data by markers.
+/// Returns the message that an external agent sent about the event, as unchanged JSON. Returns `None` if the event did
+/// not come from an external agent. For a plugin that calls this function, the values of events also contain images and
+/// other binary data. For all other plugins, the host replaces such data with markers.
 #[must_use]
 pub fn raw() -> Option<String> {
     host::raw()

@@ -1,5 +1,5 @@
-//! Writes lines to the operator's log. Every plugin has this capability. Lines beyond the limit are dropped and
-//! counted.
+//! Writes lines to the operator's log. Every plugin has this capability. Lines beyond the limit are dropped, and the
+//! host records their number.
 
 #[cfg(target_arch = "wasm32")]
 use crate::generated::hookhost::hooks::log as host;

@@ -7,16 +7,17 @@ use crate::native::model as host;
 
 pub use crate::generated::hookhost::hooks::model::{Error, Request};
 
-/// Asks the model and waits for its answer. The waiting time counts against the plugin's deadline.
+/// Asks the model and waits for its answer. The waiting time is part of the time that the plugin's deadline limits.
 ///
 /// # Errors
-/// Returns an error if the grant does not allow the call, if its budget is used up, or if the model fails.
+/// Returns an error if the grant does not allow the call, if the budget of the grant is used up, or if the model fails.
 pub fn complete(request: &Request) -> Result<String, Error> {
     host::complete(request)
 }
 
 impl Request {
-    /// Creates a request for an answer of at most 1024 tokens. `input` is data and is kept apart from the instructions.
+    /// Creates a request for an answer of at most 1024 tokens. `input` is data, and the host passes it to the model
+    /// separately from the instructions.
     #[must_use]
     pub fn new(instructions: impl Into<String>, input: impl Into<String>) -> Self {
         Self { instructions: instructions.into(), input: input.into(), max_output_tokens: 1024, temperature: None }
@@ -29,7 +30,7 @@ impl Request {
         self
     }
 
-    /// Sets the sampling temperature. With 0, answers to the same request differ least.
+    /// Sets the sampling temperature. With 0, the answers to equal requests differ least.
     #[must_use]
     pub fn temperature(mut self, temperature: f32) -> Self {
         self.temperature = Some(temperature);

@@ -1,6 +1,7 @@
 //! Key-value state of this plugin. No other plugin can read it. Needs the grant `state`.
 //!
-//! Writes take effect only if the call returns. A call sees one snapshot of the state, and its own writes.
+//! Writes take effect only if the call returns. A call sees one snapshot of the state, and in addition the writes that
+//! it has made itself.
 
 #[cfg(target_arch = "wasm32")]
 use crate::generated::hookhost::hooks::state as host;
@@ -44,8 +45,8 @@ pub fn delete(scope: Scope, key: &str) -> Result<(), Error> {
     host::delete(scope, key)
 }
 
-/// Adds `by` to the number under `key` and returns the sum. A missing key counts as 0. Concurrent sessions lose no
-/// increments. [`get`] returns the number as decimal text.
+/// Adds `by` to the number under `key` and returns the sum. A missing key is treated as 0. If several sessions
+/// increment a number at the same time, no increment is lost. [`get`] returns the number as decimal text.
 ///
 /// # Errors
 /// Returns an error if the grant's quota is too small, or the host's store does not answer.

@@ -13,8 +13,8 @@ pub fn length() -> u32 {
     host::length()
 }
 
-/// Returns up to `count` messages, beginning with the message at index `start` (0 is the oldest). Returns fewer if the
-/// conversation ends, or if their size would exceed 1 MiB.
+/// Returns up to `count` messages, beginning with the message at index `start` (0 is the oldest). Returns fewer
+/// messages if the conversation ends before, or if their total size would exceed 1 MiB.
 #[must_use]
 pub fn read(start: u32, count: u32) -> Vec<Message> {
     host::read(start, count)

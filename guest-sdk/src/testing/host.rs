@@ -1,4 +1,5 @@
-//! The stand-in host. There is one per thread. It has the functions of each capability with the names of the bindings.
+//! The stand-in host. Each thread has a separate stand-in. It has a function for each function of the capabilities,
+//! with the name that the bindings use.
 
 use crate::capabilities::effects::{Finding, Reminder};
 use crate::capabilities::log::Level;
@@ -15,17 +16,17 @@ pub struct Host {
     pub event_id: String,
     /// The event's time, in milliseconds since the Unix epoch.
     pub time: u64,
-    /// The round of the event: 1 at the first call, and more if the plugin is called again after a change.
+    /// The round of the event. It is 1 at the first call, and higher if the plugin is called again after a change.
     pub round: u32,
-    /// The session's parent.
+    /// The id of the parent session.
     pub parent_session: Option<String>,
-    /// The agent's own message, as JSON.
+    /// The message that the agent sent about the event, as JSON.
     pub raw: Option<String>,
     /// The conversation.
     pub transcript: Vec<Message>,
-    /// The model's answers, in order. If none is left, the answer is `failed`.
+    /// The answers that the model will give, in order. If no answer is left, a request fails with `failed`.
     pub model_answers: VecDeque<Result<String, ModelError>>,
-    /// The error that every use of the state returns; `None` lets the state work.
+    /// The error that every use of the state returns. With `None`, the state works.
     pub state_error: Option<StateError>,
     /// Values by scope and key, each with the time at which it expires (in milliseconds since the Unix epoch).
     pub state: BTreeMap<(Scope, String), (Vec<u8>, Option<u64>)>,
@@ -63,16 +64,16 @@ thread_local! {
     static HOST: RefCell<Host> = RefCell::default();
 }
 
-/// Installs a fresh stand-in for this thread, after `set` has changed it. Begin each test with this call, because a
-/// test runner may run many tests on one thread.
+/// Creates a new stand-in, lets `set` change it, and installs it for this thread. Begin each test with this call,
+/// because a test runner may run many tests on one thread.
 pub fn prime(set: impl FnOnce(&mut Host)) {
     let mut host = Host::default();
     set(&mut host);
     HOST.set(host);
 }
 
-/// Passes this thread's stand-in to `look`, which can read it, or change it between two events. `look` must not call a
-/// capability.
+/// Passes this thread's stand-in to `look`, which can read the stand-in, or change it between two events. `look` must
+/// not call a capability.
 pub fn inspect<R>(look: impl FnOnce(&mut Host) -> R) -> R {
     HOST.with_borrow_mut(look)
 }

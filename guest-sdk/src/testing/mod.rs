@@ -1,7 +1,7 @@
-//! Support for a plugin's own tests with plain `cargo test`: a stand-in host that a test can set up and inspect, and
-//! short ways to create an event. Not available on wasm.
+//! Support for testing a plugin with plain `cargo test`. The module has a stand-in host that a test can set up and
+//! inspect, and functions that create sample events. It is not available on wasm.
 //!
-//! Each thread has its own stand-in, because each test runs on one thread. The stand-in behaves as the contract
+//! Each thread has a separate stand-in, because each test runs on one thread. The stand-in behaves as the contract
 //! describes for each capability, except that it has no quotas. A test can make it return errors.
 //!
 //! ```

@@ -1,4 +1,4 @@
-//! Sample events for tests. They have plausible values; a test changes only the values that matter for it.
+//! Sample events for tests. They have plausible values, and a test changes only the values that matter for the test.
 
 use crate::types::{
     Action, Completion, Inference, Session, ShellCommand, ShellDialect, ToolCall, ToolOrigin, Totals, Usage,
@@ -39,7 +39,7 @@ pub fn shell(command: &str) -> ToolCall {
     call("bash", json!({ "command": command }), Action::Shell(shell))
 }
 
-/// Returns a call of `write_file` that writes `paths`. They are used unchanged.
+/// Returns a call of `write_file` that writes the files `paths`. The paths are used unchanged.
 #[must_use]
 pub fn write_files<'a>(paths: impl IntoIterator<Item = &'a str>) -> ToolCall {
     let paths: Vec<String> = paths.into_iter().map(Into::into).collect();
@@ -62,7 +62,7 @@ pub fn usage(session_input_tokens: u64, session_output_tokens: u64) -> Usage {
     }
 }
 
-/// Returns a request of about this number of tokens.
+/// Returns a request of about `input_tokens` tokens.
 #[must_use]
 pub fn inference(prompt: &str, input_tokens: u64) -> Inference {
     Inference {
@@ -82,7 +82,7 @@ pub fn inference(prompt: &str, input_tokens: u64) -> Inference {
     }
 }
 
-/// Returns a task that ended with this status after one model call.
+/// Returns the completion of a task that ended with this status after one model call.
 #[must_use]
 pub fn completion(status: &str) -> Completion {
     Completion { status: status.into(), turns: 1, input_tokens: 100, output_tokens: 10 }

@@ -1,9 +1,9 @@
 //! The active configuration: the loaded plugins in chain order, the ask rules and the settings.
 //!
-//! An active configuration never changes. A new one is built separately and replaces the old one between events, so
-//! each event is decided, recorded and dispatched to observers under the configuration with which it began. If a lock
-//! took the place of this swap, a change would wait for the slowest event. If plugins were replaced one at a time, an
-//! event could meet a chain that no configuration describes.
+//! An active configuration never changes. A new configuration is built separately and replaces the old configuration
+//! between events. So each event is decided, recorded and passed to observers under the configuration with which it
+//! began. If a lock protected a mutable configuration instead, a change would have to wait for the slowest event. If
+//! plugins were replaced one at a time, an event could run through a chain that no configuration describes.
 
 use crate::audit::LoadedPlugin;
 use crate::config::{AskRule, Code, Config, Entry, Settings};
@@ -41,17 +41,17 @@ pub(crate) struct Loading {
 
 pub(crate) struct ActiveConfig {
     plugins: Vec<Plugin>,
-    /// Indexed by the number of the event kind.
+    /// The chain of plugins for each event, indexed by the number of the event kind.
     chains: Vec<Vec<Plugin>>,
     config: Config,
 }
 
 impl ActiveConfig {
-    /// Loads all enabled entries. If one of them fails, none is loaded. Plugins that the engine already runs are not
-    /// compiled again.
+    /// Loads all enabled entries. If one entry cannot be loaded, none is loaded. Plugins that the engine already runs
+    /// are not compiled again.
     ///
     /// # Errors
-    /// If a plugin cannot be loaded, or there is no address space for the sandbox.
+    /// If a plugin cannot be loaded, or if there is not enough address space for the sandbox.
     pub(crate) async fn load(loading: &Loading, config: &Config) -> Result<Self, NotActive> {
         let mut entries: Vec<&Entry> = config.enabled().collect();
         entries.sort_by(|a, b| (a.priority, &a.name).cmp(&(b.priority, &b.name)));
@@ -71,7 +71,8 @@ impl ActiveConfig {
         let most = settings.concurrent_calls;
         let components: Vec<&Entry> =
             entries.iter().copied().filter(|entry| !matches!(entry.code, Code::Native(_))).collect();
-        // Created for the first component. Without a component, no address space is reserved.
+        // The sandbox is created for the first component, because without a component no address space need be
+        // reserved.
         let mut sandbox = None;
         let mut plugins = Vec::with_capacity(entries.len());
         for entry in entries {
@@ -156,8 +157,8 @@ impl ActiveConfig {
         }
     }
 
-    /// Finds the patterns in entries' `tools` that match none of a session's tools. Returns the plugin and a sentence
-    /// for each.
+    /// Finds the patterns in the `tools` of entries that match none of a session's tools. For each such pattern,
+    /// returns the plugin and a sentence about the pattern.
     pub(crate) fn unmatched_tool_patterns(&self, known: &[ToolSpec]) -> Vec<(String, String)> {
         if known.is_empty() {
             return Vec::new();
@@ -179,8 +180,9 @@ impl ActiveConfig {
     }
 }
 
-/// The rules of a session: loaded plugins, ask rules and settings. Cheap to clone; all clones are the same rule set.
-/// [`Host::reload_rules`](crate::Host::reload_rules) replaces the rules for all sessions that use the set.
+/// The rules of a session: loaded plugins, ask rules and settings. A rule set is cheap to clone, and all clones refer
+/// to the same rules. [`Host::reload_rules`](crate::Host::reload_rules) replaces the rules for all sessions that use
+/// the set.
 ///
 /// Rule sets of one host share the state of plugins with the same name. If tenants must not see each other's state,
 /// give each tenant a separate [`Host`](crate::Host) on one shared [`Engine`].
@@ -216,13 +218,13 @@ pub struct RuleSet {
 
 /// Keeps a rule set up to date with its files ([`RuleSet::follow`]).
 pub trait RuleSource: Send + Sync {
-    /// Reads the files again, and returns when their current rules are active. The host calls this after a person has
-    /// said yes, and before it checks that yes against the rules. The method may wait for a load in progress. It must
-    /// not send an event of the session that asks.
+    /// Reads the files again, and returns when their current rules are active. After a person has said yes, the host
+    /// calls this method before it checks the answer against the rules. The method may wait for a load in progress. The
+    /// method must not send an event of the session whose event is being decided.
     ///
     /// # Errors
-    /// Returns one sentence if it is unknown which rules are active. The event is then rejected despite the yes.
-    /// Unreadable files are not an error if the loaded rules stay active.
+    /// Returns one sentence if the source cannot tell which rules are active. The event is then rejected despite the
+    /// yes. A file that cannot be read is not an error if the loaded rules stay active.
     fn refresh(&self) -> BoxFuture<'_, Result<(), String>>;
 }
 
@@ -231,9 +233,9 @@ impl RuleSet {
         Self { active: Arc::new(ArcSwap::from_pointee(config)), source: Arc::default() }
     }
 
-    /// Lets `source` update the rules before a person's yes is checked against them. Without a source, a yes is
-    /// checked against the rules that were loaded last, such as by [`Host::reload_rules`](crate::Host::reload_rules).
-    /// The caller must keep `source` alive: after it is dropped, no yes is accepted under these rules.
+    /// Lets `source` update the rules before a person's yes is checked against them. Without a source, a yes is checked
+    /// against the rules that were loaded last, for example by [`Host::reload_rules`](crate::Host::reload_rules). The
+    /// caller must keep `source` alive: after it is dropped, no yes is accepted under these rules.
     pub fn follow(&self, source: &Arc<impl RuleSource + 'static>) {
         let source = Arc::downgrade(source);
         *locked(&self.source) = Some(source);
@@ -292,8 +294,8 @@ impl RuleSet {
     }
 
     /// Returns the configuration from which these rules were loaded, including the entries that the program adds. An
-    /// entry names its code by digest; [`Self::plugins`] returns the loaded plugins. A reload that changes no rule
-    /// does not replace this configuration.
+    /// entry contains only the digest of its code. To get the loaded plugins, call [`Self::plugins`]. A reload that
+    /// changes no rule does not replace this configuration.
     #[must_use]
     pub fn config(&self) -> Config {
         self.active().config.clone()
@@ -306,8 +308,8 @@ impl std::fmt::Debug for RuleSet {
     }
 }
 
-/// Returns true if two lists of ask rules are the same. The position of a rule in the files of its layer does not
-/// matter.
+/// Returns true if two lists of ask rules are the same. The comparison ignores the position of a rule in the files of
+/// its layer.
 fn same_rules(some: &[AskRule], others: &[AskRule]) -> bool {
     let said = |rules: &[AskRule]| rules.iter().map(|rule| (rule.layer(), rule.without_origin())).collect::<Vec<_>>();
     said(some) == said(others)

@@ -1,7 +1,7 @@
 //! The host without `async`, for programs and threads that may block.
 //!
-//! All blocking hosts of the process share a separate tokio runtime. So a call also works from within another
-//! runtime; there it blocks the calling thread.
+//! All blocking hosts of the process share a separate tokio runtime. So a call also works on a thread of a different
+//! runtime, and then blocks this thread.
 //!
 //! ```
 //! use hookhost::config::{Config, Entry};
@@ -33,11 +33,11 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// Number of threads of the runtime. Two are enough, because the computing time of plugins is limited, and a host has
-/// a separate pool for operations on which plugins wait.
+/// Number of threads of the runtime. Two threads are enough, because the computing time of plugins is limited, and
+/// because a host has a separate pool for operations on which plugins wait.
 const THREADS: usize = 2;
 
-/// A [`Host`](crate::Host) whose calls block. Cheap to clone; all clones are the same host.
+/// A [`Host`](crate::Host) whose calls block. It is cheap to clone, and all clones refer to the same host.
 #[derive(Clone, Debug)]
 pub struct Host {
     host: crate::Host,
@@ -63,7 +63,7 @@ impl HostBuilder {
     /// Builds a host whose calls block.
     ///
     /// # Errors
-    /// As [`Self::build`], or if the threads of the runtime cannot be started.
+    /// The errors of [`Self::build`], and an error if the threads of the runtime cannot be started.
     pub fn build_blocking(self) -> Result<Host, Error> {
         let runtime = runtime()?;
         let host = wait(runtime, self.build())?;
@@ -122,8 +122,8 @@ impl Session {
         &self.session
     }
 
-    /// Sends any other event of the session, and waits for its outcome: `session.wait(|session| async move {
-    /// session.prompt_submit(prompt).await })`.
+    /// Sends an event for which this type has no method, and waits for its outcome. For example:
+    /// `session.wait(|session| async move { session.prompt_submit(prompt).await })`.
     pub fn wait<F>(&self, event: impl FnOnce(Arc<crate::Session>) -> F) -> F::Output
     where
         F: Future<Output: Send + 'static> + Send + 'static,
@@ -190,7 +190,7 @@ fn runtime() -> Result<&'static Runtime, Error> {
     Ok(RUNTIME.get_or_init(|| runtime))
 }
 
-/// Runs a future on `runtime`, and blocks this thread until the output is there.
+/// Runs a future on `runtime`, and blocks this thread until the future is ready.
 fn wait<F>(runtime: &Runtime, future: F) -> F::Output
 where
     F: Future<Output: Send + 'static> + Send + 'static,
@@ -203,13 +203,13 @@ where
         *locked(&filled.0) = Some(output);
         filled.1.notify_one();
     });
-    // The caller may be an approver or a model that runs on this same runtime. Then the runtime needs another thread
-    // for the future.
+    // The caller may be an approver or a model that runs on this same runtime. In this case the runtime needs a further
+    // thread to run the future, because this thread is blocked.
     let is_ours = Handle::try_current().is_ok_and(|current| current.id() == runtime.handle().id());
     if is_ours { tokio::task::block_in_place(|| taken(&slot)) } else { taken(&slot) }
 }
 
-/// A place for an output, which another thread fills.
+/// A slot into which the thread of the runtime puts the output for the waiting thread.
 type Slot<T> = (Mutex<Option<std::thread::Result<T>>>, Condvar);
 
 fn taken<T>(slot: &Slot<T>) -> T {

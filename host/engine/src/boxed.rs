@@ -1,5 +1,5 @@
-//! Futures in boxes. Work that few events need is boxed separately. Otherwise the future of every event would reserve
-//! space for this work, and would be copied with that space.
+//! Creates futures in boxes. Work that few events need is boxed separately. Otherwise the future of every event would
+//! contain space for this work, and this space would be copied each time the future is moved.
 
 use std::pin::Pin;
 

@@ -1,5 +1,5 @@
-//! Calls code of the embedding program. Catches its panics, and detects events that the code sends while another
-//! event waits for the code.
+//! Calls code of the embedding program. It catches the panics of this code. It also detects when the code sends an
+//! event while an earlier event waits for the code to return.
 
 use futures_util::future::BoxFuture;
 use std::any::Any;
@@ -14,21 +14,23 @@ use std::task::{Context, Poll};
 #[derive(Debug)]
 pub(crate) struct Panicked;
 
-/// Work that waits until code of the program returns, with the address of the object that it uses meanwhile.
+/// Work that waits until code of the program returns. The work is identified by the address of the object that it uses
+/// meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
-    /// An event waits until this sink has taken its record. If the sink sent an event, the sink would also get that
-    /// event's record.
+    /// An event waits until this sink has stored its record. If the sink sent a further event, the sink would get that
+    /// event's record, too, and so on without end.
     Sink(usize),
-    /// An event has the turn of this queue, so other events of its session wait.
+    /// An event has its turn in this queue, so other events of the same session wait.
     Turn(usize),
 }
 
-/// All work that waits for the code on a thread.
+/// All work that waits for the program's code that runs on a thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiters {
     last: Option<Waiting>,
-    /// Work that waits for `last`. For example, a sink can use another host.
+    /// Further work that waits for the same code because it waits for `last`. For example, the code may be a sink of a
+    /// second host, which a sink of the first host uses.
     others: Option<Arc<Self>>,
 }
 
@@ -42,7 +44,7 @@ impl Waiters {
         WAITERS.with_borrow(Clone::clone)
     }
 
-    /// Returns these waiters and one more.
+    /// Returns these waiters with a further waiter.
     pub(crate) fn and(self, last: Waiting) -> Self {
         let others = self.last.is_some().then(|| Arc::new(self));
         Self { last: Some(last), others }
@@ -58,13 +60,13 @@ pub(crate) fn waits(waiting: Waiting) -> bool {
     WAITERS.with_borrow(|waiters| waiters.has(waiting))
 }
 
-/// Runs code while `waiters` wait for it, and catches its panic.
+/// Runs code for which `waiters` wait. Catches a panic of the code.
 pub(crate) fn run<T>(waiters: &Waiters, code: impl FnOnce() -> T) -> Result<T, Panicked> {
     let _before = Before(WAITERS.replace(waiters.clone()));
     caught(code)
 }
 
-/// Runs code, and catches its panic. The waiters of this thread stay the same.
+/// Runs code, and catches its panic. Unlike `run`, this does not change the waiters of the thread.
 pub(crate) fn caught<T>(code: impl FnOnce() -> T) -> Result<T, Panicked> {
     catch_unwind(AssertUnwindSafe(code)).map_err(|panic| {
         discard(panic);
@@ -72,7 +74,7 @@ pub(crate) fn caught<T>(code: impl FnOnce() -> T) -> Result<T, Panicked> {
     })
 }
 
-/// Restores the previous waiters of the thread.
+/// The previous waiters of the thread, which are restored when this value is dropped.
 struct Before(Waiters);
 
 impl Drop for Before {
@@ -84,7 +86,7 @@ impl Drop for Before {
 /// Drops the payload of a panic. This may panic, too.
 pub(crate) fn discard(panic: Box<dyn Any + Send>) {
     if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
-        // Dropping the second payload could panic again, without end.
+        // Dropping the second payload could panic again, and so on without end.
         std::mem::forget(again);
     }
 }
@@ -123,8 +125,8 @@ impl<T> Drop for Guarded<'_, T> {
     }
 }
 
-/// Wraps a future that another thread polls on behalf of this thread. The waiters of this thread then wait for the
-/// future.
+/// Wraps a future that a different thread polls on behalf of this thread, so that the waiters of this thread are also
+/// waiters for the future.
 pub(crate) fn continued<F: Future>(future: F) -> impl Future<Output = F::Output> {
     let waiters = Waiters::here();
     async move {

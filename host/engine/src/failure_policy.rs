@@ -1,8 +1,8 @@
-//! The failure policy: the consequences if a plugin gives no valid answer.
+//! The failure policy: what happens to an event if a plugin gives no valid answer.
 //!
-//! A failure is not a verdict. [`FailureKind`] lists the kinds of failure; `sandbox::trap` derives them from the
-//! errors of wasmtime. [`OnFailure`] decides the consequence for the event. Several failures in a row trip a plugin:
-//! for a while it is not called, and each event in this time counts as a failure of the kind `tripped`.
+//! A failure is not a verdict. [`FailureKind`] lists the kinds of failure, which `sandbox::trap` derives from the
+//! errors of wasmtime. [`OnFailure`] decides the consequence for the event. Several failures in a row trip a plugin. A
+//! tripped plugin is not called for a while, and each event in this time is treated as a failure of the kind `tripped`.
 //! `docs/failures.md` explains the policy to users.
 
 use crate::contract::{FailureKind, Shape};
@@ -16,17 +16,17 @@ pub(crate) const FAILURES_TO_TRIP: u32 = 3;
 const FIRST_BACK_OFF: u64 = 10_000;
 const MAX_BACK_OFF: u64 = 300_000;
 
-/// The setting `on-failure`: the replacement for the verdict of a plugin that failed.
+/// The setting `on-failure`. It decides what happens to an event if a plugin failed to give a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum OnFailure {
-    /// Rejects the event: the call does not run, or the value is withheld.
+    /// Rejects the event, so that the call does not run or the value is withheld.
     Reject,
-    /// Continues as if the plugin were not in the chain.
+    /// Continues with the event as if the plugin were not in the chain.
     Skip,
-    /// Asks a person about the value, in the plugin's name. Rejects if nobody can be asked, or if the event is a
-    /// transform.
+    /// Asks a person about the value, in the plugin's name. If nobody can be asked, or if the event is a transform,
+    /// rejects the event.
     Ask,
 }
 
@@ -75,8 +75,8 @@ impl OnFailure {
     }
 }
 
-/// Returns true if a failure of this kind counts towards tripping: the plugin caused the failure, and not the
-/// machine, the event or an earlier tripping.
+/// Returns true if a failure of this kind counts towards tripping. Only failures that the plugin causes count, and not
+/// those that are due to the machine, the event or an earlier tripping.
 pub(crate) fn counts_towards_tripping(kind: FailureKind) -> bool {
     !matches!(kind, FailureKind::Overloaded | FailureKind::Oversized | FailureKind::Tripped)
 }
@@ -86,9 +86,9 @@ pub(crate) fn is_tripped(failures: u32) -> bool {
     failures >= FAILURES_TO_TRIP
 }
 
-/// Returns the time for which a tripped plugin is not called after its last failure, in milliseconds. Then one call
-/// tries the plugin again. If that call succeeds, the count of failures is reset. Otherwise the next wait is twice as
-/// long.
+/// Returns the time for which a tripped plugin is not called after its last failure, in milliseconds. After this time,
+/// the plugin is called once to try it again. If that call succeeds, the count of failures is reset. Otherwise the next
+/// wait is twice as long.
 pub(crate) fn back_off(failures: u32) -> u64 {
     let doublings = failures.saturating_sub(FAILURES_TO_TRIP).min(16);
     FIRST_BACK_OFF.saturating_mul(1 << doublings).min(MAX_BACK_OFF)

@@ -1,4 +1,4 @@
-//! The outcome of a question: an answer, or the reason why there is none.
+//! The outcome of a question: an answer, or the reason why there is no answer.
 
 use super::expiry::until_expired;
 use super::{Approval, ApprovalAnswer, ApprovalRequest, Approver};
@@ -10,8 +10,8 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Maximum size of each text of an approval, in bytes: the reason, the person, and the way of the answer. A longer
-/// text is truncated, and ends with the number of bytes that are left out.
+/// Maximum size in bytes of each string of an approval: the reason, the person and the channel. A longer string is
+/// truncated, and the number of omitted bytes is appended.
 const MAX_REASON: usize = 4096;
 
 fn bounded(mut reason: String) -> String {
@@ -48,20 +48,21 @@ fn no(kind: AnswerKind, reason: String) -> Answered {
     Answered::new(kind, Some(reason))
 }
 
-/// Converts an answer to the JSON that the store keeps.
+/// Converts an answer to the JSON that is stored.
 pub(crate) fn written(answered: &Answered) -> String {
-    // A struct of texts and numbers always has a JSON form. If it had none, the empty text would be read as a no.
+    // A struct of strings and numbers can always be converted to JSON. If the conversion ever failed, the empty string
+    // would be read as a no.
     serde_json::to_string(answered).unwrap_or_default()
 }
 
-/// Reads an answer from the store. An invalid answer counts as no.
+/// Parses a stored answer. An invalid answer is treated as no.
 pub(crate) fn read(written: &str) -> Answered {
     serde_json::from_str(written)
         .unwrap_or_else(|error| no(AnswerKind::Denied, format!("the stored answer cannot be read: {error}")))
 }
 
 /// Asks the approver, and waits for `left` at most. The answer is no if there is no approver, if it panics, or if
-/// nobody answers in time. An answer from `elsewhere` counts if it comes first.
+/// nobody answers in time. If an answer from `elsewhere` comes first, it is used.
 pub(crate) async fn resolve(
     approver: Option<&dyn Approver>,
     request: ApprovalRequest,
@@ -74,7 +75,8 @@ pub(crate) async fn resolve(
         None => no(AnswerKind::NobodyThere, "nobody is there to answer".to_owned()),
         Some(approver) => {
             let asked = async {
-                // No turn is added to the waiters, because no event of the session waits for the approver.
+                // The session's turn is not added to the waiters, because other events of the session do not wait for
+                // the approver.
                 match callback::polled(Waiters::here(), || approver.ask(request)).await {
                     Ok(approval) => answered(approval),
                     Err(Panicked) => no(AnswerKind::Panicked, "the approver failed".to_owned()),

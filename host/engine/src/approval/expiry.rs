@@ -5,15 +5,15 @@ use crate::sandbox::with_deadline;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Waits for an answer for `left` at most, which is the rest of the question's `deadline`. After that the answer is
-/// no. This is the only place where a question expires.
+/// Waits for an answer for at most `left`, which is the remaining part of the question's `deadline`. After this time
+/// the answer is no. Questions expire only in this function.
 pub(crate) async fn until_expired(
     left: Duration,
     deadline: Duration,
     answer: impl Future<Output = Answered>,
 ) -> Answered {
     let began = Instant::now();
-    // An approver that blocks the thread also delays the timer.
+    // An approver that blocks the thread also delays the timer, so check the elapsed time as well.
     let in_time = with_deadline(left, answer).await.filter(|_| began.elapsed() < left);
     in_time
         .unwrap_or_else(|| Answered::new(AnswerKind::TooLate, Some(format!("nobody answered within {deadline:.0?}"))))

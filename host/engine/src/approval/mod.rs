@@ -1,7 +1,8 @@
-//! Asks a person. The engine never reads a terminal; the embedder provides an [`Approver`].
+//! Asks a person. The engine never reads from a terminal. Instead, the embedding program provides an [`Approver`],
+//! which asks the person.
 //!
-//! A request is answered at most once. If nobody is there, no answer comes in time, or the approver panics, the answer is
-//! no.
+//! A request is answered at most once. The answer is no if there is no approver, if the approver does not answer in
+//! time, and if it panics.
 
 mod answered;
 mod expiry;
@@ -27,13 +28,13 @@ const CODE_LENGTH: usize = 8;
 
 /// Asks a person about an escalation.
 ///
-/// A question does not delay other events of its session. So an approver may send events of the same session and wait
-/// for their outcomes before it answers. If such an event is escalated, the same approver is asked about it, too. An
-/// approver that sends such an event each time it is asked never comes to an end. An approver that blocks its thread
-/// delays every task of a runtime with one thread.
+/// A question does not delay other events of its session. So before it answers, an approver may send events of the same
+/// session and wait for their outcomes. If such an event is escalated, the host asks the same approver about it, too.
+/// So an approver must not send an escalated event each time it is asked, because it would never answer. An approver
+/// should not block its thread either, because on a runtime with one thread, every other task would wait.
 ///
-/// Every function that takes a request and returns a future of an [`Approval`] is an approver. This future must own
-/// its data. If it has to borrow from the approver, implement the trait.
+/// Every function that takes a request and returns a future of an [`Approval`] is an approver. This future must own its
+/// data. If the future has to borrow from the approver, implement the trait instead.
 ///
 /// ```
 /// use hookhost::approval::{Approval, ApprovalRequest};
@@ -61,12 +62,12 @@ const CODE_LENGTH: usize = 8;
 /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
 /// ```
 pub trait Approver: Send + Sync {
-    /// Asks a person. The answer counts once, and only within [`ApprovalRequest::deadline`]. The future is dropped
-    /// when the deadline has passed or the event was cancelled. After a yes, exactly the value that the request shows
-    /// runs.
+    /// Asks a person. The answer applies to this request only. The future is dropped when [`ApprovalRequest::deadline`]
+    /// has passed or the event was cancelled. After a yes, the agent runs exactly the value that the request shows.
     ///
-    /// Other events of the session continue meanwhile, and the approver may send events itself. It must not block the
-    /// thread, because the other tasks of the runtime would wait. An answer after the deadline counts as no.
+    /// Other events of the session continue meanwhile, and the approver may send events itself. The approver must not
+    /// block the thread, because the other tasks of the runtime would wait. An answer that comes after the deadline is
+    /// treated as no.
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Approval>;
 }
 
@@ -87,32 +88,33 @@ where
 pub struct ApprovalRequest {
     /// Identifier of the event that is escalated.
     pub id: String,
-    /// Short code of this request: the first eight hexadecimal digits of a SHA-256 digest over the request and a
-    /// random salt. If a person reads the question in one place and answers in another, they repeat the code, so that
-    /// the answer belongs to the request that they have read. The salt keeps an agent from making two requests with
-    /// the same code.
+    /// Short code of this request: the first eight hexadecimal digits of a SHA-256 digest of the request and a random
+    /// salt. A person may read the question in one program and answer in another. In this case the person repeats the
+    /// code, so that the answer belongs to the request that the person has read. Because of the salt, an agent cannot
+    /// make two requests with the same code.
     #[serde(default)]
     pub code: String,
     /// Identifier of the event's session.
     pub session: String,
-    /// The agent that asks.
+    /// The agent that sent the event.
     pub agent: AskingAgent,
     /// The event.
     pub event: EventKind,
-    /// The value before any plugin changed it, as JSON. For `before-tool-call` it is a [`ToolCall`]; for another
-    /// event it is the input of `handle` without the session.
+    /// The value before any plugin changed it, as JSON. For `before-tool-call`, this is a [`ToolCall`]. For any other
+    /// event, it is the input of `handle` without the session.
     pub original: Box<RawValue>,
     /// The value that would run, as JSON.
     pub value: Box<RawValue>,
     /// The plugins that changed the value, in order.
     pub changed_by: Vec<String>,
-    /// A result that a plugin gave in place of running the value. If it is set, the value does not run.
+    /// The result that a plugin gave, if any. If there is such a result, the agent uses it and does not run the value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<ProposedResponse>,
-    /// The questions: those of the configuration first, then those of plugins in chain order; never empty.
+    /// The questions. The configuration's questions come first, followed by the plugins' questions in chain order. The
+    /// list is never empty.
     pub questions: Vec<Question>,
-    /// Time to wait for the answer, from the moment of asking. After that the answer is no. Serialises as `deadline-ms`,
-    /// in milliseconds.
+    /// Time to wait for the answer, from the moment of asking. After this time the answer is no. The field is
+    /// serialised as `deadline-ms`, in milliseconds.
     #[serde(rename = "deadline-ms", serialize_with = "milliseconds", deserialize_with = "from_milliseconds")]
     pub deadline: Duration,
 }
@@ -133,7 +135,7 @@ impl ApprovalRequest {
         (self.event == EventKind::BeforeToolCall).then(|| serde_json::from_str(self.value.get()).ok()).flatten()
     }
 
-    /// Returns true if [`Approval::yes_for_session`] can be offered: all questions are those of the configuration.
+    /// Returns true if [`Approval::yes_for_session`] can be offered, because all questions come from the configuration.
     #[must_use]
     pub fn can_be_kept(&self) -> bool {
         self.questions.iter().all(|question| question.by == Asker::Configuration)
@@ -156,7 +158,7 @@ impl ApprovalRequest {
         request
     }
 
-    /// Returns the request without its values. It says only that there is a question.
+    /// Returns the request without its values. The result says only that there is a question.
     pub(crate) fn without_values(&self) -> Self {
         Self {
             id: self.id.clone(),
@@ -174,7 +176,7 @@ impl ApprovalRequest {
     }
 }
 
-/// The agent that sent the event. Tells a person which of several sub-agents asks.
+/// The agent that sent the event. This shows a person which of several sub-agents asks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -184,13 +186,13 @@ pub struct AskingAgent {
     /// Identifier of the session that started the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// The first 80 characters of the prompt on which the agent works. Absent before the session's first allowed
+    /// The first 80 characters of the prompt that the agent is working on. `None` before the session's first allowed
     /// `prompt-submit`. A model or a person wrote this text, so it may contain control characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
 }
 
-/// A result in place of running the value.
+/// A result that a plugin gives, so that the agent does not run the value.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -201,7 +203,8 @@ pub struct ProposedResponse {
     pub result: Box<RawValue>,
 }
 
-/// A person's answer, with the person and the way in which it came. All of this is recorded.
+/// A person's answer. It can name the person and the channel through which the answer came. The log records all of
+/// this.
 ///
 /// ```
 /// use hookhost::approval::Approval;
@@ -233,7 +236,7 @@ impl Approval {
     }
 
     /// Yes to all questions. For the rest of the session, the configuration's questions about the same call are also
-    /// answered with yes. A yes to a plugin's question is not kept: see [`ApprovalRequest::can_be_kept`].
+    /// answered with yes. A plugin's question is asked again each time: see [`ApprovalRequest::can_be_kept`].
     #[must_use]
     pub fn yes_for_session() -> Self {
         Self { decision: ApprovalAnswer::YesForSession, ..Self::yes() }
@@ -245,7 +248,7 @@ impl Approval {
         Self { decision: ApprovalAnswer::No(None), ..Self::yes() }
     }
 
-    /// Adds the person's reason to a no; the model reads it. Does nothing for a yes.
+    /// Adds the person's reason to a no. The model reads this reason. Does nothing for a yes.
     #[must_use]
     pub fn because(mut self, reason: impl Into<String>) -> Self {
         if let ApprovalAnswer::No(why) = &mut self.decision {
@@ -261,7 +264,7 @@ impl Approval {
         self
     }
 
-    /// Adds the way in which the answer came: `terminal`, `web page`, `chat`.
+    /// Adds the channel through which the answer came, for example `terminal`, `web page` or `chat`.
     #[must_use]
     pub fn via(mut self, way: impl Into<String>) -> Self {
         self.via = Some(way.into());

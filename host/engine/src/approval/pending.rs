@@ -10,9 +10,9 @@ use tokio::time::Instant;
 /// An approver that lists its requests until somebody answers them, for example from a web page, a chat or another
 /// thread.
 ///
-/// A request is answered at most once. It is listed until it is answered, its deadline passes, or its event is
-/// cancelled; a later answer is an error. The list needs no limit, because each of its requests belongs to an event
-/// that waits.
+/// A request is answered at most once. A request is listed until it is answered, its deadline passes, or its event is
+/// cancelled. A later answer is an error. The list needs no limit, because each of its requests belongs to an event
+/// that is waiting for the answer.
 ///
 /// ```
 /// use hookhost::approval::{Approval, PendingApprovals};
@@ -49,7 +49,7 @@ pub struct PendingApprovals {
 
 #[derive(Debug, Default)]
 struct OpenRequests {
-    /// In the order in which they were asked.
+    /// The requests, in the order in which they were asked.
     requests: Vec<ListedRequest>,
     asked: u64,
 }
@@ -68,7 +68,7 @@ impl ListedRequest {
     }
 }
 
-/// The answer has no effect, because no request with this identifier waits.
+/// The answer has no effect, because no request with this identifier waits for an answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no request `{id}` waits for an answer: it has been answered, its deadline has passed, its event was cancelled, or \
@@ -76,7 +76,7 @@ impl ListedRequest {
 )]
 #[non_exhaustive]
 pub struct NotPending {
-    /// The identifier that was to be answered.
+    /// The identifier that [`PendingApprovals::answer`] was called with.
     pub id: String,
 }
 
@@ -91,8 +91,8 @@ impl PendingApprovals {
     /// Answers the request with that identifier.
     ///
     /// # Errors
-    /// If no such request waits for an answer. An answer that is accepted at the last moment can still be too late;
-    /// the log contains the answer that counted.
+    /// If no such request waits for an answer. Even if the method returns no error, an answer at the last moment may
+    /// come too late. The log contains the answer that took effect.
     pub fn answer(&self, id: &str, approval: Approval) -> Result<(), NotPending> {
         let listed = self.remove(|listed| listed.request.id == id);
         let taken = listed.filter(ListedRequest::is_in_time).and_then(|listed| listed.answer.send(approval).ok());
@@ -105,8 +105,8 @@ impl PendingApprovals {
         QuestionChanges(self.changed.subscribe())
     }
 
-    /// Adds a request to the list. Returns `None` if a request with the same identifier waits, because an answer
-    /// could mean either.
+    /// Adds a request to the list. Returns `None` if a request with the same identifier is already listed, because an
+    /// answer could be meant for either request.
     fn enlist(&self, request: ApprovalRequest) -> Option<ListEntry<'_>> {
         let (sender, answer) = oneshot::channel();
         let number = {
@@ -146,7 +146,7 @@ impl Approver for PendingApprovals {
     }
 }
 
-/// A request on the list. Dropping this removes the request.
+/// A request on the list. Dropping this value removes the request from the list.
 struct ListEntry<'a> {
     list: &'a PendingApprovals,
     number: u64,
@@ -159,13 +159,13 @@ impl Drop for ListEntry<'_> {
     }
 }
 
-/// Reports changes of the list of [`PendingApprovals`]: a new request, or one that no longer waits.
+/// Reports changes of the list of [`PendingApprovals`]: a request was added or removed.
 #[derive(Clone, Debug)]
 pub struct QuestionChanges(watch::Receiver<()>);
 
 impl QuestionChanges {
-    /// Waits until the list has changed since the last call. Several changes may be reported as one; none is missed. Returns
-    /// `false` at once if the list was dropped.
+    /// Waits until the list has changed since the last call. Several changes may be reported as one change, but no change is missed.
+    /// Returns `false` at once if the list was dropped.
     pub async fn next(&mut self) -> bool {
         self.0.changed().await.is_ok()
     }

@@ -1,4 +1,5 @@
-//! The rules of asking a person: an answer counts once, in time, and from an approver; everything else is a no.
+//! Tests of the rules for asking a person. A yes is accepted only once and only in time. In every other case the answer
+//! is no.
 
 use super::{Approval, ApprovalRequest, Approver, AskingAgent, PendingApprovals};
 use crate::contract::action::ActionMap;
@@ -28,7 +29,7 @@ fn request(id: &str, deadline: Duration) -> ApprovalRequest {
     }
 }
 
-/// Asks from now on, where no answer comes from elsewhere.
+/// Asks the approver. The deadline begins now, and no answer comes from a different process.
 async fn resolve(approver: Option<&dyn Approver>, request: ApprovalRequest) -> Answered {
     let deadline = request.deadline;
     super::resolve(approver, request, deadline, std::future::pending()).await
@@ -38,7 +39,7 @@ fn question(by: Asker) -> Question {
     Question::new(by, Escalation { question: "Really?".to_owned(), code: None })
 }
 
-/// Answers with the function's result, as soon as it is polled.
+/// An approver that answers with the function's result as soon as it is polled.
 struct Says(fn() -> Approval);
 
 impl Approver for Says {
@@ -47,7 +48,7 @@ impl Approver for Says {
     }
 }
 
-/// Panics before it returns a future.
+/// An approver that panics before it returns a future.
 struct PanicsAtOnce;
 
 impl Approver for PanicsAtOnce {
@@ -56,7 +57,7 @@ impl Approver for PanicsAtOnce {
     }
 }
 
-/// Never answers, and panics when it is dropped.
+/// An approver that never answers and whose future panics when it is dropped.
 struct PanicsWhenDropped;
 
 impl Approver for PanicsWhenDropped {
@@ -159,7 +160,7 @@ fn a_request_says_of_each_question_whether_a_plugin_or_the_configuration_asks_it
     assert_eq!(askers, ["careful", "the configuration"]);
 }
 
-/// The identifiers of the requests that wait.
+/// Returns the identifiers of the requests that wait for an answer.
 fn ids(pending: &PendingApprovals) -> Vec<String> {
     pending.list().iter().map(|request| request.id.clone()).collect()
 }
@@ -243,7 +244,7 @@ async fn a_request_that_was_answered_makes_room_for_another_of_its_identifier() 
     pending.answer("1", Approval::yes()).unwrap();
     let mut second = Box::pin(resolve(Some(&pending), request("1", DEADLINE)));
     assert!(second.as_mut().now_or_never().is_none());
-    // Dropping the first request's handle must not remove the second one.
+    // Dropping the first request's handle must not remove the second request.
     drop(first);
     assert_eq!(ids(&pending), ["1"]);
 }

@@ -1,4 +1,4 @@
-//! The record of an outcome that did not reach its agent unchanged.
+//! The record of a difference between an outcome and its delivery to the agent.
 
 use super::record::Header;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Delivery {
-    /// The identifier of the event; absent if there was no outcome.
+    /// The identifier of the event. `None` if there was no outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// Session and time of the record.
@@ -27,13 +27,13 @@ pub struct Delivery {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum DeliveryKind {
-    /// The agent cannot express the outcome, so it got a stricter one, or only a part.
+    /// The agent cannot express the outcome, so it got a stricter outcome or only a part of the outcome.
     Degraded,
-    /// The agent reports that a call ran with arguments that differ from the allowed ones.
+    /// The agent reports that a call ran with arguments that differ from the allowed arguments.
     ChangeNotApplied,
-    /// The agent got no outcome in time. Instead it got a denial, or nothing if the operator has chosen this.
+    /// The agent got no outcome in time. It got a denial instead, or no answer at all if the operator has chosen this.
     Unanswered,
-    /// The agent reported the event once more, and got the same outcome. No plugin was asked again.
+    /// The agent reported the same event again, and got the same outcome as before. No plugin was asked again.
     Repeated,
 }
 

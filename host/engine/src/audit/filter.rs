@@ -3,7 +3,7 @@
 use super::Record;
 use crate::contract::{EventKind, OutcomeKind};
 
-/// A filter for records. A record must match all given parts; without parts, every record matches.
+/// A filter for records. A record must match all fields that are set. If no field is set, every record matches.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Filter {
@@ -11,7 +11,7 @@ pub struct Filter {
     pub session: Option<String>,
     /// The event.
     pub event: Option<EventKind>,
-    /// A called plugin.
+    /// The name of a plugin that was called.
     pub plugin: Option<String>,
     /// The outcome.
     pub outcome: Option<OutcomeKind>,

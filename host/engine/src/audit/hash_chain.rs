@@ -4,15 +4,15 @@ use super::Record;
 use crate::config::Digest;
 use serde::Deserialize;
 
-/// Version of the log's format. A log of another version is not read.
+/// Version of the log's format. A log with a different version is not read.
 pub const FORMAT: u32 = 2;
 
 /// The value of `previous` in the first line, in place of a hash.
 pub(crate) const BEFORE_THE_FIRST: Digest = Digest::zero();
 
 /// One line of the log, as stored and exported: a JSON object without a line break, which begins with
-/// `{"seq":N,"previous":"…","kind":"…"`. The hash of a line is the SHA-256 of its bytes. `previous` is the hash of
-/// the line before; in the first line it is 64 zeros.
+/// `{"seq":N,"previous":"…","kind":"…"`. The hash of a line is the SHA-256 of its bytes. `previous` is the hash of the
+/// line before. In the first line, it is 64 zeros.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     text: String,
@@ -76,7 +76,7 @@ impl Line {
     /// Returns the record in the line.
     ///
     /// # Errors
-    /// If the line does not contain a valid record, or the record has a later version.
+    /// If the line does not contain a valid record, or if the record has a later version.
     pub fn entry(&self) -> Result<Record, LineError> {
         Ok(Record::from_json(&self.text)?)
     }
@@ -85,10 +85,10 @@ impl Line {
 /// A stored line.
 #[derive(Clone, Debug)]
 pub(crate) struct Stored {
-    /// The line's number, from 1, in the order of the file.
+    /// The line's position in the file or database, from 1.
     pub(crate) number: u64,
     pub(crate) text: String,
-    /// The number and the hash in the line's row of the database; an export has no rows.
+    /// The number and the hash in the line's row of the database. `None` in an export, which has no rows.
     pub(crate) row: Option<(i64, Digest)>,
     /// True if the line ends with a line break, so that it is probably complete.
     pub(crate) whole: bool,

@@ -11,8 +11,8 @@ use crate::locked::locked;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
-/// An audit log in memory: for tests, and for programs without a disk. Cheap to clone; all clones are the same log. It
-/// grows without a bound.
+/// An audit log in memory, for tests and for programs without a disk. It is cheap to clone, and all clones refer to the
+/// same log. Its size is not limited.
 ///
 /// ```
 /// use hookhost::audit::{MemoryLog, Record};
@@ -43,7 +43,7 @@ impl MemoryLog {
         Self::default()
     }
 
-    /// Returns the records in order, without the first one, which marks the beginning of the log.
+    /// Returns the records in order, without the first record, which marks the beginning of the log.
     #[must_use]
     pub fn records(&self) -> Vec<Record> {
         // The host wrote these lines, so each contains a valid record.

@@ -1,8 +1,10 @@
-//! The audit log: one record per event and per later outcome, each with the hash of the record before.
+//! The audit log. It has a record for each event and for each later outcome, and each record contains the hash of the
+//! record before.
 //!
-//! A record is one line of JSON. `store` writes it in the same transaction as the event's effects, so that log and
-//! state cannot disagree. This module defines the content of records and the chain of lines, without I/O.
-//! [`crate::store::Log`] reads a log from the database, or from an export in JSON Lines, and verifies it.
+//! A record is one line of JSON. The module `store` writes the record in the same transaction as the event's effects,
+//! so that the log and the plugins' state cannot disagree. The module `audit` defines the content of records and the
+//! chain of lines. It does no I/O. [`crate::store::Log`] reads a log from the database, or from an export in JSON
+//! Lines, and verifies it.
 
 mod delivery;
 mod filter;

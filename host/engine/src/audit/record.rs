@@ -1,5 +1,5 @@
-//! The records of the log: events with their calls and outcomes, answers, tool calls, observations and changes of the
-//! rules.
+//! The types of the log's records: sessions, events with their plugin calls and outcomes, people's answers, tool calls,
+//! observations and changes of the rules.
 
 use super::delivery::Delivery;
 use super::redaction::Redacted;
@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
-/// One record of the log. In JSON it is an object in kebab-case, with its kind in `kind`.
+/// One record of the log. In JSON, a record is an object whose member names are in kebab-case, and the member `kind`
+/// names the variant.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Record {
@@ -21,21 +22,21 @@ pub enum Record {
     Log(LogBegins),
     /// A session was opened.
     Session(Box<SessionOpened>),
-    /// An event has its outcome.
+    /// An event was decided. The record contains the outcome.
     Event(Box<EventRecord>),
     /// An escalated event was answered.
     Approval(ApprovalRecord),
-    /// A tool of a plugin has run.
+    /// A tool that a plugin provides was called.
     ToolRun(Box<ToolRun>),
-    /// Observers got an event.
+    /// An event was passed to observers, which are called after the outcome.
     Observed(Observed),
-    /// Observers did not get events.
+    /// Events were not passed to observers.
     Dropped(Dropped),
-    /// An outcome did not reach its agent unchanged.
+    /// What the agent received or did differs from the outcome.
     Delivery(Delivery),
     /// A changed configuration was loaded.
     RulesChanged(RulesChanged),
-    /// The agent closed a session. If this record is missing, the agent still runs, or was killed.
+    /// The agent closed a session. If a session has no such record, the agent is still running or was killed.
     SessionEnded(SessionEnded),
 }
 
@@ -50,14 +51,15 @@ pub struct LogBegins {
     pub time: u64,
 }
 
-/// The members that each record of a session has. In JSON they are members of the record.
+/// The members that every record of a session has. In JSON they are not nested but are members of the record itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Header {
     /// The session's identifier.
     pub session: String,
-    /// Time, in milliseconds since the Unix epoch. For an observation, the time of its end.
+    /// Time, in milliseconds since the Unix epoch. For an observation, this is the time when the observers' calls
+    /// ended.
     pub time: u64,
 }
 
@@ -68,10 +70,10 @@ impl Header {
     }
 }
 
-/// Maximum size of a session's tools with their schemas in its opening, as JSON, in bytes.
+/// Maximum size in bytes of the tools in a [`SessionOpened`] record. It includes their schemas and is measured as JSON.
 pub(crate) const MAX_TOOLS_WRITTEN: usize = 1024 * 1024;
 
-/// The opening of a session, with the data against which its events are checked.
+/// The opening of a session. The record contains what the host needs to check the session's events.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -85,20 +87,20 @@ pub struct SessionOpened {
     pub cwd: String,
     /// Root of the project.
     pub workspace: String,
-    /// 0 for the agent that the user talks to.
+    /// Depth in the tree of agents: 0 for the agent that the user talks to.
     pub depth: u32,
     /// True if a person could be asked.
     pub interactive: bool,
     /// The session that started this session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// The session at the root of the tree; absent if this session is the root.
+    /// The session at the root of the tree of agents. `None` if this session is the root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
     /// Tools with known arguments.
     pub tools: Vec<ToolSpec>,
-    /// Tools whose schemas are replaced by `{}`, because all schemas together would be larger than 1 MiB. Then events
-    /// of the session cannot be replayed.
+    /// Tools whose schemas are replaced by `{}`, because the schemas of all tools together would be larger than 1 MiB.
+    /// If there are such tools, the events of the session cannot be replayed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub without_schema: Vec<String>,
     /// Models to which a plugin may move a request.
@@ -129,11 +131,11 @@ pub struct EventRecord {
     pub turn: u32,
     /// The event.
     pub event: EventKind,
-    /// The outcome. If it is `escalated`, an [`ApprovalRecord`] follows, which says whether the effects of the calls
-    /// are kept.
+    /// The outcome. If it is `escalated`, a later [`ApprovalRecord`] says whether the effects of the plugin calls are
+    /// kept.
     pub outcome: OutcomeKind,
-    /// The plugins that decided: those that rejected, responded or asked, or failed with `on-failure = "reject"`; `the
-    /// configuration` if an `[[ask]]` rule asked.
+    /// The plugins that decided the outcome. They rejected, responded or asked, or they failed with
+    /// `on-failure = "reject"`. If an `[[ask]]` rule asked, the list contains `the configuration`.
     pub by: Vec<String>,
     /// The kind of rejection, if the event was rejected or withheld.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -148,19 +150,21 @@ pub struct EventRecord {
     /// The final value, if it differs from the original.
     #[serde(rename = "final", default, skip_serializing_if = "Option::is_none")]
     pub last: Option<Box<RawValue>>,
-    /// The result of a plugin in place of the tool's or the model's.
+    /// The result that a plugin gave. It replaces the result of the tool or of the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Box<RawValue>>,
-    /// The agent's own message, if the event came from outside.
+    /// The message in the agent's format, if the event was decoded from such a message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<String>,
     /// The questions to a person, each with the plugin or layer that asks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Question>,
-    /// The questions to which a person said yes before the plugins were asked about the value again.
+    /// The earlier questions, if a person has already said yes and the plugins were then called again with the same
+    /// value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_again: Option<AskedAgain>,
-    /// Questions of the configuration that an earlier answer for the rest of the session has answered.
+    /// The questions of the configuration that were not asked, because a person has earlier answered them for the rest
+    /// of the session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<KeptAnswer>,
     /// The plugin that approved the final value, and so waived questions of the configuration.
@@ -168,21 +172,22 @@ pub struct EventRecord {
     pub approved_by: Option<String>,
     /// Every call of a plugin, in order.
     pub calls: Vec<CallRecord>,
-    /// Plugins that subscribe to this event but were not asked about any form of the value, because their entries
-    /// exclude it.
+    /// Plugins that subscribe to this event but were not called, because their entries exclude every form that the
+    /// value had.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_matched: Vec<String>,
     /// Reasons why the verdicts cannot be reproduced from this record, one sentence each. Empty if they can be
     /// reproduced.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_replayable: Vec<String>,
-    /// Redacted parts, by their path in the record, such as `calls/0/verdict`. A text that was cut is replaced by a
-    /// text that contains JSON about the cut.
+    /// The redacted parts, by their path in the record, such as `calls/0/verdict`. If a string was too long, the record
+    /// contains in its place a string of JSON that describes what was cut.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub redacted: BTreeMap<String, Redacted>,
 }
 
-/// A second dispatch of an event: a person said yes, and rules or state had changed since the question.
+/// The reason for a second dispatch of an event. A person said yes, but the rules or the state had changed since the
+/// question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -191,11 +196,11 @@ pub struct AskedAgain {
     pub of: String,
     /// Number of earlier rounds of questions that were answered with yes.
     pub round: u32,
-    /// The questions of this dispatch that need no answer, because the earlier answers cover them.
+    /// The questions of this dispatch that are not asked again, because earlier answers cover them.
     pub answered: Vec<Question>,
 }
 
-/// A person's earlier yes in the session, for the same call and for the rest of the session.
+/// An answer that a person gave earlier in the session. It was a yes to the same call, for the rest of the session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -221,7 +226,7 @@ pub struct CallRecord {
     pub config: Digest,
     /// Effect of the plugin's answers.
     pub mode: Mode,
-    /// Round of the call, from 1.
+    /// Round of the event in which the plugin was called. The first round is 1.
     pub round: u32,
     /// The plugin's answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -239,13 +244,14 @@ pub struct CallRecord {
     /// State that the plugin wrote, if the writes of the call are kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wrote: Vec<StateWrite>,
-    /// Number of writes for which the record has no room. They take effect like the others.
+    /// Number of writes that are not listed in `wrote`, because the record would be too large. These writes take
+    /// effect, too.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub wrote_dropped: u64,
     /// Log lines of the plugin.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<LogLine>,
-    /// Number of log lines for which the record has no room.
+    /// Number of log lines that are not listed in `log`, because the record would be too large.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub log_dropped: u64,
     /// Findings of the plugin, if the effects of the call are kept.
@@ -272,7 +278,7 @@ pub struct StateWrite {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum WrittenValue {
-    /// A value that replaces the previous one.
+    /// The value of the key was replaced.
     Set {
         /// The value.
         value: Bytes,
@@ -282,7 +288,7 @@ pub enum WrittenValue {
     },
     /// The key was deleted.
     Delete {},
-    /// A number that was added to the previous one.
+    /// A number was added to the value of the key.
     Add {
         /// The number.
         by: i64,
@@ -301,12 +307,12 @@ pub struct ApprovalRecord {
     pub header: Header,
     /// The event.
     pub event: EventKind,
-    /// Outcome of the event. It is `escalated` if the answer is yes and the plugins are asked again. Then a further
-    /// record contains the final outcome; its `asked-again` names the event of this record.
+    /// Outcome of the event. It is `escalated` if the answer is yes but the plugins are called again. In this case a
+    /// further [`EventRecord`] contains the final outcome, and its `asked-again` names the event of this record.
     pub outcome: OutcomeKind,
     /// The answer.
     pub answer: Answered,
-    /// True if the effects that the event's record lists are kept: state, reminders and findings.
+    /// True if the state, reminders and findings that the event's record lists are kept.
     #[serde(default)]
     pub effects_hold: bool,
     /// Redacted parts, as in [`EventRecord::redacted`].
@@ -337,8 +343,8 @@ pub struct ToolRun {
     pub tool: String,
     /// Arguments of the call.
     pub arguments: Box<RawValue>,
-    /// The plugin's call. Its `verdict` is the tool's result. If it has neither a verdict nor a failure, the agent
-    /// stopped waiting.
+    /// The call of the plugin. Its `verdict` is the result of the tool. If the call has neither a verdict nor a
+    /// failure, the agent stopped waiting for the tool.
     pub call: CallRecord,
     /// Reasons why the call cannot be repeated from this record, one sentence each. Empty if it can be repeated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -348,7 +354,7 @@ pub struct ToolRun {
     pub redacted: BTreeMap<String, Redacted>,
 }
 
-/// The calls of observers about an event. The event's own record was written before.
+/// The calls of observers with an event. The event's [`EventRecord`] was written before these calls.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -367,8 +373,8 @@ pub struct Observed {
     pub redacted: BTreeMap<String, Redacted>,
 }
 
-/// Events that observers did not get, because they came faster than the observers could follow, or because the process
-/// ended.
+/// Events that were not passed to observers, because the events came faster than the observers could process them, or
+/// because the process ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -380,8 +386,8 @@ pub struct Dropped {
     pub events: BTreeMap<String, u64>,
 }
 
-/// A changed configuration was loaded while sessions ran. Events that had begun before were decided under the
-/// previous configuration.
+/// A changed configuration was loaded while sessions were open. An event that began before this record was decided
+/// under the previous configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -409,7 +415,7 @@ pub struct LoadedPlugin {
 }
 
 impl EventRecord {
-    /// Creates the record of an event before any plugin is asked.
+    /// Creates the record of an event before any plugin is called.
     pub(crate) fn new(event: EventKind, original: Box<RawValue>) -> Self {
         Self {
             id: String::new(),

@@ -1,4 +1,4 @@
-//! Redaction of records by the configuration: each value is masked and cut separately.
+//! Redacts records as the configuration says. Each value is masked and cut separately.
 
 mod value;
 
@@ -42,7 +42,7 @@ pub(super) fn record(mut record: EventRecord, settings: &AuditSettings) -> Event
         parts.text(&format!("kept/{index}"), &mut kept.question.escalation.question);
     }
     for call in record.calls.iter_mut().filter(|_| hides_arguments) {
-        // The verdict `rewrite` repeats the arguments in the rewritten action.
+        // The action in the verdict `rewrite` repeats the arguments of the call.
         if let Some(verdict) = call.verdict.as_mut().filter(|verdict| verdict.get().starts_with(r#"{"rewrite""#)) {
             *verdict = raw(&json!({ "rewrite": MASKED }));
         }
@@ -79,7 +79,8 @@ pub(super) fn tool_run(mut run: ToolRun, settings: &AuditSettings) -> ToolRun {
     run
 }
 
-/// Masks values that are stored outside of the log, in the same way as in the log. Values are masked, but not cut.
+/// Masks values that are stored outside of the log. It uses the same settings as for the log, but it does not cut
+/// values.
 pub(crate) struct Masking(AuditSettings);
 
 impl Masking {
@@ -92,7 +93,7 @@ impl Masking {
         Redaction { settings: &self.0, parts: BTreeMap::new() }.json("", value);
     }
 
-    /// Masks a text, which may hold JSON.
+    /// Masks a string, which may contain JSON.
     pub(crate) fn text(&self, text: &mut String) {
         Redaction { settings: &self.0, parts: BTreeMap::new() }.text("", text);
     }
@@ -100,7 +101,7 @@ impl Masking {
 
 struct Redaction<'s> {
     settings: &'s AuditSettings,
-    /// The redactions so far, by the path of the part in the record, without a leading slash.
+    /// The redactions so far, by the path of the redacted part in the record. A path has no leading slash.
     parts: BTreeMap<String, Redacted>,
 }
 
@@ -179,8 +180,8 @@ impl Redaction<'_> {
         }
     }
 
-    /// Redacts a text, which may contain JSON. If the text is too large, it is replaced by a JSON text with
-    /// its size, its digest and its beginning.
+    /// Redacts a string, which may contain JSON. If the string is too large, it is replaced by JSON that contains its
+    /// size, its digest and its beginning.
     fn text<T: Serialize + DeserializeOwned + From<String>>(&mut self, part: &str, text: &mut T) {
         let json = raw(text);
         let (recorded, redacted) = redact(&json, self.settings);
@@ -206,8 +207,8 @@ impl Redaction<'_> {
     }
 }
 
-/// Masks the actions of tool calls. An action repeats the call's arguments under other keys. So if something in the
-/// arguments is masked, the whole action is masked.
+/// Masks the actions of tool calls. An action repeats the call's arguments under other keys, which the patterns may not
+/// match. So if a value in the arguments is masked, the whole action is masked.
 fn without_actions(value: &RawValue) -> Box<RawValue> {
     fn mask(value: &mut Value) {
         match value {

@@ -1,16 +1,17 @@
 //! Sinks, through which the embedding program gets the records of the log.
 
-/// Receives each record in the form in which the log contains it: masked and cut according to the configuration.
+/// Receives each record in the form in which the log contains it. Its values are masked and cut according to the
+/// configuration.
 ///
-/// The records of one session arrive in order. The record of a gate event arrives before the agent gets the outcome.
-/// If the sink cannot take this record, the event is rejected with the cause
-/// [`NotRecorded`](crate::contract::Cause::NotRecorded), plugins' writes to their state are discarded, and the sink
-/// gets the record of the rejection instead. If the sink cannot take another record, such as that rejection or the
-/// end of a session, it gets the record again before the next one. Until the sink has taken it, every gate event is
-/// rejected.
+/// The records of one session arrive in order. The record of a gate event arrives before the agent gets the outcome. If
+/// the sink cannot take this record, the event is rejected with the cause
+/// [`NotRecorded`](crate::contract::Cause::NotRecorded), and the plugins' writes to their state are discarded. The sink
+/// then gets the record of the rejection instead. If the sink cannot take a record of any other kind, such as this
+/// rejection or the end of a session, it gets the same record again before the next record. Until the sink has taken
+/// it, every gate event is rejected.
 ///
-/// An event that the sink itself sends is rejected. Otherwise the sink would get a record of that event while it
-/// still takes another record.
+/// An event that the sink itself sends is rejected. Otherwise the sink would get the record of that event while it is
+/// still taking the record before.
 ///
 /// Every function `Fn(&str) -> Result<(), String>` is a sink.
 ///
@@ -33,9 +34,9 @@
 /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
 /// ```
 pub trait AuditSink: Send + Sync {
-    /// Takes a record, a JSON object in one line without a line break;
-    /// [`Record::from_json`](super::Record::from_json) reads it. The task that dispatches the event calls this method
-    /// and waits for it. So a sink that sends records over a network should hand them to another task.
+    /// Takes a record, which is a JSON object in one line without a line break.
+    /// [`Record::from_json`](super::Record::from_json) parses it. The task that dispatches the event calls this method
+    /// and waits for it. So a sink that sends records over a network should pass them to a different task.
     ///
     /// # Errors
     /// Returns one sentence about why the record cannot be taken.

@@ -5,7 +5,8 @@ use crate::contract::bytes::{Bytes, written_size};
 use crate::state::{MAX_RECORDED, Write, Writes};
 
 impl CallRecord {
-    /// Adds the writes of the call to the record, as far as there is room.
+    /// Adds the writes of the call to the record, until the record reaches its maximum size. Further writes are only
+    /// counted.
     pub(crate) fn note_writes(&mut self, writes: &Writes) {
         let written = |write: &Write| match write {
             Write::Set { value, expires } => WrittenValue::Set { value: Bytes(value.clone()), expires: *expires },
@@ -25,7 +26,7 @@ impl CallRecord {
         }
     }
 
-    /// Removes the effects from the record, because they are not applied.
+    /// Removes the effects of the call from the record, because they are not applied.
     pub(crate) fn void_effects(&mut self) {
         (self.wrote, self.wrote_dropped, self.findings) = (Vec::new(), 0, Vec::new());
     }

@@ -1,4 +1,4 @@
-//! The types that become a line of the log.
+//! The types that can be written to the log.
 
 use super::delivery::Delivery;
 use super::record::{
@@ -21,8 +21,8 @@ pub(crate) trait ToRecord: Serialize + Clone + Sync {
         self
     }
 
-    /// Returns the record without the state of plugins, and without their log lines, which may repeat the state.
-    /// `None` if this kind of record contains neither.
+    /// Returns the record without the state of plugins, and without the plugins' log lines, which may repeat the state.
+    /// Returns `None` if this kind of record contains neither state nor log lines.
     fn without_state(&self) -> Option<Self> {
         None
     }
@@ -30,7 +30,7 @@ pub(crate) trait ToRecord: Serialize + Clone + Sync {
     /// Returns the record as a JSON object that begins with its kind.
     fn body(&self, settings: &AuditSettings) -> String {
         let body = json(self);
-        // If the whole record is not too large, none of its values is.
+        // If the whole record is not too large, none of its values is too large.
         if settings.mask.is_empty() && body.len() <= settings.largest_value.get() {
             return body;
         }
@@ -49,7 +49,8 @@ pub(crate) trait ToRecord: Serialize + Clone + Sync {
 /// Initial capacity for the text of a record, in bytes. Enough for most records.
 const USUAL: usize = 1536;
 
-/// Converts a record to JSON. This always succeeds; if it did not, the text would still be a record of its kind.
+/// Converts a record to JSON. The conversion always succeeds. If it ever failed, the result would be a record that
+/// contains only its kind.
 fn json<R: ToRecord>(record: &R) -> String {
     let mut text = Vec::with_capacity(USUAL);
     text.extend(br#"{"kind":""#);

@@ -1,8 +1,9 @@
 //! Verification: checks that nobody has changed, removed or moved a record.
 //!
-//! Each line contains the hash of the line before it, so a changed line does not match the next line. A missing
-//! number means that a line was removed. A number in the wrong place means that a line was moved. A log alone cannot
-//! show that its end is missing. To detect this, keep its head (the hash of the last line) in another place.
+//! Each line contains the hash of the line before it, so a changed line does not match the next line. Each line also
+//! has a number: if a number is missing, a line was removed, and if numbers are out of order, a line was moved. The log
+//! alone cannot show that its end is missing. To detect this, store its head (the hash of the last line) outside of the
+//! log.
 
 mod order;
 
@@ -23,34 +24,35 @@ pub struct Report {
     pub lines: u64,
     /// Hash of the last line.
     pub head: Option<Digest>,
-    /// The flaws, in this order: flaws of the database, of single lines, of the order of lines, of the head.
+    /// The flaws. Flaws of the database come first, followed by flaws of single lines, of the order of lines, and of
+    /// the head.
     pub flaws: Vec<Flaw>,
-    /// Number of flaws beyond the first 1000.
+    /// Number of flaws that are not in `flaws`, because the list contains at most 1000 flaws.
     pub more_flaws: u64,
     /// Number of the line whose hash is the requested head.
     pub head_at: Option<u64>,
-    /// True if a hash confirms the content of the last line: the hash in the database, or the requested head. The last
-    /// line of an export has no such hash.
+    /// True if the content of the last line was checked against a hash, either the hash in the database or the
+    /// requested head. For the last line of an export, only the requested head can be such a hash.
     pub last_is_vouched_for: bool,
-    /// Number of the last line if the file ends in the middle of it, because the writer was interrupted. The lines
-    /// before are valid.
+    /// Number of the last line, if this line is incomplete because the writer was interrupted. This does not affect the
+    /// lines before it.
     pub cut_at: Option<u64>,
-    /// Sessions without an end, with the number of their last record. The agent of such a session still runs, or was
-    /// killed.
+    /// Sessions whose end is not in the log, with the number of their last record. The agent of such a session is still
+    /// running or was killed.
     pub open_sessions: BTreeMap<String, u64>,
 }
 
-/// A difference from the log as it was written.
+/// A difference between the log and what hookhost wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Flaw {
     /// A record was changed.
     Changed(u64),
-    /// Records are missing, from the first to the last of these numbers.
+    /// The records from the first to the second of these numbers are missing.
     Removed(u64, u64),
-    /// A record is in the wrong place.
+    /// A record is not at the position that its number says.
     Moved(u64),
-    /// A number occurs twice.
+    /// More than one record has this number.
     Twice(u64),
     /// The log does not begin with the opening record that every log must have.
     NoBeginning,
@@ -58,13 +60,13 @@ pub enum Flaw {
     Unreadable {
         /// Number of the line, from 1.
         line: u64,
-        /// The mistake.
+        /// The reason why the line is not a valid record.
         problem: String,
     },
-    /// The schema of the database is not the one that hookhost creates. Names the difference: an added, changed or
-    /// missing object.
+    /// The schema of the database differs from the schema that hookhost creates. The string names the difference, which
+    /// is an added, changed or missing object.
     Foreign(String),
-    /// No record has the requested head: the end of the log is missing, or the log was rewritten.
+    /// No record has the requested hash, because the end of the log is missing or the log was rewritten.
     HeadMissing(Digest),
 }
 
@@ -89,7 +91,7 @@ impl fmt::Display for Flaw {
 }
 
 impl Report {
-    /// Returns true if every record is unchanged and in its place.
+    /// Returns true if no flaw was found. An incomplete last line is not a flaw.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.flaws.is_empty()
@@ -103,8 +105,9 @@ impl Report {
     }
 }
 
-/// Checks every line of a log. `foreign` lists the differences of the database's schema; `head` is the hash of a
-/// record that must exist. If the log has another format, returns its version instead.
+/// Checks every line of a log. `foreign` lists the differences between the database's schema and the expected schema.
+/// `head` is the hash of a record that must exist. If the log has a different format, returns the version of that
+/// format instead of a report.
 ///
 /// # Errors
 /// If the lines cannot be read.
@@ -152,11 +155,12 @@ pub(crate) fn verify<E>(
             report.head_at = Some(line.seq());
         }
         if order.follows(line.seq()) && line.previous() != before {
-            // This line or the line before was changed; only the next line could show which. Report the line before.
+            // Either this line or the line before it was changed. Only the next line could show which, so report the
+            // line before.
             report.flaw(Flaw::Changed(line.seq().saturating_sub(1).max(1)));
         }
-        // Compare the next line with the hash in the database, if there is one, so that one changed line is not
-        // reported as two.
+        // If the database has a hash of this line, compare the next line with that hash. Otherwise one changed line
+        // would be reported as two changed lines.
         before = next.row.map_or(hash, |(_, stored)| stored);
         report.last_is_vouched_for = next.row.is_some() || head == Some(hash);
         report.head = Some(hash);

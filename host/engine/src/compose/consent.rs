@@ -5,9 +5,9 @@ pub(crate) const MAX_QUESTION_ROUNDS: usize = 2;
 
 /// The approvals that a person has given about one event.
 ///
-/// A yes answers certain questions about one value, and about the response that was shown in place of the value, if
-/// there was one. After the yes, the chain is asked again about exactly that value. If it asks the same questions
-/// again, the yes answers them.
+/// A yes answers the questions that were shown, about the value or the response that was shown with them. After the
+/// yes, the chain is asked again about exactly this value. If the chain asks the same questions again, the yes answers
+/// them.
 #[derive(Clone, Debug)]
 pub(crate) struct Consent<V, R, Q> {
     given: Vec<Yes<V, R, Q>>,
@@ -39,9 +39,10 @@ impl<V, R, Q> Default for Consent<V, R, Q> {
 }
 
 impl<V: PartialEq, R: PartialEq, Q: PartialEq> Consent<V, R, Q> {
-    /// Returns the next step after a chain has agreed on `value`, or on `response` in its place, and asks
-    /// `questions`. `changed` is true if the chain has changed the value since the last yes. Then no earlier yes
-    /// applies, even if the values are equal, because the person was asked about another form of the value.
+    /// Returns the next step after a chain has agreed on `value`, or on a `response` that replaces the value, and asks
+    /// `questions`. `changed` is true if the chain has changed the value since the last yes. In this case no earlier
+    /// yes applies, even if the values are equal, because the person was asked about a value that was changed since
+    /// then.
     #[must_use]
     pub(crate) fn step(&self, value: &V, changed: bool, response: Option<&R>, questions: Vec<Q>) -> Step<Q> {
         let about_this = |yes: &&Yes<V, R, Q>| !changed && yes.value == *value && yes.response.as_ref() == response;
@@ -55,7 +56,7 @@ impl<V: PartialEq, R: PartialEq, Q: PartialEq> Consent<V, R, Q> {
         }
     }
 
-    /// Adds a person's yes to the open `questions` about `value`, or about `response` in its place.
+    /// Adds a person's yes to the open `questions` about `value`, or about the `response` that replaces it.
     pub(crate) fn give(&mut self, value: V, response: Option<R>, questions: Vec<Q>) {
         self.given.push(Yes { value, response, questions });
     }

@@ -1,4 +1,4 @@
-//! The examples of `docs/composition.md`, run as they are written. The page says how to read one.
+//! Runs the examples of `docs/composition.md` as they are written. The page explains how to read an example.
 
 mod page;
 
@@ -51,7 +51,7 @@ impl<'a> Chain<'a> {
         Ok(chain)
     }
 
-    /// Returns the names of these members. Only one that is asked is looked up, by the host's answer.
+    /// Returns the names of these members.
     fn names(&self, members: &[usize]) -> String {
         members.iter().map(|&member| self.names[member]).collect::<Vec<_>>().join(", ")
     }
@@ -64,7 +64,8 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// The questions about the value that the chain agreed on, by name: these questions are the same under other rules.
+    /// Returns the questions about the value that the chain agreed on. They contain the name of the asking member, so
+    /// that they can be compared with the questions of a chain with other members.
     fn questions(&self, decision: &GateResult<String, String>) -> Vec<Question> {
         let GateResult::Accepted { questions, .. } = decision else { return Vec::new() };
         let by = |asker: &QuestionOrigin| match asker {
@@ -74,7 +75,7 @@ impl<'a> Chain<'a> {
         questions.iter().map(|(asker, escalation)| (by(asker), escalation.question.clone())).collect()
     }
 
-    /// A decision as an example writes it, without what a yes leads to.
+    /// Formats a decision as an example writes it, without the line for the consequence of a yes.
     fn outcome(&self, decision: &GateResult<String, String>, step: &Step<Question>) -> Vec<String> {
         let GateResult::Accepted { value, approved_by, .. } = decision else {
             return vec![format!("outcome  {}", self.standing(decision))];
@@ -112,7 +113,7 @@ fn refusal(reason: &str) -> Refusal {
     Refusal { reason: reason.to_owned(), code: None, retryable: false, stop: false }
 }
 
-/// Runs an example, and compares what the host does with what it says.
+/// Runs an example, and compares what the host does with what the example says.
 fn check(rows: &[Row<'_>]) -> Result<(), Wrong> {
     let Some(head) = rows.first() else {
         return Err(Wrong { line: 0, what: "an example is empty".into() });
@@ -143,7 +144,8 @@ fn compare(rows: &[Row<'_>], actual: &[String]) -> Result<(), Wrong> {
     }
 }
 
-/// Asks the chain of each `gate` row, the later ones after a yes to what the one before left.
+/// Asks the chain of each `gate` row. The chain of a later row is asked after a yes to the questions that the row
+/// before left open.
 fn gates(rows: &[Row<'_>]) -> Result<(), Wrong> {
     let mut consent = Consent::default();
     let mut rest = rows;
@@ -164,7 +166,8 @@ fn gates(rows: &[Row<'_>]) -> Result<(), Wrong> {
         match step {
             Step::Ask(open) => {
                 consent.give(value.clone(), response, open);
-                // Where rules and state are as they were, a yes applies what the decision would be without the questions.
+                // If the rules and the state are unchanged, a yes leads to the decision that the chain would have made without the
+                // questions.
                 let yes = if later.is_empty() { chain.standing(&unasked) } else { "asked again".to_owned() };
                 actual.push(format!("yes  {yes}"));
             }
@@ -177,7 +180,7 @@ fn gates(rows: &[Row<'_>]) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// The decision, and the outcome without the questions.
+/// Returns the decision, and the decision without the questions.
 fn gate(chain: &Chain<'_>, said: &[Row<'_>], outcome: &Row<'_>) -> Result<(TextResult, TextResult), Wrong> {
     let (asks, said): (Vec<_>, Vec<_>) = said.iter().partition(|row| row.label.starts_with("ask"));
     for row in &asks {
@@ -332,7 +335,7 @@ fn each_rule_has_an_example() {
         .map(|rule| format!("docs/composition.md:{}: {} {} has no example", rule.line, rule.heading, rule.mark))
         .collect();
     assert!(without.is_empty(), "{}", without.join("\n"));
-    // So that a rule does not go away with its example.
+    // Also check that the rules exist, because otherwise a rule could be removed together with its example.
     let marks = |heading: &str| -> Vec<&str> {
         page.rules.iter().filter(|rule| rule.heading == heading).map(|rule| rule.mark.as_str()).collect()
     };

@@ -3,7 +3,7 @@
 use super::{Layer, Member, Objection, OnFailure, Verdict};
 use crate::contract::Escalation;
 
-/// Maximum number of rounds. If plugins still disagree after them, the value is rejected.
+/// Maximum number of rounds. If the plugins still disagree after the last round, the value is rejected.
 pub(crate) const MAX_ROUNDS: u32 = 4;
 
 /// One gate event during its way through a chain.
@@ -11,14 +11,14 @@ pub(crate) const MAX_ROUNDS: u32 = 4;
 pub(crate) struct Gate<V, R> {
     chain: Vec<MemberProgress>,
     value: V,
-    /// Number of changes. Equal values of different versions count as different, because a plugin has changed the
-    /// value in between.
+    /// Number of changes of the value so far. Values of different versions are treated as different even if they are
+    /// equal, because a plugin has changed the value in between.
     version: u32,
     /// The member that wrote each version, from version 1 on.
     authors: Vec<usize>,
     response: Option<(usize, R)>,
     round: u32,
-    /// Index of the member from which on the round continues. Members before it wait for the next round.
+    /// Index of the member at which the round continues. The members before this index wait for the next round.
     next: usize,
     asking: Option<usize>,
     objection: Option<Objection>,
@@ -30,14 +30,14 @@ struct MemberProgress {
     member: Member,
     /// Version of the value about which the member answered last; `None` before its first answer.
     answered: Option<u32>,
-    /// True if the member gave no answer last time: it failed in a way that does not reject, or its entry excludes
-    /// the value.
+    /// True if the member gave no answer last time, because it failed in a way that does not reject, or because its
+    /// entry excludes the value.
     is_silent: bool,
     /// The member's question, until the member withdraws it.
     question: Option<Escalation>,
-    /// The question to a person in place of a missing answer, until the member answers.
+    /// The question that a person is asked because the member failed to answer. It is removed when the member answers.
     unanswered: Option<Escalation>,
-    /// The version that the member approved, if its last answer was `approve`.
+    /// The version that the member approved. `None` if its last answer was not `approve`.
     approved: Option<u32>,
 }
 
@@ -59,14 +59,15 @@ pub(crate) enum GateResult<V, R> {
         value: V,
         /// The plugins that changed the value, in the order of the changes.
         changed_by: Vec<usize>,
-        /// The result that a plugin gave in place of running the value.
+        /// The result that a plugin gave, so that the value does not run.
         response: Option<(usize, R)>,
-        /// The questions to a person: those of the configuration first, then those of plugins in chain order. Without
-        /// questions the outcome is *allowed* or *responded*, with questions it is *escalated*.
+        /// The questions to a person. The configuration's questions come first, followed by the plugins' questions in
+        /// chain order. Without questions the outcome is *allowed* or *responded*, and with questions it is
+        /// *escalated*.
         questions: Vec<(QuestionOrigin, Escalation)>,
         /// The plugin with the grant `approve` that approved exactly this value. Questions that it may waive are not
-        /// asked. If there are several, this is the first that may waive all questions of the configuration, or else
-        /// the first in the chain.
+        /// asked. If several plugins did so, this is the first of them that may waive all questions of the
+        /// configuration. If there is no such plugin, it is the first in the chain.
         approved_by: Option<usize>,
     },
     /// The event is rejected.
@@ -119,8 +120,8 @@ impl<V: PartialEq, R> Gate<V, R> {
         self.version
     }
 
-    /// Returns the next member to ask; `None` if no member is left. Until [`Gate::answer`] is called, returns the
-    /// same member.
+    /// Returns the next member to ask, or `None` if no member is left. It returns the same member until
+    /// [`Gate::answer`] is called.
     pub(crate) fn ask(&mut self) -> Option<Ask> {
         if self.objection.is_some() {
             return None;
@@ -163,7 +164,7 @@ impl<V: PartialEq, R> Gate<V, R> {
                 self.value = value;
                 self.version += 1;
                 self.authors.push(member);
-                // The response was given in place of the previous value.
+                // The response belonged to the previous value.
                 self.response = None;
             }
             Verdict::Escalate(question) => asked.question = Some(question),
@@ -180,13 +181,13 @@ impl<V: PartialEq, R> Gate<V, R> {
     }
 
     /// Returns the decision. `asks` returns the questions that the configuration asks about a value, each with the
-    /// layer in which it is written. It is called only for the final value, and only if this value would run after a
-    /// yes: not if the event is rejected, and not if a response takes the place of the value. A question is waived if
-    /// a plugin with the grant `approve`, of a layer that [may waive it](Layer::may_waive), approved exactly this
-    /// value.
+    /// layer in which it is written. `asks` is called only for the final value, and only if this value would run after
+    /// a yes. So it is not called if the event is rejected, or if a response takes the place of the value. A question
+    /// is waived if exactly this value was approved by a plugin that has the grant `approve` and whose layer [may waive
+    /// the question](Layer::may_waive).
     ///
-    /// If this is called before [`Gate::ask`] has returned every member, the decision is a rejection. So a value that
-    /// an enforcing plugin has not seen never passes.
+    /// If this method is called while members are still to be asked, the decision is a rejection. So a value that an
+    /// enforcing plugin has not seen never passes.
     #[must_use]
     pub(crate) fn decide(self, asks: impl FnOnce(&V) -> Vec<(Layer, Escalation)>) -> GateResult<V, R> {
         if let Some(objection) = self.objection {
@@ -232,9 +233,9 @@ impl<V: PartialEq, R> Gate<V, R> {
         self.chain[member].answered != Some(self.version) && self.authors.last() != Some(&member)
     }
 
-    /// Returns true if `member` is to be asked in this round. Enforcing members that gave no answer last time are
-    /// asked once more after the last round. So a plugin that always fails does not count as a disagreement, and a
-    /// plugin that failed once is not skipped.
+    /// Returns true if `member` is to be asked in this round. Enforcing members that gave no answer last time are asked
+    /// once more after the last round. So a plugin that failed once is not skipped, and a plugin that always fails is
+    /// not treated as a disagreement.
     fn is_due(&self, member: usize) -> bool {
         let asked = &self.chain[member];
         self.has_not_seen(member) && (self.round <= MAX_ROUNDS || (asked.is_silent && asked.member.enforcing))

@@ -1,18 +1,18 @@
-//! Random material that the properties of gates, transforms and merging share.
+//! Random data for the property tests of gates, transforms and merging.
 
 use super::{Layer, Member, OnFailure};
 use crate::contract::{Escalation, Refusal};
 use proptest::prelude::*;
 
-/// Values are numbers below this: few, so that chains come back to the same one.
+/// Values are numbers below this number. It is small so that chains often return to an earlier value.
 pub(super) const VALUES: u8 = 4;
 
-/// How often each property is tried.
+/// Returns the configuration of the property tests, with the number of cases for each property.
 pub(super) fn cases() -> ProptestConfig {
     ProptestConfig { cases: 10_000, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// An enforcing plugin without the grant `approve`: what most are.
+/// An enforcing plugin without the grant `approve`, like most plugins.
 pub(super) const ENFORCING: Member = Member { enforcing: true, may_approve: None };
 
 pub(super) fn member() -> impl Strategy<Value = Member> {

@@ -1,9 +1,9 @@
 //! Composition: combines the answers of several plugins to one event.
 //!
-//! All functions depend only on their input: no WebAssembly, no clock, no I/O. There are three kinds of composition:
-//! [`Gate`] asks about one value in rounds, until every plugin has seen its final form; [`Transform`] passes one
-//! value from plugin to plugin; [`merge`] concatenates tasks. [`Consent`] handles a person's yes to the questions of
-//! a gate. `docs/composition.md` states the rules in prose.
+//! The results of all functions depend only on their input. The module uses no WebAssembly, no clock and no I/O. There
+//! are three kinds of composition. [`Gate`] asks the plugins about one value in rounds, until every plugin has seen the
+//! value in its final form. [`Transform`] passes one value from plugin to plugin. [`merge`] concatenates tasks.
+//! [`Consent`] handles a person's yes to the questions of a gate. `docs/composition.md` states the rules in prose.
 
 mod consent;
 #[cfg(test)]
@@ -24,7 +24,7 @@ pub(crate) use transform::{Passage, Transform};
 pub(crate) use crate::config::{Layer, OnFailure};
 use crate::contract::{Escalation, Refusal};
 
-/// The role of a plugin in a chain. The index of a member is its place in the chain.
+/// The role of a plugin in a chain. The plugins of a chain are its members, and a member is identified by its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
     /// False in audit mode: the answers are recorded, but change nothing.
@@ -34,27 +34,30 @@ pub(crate) struct Member {
     pub(crate) may_approve: Option<Layer>,
 }
 
-/// One plugin's answer to a gate event, after the check that a change matches the schema and the limits.
+/// One plugin's answer to a gate event. If the answer is a change, it was already checked against the schema and the
+/// limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict<V, R> {
     /// No objection.
     Allow,
     /// No objection. Also waives the questions of the configuration that the member may waive.
     Approve,
-    /// Replaces the value by this one.
+    /// Replaces the value with this value.
     Change(V),
     /// A person must decide.
     Escalate(Escalation),
     /// Rejects the value.
     Reject(Refusal),
-    /// The value does not run. This is the result in its place.
+    /// The agent does not run the value but uses this result.
     Respond(R),
-    /// The plugin was not asked, because its entry excludes this value. Objects to nothing, and withdraws no
-    /// question.
+    /// The plugin was not asked, because its entry excludes this value. This is no objection, and a question that the
+    /// plugin asked before stays open.
     NotMatched,
-    /// No answer: the plugin failed, and its `on-failure` decides. [`OnFailure::Ask`] without a question rejects.
+    /// The plugin failed to answer, and its `on-failure` decides. Here, [`OnFailure::Ask`] rejects the value, because
+    /// there is no question.
     Failed(OnFailure),
-    /// No answer, and a person decides instead: the plugin failed, and its `on-failure` is [`OnFailure::Ask`].
+    /// The plugin failed to answer, and its `on-failure` is [`OnFailure::Ask`]. So a person decides instead of the
+    /// plugin.
     Unanswered(Escalation),
 }
 
@@ -75,8 +78,8 @@ pub(crate) enum Objection {
     },
     /// After [`MAX_ROUNDS`] rounds, these members had not agreed to the value.
     Disagreement {
-        /// The members, in chain order; never empty. If some members disagree, those that gave no answer last time
-        /// are left out.
+        /// The members, in chain order. The list is never empty. If any of them gave an answer last time, the members
+        /// that gave no answer are left out.
         by: Vec<usize>,
     },
 }

@@ -6,8 +6,8 @@ use crate::contract::Task;
 /// Maximum number of tasks that one event may add.
 pub(crate) const MAX_TASKS: usize = 64;
 
-/// Merges the tasks of all members, in chain order. Returns up to [`MAX_TASKS`] tasks, and the number of tasks that
-/// are left out. A member in audit mode adds none.
+/// Merges the tasks of all members, in chain order. Returns up to [`MAX_TASKS`] tasks, and the number of tasks that are
+/// left out. A member in audit mode adds no tasks.
 #[must_use]
 pub(crate) fn merge(additions: impl IntoIterator<Item = (Member, Vec<Task>)>) -> (Vec<Task>, usize) {
     let enforcing = additions.into_iter().filter(|(member, _)| member.enforcing);

@@ -1,4 +1,4 @@
-//! Transforms: each plugin gets the result of the plugin before.
+//! Transforms: each plugin gets the value that the plugin before it returned.
 
 use super::{Member, Objection, OnFailure};
 use crate::contract::Refusal;
@@ -12,7 +12,7 @@ pub(crate) enum Passage<V> {
     Replace(V),
     /// The value is withheld.
     Reject(Refusal),
-    /// No answer: the plugin failed, and its `on-failure` decides.
+    /// The plugin failed to answer, and its `on-failure` decides.
     Failed(OnFailure),
 }
 
@@ -46,8 +46,8 @@ impl<V: PartialEq> Transform<V> {
         (self.objection.is_none() && self.next < self.members.len()).then_some(self.next)
     }
 
-    /// Takes the answer of the member that [`Transform::ask`] returns. Does nothing if there is none. Returns true if
-    /// the answer changed the value.
+    /// Takes the answer of the member that [`Transform::ask`] returns. Does nothing if no member is left. Returns true
+    /// if the answer changed the value.
     pub(crate) fn answer(&mut self, answer: Passage<V>) -> bool {
         let Some(member) = self.ask() else { return false };
         self.next += 1;

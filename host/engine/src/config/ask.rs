@@ -8,20 +8,20 @@ use super::{ActionKind, Layer, Origin, ToolPattern, narrowing::Narrowing};
 use crate::contract::{Escalation, ToolCall};
 
 /// A rule that asks a person about each tool call that it matches. If several rules match, each of them asks. A
-/// project's file can add rules but cannot remove any. A plugin with the grant `approve` can waive the questions of
-/// these rules; if the plugin's entry is in a project's file, it can waive only the questions of project files. It can
-/// never waive the question of another plugin.
+/// project's file can add rules but cannot remove rules. A plugin with the grant `approve` can waive the questions of
+/// these rules. If the plugin's entry is in a project's file, the plugin can waive only the questions of project files.
+/// A plugin can never waive the question of another plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AskRule {
     /// `actions`: actions of the calls; default all. An empty list is an error.
     pub actions: Option<BTreeSet<ActionKind>>,
     /// `tools`: patterns of the tools' names; default all. With `actions`, a call must match both. An empty list is an
-    /// error, and so is a rule with neither `actions` nor `tools`: `["*"]` is every tool.
+    /// error. A rule with neither `actions` nor `tools` is an error, too; to match every tool, write `["*"]`.
     pub tools: Option<Vec<ToolPattern>>,
     /// `question`: the question to the person. Default: one sentence that names the tool. An empty text is an error.
     pub question: Option<String>,
-    /// Place in the file; `None` for a rule that a program created.
+    /// File and line of the rule; `None` for a rule that a program created.
     pub origin: Option<Origin>,
 }
 
@@ -38,13 +38,13 @@ impl AskRule {
         Self { tools: Some(tools.into_iter().collect()), ..Self::default() }
     }
 
-    /// Returns the rule without its place in the file.
+    /// Returns the rule without its position in the file.
     pub(crate) fn without_origin(&self) -> Self {
         Self { origin: None, ..self.clone() }
     }
 
-    /// Returns true if the rule asks about this call. A call whose arguments cannot be read matches the action of its
-    /// tool, if the tool is known.
+    /// Returns true if the rule asks about this call. If the call's arguments cannot be parsed but its tool is known,
+    /// the call is treated as having the action of this tool.
     #[must_use]
     pub fn matches(&self, call: &ToolCall) -> bool {
         Narrowing { actions: self.actions.as_ref(), tools: self.tools.as_deref() }.admits(call)
@@ -62,7 +62,8 @@ impl AskRule {
         Escalation { question, code: None }
     }
 
-    /// Returns the mistakes of the rule: the reason, and the key if the mistake belongs to one.
+    /// Returns the mistakes of the rule. Each mistake has a reason and, if it concerns a single key, the name of this
+    /// key.
     pub(super) fn broken(&self) -> impl Iterator<Item = (Option<&'static str>, &'static str)> {
         const EMPTY: &str = "an empty list selects no call: remove the key, or the whole rule";
         let broken = [
@@ -92,7 +93,7 @@ pub(super) struct RawAsk {
 }
 
 impl RawAsk {
-    /// Returns the rule with these keys, unchecked.
+    /// Returns the rule with these keys, without checking it.
     pub(super) fn rule(self, origin: Origin) -> AskRule {
         AskRule { actions: self.actions, tools: self.tools, question: self.question, origin: Some(origin) }
     }

@@ -1,4 +1,4 @@
-//! The code of an entry: a file, bytes of the program, or a rule of the program itself.
+//! The code of an entry: a component in a file or in the program's memory, or a native rule of the program.
 
 use super::Digest;
 use crate::native::Rule;
@@ -14,26 +14,27 @@ use std::sync::Arc;
 pub enum Code {
     /// A component in a file. Only the content with this digest may load.
     File {
-        /// `path`: the `.wasm` file. In an entry of a configuration file, the path is absolute. In the text of the
-        /// file, it can be relative to the file's directory, or begin with `~/` for the user's home.
+        /// `path`: the `.wasm` file. In an entry of a configuration file, the path is absolute. The configuration file
+        /// itself can write it relative to the file's directory, or with `~/` for the user's home.
         path: PathBuf,
-        /// `sha256`, required.
+        /// `sha256`: the digest of the file's content; required.
         digest: Digest,
     },
     /// A component in the memory of the program.
     Bytes(ComponentBytes),
-    /// A component in the memory of the program that was compiled in advance. The program must trust it.
+    /// A component that was compiled in advance and is in the memory of the program. The program must trust the
+    /// compiled code.
     Compiled(CompiledComponent),
-    /// A rule of the program itself.
+    /// A native rule, which is part of the program.
     Native(Rule),
 }
 
-/// A component that [`Engine::compile`](crate::Engine::compile) has compiled, in this process or in an earlier one,
+/// A component that [`Engine::compile`](crate::Engine::compile) has compiled, in this process or in an earlier process,
 /// with the digest of the original component. Cheap to clone.
 ///
-/// A program with such plugins starts without compiling, and can be built without the feature `compile`. The code fits
-/// one processor architecture, one version of this crate and one version of wasmtime. `configure` runs in each
-/// instance.
+/// A program whose plugins are compiled in advance starts faster, and can be built without the feature `compile`. The
+/// code works only on the processor architecture, with the version of this crate and with the version of wasmtime for
+/// which it was compiled. Such a plugin's `configure` is called in every new instance.
 #[derive(Clone)]
 pub struct CompiledComponent {
     bytes: Arc<Cow<'static, [u8]>>,
@@ -63,10 +64,11 @@ pub struct ComponentBytes {
 pub enum CodeId {
     /// SHA-256 of a component.
     Component(Digest),
-    /// A rule of the program that wrote the record. Another program with the same version may have another rule.
+    /// A native rule of the program that wrote the record. A different program may have a different rule with the same
+    /// version.
     #[non_exhaustive]
     Native {
-        /// The version of the rule or of the program. The program gives it.
+        /// The version of the rule or of the program, as the program specified it.
         #[serde(rename = "native")]
         version: Arc<str>,
     },
@@ -94,7 +96,7 @@ impl Code {
     }
 }
 
-/// Shows the origin: a path, or a description of code in the memory of the program.
+/// Formats the origin of the code: its path, or a description of code in the memory of the program.
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -127,7 +129,7 @@ impl ComponentBytes {
     }
 }
 
-/// The first bytes of a compiled component; the digest of the component follows.
+/// The first bytes of a compiled component. The digest of the original component follows them.
 const COMPILED: &[u8; 18] = b"hookhost compiled\n";
 
 /// Number of bytes before the code.
@@ -147,9 +149,9 @@ impl CompiledComponent {
     /// Fails if the bytes do not begin with the header of compiled components.
     ///
     /// # Safety
-    /// The bytes must be exactly those of [`Self::to_bytes`], because other bytes can do whatever this process can do.
-    /// Never read them from a place where somebody else can write. An untrusted component is safe only before it is
-    /// compiled: pass it to [`Engine::compile`](crate::Engine::compile), which creates these bytes.
+    /// The bytes must be exactly those of [`Self::to_bytes`], because they contain machine code, which can do whatever
+    /// this process can do. Never read them from a file that another user can write. An untrusted component is safe
+    /// only before it is compiled: pass it to [`Engine::compile`](crate::Engine::compile), which creates these bytes.
     #[expect(unsafe_code, reason = "nobody can check compiled code, so the caller vouches for it")]
     pub unsafe fn from_bytes(bytes: impl Into<Cow<'static, [u8]>>) -> Result<Self, NotCompiled> {
         let bytes = bytes.into();
@@ -213,7 +215,7 @@ impl CodeId {
     }
 }
 
-/// Shows `9f86d0…`, or `native 1.2.3`.
+/// Formats the identity as `9f86d0…`, the beginning of the digest, or as `native 1.2.3`.
 impl fmt::Display for CodeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,7 +1,8 @@
-//! Converts the document tree to the caller's types with serde. The decoder knows the place of each value and the
-//! spelling of each key. So errors for any `Deserialize` type have the file, line, column and nearest known key, and
-//! every unknown key is reported, whether or not the type has `deny_unknown_fields`. The exception is a type with
-//! `#[serde(flatten)]`, which hides its keys from the decoder: for it, the type's own attributes decide.
+//! Converts the document tree to the caller's types with serde. The decoder knows the position of each value and the
+//! spelling of each key. So an error for any `Deserialize` type names the file, the line, the column and the most
+//! similar known key. Every unknown key is reported, whether or not the type has `deny_unknown_fields`. The exception
+//! is a type with `#[serde(flatten)]`, which hides its keys from the decoder. Whether such a type accepts unknown keys
+//! depends on its own attributes.
 
 use std::{cell::RefCell, fmt};
 
@@ -21,7 +22,7 @@ use super::{
 };
 
 /// Reads a value of type `T`. Adds to `problems` if the value cannot be read, or if a key is unknown. After an unknown
-/// key, the rest is still read, so that more problems can be found.
+/// key, the decoder continues, so that it can report further problems.
 pub(super) fn decode<'de, T: Deserialize<'de>>(path: &str, node: &'de Node, problems: &mut Vec<Problem>) -> Option<T> {
     let unknown = RefCell::new(Vec::new());
     let result = T::deserialize(Decoder { node, path: path.to_owned(), unknown: &unknown });
@@ -35,7 +36,7 @@ pub(super) fn decode<'de, T: Deserialize<'de>>(path: &str, node: &'de Node, prob
     }
 }
 
-/// Advice after the list of the keys of `[[ask]]`, for users who look for a condition on arguments.
+/// Advice for users who look for a condition on arguments. It is shown after the list of the keys of `[[ask]]`.
 const ASKS_ABOUT_CALLS: &str = "; a rule that looks at arguments is one of the plugin tool-policy";
 
 /// Returns the problem for an unknown key.
@@ -52,7 +53,7 @@ pub(super) fn unknown_key(key: &Key, path: &str, known: &[&str]) -> Problem {
         .near(nearest)
 }
 
-/// The reason why a value could not be read. The callers add the place of the value.
+/// The reason why a value could not be read. The callers add the position of the value.
 #[derive(Debug)]
 struct Fault {
     message: String,
@@ -116,8 +117,8 @@ impl de::Error for Fault {
     }
 }
 
-/// Returns the kind of the value, in TOML's terms. The text of a string is not included, because it can be long and the
-/// line is shown anyway.
+/// Returns the kind of the value, in TOML's terms. The content of a string is not included, because it can be long, and
+/// because the line of the file is shown anyway.
 fn found_word(found: Unexpected<'_>) -> String {
     match found {
         Unexpected::Str(_) => "a string".to_owned(),
@@ -243,7 +244,7 @@ impl<'de> Deserializer<'de> for Decoder<'de, '_> {
     }
 }
 
-/// `{ variant = content }`.
+/// A table of the form `{ variant = content }`.
 struct Variant<'de, 'a> {
     key: &'de Key,
     content: Decoder<'de, 'a>,
@@ -301,7 +302,7 @@ impl<'de> de::MapAccess<'de> for Entries<'de, '_> {
         let (key, node) = self.value.take().ok_or_else(|| Fault::custom("a value was read before its key"))?;
         let child = self.parent.child(&key.name, node);
         let path = child.path.clone();
-        // An error of a conversion after reading (`try_from`) has no place yet.
+        // An error of a conversion after reading (`try_from`) has no position yet.
         seed.deserialize(child).map_err(|fault| fault.at(&path, &node.place))
     }
 }

@@ -7,8 +7,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::files::{self, Guard, Links};
 
-/// A SHA-256 digest (FIPS 180-4). As text it is 64 hexadecimal digits. The host writes lower case and also reads upper
-/// case.
+/// A SHA-256 digest (FIPS 180-4). In text form, it has 64 hexadecimal digits. The host writes them in lower case but
+/// also accepts upper case.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Digest([u8; 32]);
@@ -41,7 +41,7 @@ impl Digest {
         }
     }
 
-    /// Returns 32 zero bytes, which stand for "no digest".
+    /// Returns the digest of 32 zero bytes, which means that there is no digest.
     pub(crate) const fn zero() -> Self {
         Self([0; 32])
     }
@@ -50,8 +50,8 @@ impl Digest {
         Self(bytes)
     }
 
-    /// Calls `with` with the digits. They are created on the stack and without `fmt`, because each record of an event
-    /// contains two digests of each plugin.
+    /// Calls `with` with the hexadecimal digits. Each record of an event contains two digests for each plugin, so for
+    /// speed, the digits are created on the stack and without `fmt`.
     fn with_digits<T>(&self, with: impl FnOnce(&str) -> T) -> T {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let mut digits = [b'0'; 64];

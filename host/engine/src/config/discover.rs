@@ -1,9 +1,10 @@
 //! The configuration files that apply: the user's own file, and the project files that the user has approved.
 //!
-//! A project's files are the `hookhost.toml` of the working directory and of every directory above it. hookhost does
-//! not even parse a file before the user has approved its exact content. All approved files apply, outermost first, so
-//! a file in an inner directory cannot remove a rule of an outer one. The approved content stays in use, even if the
-//! file changes. A file is used only at its own path; a symbolic link is ignored.
+//! A project's files are the files named `hookhost.toml` in the working directory and in every directory above it.
+//! hookhost does not even parse a file before the user has approved its exact content. All approved files apply,
+//! outermost first, so a file in an inner directory cannot remove a rule of a file in an outer directory. The approved
+//! content stays in use, even if the file changes. A project file must be at exactly this path: a symbolic link there
+//! is ignored.
 
 use std::{
     collections::BTreeMap,
@@ -22,21 +23,23 @@ use crate::files::Guard;
 pub struct Discovered {
     /// The configuration that applies.
     pub config: Config,
-    /// Project files that are not used, nearest first. The caller should announce them, with `hookhost trust`.
+    /// Project files that are not used, nearest first. The caller should report them to the user, and mention
+    /// `hookhost trust`.
     pub inert: Vec<InertFile>,
     /// Project files that differ from their approved content, nearest first. The approved content applies. The caller
-    /// should announce these files, with `hookhost trust`.
+    /// should report these files to the user and mention `hookhost trust`.
     pub changes: Vec<UnapprovedChange>,
 }
 
 impl From<Config> for Discovered {
-    /// Returns only this configuration, without a search for files.
+    /// Creates a result that has only this configuration. No project files were searched for.
     fn from(config: Config) -> Self {
         Self { config, inert: Vec::new(), changes: Vec::new() }
     }
 }
 
-/// A project's file whose approved content applies, because the file has other content or does not exist.
+/// A project's file that differs from its approved content, or that no longer exists. The approved content still
+/// applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnapprovedChange {
@@ -44,7 +47,7 @@ pub struct UnapprovedChange {
     pub path: PathBuf,
     /// Digest of the content that applies.
     pub approved: Digest,
-    /// State of the file now.
+    /// Current state of the file.
     pub found: Found,
 }
 
@@ -52,9 +55,9 @@ pub struct UnapprovedChange {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Found {
-    /// The file has other content.
+    /// The file has content that differs from the approved content.
     Changed {
-        /// Digest of that content.
+        /// Digest of the current content.
         digest: Digest,
     },
     /// There is no file.
@@ -81,7 +84,7 @@ impl fmt::Display for UnapprovedChange {
 pub struct InertFile {
     /// Path of the file, with symbolic links resolved if possible.
     pub path: PathBuf,
-    /// Content of the file; `None` if it cannot be read.
+    /// Digest of the file's content; `None` if the file cannot be read.
     pub digest: Option<Digest>,
     /// Reason why the file is not used.
     pub why: Inert,
@@ -95,8 +98,8 @@ pub enum Inert {
     NeverApproved,
     /// The file is a symbolic link.
     Link,
-    /// The file differs from the approved content or does not exist, and an earlier version of hookhost stored only the
-    /// digest.
+    /// The file differs from the approved content or does not exist. The approved content cannot be used, because an
+    /// earlier version of hookhost stored only its digest.
     Lost {
         /// Digest of the approved content.
         approved: Digest,
@@ -130,22 +133,23 @@ impl Config {
     ///
     /// # Errors
     /// [`ConfigError::Io`], [`ConfigError::Refused`] or [`ConfigError::Unreadable`] if the file cannot be read, or if
-    /// anyone except the user and root can have written it; and the errors of [`Config::parse`].
+    /// anyone except the user and root could have written it. The errors of [`Config::parse`] are possible, too.
     pub fn open(path: &Path, places: &UserDirectories, sections: &[&str]) -> Result<Self, ConfigError> {
         let file = ProjectFile::read_through_links(path, Guard::OnlyMineToWrite)?;
         let parsed = file::parse(&file.text, &places.source(file.path, Layer::Chosen), sections);
         Self::add_up(vec![parsed], canonical)
     }
 
-    /// Reads the user's own file, if there is one, and the approved content of the project files above `cwd`, and
-    /// combines them. A project's file can add entries and keys. It cannot loosen a setting, reuse a name, name a file
-    /// that already has an entry, or repeat a key.
+    /// Combines the user's own file, if there is one, with the approved content of the project files in `cwd` and above
+    /// it. A project's file can add entries and keys. It cannot loosen a setting, reuse a name, name a file that
+    /// already has an entry, or repeat a key.
     ///
     /// # Errors
-    /// [`ConfigError::Invalid`] with all mistakes in the files that apply; [`ConfigError::Io`],
-    /// [`ConfigError::Refused`] or [`ConfigError::Unreadable`] if the user's own file cannot be read or others can have
-    /// written it; [`ConfigError::TrustStore`] if the approvals cannot be read; [`ConfigError::Entry`] if a directory
-    /// that a project grants is a link out of the project.
+    /// - [`ConfigError::Invalid`] with all mistakes in the files that apply.
+    /// - [`ConfigError::Io`], [`ConfigError::Refused`] or [`ConfigError::Unreadable`] if the user's own file cannot be
+    ///   read, or if other users could have written it.
+    /// - [`ConfigError::TrustStore`] if the approvals cannot be read.
+    /// - [`ConfigError::Entry`] if a directory that a project grants is a link out of the project.
     pub fn discover(cwd: &Path, places: &UserDirectories, sections: &[&str]) -> Result<Discovered, ConfigError> {
         let mut counting = Vec::new();
         let user_file = places.user_file();
@@ -222,7 +226,7 @@ impl Project {
     }
 }
 
-/// Returns the reason why a file cannot be read, without its path.
+/// Returns the reason why a file cannot be read. The text does not contain the path.
 fn why(error: &ConfigError) -> String {
     match error {
         ConfigError::Io { source, .. } => source.to_string(),
@@ -233,8 +237,8 @@ fn why(error: &ConfigError) -> String {
     }
 }
 
-/// Checks a directory that a project's file grants by a path inside the project: it must be inside the project. The
-/// user has approved only the path, so a link that is later put at the path must not lead out of the project.
+/// Checks that the directories that a project's file grants by relative paths are inside the project. The user has
+/// approved only the paths, so a link that is later put at such a path must not lead out of the project.
 fn directories_stay_in_the_project(entry: &Entry) -> Result<(), ConfigError> {
     let Some(origin) = entry.origin.as_ref().filter(|origin| origin.layer == Layer::Project) else { return Ok(()) };
     let Some(project) = origin.file.parent() else { return Ok(()) };

@@ -1,7 +1,7 @@
 //! Writing an entry into a configuration file.
 //!
 //! All other bytes of the file stay unchanged: a new entry is appended, and a new digest replaces the old one. The new
-//! text is checked like any configuration first; then the whole file is replaced.
+//! text is first checked like any configuration. Only then is the whole file replaced.
 
 use std::{
     fs,
@@ -31,10 +31,10 @@ pub struct Edited {
     pub text: String,
     /// The change.
     pub change: Change,
-    /// Digest of the configuration file before; `None` if there was no file.
+    /// Digest of the configuration file before the change; `None` if there was no file.
     pub before: Option<Digest>,
-    /// Digest of the configuration file now. A project's file with this content is not used until it is approved: see
-    /// [`TrustStore::renew`](super::trust::TrustStore::renew).
+    /// Digest of the configuration file after the change. If it is a project's file, this content is not used until it
+    /// is approved: see [`TrustStore::renew`](super::trust::TrustStore::renew).
     pub after: Digest,
 }
 
@@ -44,29 +44,31 @@ pub struct Edited {
 pub enum Change {
     /// A new entry, at the end of the file.
     Added,
-    /// The entry with the same name and path has the new digest, and is otherwise unchanged.
+    /// The existing entry with the same name and path got the new digest, and is otherwise unchanged.
     DigestUpdated {
         /// The previous digest.
         from: Digest,
     },
-    /// The entry with this digest existed already.
+    /// The file already had the entry, with this digest.
     Unchanged,
 }
 
 /// Writes `entry` into the configuration file `file`, and creates the file if it does not exist. If an entry with the
-/// same name and path exists, changes only its digest. `sections` as in [`Config::parse`].
+/// same name and path exists, changes only its digest. `sections` has the same meaning as in [`Config::parse`].
 ///
 /// # Errors
-/// [`ConfigError::Invalid`] if the file already has mistakes; [`ConfigError::Entry`] if another entry has the name or
-/// the path, or the entry breaks a rule; [`ConfigError::Io`] if the file cannot be read or written. After any error the
-/// file is unchanged.
+/// - [`ConfigError::Invalid`] if the file already has mistakes.
+/// - [`ConfigError::Entry`] if a different entry has the name or the path, or if `entry` breaks a rule for entries.
+/// - [`ConfigError::Io`] if the file cannot be read or written.
+///
+/// After any error the file is unchanged.
 pub fn allow(file: &Path, entry: &Entry, places: &UserDirectories, sections: &[&str]) -> Result<Edited, ConfigError> {
     let refused =
         || ConfigError::Entry { name: entry.name.clone(), why: "a configuration file can name files only".to_owned() };
     let Code::File { path, digest } = &entry.code else { return Err(refused()) };
     let (wasm, digest) = (&without_links(path)?, *digest);
     let entry = &Entry { code: Code::File { path: wasm.clone(), digest }, ..entry.clone() };
-    // With the lock, two commands that write an entry at the same time do not overwrite each other's entry.
+    // Without the lock, two commands that write an entry at the same time could overwrite each other's entry.
     let _lock = Lock::take(&places.state).map_err(ConfigError::file("lock", &places.state))?;
     let exists = is_there(file)?;
     let present = if exists { Some(ProjectFile::read_through_links(file, Guard::Anybodys)?) } else { None };
@@ -101,8 +103,8 @@ fn new_file(file: &Path) -> Result<PathBuf, ConfigError> {
     without_links(&file)
 }
 
-/// Returns the absolute path, with symbolic links of the directory resolved, so that callers can check if it is inside
-/// a given directory.
+/// Returns the absolute path, with symbolic links of the directory resolved. Callers need this form to check if the
+/// path is inside a given directory.
 fn without_links(file: &Path) -> Result<PathBuf, ConfigError> {
     let file = std::path::absolute(file).map_err(ConfigError::io("find", file))?;
     Ok(match file.file_name() {
@@ -111,8 +113,8 @@ fn without_links(file: &Path) -> Result<PathBuf, ConfigError> {
     })
 }
 
-/// Returns the existing entry with the same name and path, and its digest. If an entry has the same name but another
-/// path, or the same path but another name, returns an error.
+/// Returns the existing entry with the same name and path, and its digest. If an entry has the same name but a
+/// different path, or the same path but a different name, returns an error.
 fn conflict<'a>(
     entries: &'a [PlacedEntry],
     name: &str,

@@ -33,10 +33,11 @@ use crate::native::Rule;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Entry {
-    /// `name`: unique in the allowlist; 1 to 64 of `A–Z a–z 0–9 . _ -`, the first a letter or digit. Messages show it.
-    /// Plugins with the same priority are called in the order of their names.
+    /// `name`: the plugin's name in messages, unique in the allowlist. It has 1 to 64 of the characters
+    /// `A–Z a–z 0–9 . _ -` and begins with a letter or digit. Plugins with the same priority are called in the order of
+    /// their names.
     pub name: String,
-    /// `path` and `sha256`, or code in the memory of the program.
+    /// The code of the plugin: a file, given by `path` and `sha256`, or code in the memory of the program.
     pub code: Code,
     /// `priority`: the plugin with the lowest number is called first; any 32-bit number, default 100.
     pub priority: i32,
@@ -63,7 +64,7 @@ pub struct Entry {
     /// `[plugin.config]`: passed to `setup.configure` as JSON. Dates and times become strings. A number that JSON
     /// cannot express (`nan`, `inf`) is an error.
     pub config: serde_json::Map<String, serde_json::Value>,
-    /// Place in the file; `None` for an entry that a program created.
+    /// File and line of the entry; `None` for an entry that a program created.
     pub origin: Option<Origin>,
 }
 
@@ -117,7 +118,7 @@ impl Entry {
         Self::of(name, Code::Compiled(component))
     }
 
-    /// Returns an entry with default values for a rule of the program itself. The limits `input`, `deadline`, `log` and
+    /// Returns an entry with default values for a native rule of the program. The limits `input`, `deadline`, `log` and
     /// `capability-calls` apply to the rule. It can have the grants `state`, `transcript`, `approve` and `audit`.
     #[must_use]
     pub fn from_rule(name: impl Into<String>, rule: Rule) -> Self {
@@ -134,7 +135,7 @@ impl Entry {
     /// Priority of an entry that does not set it.
     pub(super) const DEFAULT_PRIORITY: i32 = 100;
 
-    /// Returns true if two entries are in the same layer and are equal except for their places in the files.
+    /// Returns true if two entries are in the same layer and are equal except for their positions in the files.
     pub(crate) fn says_the_same(&self, other: &Self) -> bool {
         let layer = |entry: &Self| Layer::of(entry.origin.as_ref());
         layer(self) == layer(other) && Self { origin: None, ..self.clone() } == Self { origin: None, ..other.clone() }
@@ -146,7 +147,7 @@ impl Entry {
     }
 }
 
-/// The place of an entry in a file.
+/// The position of an entry in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Origin {
@@ -159,7 +160,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Creates the place at `line` of a file. The first line is 1.
+    /// Creates the position at `line` of a file. The first line is 1.
     #[must_use]
     pub fn new(file: impl Into<PathBuf>, line: usize, layer: Layer) -> Self {
         Self { file: file.into(), line, layer }
@@ -181,7 +182,7 @@ pub enum Layer {
     User,
     /// A project's file, which the user has approved.
     Project,
-    /// The file that the user named with `--config`, which is used alone.
+    /// The file that the user named with `--config`. No other file is then read.
     Chosen,
 }
 
@@ -193,7 +194,8 @@ impl Layer {
         self != Self::Project || asking == Self::Project
     }
 
-    /// Returns the layer of a place. It is [`Chosen`](Self::Chosen) for everything that a program created.
+    /// Returns the layer of a position in a file. Everything that a program created has no position and is in the layer
+    /// [`Chosen`](Self::Chosen).
     pub(crate) fn of(origin: Option<&Origin>) -> Self {
         origin.map_or(Self::Chosen, |origin| origin.layer)
     }
@@ -204,10 +206,10 @@ impl Layer {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Mode {
-    /// Verdicts have their effect.
+    /// Verdicts take effect.
     #[default]
     Enforce,
-    /// Verdicts are recorded and change nothing.
+    /// Verdicts are recorded but change nothing.
     Audit,
 }
 

@@ -1,4 +1,5 @@
-//! The rules for entries that the types do not express. They are the same for entries of files and of programs.
+//! The rules for entries that the types cannot express. They apply to entries of files and to entries that a program
+//! created.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,9 +15,9 @@ use super::{
 
 /// A rule that an entry breaks.
 pub(super) struct BrokenRule {
-    /// The key that breaks the rule, after the keys of the tables that contain it.
+    /// The key that breaks the rule, preceded by the keys of the tables that contain it.
     pub(super) keys: Vec<String>,
-    /// The end of the sentence "`key`: …".
+    /// The description of the mistake, which is shown after the key: "`key`: …".
     pub(super) why: String,
 }
 
@@ -53,7 +54,7 @@ pub(super) fn broken(entry: &Entry) -> Vec<BrokenRule> {
     broken.0
 }
 
-/// Checks the ranges of limits. In a file, the types already ensure them, but a program can set any number.
+/// Checks the ranges of limits. For a file, the types already ensure these ranges, but a program can set any number.
 fn limits(limits: &Limits, broken: &mut BrokenRules) {
     let size = |size: usize| Size::new(size as u64).map(drop);
     let mut check = |key, result| broken.check(&["limits", key], result);
@@ -94,7 +95,8 @@ fn grants(grants: &Grants, broken: &mut BrokenRules) {
     }
 }
 
-/// Checks an entry that a program created: the rules of all entries, and the restrictions that a file cannot violate.
+/// Checks an entry that a program created. This includes the rules for all entries, and the restrictions that an entry
+/// in a file cannot violate.
 ///
 /// # Errors
 /// Returns each broken rule in one sentence.

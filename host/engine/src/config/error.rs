@@ -15,14 +15,14 @@ pub enum ConfigError {
     /// A file or directory could not be used.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// The attempted action: "read", "write", …
+        /// The attempted action, such as "read" or "write".
         action: &'static str,
-        /// The path.
+        /// The path of the file or directory.
         path: PathBuf,
-        /// The reason from the system.
+        /// The reason that the operating system gave.
         source: io::Error,
     },
-    /// Another user may have written a file that hookhost would use, or the path does not lead to a regular file.
+    /// A file is not used, because another user may have written it or because it is not a regular file.
     #[error(transparent)]
     Refused(#[from] Refused),
     /// The file is not text.
@@ -38,8 +38,8 @@ pub enum ConfigError {
         "the user's home directory is not known: set HOME, or name the directories with HOOKHOST_CONFIG_DIR and HOOKHOST_STATE_DIR"
     )]
     NoHome,
-    /// An environment variable gives a relative path for one of the user's directories. Its meaning would depend on the
-    /// working directory of the process.
+    /// An environment variable contains a relative path for one of the user's directories. This is an error, because
+    /// the meaning of the path would depend on the working directory of the process.
     #[error("{variable} is {}, which is not an absolute path: write the full path", path.display())]
     Relative {
         /// The variable.
@@ -47,7 +47,7 @@ pub enum ConfigError {
         /// Value of the variable.
         path: PathBuf,
     },
-    /// An entry that a program created or wants to write breaks a rule of the allowlist.
+    /// An entry that a program created, or that it wants to write to a file, breaks a rule for entries.
     #[error("the entry `{}` cannot be used: {why}", name.escape_debug())]
     Entry {
         /// Name of the entry.
@@ -76,7 +76,7 @@ pub enum ConfigError {
         /// The link.
         path: PathBuf,
     },
-    /// The record of approved project files is full.
+    /// The store of approved project files is full.
     #[error(
         "{} cannot be larger than 16 MiB: revoke approvals that you no longer need with `hookhost trust --revoke PATH`",
         path.display()
@@ -85,12 +85,12 @@ pub enum ConfigError {
         /// The store.
         path: PathBuf,
     },
-    /// The record of approved project files does not have the form that the host writes.
+    /// The store of approved project files does not have the format that the host writes.
     #[error("{} is damaged ({why}): delete it, and approve your projects again with `hookhost trust`", path.display())]
     TrustStore {
         /// The store.
         path: PathBuf,
-        /// The mistake.
+        /// The reason why the store cannot be used.
         why: String,
     },
 }

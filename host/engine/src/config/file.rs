@@ -1,4 +1,4 @@
-//! Turns the text of one file into checked entries. It does no I/O.
+//! Parses the text of one file and checks its entries. The module does no I/O.
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
@@ -14,7 +14,7 @@ use super::{
     tree::{Key, Node, Table, Value, join},
 };
 
-/// The origin of a text, and the directory to which its paths are relative.
+/// The origin of a configuration text. It determines the meaning of relative paths in the text.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Source {
@@ -23,7 +23,7 @@ pub struct Source {
     pub file: PathBuf,
     /// The owner of the file.
     pub layer: Layer,
-    /// The directory for `~/`; without it, `~/` is an error.
+    /// The directory that `~/` stands for. Without this directory, `~/` is an error.
     pub home: Option<PathBuf>,
 }
 
@@ -42,7 +42,7 @@ impl Source {
     }
 }
 
-/// The content of one file, checked without the other files.
+/// The content of one file, which was checked independently of other files.
 #[derive(Debug)]
 pub(super) struct ParsedFile {
     pub(super) file: PathBuf,
@@ -50,11 +50,11 @@ pub(super) struct ParsedFile {
     pub(super) entries: Vec<PlacedEntry>,
     pub(super) asks: Vec<AskRule>,
     pub(super) settings: Option<Node>,
-    /// The embedder's sections.
+    /// The sections that the embedding program reads.
     pub(super) sections: Table,
 }
 
-/// An entry with the places of its name, path and digest in the file.
+/// An entry with the positions of its name, path and digest in the file.
 #[derive(Debug)]
 pub(super) struct PlacedEntry {
     pub(super) entry: Entry,
@@ -66,7 +66,8 @@ pub(super) struct PlacedEntry {
 /// The sections of the engine.
 const SECTIONS: [&str; 3] = ["plugin", "ask", "settings"];
 
-/// Checks a file without the other files. `sections` are the names of the embedder's sections.
+/// Parses and checks a file, independently of other files. `sections` are the names of the embedding program's
+/// sections.
 #[cfg(feature = "config-file")]
 pub(super) fn parse(text: &str, source: &Source, sections: &[&str]) -> Result<ParsedFile, Vec<Problem>> {
     let file = Arc::new(Text { path: source.file.clone(), layer: source.layer, text: text.to_owned() });
@@ -159,7 +160,7 @@ fn entry(node: &Node, source: &Source, problems: &mut Vec<Problem>) -> Option<Pl
     Some(PlacedEntry { name_at: at("name"), path_at: at("path"), digest_at: at("sha256"), entry })
 }
 
-/// The checks of one entry. Each problem gets the place of its key.
+/// The checks of one entry. Each problem gets the position of its key.
 struct Check<'a> {
     node: &'a Node,
     source: &'a Source,

@@ -29,8 +29,8 @@ pub struct Grants {
     /// `state = { quota = "1MiB" }`: key-value state of the plugin.
     pub state: Option<StateGrant>,
     /// `read-dirs = { "/policy" = "./policy" }`: maps guest directories to host directories that the guest may read. A
-    /// guest directory is an absolute path without `..`. A host directory is relative to the configuration file; `~/`
-    /// is the user's home.
+    /// guest directory is an absolute path without `..`. A host directory is relative to the directory of the
+    /// configuration file, and `~/` stands for the user's home.
     pub read_dirs: BTreeMap<String, PathBuf>,
     /// `write-dirs`: like `read-dirs`, but the guest may also change the content. The same guest directory in both keys
     /// is an error.
@@ -38,37 +38,39 @@ pub struct Grants {
     /// `env = ["CI"]`: names of the host's environment variables that the guest sees.
     pub env: Vec<String>,
     /// `http = ["api.example.com"]`: hosts to which the guest may send requests over `https`. With a `:port` other than
-    /// 443, plain `http` is allowed too. A scheme, a path and `*` are errors. hookhost does not connect to a name that
-    /// leads to an address outside of the public internet, but it does connect to `localhost` and to addresses that are
+    /// 443, plain `http` is allowed too. A scheme, a path and `*` are errors. If a name resolves to an address outside
+    /// of the public internet, hookhost does not connect to it. Exceptions are `localhost` and the addresses that are
     /// listed here.
     pub http: Vec<String>,
     /// `model = { name = "small", max-calls = 10 }`: side calls to a language model.
     pub model: Option<ModelGrant>,
     /// `capabilities = ["customers"]`: names of capabilities that the embedding program provides. The command
-    /// `hookhost` provides none. A name that the program does not provide is an error when the plugin is loaded.
+    /// `hookhost` provides none. If the program does not provide a capability of this name, the plugin is not loaded.
     pub capabilities: BTreeSet<String>,
     /// `transcript = true`: the plugin may read the conversation.
     pub transcript: bool,
     /// `approve = true`: the plugin's verdict `approve` waives the questions of the configuration. If the entry is in a
-    /// project's file, it waives only the questions of project files.
+    /// project's file, the verdict waives only the questions of project files.
     pub approve: bool,
     /// `audit = true`: the plugin may subscribe to `audit-record`.
     pub audit: bool,
-    /// `clock = true`: the plugin gets the real time instead of the event's time. Its calls then cannot be replayed.
+    /// `clock = true`: the plugin gets the real time instead of the event's time. As a result, its calls cannot be
+    /// replayed.
     pub clock: bool,
-    /// `random = true`: the plugin gets real random numbers instead of numbers that are derived from the event. Its
-    /// calls then cannot be replayed.
+    /// `random = true`: the plugin gets real random numbers instead of numbers that are derived from the event. As a
+    /// result, its calls cannot be replayed.
     pub random: bool,
 }
 
 impl Grants {
-    /// Returns true if the grants contain a capability that may wait for others: a model, a server, or a capability of
-    /// the embedding program.
+    /// Returns true if a call with these grants may wait for something outside of the host: a model, a server, or a
+    /// capability of the embedding program.
     pub(crate) fn waits_for_others(&self) -> bool {
         self.model.is_some() || !self.http.is_empty() || !self.capabilities.is_empty()
     }
 
-    /// Returns a grant that only has an effect in a sandbox, if there is one. A native rule has no sandbox.
+    /// Returns a grant that has an effect only in a sandbox, if the entry has such a grant. A native rule has no
+    /// sandbox.
     pub(crate) fn of_sandbox(&self) -> Option<&'static str> {
         let given = [
             ("read-dirs", !self.read_dirs.is_empty()),
@@ -107,7 +109,7 @@ impl Default for StateGrant {
 }
 
 impl StateGrant {
-    /// Creates a grant of state with this quota: the size of keys and values in each scope, in bytes.
+    /// Creates a grant of state. `quota` is the maximum size of the keys and values in each scope, in bytes.
     #[must_use]
     pub fn new(quota: NonZeroUsize) -> Self {
         Self { quota }
@@ -134,7 +136,7 @@ impl ModelGrant {
         Self::DEFAULT_MAX_CALLS
     }
 
-    /// Creates a grant of the embedding program's model with this name, with ten calls per session.
+    /// Creates a grant for the embedding program's model with this name. The plugin may call it ten times per session.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), max_calls: Self::DEFAULT_MAX_CALLS }

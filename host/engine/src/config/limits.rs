@@ -35,14 +35,15 @@ pub struct Limits {
     /// 100 ms, or `deadline` if that is less. A value above `deadline` is an error.
     #[serde(with = "UpToAnHour", skip_serializing_if = "Option::is_none")]
     pub compute: Option<Duration>,
-    /// `deadline`: maximum time of the whole call after it has got an instance: the time in which it computes and in
-    /// which it waits for capabilities. Waiting for a thread or a processor does not count here but for
-    /// `overload-deadline`. 1 µs to 1 h; the default ([`Self::deadline()`]) is 100 ms, or 30 s if `model`, `http` or
-    /// any of `capabilities` is granted.
+    /// `deadline`: maximum time of the whole call after it has got an instance. This includes the time in which the
+    /// plugin waits for capabilities. The time in which it waits for a thread or a processor is part of
+    /// `overload-deadline` instead. 1 µs to 1 h; the default ([`Self::deadline()`]) is 100 ms, or 30 s if `model`,
+    /// `http` or any of `capabilities` is granted.
     #[serde(with = "UpToAnHour", skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Duration>,
-    /// `memory`: maximum size of all linear memories together, in bytes; 1 to 4 GiB, default 16 MiB. If a plugin is
-    /// denied more memory and traps because of this, it fails. A plugin has at most 2 memories.
+    /// `memory`: maximum size of all linear memories together, in bytes; 1 to 4 GiB, default 16 MiB. If a plugin asks
+    /// for more memory, the request is denied, and the plugin fails if it traps as a result. A plugin has at most 2
+    /// memories.
     #[serde(with = "Memory")]
     pub memory: NonZeroUsize,
     /// `table-elements`: maximum number of elements of all tables together; 1 to 1 000 000, default 20 000. In a Rust
@@ -53,29 +54,29 @@ pub struct Limits {
     /// is not loaded.
     #[serde(with = "Tables")]
     pub tables: NonZeroU32,
-    /// `instances`: maximum number of instances of core modules; 1 to 200, default 50. A Rust component has 4, and a
-    /// component with a Python interpreter has 38. A composed component has as many as its parts together. A plugin
-    /// with more instances is not loaded.
+    /// `instances`: maximum number of instances of core modules; 1 to 200, default 50. A Rust component has 4
+    /// instances, and a component with a Python interpreter has 38. A composed component has as many instances as its
+    /// parts together. A plugin with more instances is not loaded.
     #[serde(with = "Instances")]
     pub instances: NonZeroU32,
-    /// `handles`: maximum number of open handles to resources of the plugin or the host, such as open files, streams,
-    /// requests and timers; 1 to 100 000, default 256. Each handle uses memory of the host, and a handle of a file also
-    /// uses a file descriptor.
+    /// `handles`: maximum number of open handles to resources, such as open files, streams, requests and timers; 1 to
+    /// 100 000, default 256. Handles to the plugin's own resources are included. Each handle uses memory of the host,
+    /// and a handle of a file also uses a file descriptor.
     #[serde(with = "Handles")]
     pub handles: NonZeroU32,
-    /// `input`: maximum size of the event as JSON in bytes, without binary data that the plugin does not get; 1 to
-    /// 1 GiB, default 1 MiB. For a larger event the plugin fails; the event is never truncated.
+    /// `input`: maximum size of the event as JSON, in bytes; 1 to 1 GiB, default 1 MiB. Binary data that the plugin
+    /// does not get is not included. If an event is larger, the plugin fails. The event is never truncated.
     #[serde(with = "Size")]
     pub input: NonZeroUsize,
     /// `output`: maximum size of the verdict, in bytes; 1 to 1 GiB, default 2 MiB.
     #[serde(with = "Size")]
     pub output: NonZeroUsize,
     /// `log`: maximum size of log messages per event, in bytes; 1 to 1 GiB, default 64 KiB. Further messages are
-    /// dropped and counted.
+    /// dropped, and the record contains their number.
     #[serde(with = "Size")]
     pub log: NonZeroUsize,
-    /// `http-body`: maximum size of the body of each request and response of `http`, in bytes; 1 to 1 GiB, default
-    /// 1 MiB. When the guest reads or writes more, it gets an error.
+    /// `http-body`: maximum size of the body of each request and response of `http`, in bytes; 1 to 1 GiB, default 1
+    /// MiB. A plugin that reads or writes more gets an error.
     #[serde(with = "Size")]
     pub http_body: NonZeroUsize,
     /// `capability-calls`: maximum number of calls of capabilities per event, including requests of `http`; 1 to
@@ -88,8 +89,8 @@ impl Limits {
     const CALL: Duration = Duration::from_millis(100);
     const WAITING_CALL: Duration = Duration::from_secs(30);
 
-    /// Returns the maximum duration of a call of a plugin with these grants. If the entry does not set it, a plugin
-    /// that may wait for a model, a server or the embedding program has more time.
+    /// Returns the maximum duration of a call of a plugin with these grants. If the entry does not set the limit, the
+    /// default is longer for a plugin that may wait for a model, a server or the embedding program.
     #[must_use]
     pub fn deadline(&self, grants: &Grants) -> Duration {
         self.deadline.unwrap_or(if grants.waits_for_others() { Self::WAITING_CALL } else { Self::CALL })

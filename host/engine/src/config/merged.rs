@@ -1,4 +1,5 @@
-//! The configuration that applies: one file, or the user's file combined with the approved files of a project.
+//! The configuration that applies. It comes from one file, or from the user's file combined with the approved files of
+//! a project.
 
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -53,14 +54,14 @@ impl Config {
         Self::default()
     }
 
-    /// Checks the text of one file. Because this function reads nothing from disk, it treats two paths as the same file
-    /// only if their texts are equal.
+    /// Checks the text of one file. This function reads nothing from disk, so it treats two paths as the same file only
+    /// if they are spelled the same.
     ///
     /// `sections` are the names of the top-level tables that the caller reads with [`section`](Self::section). Any
-    /// other table is an unknown key.
+    /// other top-level table is reported as an unknown key.
     ///
     /// # Errors
-    /// [`ConfigError::Invalid`] with all mistakes.
+    /// [`ConfigError::Invalid`] with all mistakes in the text.
     #[cfg(feature = "config-file")]
     pub fn parse(text: &str, source: &Source, sections: &[&str]) -> Result<Self, ConfigError> {
         let parsed = file::parse(text, source, sections);
@@ -70,14 +71,15 @@ impl Config {
     /// Creates a configuration from a program's own entries.
     ///
     /// # Errors
-    /// [`ConfigError::Entry`] if an entry breaks a rule for entries in files, or if two entries have the same name or
-    /// file; [`ConfigError::Settings`] if a setting is out of range.
+    /// - [`ConfigError::Entry`] if an entry breaks a rule for entries in files, or if two entries have the same name or
+    /// file.
+    /// - [`ConfigError::Settings`] if a setting is out of range.
     pub fn from_entries(entries: Vec<Entry>, settings: Settings) -> Result<Self, ConfigError> {
         settings.check_ranges().map_err(|why| ConfigError::Settings { why })?;
         Self { settings, ..Self::default() }.with_entries(entries)
     }
 
-    /// Adds entries that a program created; existing entries stay.
+    /// Adds entries that a program created. Existing entries stay.
     ///
     /// # Errors
     /// The errors of [`Self::from_entries`].
@@ -101,7 +103,7 @@ impl Config {
         Ok(self)
     }
 
-    /// Adds ask rules that a program created; existing rules stay.
+    /// Adds ask rules that a program created. Existing rules stay.
     ///
     /// # Errors
     /// [`ConfigError::Ask`] if a rule breaks a rule for ask rules in files.
@@ -125,8 +127,8 @@ impl Config {
         Ok(self)
     }
 
-    /// Returns all entries, including disabled ones. The user's entries come before a project's, each in the order of
-    /// its file.
+    /// Returns all entries, including disabled entries. The user's entries come before those of a project. Entries of
+    /// one file have the order in which they are written.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.entries
@@ -137,7 +139,8 @@ impl Config {
         self.entries.iter().filter(|entry| entry.enabled)
     }
 
-    /// Returns the ask rules. The user's rules come before a project's, each in the order of its file.
+    /// Returns the ask rules. The user's rules come before those of a project. Rules of one file have the order in
+    /// which they are written.
     #[must_use]
     pub fn asks(&self) -> &[AskRule] {
         &self.asks
@@ -149,15 +152,15 @@ impl Config {
         self.entries.iter().find(|entry| entry.name == name)
     }
 
-    /// Returns the entry of this file, for any spelling of the path, including symbolic links.
+    /// Returns the entry whose code is in this file. The path may be spelled in any way and may contain symbolic links.
     #[must_use]
     pub fn entry_at(&self, wasm: &Path) -> Option<&Entry> {
         let wasm = canonical(&std::path::absolute(wasm).unwrap_or_else(|_| wasm.to_owned()));
         self.entries.iter().find(|entry| entry.code.path().is_some_and(|path| canonical(path) == wasm))
     }
 
-    /// Enables an entry, as `--plugin` does. Returns `false` if no entry has this name. There is no method to disable
-    /// an entry.
+    /// Enables an entry, like the option `--plugin`. Returns `false` if no entry has this name. There is no method to
+    /// disable an entry.
     pub fn enable(&mut self, name: &str) -> bool {
         let found = self.entries.iter_mut().find(|entry| entry.name == name);
         found.is_some_and(|entry| {
@@ -166,8 +169,8 @@ impl Config {
         })
     }
 
-    /// Lowers the maximum number of concurrent plugin calls to at most `most`. For a process that handles one event,
-    /// the resources for more calls would cost more than the event.
+    /// Lowers the maximum number of concurrent plugin calls to at most `most`. A process that handles only one event
+    /// uses this, because reserving resources for more calls would cost more than the event itself.
     pub fn limit_concurrent_calls(&mut self, most: NonZeroU32) {
         self.settings.concurrent_calls = self.settings.concurrent_calls.min(most);
     }
@@ -178,21 +181,22 @@ impl Config {
         &self.settings
     }
 
-    /// Returns the files that apply. The user's file comes before a project's.
+    /// Returns the files that apply. The user's file comes before the files of a project.
     #[must_use]
     pub fn files(&self) -> &[PathBuf] {
         &self.files
     }
 
-    /// Returns the files of [`Self::files`] that apply because the user has approved them.
+    /// Returns those files of [`Self::files`] that belong to a project. They apply because the user has approved them.
     #[must_use]
     pub fn project_files(&self) -> &[PathBuf] {
         &self.project_files
     }
 
     /// Returns the directory to which relative paths in rules are relative: the directory of the outermost project file
-    /// above `workspace` that applies, or else `workspace`. The user's home and the directories above it are never
-    /// used, because rules would then treat everything in the home as part of the project.
+    /// above `workspace` that applies. If there is no such file, returns `workspace`. The user's home and the
+    /// directories above it are never used, because rules would then treat everything in the home as part of the
+    /// project.
     pub(crate) fn root_of<'a>(&'a self, workspace: &'a Path) -> &'a Path {
         let home = std::env::home_dir();
         let holds_home = |directory: &Path| home.as_deref().is_some_and(|home| home.starts_with(directory));
@@ -203,7 +207,7 @@ impl Config {
 
     /// Reads the caller's section into the caller's type. Returns `None` if no file has the section. As in the engine's
     /// sections, a key that the type does not have is an error. The values of the user's file and of project files are
-    /// combined. A key that is in both files was already rejected when they were read.
+    /// combined. If two files had the same key, this was already reported as an error when the files were read.
     ///
     /// # Errors
     /// [`ConfigError::Invalid`] with the mistakes in the section.
@@ -227,8 +231,9 @@ impl Config {
         Ok(Problems::none_or(problems, value)?)
     }
 
-    /// Returns the place of a value in the caller's own sections. `keys` are the keys that lead to the value. Returns
-    /// `None` if no file has the value. For a table that is in several files, returns the place in the first of them.
+    /// Returns the file and line of a value in the caller's own sections. `keys` are the keys that lead to the value.
+    /// Returns `None` if no file has the value. If the value is a table that several files have, returns its position
+    /// in the first of these files.
     ///
     /// ```
     /// # use hookhost::config::{Config, ConfigError, Layer, Source};
@@ -250,7 +255,7 @@ impl Config {
         Some(Origin::new(&file.path, node.place.line(), file.layer))
     }
 
-    /// Combines the files in order. `same` returns the same spelling for all paths of one file.
+    /// Combines the files in this order. `same` maps all paths of one file to one spelling.
     pub(super) fn add_up(
         files: Vec<Result<ParsedFile, Vec<Problem>>>,
         same: impl Fn(&Path) -> PathBuf,
@@ -344,7 +349,8 @@ impl Sum {
         self.settings_at.push(node);
     }
 
-    /// Returns the problem for a key or value that the `[settings]` of a project (`node`) may not have.
+    /// Returns the problem to report if the `[settings]` of a project (`node`) have a key or value that only the user
+    /// may set.
     fn forbidden(&self, forbidden: Forbidden, node: &Node) -> Problem {
         match forbidden {
             Forbidden::Looser(key) => {
@@ -365,7 +371,7 @@ impl Sum {
     }
 }
 
-/// Returns `file:line` of a place.
+/// Formats a position as `file:line`.
 fn place(place: &Place) -> String {
     format!("{}:{}", place.file.path.display(), place.line())
 }

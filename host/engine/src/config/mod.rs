@@ -1,16 +1,16 @@
 //! The configuration `hookhost.toml`: parsing into checked types, layers, approvals of a project's file, and edits.
 //!
-//! The configuration keeps these promises. A file is used only if all of it is valid. An unknown key is an error with
-//! its place. A project's file is not even parsed before the user has approved exactly its text. Approved content stays
-//! in use until a change is approved or the approval is revoked. Nothing is granted by default.
+//! The module guarantees the following. A file is used only if all of it is valid. An unknown key is an error, and the
+//! message shows its line. A project's file is not even parsed before the user has approved exactly its text. Approved
+//! content stays in use until a change is approved or the approval is revoked. No capability is granted by default.
 //!
-//! Each module uses only modules above it in this table; a test checks this.
+//! Each module uses only modules above it in this table. A test checks this.
 //!
 //! | module | contents |
 //! |---|---|
 //! | `digest` | SHA-256 digests |
-//! | `names` | the nearest known name of a misspelt one |
-//! | `paths` | paths as written, and resolved |
+//! | `names` | the known name that is most similar to a misspelt name |
+//! | `paths` | the paths in files, and how they are resolved |
 //! | `quantity` | sizes, counts and times with their ranges |
 //! | `pattern` | patterns of names |
 //! | `server` | servers to which a plugin may send requests |
@@ -22,13 +22,13 @@
 //! | `entry` | `[[plugin]]` |
 //! | `entry_rules` | the rules of an entry that the types do not express |
 //! | `ask` | `[[ask]]` |
-//! | `raw` | `[[plugin]]` as written |
-//! | `place` | places in the text of a file |
-//! | `problem` | mistakes in a file, shown as a compiler shows them |
-//! | `error` | the reasons why there is no configuration |
-//! | `tree` | a document in which each key and value has its place |
-//! | `toml` | TOML as such a document |
-//! | `decode` | a document as types |
+//! | `raw` | `[[plugin]]` as parsed, before it is checked |
+//! | `place` | positions in the text of a file |
+//! | `problem` | mistakes in a file, formatted like the messages of a compiler |
+//! | `error` | the reasons why a configuration cannot be read |
+//! | `tree` | a document in which each key and value has its position in the text |
+//! | `toml` | the conversion of TOML into such a document |
+//! | `decode` | the conversion of a document into types |
 //! | `file` | one file |
 //! | `merged` | several files as one configuration |
 //! | `rules_digest` | the digest of all rules of a configuration |

@@ -1,7 +1,7 @@
-//! Finds the known word that is most similar to an unknown one.
+//! Finds the known word that is most similar to an unknown word.
 
-/// Returns the most similar known word, if its Jaro–Winkler similarity is above 0.8. This threshold finds words with
-/// swapped, missing or doubled letters or with `_` for `-`, and few others.
+/// Returns the most similar known word, if its Jaro–Winkler similarity is above 0.8. With this threshold, the function
+/// finds words with swapped, missing or doubled letters or with `_` in place of `-`, but few other words.
 pub(crate) fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let given = given.to_lowercase();
     known
@@ -12,7 +12,8 @@ pub(crate) fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>)
         .map(|(_, word)| word)
 }
 
-/// Returns the advice after "unknown …": the most similar word, or all known words.
+/// Returns the advice that follows "unknown …" in a message. It names the most similar word or, if there is none, all
+/// known words.
 pub(super) fn advice(nearest: Option<&str>, known: &[&str], what: &str) -> String {
     match (nearest, known) {
         (Some(near), _) => format!("did you mean `{near}`?"),

@@ -8,7 +8,7 @@ use super::ToolPattern;
 use crate::contract::action::supposed_commands;
 use crate::contract::{Action, ToolCall};
 
-/// The kind of a tool call's action: the cases of the contract's `action`.
+/// The kind of a tool call's action. There is one kind for each case of the contract's `action`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -68,8 +68,8 @@ impl ActionKind {
         Self::ALL.iter().copied().find(|kind| kind.name() == name)
     }
 
-    /// Returns true if the action is, or may be, of this kind. A call of a known tool whose arguments cannot be read
-    /// may have every action that the tool can have.
+    /// Returns true if the action is, or may be, of this kind. If the arguments of a call cannot be parsed but its tool
+    /// is known, the call may have every action that the tool can have.
     fn may_be_of(self, action: &Action) -> bool {
         self == Self::of(action) || matches!(action, Action::Other(word) if word == self.name())
     }
@@ -81,7 +81,7 @@ impl fmt::Display for ActionKind {
     }
 }
 
-/// A selection of calls by action and by tool. `None` selects all.
+/// A selection of calls by action and by tool. `None` selects all actions or all tools.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Narrowing<'a> {
     pub(crate) actions: Option<&'a BTreeSet<ActionKind>>,
@@ -95,8 +95,8 @@ impl Narrowing<'_> {
             && self.tools.is_none_or(|tools| tools.iter().any(|tool| tool.matches(&call.name)))
     }
 
-    /// Returns true if a plugin with this selection gets the call. If the selection contains shell commands, this
-    /// includes calls of unknown tools whose arguments may contain a command.
+    /// Returns true if a plugin whose entry has this selection gets the call. If the selection includes shell commands,
+    /// the plugin also gets calls of unknown tools whose arguments may contain a command.
     pub(crate) fn concerns(self, call: &ToolCall) -> bool {
         let is_for_shells = || self.actions.is_some_and(|actions| actions.contains(&ActionKind::Shell));
         let may_run_a_shell = || {

@@ -2,8 +2,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
-/// Returns the absolute path for a path in a configuration file: `~/` is the home directory, and a relative path is
-/// relative to `directory`, the directory of the file.
+/// Returns the absolute path for a path in a configuration file. `~/` stands for the home directory, and a relative
+/// path is relative to `directory`, the directory of the file.
 pub(super) fn expand(written: &str, directory: &Path, home: Option<&Path>) -> Result<PathBuf, String> {
     if written.is_empty() {
         return Err("the path is empty".to_owned());
@@ -18,8 +18,8 @@ pub(super) fn expand(written: &str, directory: &Path, home: Option<&Path>) -> Re
     Ok(path.components().filter(|part| *part != Component::CurDir).collect())
 }
 
-/// Returns the form of an absolute path in a configuration file in `directory`: relative if the path is inside the
-/// directory. The reverse of [`expand`].
+/// Returns the form in which a configuration file in `directory` contains an absolute path. It is relative if the path
+/// is inside the directory. This is the reverse of [`expand`].
 pub(super) fn shorten(path: &Path, directory: &Path) -> Result<String, String> {
     let text = |path: &Path| path.to_str().map(str::to_owned).ok_or_else(|| format!("{} is not UTF-8", path.display()));
     match path.strip_prefix(directory) {
@@ -47,8 +47,8 @@ pub(super) fn lexical(path: &Path) -> PathBuf {
     plain
 }
 
-/// Returns one spelling for all paths of the same file: with symbolic links resolved if the file exists, otherwise
-/// [`lexical`].
+/// Returns the same spelling for all paths of one file. If the file exists, its symbolic links are resolved. Otherwise
+/// this is the [`lexical`] form.
 pub(super) fn canonical(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| lexical(path))
 }

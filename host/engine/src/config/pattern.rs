@@ -4,14 +4,14 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// A pattern of a tool's name, in which `*` matches any text, including the empty text. It is not empty and has no
-/// spaces or control characters.
+/// A pattern of a tool's name, in which `*` matches any text, including the empty text. A pattern is not empty and has
+/// no spaces or control characters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ToolPattern(String);
 
-/// A pattern of a key of a JSON object, in which `*` matches any text, including the empty text. It is not empty and
-/// has no control characters.
+/// A pattern of a key of a JSON object, in which `*` matches any text, including the empty text. A pattern is not empty
+/// and has no control characters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct KeyPattern(String);
@@ -60,7 +60,7 @@ impl KeyPattern {
 fn fits(pattern: &str, text: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == text };
     let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
-    // If each piece takes its first match, the next pieces have the most room.
+    // If each piece takes its first match, the most text is left for the next pieces.
     let between = text.strip_prefix(head).and_then(|text| text.strip_suffix(tail));
     let left = between.and_then(|text| {
         middle.split('*').try_fold(text, |text, piece| text.find(piece).map(|at| &text[at + piece.len()..]))

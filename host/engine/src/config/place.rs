@@ -1,10 +1,10 @@
-//! Places in the text of a file.
+//! Positions in the text of a file.
 
 use std::{fmt, ops::Range, path::PathBuf, sync::Arc};
 
 use super::Layer;
 
-/// A file's text.
+/// The text of a file, with the file's path and layer.
 pub(super) struct Text {
     pub(super) path: PathBuf,
     /// The owner of the file.
@@ -12,7 +12,7 @@ pub(super) struct Text {
     pub(super) text: String,
 }
 
-/// A range of bytes of a file.
+/// A position: a range of bytes in the text of a file.
 #[derive(Clone)]
 pub(super) struct Place {
     pub(super) file: Arc<Text>,
@@ -27,7 +27,7 @@ impl fmt::Debug for Place {
 }
 
 impl Place {
-    /// Returns the line in which the place begins, from 1.
+    /// Returns the number of the line in which the range begins, from 1.
     pub(super) fn line(&self) -> usize {
         self.file.text.as_bytes().iter().take(self.range.start).filter(|byte| **byte == b'\n').count() + 1
     }

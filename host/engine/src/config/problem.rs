@@ -1,12 +1,12 @@
-//! The mistakes in a configuration file with their places, shown as a compiler shows them.
+//! The mistakes in a configuration file with their positions, formatted like the messages of a compiler.
 
 use std::{fmt, path::PathBuf};
 
 use super::place::Place;
 use crate::marked_line::MarkedLine;
 
-/// One mistake in a configuration file. It is displayed as `file:line:column: message`, with the line and a caret under
-/// the place. Control characters of the file are never displayed.
+/// One mistake in a configuration file. It is displayed as `file:line:column: message`, followed by the line with a
+/// caret under the mistake. Control characters of the file are never displayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Problem {
@@ -16,7 +16,7 @@ pub struct Problem {
     pub line: usize,
     /// The column, in characters, from 1.
     pub column: usize,
-    /// The key with the mistake, after the keys of the tables that contain it: `plugin.limits.fuel`.
+    /// The key with the mistake, preceded by the keys of the tables that contain it, such as `plugin.limits.fuel`.
     pub key: Option<String>,
     /// The known key or word that may have been meant.
     pub nearest: Option<String>,
@@ -32,7 +32,7 @@ impl Problem {
         let end = floor(text, place.range.end).max(start);
         let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
         let line = text[line_start..].lines().next().unwrap_or("");
-        // A place can extend over several lines, but only the first one is shown.
+        // A mistake can extend over several lines, but only the first line is shown.
         let marked = text[start..end].lines().next().unwrap_or("");
         let before = &text[line_start..start];
         let after = line.get(before.len() + marked.len()..).unwrap_or("");
@@ -58,7 +58,7 @@ impl Problem {
     }
 }
 
-/// Returns the last boundary of a character at or before `at`.
+/// Returns the last character boundary at or before `at`.
 fn floor(text: &str, at: usize) -> usize {
     text.floor_char_boundary(at.min(text.len()))
 }
@@ -68,7 +68,7 @@ fn printable(text: &str) -> String {
     text.chars().flat_map(|c| if crate::is_unseen(c) { c.escape_default().collect() } else { vec![c] }).collect()
 }
 
-/// Replaces each invisible character by a blank.
+/// Replaces each invisible character with a blank.
 fn blank_unseen(text: &str) -> String {
     text.chars().map(|c| if crate::is_unseen(c) { ' ' } else { c }).collect()
 }
@@ -85,7 +85,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// All mistakes, in the order of the files' text. There is at least one.
+/// All mistakes, in the order of their positions in the files. There is at least one mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems(Vec<Problem>);
 
@@ -101,7 +101,7 @@ impl Problems {
         if found.is_empty() { Ok(value) } else { Err(Self::of(found)) }
     }
 
-    /// Returns each mistake.
+    /// Returns an iterator over the mistakes.
     pub fn iter(&self) -> impl Iterator<Item = &Problem> {
         self.0.iter()
     }

@@ -24,12 +24,12 @@ pub struct UserDirectories {
     pub config: PathBuf,
     /// Directory of the approvals of project files.
     pub state: PathBuf,
-    /// The directory for `~/`.
+    /// The directory that `~/` stands for.
     pub home: Option<PathBuf>,
 }
 
 impl UserDirectories {
-    /// Uses two directories that a program chooses, and no directory for `~/`.
+    /// Creates a value with two directories that the program chooses. It has no directory for `~/`.
     #[must_use]
     pub fn new(config: impl Into<PathBuf>, state: impl Into<PathBuf>) -> Self {
         Self { config: config.into(), state: state.into(), home: None }
@@ -38,12 +38,12 @@ impl UserDirectories {
     /// Returns the platform's directories. On Linux and macOS, these are `$XDG_CONFIG_HOME/hookhost` (by default
     /// `~/.config/hookhost`) and `$XDG_STATE_HOME/hookhost` (by default `~/.local/state/hookhost`), as for other
     /// command-line programs. On Windows, they are `%APPDATA%\hookhost` and `%LOCALAPPDATA%\hookhost`. The environment
-    /// variables `HOOKHOST_CONFIG_DIR` and `HOOKHOST_STATE_DIR` name other directories. An empty variable is treated as
-    /// unset.
+    /// variables `HOOKHOST_CONFIG_DIR` and `HOOKHOST_STATE_DIR` override these directories. An empty variable is
+    /// treated as unset.
     ///
     /// # Errors
-    /// [`ConfigError::NoHome`] if a directory is neither named nor found; [`ConfigError::Relative`] if a variable has a
-    /// relative path.
+    /// [`ConfigError::NoHome`] if a directory is not named by a variable and cannot be found without one.
+    /// [`ConfigError::Relative`] if a variable contains a relative path.
     pub fn of_user() -> Result<Self, ConfigError> {
         let base = etcetera::choose_base_strategy().ok();
         let named = |variable| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -91,12 +91,14 @@ pub struct ProjectFile {
 }
 
 impl ProjectFile {
-    /// Reads a project's file once. A symbolic link is an error, because a project's file is used only at its own path.
+    /// Reads a project's file once. A symbolic link is an error, because an approval belongs to the path of the file
+    /// itself.
     ///
     /// # Errors
-    /// [`ConfigError::Io`] if the file cannot be read; [`ConfigError::Link`] if it is a symbolic link;
-    /// [`ConfigError::Refused`] if it is not a regular file, or larger than 4 MiB; [`ConfigError::Unreadable`] if it is
-    /// not UTF-8.
+    /// - [`ConfigError::Io`] if the file cannot be read.
+    /// - [`ConfigError::Link`] if it is a symbolic link.
+    /// - [`ConfigError::Refused`] if it is not a regular file, or if it is larger than 4 MiB.
+    /// - [`ConfigError::Unreadable`] if it is not UTF-8.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let path = place(path);
         match files::read(&path, Guard::Anybodys, Links::Refused, MAX_SIZE) {
@@ -129,8 +131,8 @@ impl ProjectFile {
         Self::places(cwd).into_iter().filter(|file| fs::symlink_metadata(file).is_ok()).collect()
     }
 
-    /// Returns the possible paths of a `hookhost.toml` of the project of `cwd`, nearest first: in `cwd` and the
-    /// directories above it.
+    /// Returns the paths at which a `hookhost.toml` would be a project file for `cwd`, nearest first. They are in `cwd`
+    /// and in the directories above it.
     #[must_use]
     pub fn places(cwd: &Path) -> Vec<PathBuf> {
         let cwd = canonical(&std::path::absolute(cwd).unwrap_or_else(|_| cwd.to_owned()));
@@ -147,8 +149,8 @@ pub(super) fn place(file: &Path) -> PathBuf {
     }
 }
 
-/// Returns true if the user's own file exists. An unreadable directory or a broken link may hide the file, and
-/// unreadable rules must not count as "no rules", so both are errors.
+/// Returns true if the user's own file exists. An unreadable directory or a broken link may hide the file. Both are
+/// errors, because rules that cannot be read must not be treated as if there were no rules.
 ///
 /// # Errors
 /// [`ConfigError::Io`] if this cannot be determined.

@@ -1,4 +1,5 @@
-//! Amounts with units, as written in the file: counts, sizes and times. They are never zero, negative or out of range.
+//! Amounts with units, as written in the file: counts, sizes and times. An amount is never zero, negative or out of
+//! range.
 
 use std::{
     fmt,
@@ -12,7 +13,8 @@ use serde::{
     de::{self, Visitor},
 };
 
-/// The names of units and their sizes in the smallest unit of the same kind. The largest unit is first.
+/// The names of units, from the largest to the smallest. Each unit has its size, as a multiple of the smallest unit of
+/// the same kind.
 type Units = &'static [(&'static str, u64)];
 
 /// A kind of quantity and its notation.
@@ -56,7 +58,7 @@ impl Kind for Time {
 
 const HOUR: u64 = 3_600_000_000;
 
-/// An amount from `MIN` to `MAX` of the kind's smallest unit; `MIN` is not 0.
+/// An amount from `MIN` to `MAX`, in the smallest unit of the kind. `MIN` is not 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Quantity<K, const MAX: u64, const MIN: u64 = 1>(NonZeroU64, PhantomData<K>);
 
@@ -72,7 +74,8 @@ pub(super) type Size = Quantity<Bytes, { 1 << 30 }>;
 pub(super) type Memory = Quantity<Bytes, { 4 << 30 }>;
 pub(super) type UpToAnHour = Quantity<Time, HOUR>;
 pub(super) type UpToADay = Quantity<Time, { 24 * HOUR }>;
-/// The size of one value in the log. The minimum is the size of the part of a larger value that is recorded.
+/// The maximum size of one value in the log. Of a larger value, the log contains the first KiB, so the maximum cannot
+/// be set to less.
 pub(super) type RecordedSize = Quantity<Bytes, { 64 << 20 }, { 1 << 10 }>;
 
 impl<K: Kind, const MAX: u64, const MIN: u64> Quantity<K, MAX, MIN> {
@@ -91,13 +94,13 @@ impl<K: Kind, const MAX: u64, const MIN: u64> Quantity<K, MAX, MIN> {
         self.0
     }
 
-    /// Reads a field of another type, for serde's `with`.
+    /// Reads a field whose type implements [`Amount`], for serde's `with`.
     pub(super) fn deserialize<'de, T: Amount, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
         <Self as Deserialize>::deserialize(deserializer).map(|quantity| T::of(quantity.get()))
     }
 
-    /// Writes a field of another type, for serde's `with`. A value that is out of range is written too; reading it back
-    /// then fails with an error that names the key.
+    /// Writes a field whose type implements [`Amount`], for serde's `with`. A value that is out of range is written,
+    /// too. Reading it back fails with an error that names the key.
     pub(super) fn serialize<T: Amount, S: Serializer>(field: &T, serializer: S) -> Result<S::Ok, S::Error> {
         match field.amount() {
             Some(amount) if K::UNITS.is_empty() => serializer.serialize_u64(amount),
@@ -123,7 +126,7 @@ impl<K: Kind, const MAX: u64, const MIN: u64> Quantity<K, MAX, MIN> {
     }
 }
 
-/// Shows an amount as a whole number, in the largest unit that allows this.
+/// Formats an amount as a whole number, in the largest unit for which the number is whole.
 fn show<K: Kind>(amount: u64) -> String {
     match K::UNITS.iter().find(|(_, scale)| amount.is_multiple_of(*scale)) {
         Some((unit, scale)) => format!("{}{unit}", amount / scale),
@@ -131,7 +134,7 @@ fn show<K: Kind>(amount: u64) -> String {
     }
 }
 
-/// A type of a field that contains an amount.
+/// The type of a field that contains an amount.
 pub(super) trait Amount: Sized {
     fn of(amount: NonZeroU64) -> Self;
 
@@ -159,7 +162,7 @@ impl Amount for NonZeroU32 {
 }
 
 impl Amount for NonZeroUsize {
-    /// On a host with 32-bit addresses, 4 GiB does not fit and becomes the maximum.
+    /// On a host with 32-bit addresses, 4 GiB does not fit into the type, so it becomes the type's maximum.
     fn of(amount: NonZeroU64) -> Self {
         Self::try_from(amount).unwrap_or(Self::MAX)
     }
@@ -180,7 +183,7 @@ impl Amount for Duration {
     }
 }
 
-/// `None` is not written.
+/// A field that is `None` is not written.
 impl<T: Amount> Amount for Option<T> {
     fn of(amount: NonZeroU64) -> Self {
         Some(T::of(amount))

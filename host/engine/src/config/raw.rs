@@ -1,5 +1,5 @@
-//! An entry as written in the file: the keys, without derived values. serde reads and writes it. `check` turns it into
-//! an [`Entry`](super::Entry). [`RawEntry::of`] does the reverse, and leaves out default values.
+//! An entry as written in the file. It has the keys but no derived values, and serde reads and writes it. `check`
+//! converts it to an [`Entry`](super::Entry). [`RawEntry::of`] converts an entry back, and leaves out default values.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -40,7 +40,7 @@ pub(super) struct RawEntry {
     pub(super) stop: Option<Stop>,
     #[serde(default, skip_serializing_if = "is_default", serialize_with = "unlike_default")]
     pub(super) limits: Limits,
-    /// Directories as written in the file.
+    /// The grants, in which the directories are paths as written in the file.
     #[serde(default, skip_serializing_if = "is_default", serialize_with = "unlike_default")]
     pub(super) grants: Grants,
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]

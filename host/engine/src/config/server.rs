@@ -28,7 +28,7 @@ impl Server {
     /// Reads `name`, `name:port`, `address` or `address:port`. An IPv6 address is in brackets.
     ///
     /// # Errors
-    /// Returns one sentence on the mistake in the text.
+    /// Returns one sentence about the mistake in the text.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let after_host = match text.find(']') {
             Some(bracket) => bracket + 1,
@@ -58,7 +58,7 @@ impl Server {
 }
 
 impl ServerHost {
-    /// Reads a host as written in a URL; `None` if it is not a host.
+    /// Parses a host as written in a URL. Returns `None` if the text is not a host.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         if let Some(address) = text.strip_prefix('[') {
             let address: Ipv6Addr = address.strip_suffix(']')?.parse().ok()?;
@@ -75,7 +75,8 @@ impl ServerHost {
             let odd = |c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_');
             !label.is_empty() && label.len() <= 63 && !label.contains(odd)
         };
-        // Many programs read `127.1`, `2130706433` and `0x7f.1` as addresses, so they are rejected here.
+        // Many programs treat names such as `127.1`, `2130706433` and `0x7f.1` as addresses, so such names are rejected
+        // here.
         let last = name.rsplit('.').next().unwrap_or_default();
         let is_number = last.chars().all(|c| c.is_ascii_digit()) || last.starts_with("0x");
         if name.len() > 253 || is_number || !name.split('.').all(is_label) {

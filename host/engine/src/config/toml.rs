@@ -1,4 +1,4 @@
-//! Parses TOML into a document in which every key and value has its place.
+//! Parses TOML into a document in which every key and value has its position in the text.
 
 use std::{borrow::Cow, ops::Range, sync::Arc};
 
@@ -13,7 +13,8 @@ use super::{
     tree::{Key, Node, Table, Value, join},
 };
 
-/// Returns the document's table. Fails with the first syntax error, or with all numbers that are out of range.
+/// Returns the document's table. If the text has a syntax error, fails with the first such error. Otherwise fails with
+/// all numbers that are out of range.
 pub(super) fn parse(file: &Arc<Text>) -> Result<Table, Vec<Problem>> {
     let document = DeTable::parse(&file.text).map_err(|error| {
         let range = error.span().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A document in which every key and value has its place.
+//! A document in which every key and value has its position in the text.
 
 use super::place::Place;
 
@@ -57,9 +57,10 @@ impl Table {
         self.0.push((key, node));
     }
 
-    /// Adds the keys of `other` that this table does not have. If both have a key with a table, their keys are combined
-    /// in the same way. If both have a key with a list and the path of the key is in `lists`, the lists are
-    /// concatenated. Any other key that both have is passed to `collision`, with its path.
+    /// Adds the keys of `other` that this table does not have. If both tables have a key whose value is a table, these
+    /// two tables are combined in the same way. If both have a key whose value is a list, and `lists` contains the path
+    /// of the key, the lists are concatenated. Any other key that both tables have is passed to `collision`, with its
+    /// path.
     pub(super) fn add(
         &mut self,
         path: &str,
@@ -90,7 +91,8 @@ impl FromIterator<(Key, Node)> for Table {
 }
 
 impl Node {
-    /// Returns the node under these keys, or the deepest existing one on the way.
+    /// Returns the node under these keys. If there is no such node, returns the deepest existing node on the path to
+    /// it.
     pub(super) fn nearest_to(&self, keys: &[&str]) -> &Self {
         let Some((key, rest)) = keys.split_first() else { return self };
         match &self.value {
@@ -100,7 +102,7 @@ impl Node {
     }
 }
 
-/// Returns the name of a key after the names of the tables that contain it.
+/// Returns the path of a key: the path of its table, followed by the name of the key.
 pub(super) fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }

@@ -1,9 +1,9 @@
 //! The approvals of project files.
 //!
-//! The approvals are a JSON file in the user's state directory. It contains the approved text, which stays in use until
-//! another text is approved or the approval is revoked, even if the file changes. Only the user can read and write
-//! directory and file (0700, 0600). A file that others can write, or that the host has not written, is refused. Each
-//! change replaces the whole file, under the lock.
+//! The approvals are a JSON file in the user's state directory. For each approved file, it contains the approved text.
+//! This text stays in use until a different text is approved or the approval is revoked, even if the project's file
+//! changes. Only the user can read and write the directory (mode 0700) and the file (mode 0600). A file that others can
+//! write, or that the host has not written, is refused. Each change replaces the whole file while a lock is held.
 
 use std::{
     collections::BTreeMap,
@@ -16,10 +16,10 @@ use super::project_file::{ProjectFile, place};
 use super::{ConfigError, Digest, UserDirectories};
 use crate::files::{self, Guard, Links, Lock, NewFile};
 
-/// Maximum size of the record, in bytes: 16 MiB.
+/// Maximum size of the store's file, in bytes: 16 MiB.
 const MAX_RECORD: u64 = 16 << 20;
 
-/// The record of approved project files.
+/// The store of approved project files.
 #[derive(Clone, Debug)]
 pub struct TrustStore {
     directory: PathBuf,
@@ -33,8 +33,8 @@ pub struct Approved {
     pub path: PathBuf,
     /// Digest of the content that applies.
     pub digest: Digest,
-    /// The content that applies. `None` if an earlier version of hookhost stored only the digest; then the file's own
-    /// content applies while it has that digest.
+    /// The content that applies. `None` if an earlier version of hookhost stored only the digest. In this case the file
+    /// is read, and its content applies as long as it has that digest.
     pub content: Option<String>,
 }
 
@@ -49,7 +49,7 @@ struct Record {
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Approval {
-    /// The form that earlier versions wrote.
+    /// Only the digest, as earlier versions of hookhost stored it.
     Digest(Digest),
     Whole(Whole),
 }
@@ -81,13 +81,13 @@ impl TrustStore {
         Self { directory: places.state.clone() }
     }
 
-    /// Returns the path of the store; the file need not exist.
+    /// Returns the path of the store. There may be no file at this path yet.
     #[must_use]
     pub fn file(&self) -> PathBuf {
         self.directory.join("trust.json")
     }
 
-    /// Returns the approval of the file at this path; the file need not exist.
+    /// Returns the approval of the project file at this path. The file need not exist.
     ///
     /// # Errors
     /// The errors of [`approved`](Self::approved).
@@ -104,8 +104,8 @@ impl TrustStore {
         Ok(self.approval(&file.path)?.is_some_and(|approved| approved.digest == file.digest))
     }
 
-    /// Returns true if the store exists and contains no approval of this file. Without a store, returns false, because
-    /// nothing is known about the user's decisions.
+    /// Returns true if the store exists but contains no approval of this file. If there is no store, returns false,
+    /// because nothing is known about the user's decisions.
     #[must_use]
     pub fn is_revoked(&self, path: &Path) -> bool {
         // Use the path as it was approved, because a directory in it may have been replaced by a link.
@@ -121,7 +121,7 @@ impl TrustStore {
         Ok(self.read()?.approved.into_iter().map(|(path, kept)| approved(path, kept)).collect())
     }
 
-    /// Approves exactly the content that was read, in place of any earlier approval.
+    /// Approves exactly the content in `file`. The new approval replaces an earlier approval of the file.
     ///
     /// # Errors
     /// The errors of [`approved`](Self::approved), an error if the store cannot be written, and
@@ -134,7 +134,7 @@ impl TrustStore {
     }
 
     /// Approves new content of a file if its previous content was approved. Otherwise changes nothing and returns
-    /// `false`. For programs that edit an approved file at the user's command.
+    /// `false`. Programs call this after they have edited an approved file at the user's command.
     ///
     /// # Errors
     /// The errors of [`approve`](Self::approve).
@@ -149,8 +149,8 @@ impl TrustStore {
         })
     }
 
-    /// Revokes an approval; returns `false` if there was none. The file need not exist any more, and its directory may
-    /// now be a link.
+    /// Revokes the approval of a file. Returns `false` if the file was not approved. The file need not exist any more,
+    /// and its directory may now be a link.
     ///
     /// # Errors
     /// The errors of [`approve`](Self::approve).
@@ -193,7 +193,7 @@ impl TrustStore {
     }
 }
 
-/// Adds the content to an approval that has only a digest, if the file still has that digest.
+/// Stores the content for each approval that has only a digest, if the file still has that digest.
 fn keep_contents(approved: &mut BTreeMap<String, Approval>) {
     for (path, kept) in approved {
         if let Approval::Digest(digest) = kept

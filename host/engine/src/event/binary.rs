@@ -1,6 +1,6 @@
-//! Images, sounds and other binary data in values. Plugins get a marker in their place, because base64 says nothing to
-//! a rule and would be the largest part of its input. The agent receives the data, unless a plugin replaced that part
-//! of the value.
+//! Replaces images, sounds and other binary data in values with markers before plugins see them. A rule cannot learn
+//! anything from base64, which would be the largest part of its input. The agent still receives the data, unless a
+//! plugin replaced that part of the value.
 
 use crate::config::Digest;
 use crate::contract::Json;
@@ -12,20 +12,21 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-/// Minimum length of base64 that is replaced, in characters. A shorter text cannot be hidden from the rules by calling
-/// it an image.
+/// Minimum length of base64 that is replaced, in characters. A shorter text is never replaced, so it cannot be hidden
+/// from the rules by calling it an image.
 pub(crate) const MIN_LENGTH: usize = 4 * 1024;
 
-/// The beginning and end of a marker. JSON does not escape their characters. A value that already contains the
-/// beginning of a marker is passed unchanged, so that every marker comes from the host.
+/// The beginning of a marker. JSON does not escape its characters. A value that already contains this text is passed
+/// unchanged, so that every marker that a plugin gets comes from the host.
 const MARKER: &str = "[hookhost:binary ";
 const END: char = ']';
 
-/// Keys whose value describes the other members of their object, in lower case and without `-` and `_`.
+/// Keys whose value describes the other members of the same object. They are written in lower case and without `-` and
+/// `_`.
 const KIND_KEYS: [&str; 5] = ["type", "mimetype", "mediatype", "contenttype", "format"];
 
-/// Keys of members that contain binary data, in the same spelling. Members such as `text` or `stdout` are not listed,
-/// because a model reads them, whatever the object says about its content.
+/// Keys of members that contain binary data, spelled as in [`KIND_KEYS`]. Members such as `text` or `stdout` are not
+/// listed, because a model reads them as text, whatever the object says about its content.
 const DATA_KEYS: [&str; 5] = ["data", "blob", "bytes", "base64", "b64json"];
 
 /// Words for binary data that providers and agents use instead of media types.
@@ -46,20 +47,23 @@ const KINDS: [&str; 14] = [
     "mp3",
 ];
 
-/// Maximum number of bytes between the beginning of a `data:` URL and its data, in which the media type is searched.
+/// Maximum number of bytes between the beginning of a `data:` URL and its data. The media type is searched for within
+/// this distance.
 const MAX_URL_HEAD: usize = 128;
 
-/// The binary data that was removed from a value, by marker, with the number of times that it was removed.
+/// The binary data that was removed from a value. Each marker maps to its data and to the number of occurrences that
+/// were removed.
 #[derive(Debug, Default)]
 pub(crate) struct Binary {
     data: HashMap<String, (String, usize)>,
-    /// Number of bytes by which the value is smaller without the binary data.
+    /// The number of bytes by which removing the binary data made the value smaller.
     saved: usize,
 }
 
 impl Binary {
-    /// Removes binary data from a value. In `json`, members describe their siblings. `text` may repeat the same data or
-    /// have it in `data:` URLs. Returns `None` if there is no binary data.
+    /// Removes binary data from a value. In `json`, a member of an object can declare that its siblings are binary
+    /// data. `text` may repeat the same data or contain data in `data:` URLs. Returns `None` if there is no binary
+    /// data.
     pub(crate) fn of(json: Option<&Json>, text: &str) -> Option<(Self, Option<Json>, String)> {
         let written = json.map_or("", Json::as_str);
         // Most values have no binary data, so check for it before parsing JSON.
@@ -101,8 +105,8 @@ impl Binary {
         for at in runs(text) {
             let (run, before) = (&text[at.clone()], &text[copied..at.start]);
             let is_whole = |before: &str| before.ends_with('"') && text[at.end..].starts_with('"');
-            // Use the described kind only if all occurrences of the data are described. Another occurrence may be read
-            // as text.
+            // Use the described kind only if all occurrences of the data are described. An occurrence that is not
+            // described may be read as text.
             let said = kinds.get(run).filter(|(_, found)| is_whole(before) && times.get(run) == Some(found));
             let kind = said
                 .map(|(kind, _)| *kind)
@@ -118,8 +122,8 @@ impl Binary {
         out
     }
 
-    /// Puts the data back in place of each unchanged marker. Each data is put back at most as often as it was removed,
-    /// so that the value is never larger than the original data and the plugin's own text.
+    /// Puts the data back in place of each unchanged marker. A piece of data is put back at most as often as it was
+    /// removed. So the value is never larger than the original data and the plugin's own text together.
     pub(crate) fn put_back(&mut self, text: &mut String) {
         if !text.contains(MARKER) {
             return;
@@ -153,8 +157,7 @@ impl Binary {
     }
 }
 
-/// Finds the strings that are described as binary by a sibling, or by a member of the object that contains their
-/// object.
+/// Finds the strings that are declared as binary data by a sibling, or by a member of the object one level further out.
 fn find<'a>(value: &'a Value, around: Option<&'a str>, kinds: &mut HashMap<&'a str, (&'a str, usize)>) {
     match value {
         Value::Object(members) => {
@@ -192,7 +195,8 @@ fn is_one_of(key: &str, keys: &[&str]) -> bool {
     keys.contains(&key.as_str())
 }
 
-/// Returns true for a media type, or a word in its place, whose data a rule cannot read. SVG is text.
+/// Returns true if `kind` is a media type, or a word used in place of a media type, whose data a rule cannot read. SVG
+/// is text, so it is not binary.
 fn is_binary(kind: &str) -> bool {
     let kind = kind.to_ascii_lowercase();
     let is_media = ["image/", "audio/", "video/"].iter().any(|class| kind.starts_with(class)) && !kind.contains("xml");
@@ -210,7 +214,7 @@ fn data_url(before: &str) -> Option<(&str, &str)> {
     (media_type.contains('/') && is_binary(media_type)).then_some((media_type, outside))
 }
 
-/// Returns the places of long texts that may be base64.
+/// Returns the ranges of long strings that may be base64.
 fn runs(text: &str) -> impl Iterator<Item = Range<usize>> {
     let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=');
     let places = text.as_bytes().chunk_by(move |one, next| is_base64(one) == is_base64(next)).scan(0, |at, run| {
@@ -221,7 +225,7 @@ fn runs(text: &str) -> impl Iterator<Item = Range<usize>> {
     places.filter(move |at| at.len() >= MIN_LENGTH && is_base64(&text.as_bytes()[at.start]))
 }
 
-/// Returns the marker for base64 of binary data. Returns `None` for a text that is not base64, or for base64 of a text,
+/// Returns the marker for base64 of binary data. Returns `None` if the string is not base64, or if it encodes text,
 /// which a rule may want to read.
 fn marker(kind: &str, base64: &str) -> Option<String> {
     let read = |alphabet: &Alphabet| {
@@ -246,7 +250,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Base64 of bytes that are no text.
+    /// Returns base64 of bytes that are not text.
     fn picture(length: usize) -> String {
         let bytes: Vec<u8> = (0..length).map(|at| 0x80 | (at % 127) as u8).collect();
         base64::prelude::BASE64_STANDARD.encode(bytes)

@@ -1,4 +1,5 @@
-//! Checks a changed value against the tool's schema, the tool's known arguments and the configured models.
+//! Checks the changes that plugins make. Changed arguments must fit the tool's schema, a changed action must fit the
+//! arguments of the tool, and a changed model must be configured.
 
 use crate::config::{AskRule, Layer};
 use crate::contract::action::{ActionMap, AgentActions};
@@ -36,20 +37,20 @@ impl Schemas {
 }
 
 impl CallValidator<'_> {
-    /// Returns the agent's actions. They are looked up only when they are needed, because most events are not about a
-    /// call.
+    /// Returns the map from the agent's tools to actions. It is looked up only when it is needed, because most events
+    /// are not about a tool call.
     fn actions(&self) -> AgentActions<'_> {
         self.actions.of(self.agent)
     }
 
-    /// Returns the call with its action, and with its arguments in canonical form. Without this form, white space and
-    /// repeated keys could show different arguments to a person, a plugin and a tool.
+    /// Returns the call with its action, and with its arguments in canonical form. Otherwise white space and repeated
+    /// keys could make a person, a plugin and a tool see different arguments.
     pub(crate) fn prepared(&self, call: ToolCall) -> ToolCall {
         let arguments = call.arguments.read().unwrap_or_else(|_| Value::String(call.arguments.into()));
         self.actions().call(call.id, call.name, &arguments, call.origin, self.cwd)
     }
 
-    /// Returns the call with other arguments.
+    /// Returns the call with `arguments` in place of its own arguments.
     ///
     /// # Errors
     /// Fails if the arguments are not a valid JSON object, or do not fit the tool's schema.
@@ -60,7 +61,7 @@ impl CallValidator<'_> {
         self.with_arguments(call, &new)
     }
 
-    /// Returns the call with another action.
+    /// Returns the call with arguments that express `action`.
     ///
     /// # Errors
     /// Fails if the action cannot be written into the tool's arguments, or if the new arguments do not fit the tool's
@@ -75,7 +76,7 @@ impl CallValidator<'_> {
         if !arguments.is_object() {
             return Err("answered `modify` with arguments that are not a JSON object".into());
         }
-        // Compare the values and not the texts, because another spelling of the same value is not a change.
+        // Compare the values and not the JSON texts, because a different spelling of the same value is not a change.
         if call.arguments.read::<Value>().is_ok_and(|old| old == *arguments) {
             return Ok(call.clone());
         }

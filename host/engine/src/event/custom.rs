@@ -22,7 +22,8 @@ impl GateEvent for CustomEvent {
             CustomVerdict::Modify(payload) => {
                 let payload =
                     canonical(&payload).map_err(|error| format!("answered a payload that cannot be read: {error}"))?;
-                // Compare the values and not the texts, because another spelling of the same value is not a change.
+                // Compare the values and not the JSON texts, because a different spelling of the same value is not a
+                // change.
                 if canonical(&event.payload).is_ok_and(|current| current == payload) {
                     return Ok(Verdict::Allow);
                 }

@@ -3,7 +3,7 @@
 use crate::compose::Passage;
 use crate::contract::TextVerdict;
 
-/// Declares an event whose payload is one parameter of `handle`, which follows the session.
+/// Declares an event for which `handle` has two parameters: the session and the payload.
 macro_rules! event {
     ($(#[$doc:meta])* $event:ident($parameter:literal: $payload:ty) -> $return:ty $({ $($item:item)* })?) => {
         $(#[$doc])*
@@ -25,7 +25,7 @@ macro_rules! event {
     };
 }
 
-/// Declares an event about a text that is being passed on.
+/// Declares a transform whose value is a text.
 macro_rules! text_event {
     ($(#[$doc:meta])* $event:ident($parameter:literal)) => {
         $crate::event::declare::event! {

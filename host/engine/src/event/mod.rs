@@ -1,9 +1,9 @@
-//! The typed events: one file each, one row each in the table below.
+//! The typed events. Each event has a row in the table below and an implementation in a file of this module.
 //!
-//! An event defines the parameters and result of its interface's `handle`, and the meaning of the verdict. Everything
-//! else (subscription, the call, composition, the record, `hookhost dispatch`) is the same for all events. To add an
-//! event, add its interface in `wit/events.wit`, its file and row here, its row in `session/typed.rs`, its method in
-//! `session/events.rs`, and its method in the guest SDK.
+//! The implementation of an event defines the parameters and the result of its interface's `handle`, and the meaning of
+//! the verdict. Everything else is the same for all events: subscription, the call, composition, the record and
+//! `hookhost dispatch`. To add an event, add its interface in `wit/events.wit`, its implementation and row here, its
+//! row in `session/typed.rs`, its method in `session/events.rs`, and its method in the guest SDK.
 
 mod binary;
 mod call_validator;
@@ -37,7 +37,7 @@ use crate::wire::{Answer, Answered};
 use serde::{Serialize, de::DeserializeOwned};
 use wasmtime::component::{ComponentNamedList, Lower};
 
-/// Calls a macro with the shape and name of every event.
+/// Calls the macro `$then` with the shape and the name of every event.
 macro_rules! every_event {
     ($then:ident) => {
         $then! {
@@ -82,11 +82,11 @@ macro_rules! kinds {
             const KIND: EventKind = EventKind::$event;
         })*
 
-        /// Compares the type of a component's `handle` with the contract's.
+        /// Checks that the type of a component's `handle` is the type that the contract defines for `event`.
         pub(crate) fn typecheck(event: EventKind, handle: &HandleType<'_>) -> wasmtime::Result<()> {
             match event {
                 $(EventKind::$event => handle.matches::<$event>(),)*
-                // The contract has an event that is missing in `every_event`.
+                // The contract has an event that is not listed in `every_event`.
                 _ => Err(wasmtime::Error::msg("this host has no such event")),
             }
         }
@@ -97,19 +97,20 @@ every_event!(kinds);
 
 /// The parameters and the result of one event's `handle`.
 pub(crate) trait Event: Sized + Send + 'static {
-    /// The payload, without the session.
+    /// The event's data that plugins get, without the session.
     type Payload: Clone + Serialize + DeserializeOwned + Send + Sync;
-    /// `handle`'s parameters.
+    /// The parameters of `handle`, as wasmtime passes them.
     type Params<'a>: ComponentNamedList + Lower + Send + Sync;
-    /// `handle`'s results.
+    /// The results of `handle`, as wasmtime returns them.
     type Return: Answer + Send + Sync + 'static;
-    /// The parameter's name if the payload is one parameter; otherwise the payload is an object of parameters.
+    /// The name of the parameter, if the payload consists of one parameter. Otherwise this is `None`, and the payload
+    /// is an object with a member for each parameter.
     const PARAMETER: Option<&'static str>;
 
     fn params<'a>(session: &'a Session, payload: &'a Self::Payload) -> Self::Params<'a>;
 
-    /// Returns the payload in the form that plugins get and that the agent executes. The host computes all parts of it
-    /// that it can derive from other parts.
+    /// Returns the payload in the form that plugins get and that the agent executes. In this form, the parts that can
+    /// be derived from other parts are computed by the host and not taken from the agent.
     fn prepared(payload: Self::Payload, _validator: &CallValidator<'_>) -> Self::Payload {
         payload
     }
@@ -128,24 +129,24 @@ pub(crate) trait Event: Sized + Send + 'static {
         Vec::new()
     }
 
-    /// Returns the payload without its binary data, and the data; `None` if there is none. The arguments of a tool call
-    /// keep their data.
+    /// Returns the payload without its binary data, and the removed data. Returns `None` if the payload contains no
+    /// binary data. Such data in the arguments of a tool call is not removed.
     fn without_binary(_payload: &Self::Payload) -> Option<(Self::Payload, Binary)> {
         None
     }
 
-    /// Returns the tool calls in the payload, from which an entry's `actions` and `tools` select.
+    /// Returns the tool calls in the payload, which are compared with an entry's `actions` and `tools`.
     fn calls(_payload: &Self::Payload) -> Option<&[ToolCall]> {
         None
     }
 }
 
-/// The kind of an event. The table of events implements it.
+/// The kind of an event. The macro over the table of events implements this trait.
 pub(crate) trait Kind: Event {
     const KIND: EventKind;
 }
 
-/// The meaning of a verdict at a gate.
+/// An event that is a gate, with the meaning of its verdicts.
 pub(crate) trait GateEvent: Event<Payload: PartialEq, Return = (Self::Verdict,)> {
     type Verdict: Answered + Serialize + Send + Sync + 'static;
     type Response: Clone + Serialize + Send + Sync;
@@ -154,7 +155,7 @@ pub(crate) trait GateEvent: Event<Payload: PartialEq, Return = (Self::Verdict,)>
     fn put_back(_verdict: &mut Self::Verdict, _binary: &mut Binary) {}
 
     /// # Errors
-    /// Returns the mistake in an invalid verdict. The plugin has then failed.
+    /// Returns the mistake if the verdict is invalid. In this case the plugin has failed.
     fn answer(
         verdict: Self::Verdict,
         payload: &Self::Payload,
@@ -162,10 +163,10 @@ pub(crate) trait GateEvent: Event<Payload: PartialEq, Return = (Self::Verdict,)>
     ) -> Result<Verdict<Self::Payload, Self::Response>, String>;
 }
 
-/// The meaning of a verdict at a transform.
+/// An event that is a transform, with the meaning of its verdicts.
 pub(crate) trait TransformEvent: Event<Return = (Self::Verdict,)> {
     type Verdict: Answered + Serialize + Send + Sync + 'static;
-    /// The part of the payload that plugins replace.
+    /// The part of the payload that plugins can replace.
     type Value: Clone + PartialEq + Serialize + Send + Sync;
 
     fn value(payload: &Self::Payload) -> &Self::Value;
@@ -177,13 +178,13 @@ pub(crate) trait TransformEvent: Event<Return = (Self::Verdict,)> {
     fn passage(verdict: Self::Verdict, payload: &Self::Payload) -> Result<Passage<Self::Value>, String>;
 }
 
-/// The tasks in a verdict.
+/// An event whose verdicts contain tasks.
 pub(crate) trait CollectEvent: Event<Return = (Self::Verdict,)> {
     type Verdict: Answered + Serialize + Send + Sync + 'static;
     fn tasks(verdict: Self::Verdict) -> Vec<Task>;
 }
 
-/// The type of a component's `handle`, to compare with the contract's.
+/// The type of a component's `handle`, to be compared with the type that the contract defines.
 pub(crate) struct HandleType<'a> {
     pub(crate) function: &'a wasmtime::component::types::ComponentFunc,
     pub(crate) types: &'a wasmtime::component::__internal::InstanceType<'a>,

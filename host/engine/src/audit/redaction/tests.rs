@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 const SECRET: &str = "hunter2";
 
-/// A record every part of which holds the secret, under a key that is masked.
+/// Returns a record in which every part contains the secret, as the value of a masked key.
 fn full() -> EventRecord {
     let text = || json!({"password": SECRET, "user": "me"}).to_string();
     let value = || raw(&json!({"password": SECRET, "user": "me"}));
@@ -198,7 +198,7 @@ fn the_action_of_a_call_does_not_say_what_is_masked_in_its_arguments() {
         let body = record.body(&masking());
         assert!(!body.contains(SECRET), "{body}");
     }
-    // Where nothing is masked in them, it stays.
+    // If no value in the arguments is masked, the action is not masked.
     let mut record = full();
     record.original = raw(&call(json!({"command": "ls"})));
     assert!(recorded(&record, &masking()).original.get().contains(SECRET));

@@ -1,8 +1,9 @@
-//! Redacts one value for the log: masks the values of masked keys, and cuts a value that is too large.
+//! Redacts one value for the log. The values of masked keys are masked, and a value that is too large is cut.
 //!
-//! Masking comes first. So the rest of a cut value contains no masked value, and nobody can guess a masked value from
-//! the digest. Masking works on the text, without recursion for nested values, so that any depth of nesting is
-//! possible. It leaves every other byte unchanged, including repeated keys and the spelling of numbers.
+//! A value is masked before it is cut. So the recorded beginning of a cut value contains no masked value, and nobody
+//! can guess a masked value from the digest. Masking works on the JSON text and does not recurse into nested values, so
+//! values can be nested to any depth. It leaves every other byte unchanged, including repeated keys and the spelling of
+//! numbers.
 
 use crate::audit::raw;
 use crate::config::{AuditSettings, Digest, KeyPattern};
@@ -13,10 +14,10 @@ use std::ops::Range;
 
 /// The JSON string that replaces a masked value.
 const MASKED: &str = r#""(masked)""#;
-/// Maximum number of bytes of a value's JSON text that a cut leaves.
+/// Maximum number of bytes of JSON text that are recorded of a cut value.
 const BEGINNING: usize = 1024;
-/// Maximum number of masked values in the list, and maximum size of the pointer to each, in bytes. Without these
-/// limits, the list could make the log large.
+/// Maximum number of masked values that are listed, and maximum size in bytes of the pointer to each of them. Without
+/// these limits, the list could make the log large.
 const MAX_LISTED: usize = 64;
 const MAX_POINTER_BYTES: usize = 256;
 
@@ -25,15 +26,15 @@ const MAX_POINTER_BYTES: usize = 256;
 #[serde(rename_all = "kebab-case", default)]
 #[non_exhaustive]
 pub struct Redacted {
-    /// The places of `"(masked)"`: JSON pointers (RFC 6901), at most 64 of at most 256 bytes each.
-    /// A pointer can continue into a string that holds JSON.
+    /// JSON pointers (RFC 6901) to the values that were replaced by `"(masked)"`. There are at most 64 pointers of at
+    /// most 256 bytes each. A pointer can continue into a string that contains JSON.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub masked: Vec<String>,
-    /// Masked values that are not listed.
+    /// Number of masked values that are not in `masked`.
     #[serde(skip_serializing_if = "is_zero")]
     pub masked_unlisted: u64,
-    /// True if the value was too large. It is then recorded as `{"cut": {"bytes": …, "sha256": …, "begins": …}}`: the
-    /// size and the digest of its JSON text, and up to 1 KiB of the beginning, all after masking.
+    /// True if the value was too large. In this case the log contains `{"cut": {"bytes": …, "sha256": …, "begins": …}}`
+    /// in its place. These are the size, the digest and up to 1 KiB of the beginning of the masked JSON text.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
 }
@@ -51,8 +52,8 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// Returns the value as the log holds it, and the parts that are left out. If the configuration masks no keys, this
-/// only compares the length.
+/// Returns the value in the form in which it is logged, and the parts that are left out. If the configuration masks no
+/// keys, this function only compares the length.
 pub(crate) fn redact<'a>(value: &'a RawValue, settings: &AuditSettings) -> (Cow<'a, RawValue>, Redacted) {
     let mut mask = Mask { keys: &settings.mask, redacted: Redacted::default() };
     let masked = if mask.keys.is_empty() { None } else { mask.apply(value.get(), "") };
@@ -61,7 +62,7 @@ pub(crate) fn redact<'a>(value: &'a RawValue, settings: &AuditSettings) -> (Cow<
         None => Cow::Borrowed(value),
         Some(text) => match RawValue::from_string(text) {
             Ok(masked) => Cow::Owned(masked),
-            // If masking fails, nothing of the value is recorded.
+            // If masking fails, no part of the value is recorded.
             Err(_) => {
                 redacted.cut = true;
                 return (Cow::Owned(cut("")), redacted);
@@ -100,18 +101,18 @@ struct Mask<'k> {
 enum Level<'t> {
     /// In an object, before a key.
     Key,
-    /// In an object, under this key, spelt as in the text.
+    /// In an object, at the value of this key. The key is spelled as in the text.
     Member(&'t str),
     /// In an array, at this index.
     Item(usize),
 }
 
 impl Mask<'_> {
-    /// Masks a JSON text of one or several values. Returns `None` if nothing in it is masked. `at` is the pointer to
-    /// the string that contains the text.
+    /// Masks a JSON text that contains one or more values. Returns `None` if no value in it is masked. `at` is the
+    /// pointer to the string that contains the text.
     ///
-    /// Calls itself for JSON in strings. The depth of these calls is small, because each further string around a JSON
-    /// text at least doubles its length.
+    /// The function calls itself for JSON in strings. The recursion is not deep, because each further string around a
+    /// JSON text at least doubles the length of the text.
     fn apply(&mut self, text: &str, at: &str) -> Option<String> {
         let mut spliced = Spliced { text, copied: 0, new: String::new() };
         let mut levels: Vec<Level<'_>> = Vec::new();
@@ -157,7 +158,7 @@ impl Mask<'_> {
         unescaped(key).is_none_or(|key| self.keys.iter().any(|pattern| pattern.matches(&key)))
     }
 
-    /// Masks the JSON in a string. Returns `None` if nothing in it is masked.
+    /// Masks the JSON in a string. Returns `None` if no value in the string is masked.
     fn apply_inside(&mut self, string: &str, at: &str, levels: &[Level<'_>]) -> Option<String> {
         // A backslash may begin an escaped white space, bracket or quote.
         if !string[1..].trim_ascii_start().starts_with(['{', '[', '\\']) {
@@ -195,7 +196,8 @@ fn pointer(at: &str, levels: &[Level<'_>]) -> Option<String> {
         pointer.push('/');
         match level {
             Level::Key => {}
-            // Too long for the list, even if the key consists only of escapes of six bytes. So it is not unescaped.
+            // The key is too long for the list even if it consists only of escapes of six bytes. So it is not
+            // unescaped.
             Level::Member(key) if key.len() > 6 * MAX_POINTER_BYTES + 2 => return None,
             Level::Member(key) => {
                 let key = unescaped(key).unwrap_or(Cow::Borrowed("\u{fffd}"));
@@ -210,7 +212,7 @@ fn pointer(at: &str, levels: &[Level<'_>]) -> Option<String> {
     (pointer.len() <= MAX_POINTER_BYTES).then_some(pointer)
 }
 
-/// A text with parts of it replaced, in order; the rest is copied unchanged.
+/// A copy of a text in which parts are replaced, from the first to the last. The rest is copied unchanged.
 struct Spliced<'t> {
     text: &'t str,
     copied: usize,
@@ -273,7 +275,7 @@ fn value_after(text: &str, key_end: usize) -> Range<usize> {
                 continue;
             }
             b'{' | b'[' => depth += 1,
-            // Ends a value that is a number or a word: a comma, or the end of the array or object around it.
+            // A number or a word ends at a comma, or at the end of the array or object around it.
             b'}' | b']' | b',' if depth == 0 => return begin..position,
             b'}' | b']' => {
                 depth -= 1;

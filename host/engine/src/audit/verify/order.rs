@@ -13,7 +13,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Records the number of the next line. Returns true if it follows the number before.
+    /// Records the number of the next line. Returns true if this number directly follows the number of the line before.
     pub(super) fn follows(&mut self, seq: u64) -> bool {
         if let Some((_, last)) = self.runs.last_mut()
             && last.checked_add(1) == Some(seq)
@@ -25,8 +25,8 @@ impl Order {
         seq == 1 && self.runs.len() == 1
     }
 
-    /// Returns the flaws of the order. If lines are out of order, reports as few of them as moved as possible: the
-    /// smallest set without which the other lines are in order.
+    /// Returns the flaws of the order. If lines are out of order, reports as few lines as possible as moved. These
+    /// lines are the smallest set without which the other lines are in order.
     pub(super) fn flaws(&self) -> impl Iterator<Item = Flaw> {
         let (missing, twice) = self.missing_and_twice();
         let in_place = self.in_place();
@@ -62,14 +62,15 @@ impl Order {
         (missing, twice)
     }
 
-    /// Returns the runs of the increasing sequence with the most lines. All other runs count as moved.
+    /// Returns the runs that form the increasing sequence with the most lines. All other runs are treated as moved.
     fn in_place(&self) -> BTreeSet<usize> {
-        // Key: the last number of a chain. Value: the number of its lines, and the index of its last run. Invariant: of two
-        // chains, the one that ends later has more lines.
+        // The best chains (increasing sequences of runs) so far. The key is the last number of a chain. The value is the number of lines in
+        // the chain, and the index of its last run. Of two chains in the map, the chain with the higher last number always has more lines.
         let mut best: BTreeMap<u64, (u64, usize)> = BTreeMap::new();
         let mut before = vec![None; self.runs.len()];
         for (run, &(first, last)) in self.runs.iter().enumerate() {
-            // A duplicate line alone is not out of order.
+            // A run may begin with the last number of its predecessor, because a duplicate line alone is not out of
+            // order.
             let predecessor = best.range(..=first).next_back().map(|(_, chain)| *chain);
             before[run] = predecessor.map(|(_, run)| run);
             let lines = predecessor.map_or(0, |(lines, _)| lines).saturating_add(last - first).saturating_add(1);

@@ -2,17 +2,17 @@
 
 use std::fmt::Display;
 
-/// A rule is a list item of the page.
+/// A rule, which is a list item of the page.
 #[derive(Debug)]
 pub(crate) struct Rule {
     pub(crate) line: usize,
     pub(crate) heading: String,
-    /// `5.` or `-`.
+    /// The mark of the list item, such as `5.` or `-`.
     pub(crate) mark: String,
     pub(crate) examples: usize,
 }
 
-/// A line of an example. A line that begins with white space continues the label of the line before.
+/// A line of an example. A line that begins with white space has the label of the line before it.
 pub(crate) struct Row<'a> {
     pub(crate) line: usize,
     pub(crate) label: &'a str,
@@ -25,7 +25,7 @@ pub(crate) struct Page<'a> {
     pub(crate) examples: Vec<Vec<Row<'a>>>,
 }
 
-/// A flaw of an example, and its place.
+/// A flaw in an example, and the line of the page.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Wrong {
     pub(crate) line: usize,
@@ -80,7 +80,7 @@ impl Row<'_> {
         [&[self.label], &self.cells[..]].concat().join("  ")
     }
 
-    /// Fails unless this is what the host does, written as in an example.
+    /// Fails unless the example says what the host does. Both are written as in an example.
     pub(crate) fn is(&self, expected: &str, actual: &str) -> Result<(), Wrong> {
         if expected == actual {
             Ok(())
@@ -89,7 +89,7 @@ impl Row<'_> {
         }
     }
 
-    /// The name, the value and the answer of somebody who is asked.
+    /// Returns the three cells of a row about a plugin that is asked: its name, the value and its answer.
     pub(crate) fn asked(&self) -> Result<(&str, &str, &str), Wrong> {
         match self.cells[..] {
             [name, value, answer] => Ok((name, value, answer)),

@@ -1,4 +1,5 @@
-//! The rules of `docs/composition.md` for tasks, each by name over random additions, and all at once against a model.
+//! Tests the rules of `docs/composition.md` for tasks with random additions. Each rule has a test with its name, and
+//! all rules together are compared with a model.
 
 use super::{MAX_TASKS, merge};
 use crate::compose::Member;
@@ -12,7 +13,7 @@ fn task(prompt: usize) -> Task {
     Task { prompt: prompt.to_string(), title: None }
 }
 
-/// Each plugin's tasks, all of them different, so that order shows.
+/// Returns the tasks of each plugin. All tasks are different, so that tests can check their order.
 fn additions() -> impl Strategy<Value = Additions> {
     prop::collection::vec((member(), 0..40_usize), 0..6).prop_map(|counts| {
         let mut prompts = 0..;
@@ -20,7 +21,7 @@ fn additions() -> impl Strategy<Value = Additions> {
     })
 }
 
-/// One task after the other, while there is room.
+/// Adds one task after the other, until the queue is full.
 fn model(additions: &Additions) -> (Vec<Task>, usize) {
     let (mut queue, mut left_out) = (Vec::new(), 0);
     for (member, tasks) in additions {

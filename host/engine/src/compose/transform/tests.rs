@@ -1,23 +1,24 @@
-//! The rules of `docs/composition.md` for transforms, each by name over random events, and all at once against a model.
+//! Tests the rules of `docs/composition.md` for transforms with random events. Each rule has a test with its name, and
+//! all rules together are compared with a model.
 
 use super::{Passage, Transform};
 use crate::compose::generated::{ENFORCING, VALUES, cases, member, on_failure, refusal};
 use crate::compose::{Member, Objection, OnFailure};
 use proptest::prelude::*;
 
-/// A plugin: what it makes of each value.
+/// A plugin, represented by its answer about each value.
 #[derive(Clone, Debug)]
 struct Plugin {
     member: Member,
     says: Vec<Passage<u8>>,
 }
 
-/// The value that passes and who changed it, or why none does.
+/// The value that passes and the plugins that changed it, or the objection that withholds it.
 type GateResult = Result<(u8, Vec<usize>), Objection>;
 
 #[derive(Debug, PartialEq, Eq)]
 struct Run {
-    /// Who was asked about which value, in order.
+    /// The plugins that were asked, in order, each with the value that it was asked about.
     asked: Vec<(usize, u8)>,
     decision: GateResult,
 }
@@ -35,7 +36,8 @@ fn run(plugins: &[Plugin], value: u8) -> Run {
     Run { asked, decision: transform.decide() }
 }
 
-/// What a chain makes of a value is what its last plugin makes of what the chain before that one made.
+/// Returns the result of a chain. It is the answer of the last plugin about the result of the chain without this
+/// plugin.
 fn model(plugins: &[Plugin], first: u8) -> GateResult {
     let Some((last, before)) = plugins.split_last() else { return Ok((first, Vec::new())) };
     let (value, mut changed_by) = model(before, first)?;
@@ -74,7 +76,8 @@ fn always(says: &Passage<u8>) -> Plugin {
     Plugin { member: ENFORCING, says: vec![says.clone(); VALUES as usize] }
 }
 
-/// What a chain makes of a value with one more plugin at that place, the others counted as they are without it.
+/// Runs a chain with a further plugin at index `at`. The indices in the result are those of the chain without this
+/// plugin.
 fn with(plugins: &[Plugin], plugin: Plugin, at: usize, value: u8) -> Run {
     let at = at.min(plugins.len());
     let mut more = plugins.to_vec();
@@ -113,7 +116,7 @@ proptest! {
             prop_assert_eq!(place, *member);
             prop_assert_eq!(Some(*about), model(&plugins[..place], value).ok().map(|(value, _)| value));
         }
-        // Only what withholds the value keeps the rest from being asked.
+        // The remaining plugins are not asked only if the value is withheld.
         prop_assert!(decision.is_err() || asked.len() == plugins.len());
     }
 

@@ -1,4 +1,4 @@
-//! `[[ask]]`: which calls a person is asked about, and what.
+//! `[[ask]]`: the calls that a person is asked about, and the questions.
 
 use std::path::Path;
 
@@ -50,7 +50,7 @@ fn a_rule_means_the_calls_that_an_entry_with_the_same_filter_gets() {
         ("tools = ['*']", [true, true, true, true]),
         ("tools = ['BASH']", [true, true, false, false]),
         ("tools = ['mcp__*', 'write_*']", [false, false, true, true]),
-        // Arguments that cannot be read may be those of a shell command.
+        // The second call's arguments cannot be parsed, so the call may run a shell command.
         ("actions = ['shell']", [true, true, false, false]),
         ("actions = ['write-files', 'mcp']", [false, false, true, true]),
         ("actions = ['other']", [false, true, false, false]),

@@ -1,4 +1,5 @@
-//! What is wrong is said with file, line, column, key and the nearest known key; and nothing of the file counts.
+//! Each mistake is reported with its file, line, column and key, and with the most similar known key. No part of a file
+//! with a mistake is used.
 
 use super::{SHA256, entry, parse};
 use crate::config::{Config, ConfigError, Layer, Problem, Source};
@@ -11,7 +12,8 @@ pub(super) fn problems(text: &str) -> Vec<Problem> {
     }
 }
 
-/// What follows four good lines, then `line:column key [nearest] message` of the one problem.
+/// Text that follows an entry of four valid lines. The second string is the expected problem, as
+/// `line:column key [nearest] message`.
 const AFTER_A_GOOD_ENTRY: &[(&str, &str)] = &[
     (
         "on_failure = 'skip'",
@@ -185,7 +187,7 @@ const AFTER_A_GOOD_ENTRY: &[(&str, &str)] = &[
     ("config = { x = 1e999 }", "5:16 plugin.config.x [] `plugin.config.x`: 1e999 is not a finite number"),
 ];
 
-/// Whole files, then the same.
+/// The texts of complete files. The second string is the expected problem, as above.
 const FILES: &[(&str, &str)] = &[
     ("[[plugins]]", "1:3 plugins [plugin] unknown key `plugins`: did you mean `plugin`?"),
     ("zzz = 1", "1:1 zzz [] unknown key `zzz`: the sections here are `plugin`, `ask`, `settings`, `agent`"),
@@ -285,7 +287,8 @@ fn two_entries_of_one_file_are_an_error_however_the_path_is_spelt() {
 #[test]
 fn no_control_character_of_a_file_reaches_the_terminal() {
     let nasty = format!("{}\"\\u001b[2J\\r\" = 1 # \u{7f}", entry("a"));
-    // DEL is not TOML in a comment, so both the parser's and our own messages are tried.
+    // TOML does not allow DEL in a comment. So the first text tests a message of the parser, and the second text tests
+    // a message of this crate.
     for text in [nasty.clone(), nasty.replace('\u{7f}', "")] {
         let shown = parse(&text).unwrap_err().to_string();
         assert!(!shown.contains(|c: char| c.is_control() && c != '\n'), "{shown:?}");

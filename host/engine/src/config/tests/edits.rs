@@ -1,4 +1,4 @@
-//! `allow` writes an entry and leaves every other byte as it is.
+//! `allow` writes an entry and leaves all other bytes of the file unchanged.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Properties over generated text and entries.
+//! Property tests with generated texts and entries.
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 

@@ -1,4 +1,4 @@
-//! The user's file and a project's add up; a project's takes nothing away.
+//! The user's file and a project's file are combined. A project's file cannot remove anything from the user's file.
 
 use std::fs;
 
@@ -233,7 +233,7 @@ fn what_cannot_be_a_configuration_is_refused_with_its_name() {
 #[test]
 fn rules_that_cannot_be_looked_for_are_not_no_rules() {
     let world = World::new();
-    // It was never made: there are none.
+    // The user has no configuration directory, so there are no entries.
     fs::remove_dir(&world.places.config).unwrap();
     assert!(world.discover().unwrap().config.entries().is_empty());
     fs::write(&world.places.config, "a file in the place of the directory").unwrap();

@@ -1,4 +1,4 @@
-//! The rules of the configuration, each as a test: bad input, defaults, layers, trust, edits, ask rules, settings.
+//! Tests of the rules of the configuration: bad input, defaults, layers, trust, edits, ask rules and settings.
 
 mod asks;
 mod bad_input;
@@ -15,15 +15,15 @@ use super::project_file::ProjectFile;
 use super::trust::TrustStore;
 use super::{Config, ConfigError, Layer, Source, UserDirectories};
 
-/// A digest in the right form.
+/// A digest in the valid form.
 const SHA256: &str = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
 
-/// An entry of this name and of the file `NAME.wasm`, four lines long.
+/// Returns an entry with this name for the file `NAME.wasm`. The entry has four lines.
 fn entry(name: &str) -> String {
     format!("[[plugin]]\nname = \"{name}\"\npath = \"{name}.wasm\"\nsha256 = \"{SHA256}\"\n")
 }
 
-/// Checks a text as that of `/etc/hookhost.toml`.
+/// Parses a text as the content of `/etc/hookhost.toml`.
 fn parse(text: &str) -> Result<Config, ConfigError> {
     let source = Source { home: Some("/home/ada".into()), ..Source::new("/etc/hookhost.toml", Layer::Chosen) };
     Config::parse(text, &source, &["agent"])
@@ -33,7 +33,7 @@ fn parse(text: &str) -> Result<Config, ConfigError> {
 struct World {
     root: tempfile::TempDir,
     places: UserDirectories,
-    /// Symbolic links resolved, as messages show it.
+    /// The project's directory, with symbolic links resolved, as messages show it.
     project: PathBuf,
 }
 
@@ -54,7 +54,7 @@ impl World {
         self.places.user_file()
     }
 
-    /// Writes the configuration of a directory of the project; "" is the project itself.
+    /// Writes the configuration of a directory in the project. `directory` is "" for the project's root.
     fn write_project(&self, directory: &str, text: &str) -> PathBuf {
         let file = self.project.join(directory).join("hookhost.toml");
         fs::create_dir_all(self.project.join(directory)).unwrap();

@@ -1,4 +1,4 @@
-//! `[settings]` and `[settings.audit]`: values, ranges, and who may say what.
+//! `[settings]` and `[settings.audit]`: their values and ranges, and the values that a project's file may set.
 
 use std::{num::NonZeroUsize, time::Duration};
 

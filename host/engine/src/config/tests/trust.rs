@@ -1,5 +1,5 @@
-//! What the user approved of a project counts, that and nothing else, until a change is approved or
-//! the approval revoked.
+//! Exactly the content of a project's file that the user has approved applies, until a change is approved or the
+//! approval is revoked.
 
 use std::fs;
 
@@ -42,7 +42,7 @@ fn what_was_approved_counts_whatever_happens_to_the_file() {
     fs::create_dir(&world.project).unwrap();
     counts_in_place_of(Found::Nothing);
 
-    // Until the change is approved, or the approval revoked.
+    // The approved content applies until the change is approved or the approval is revoked.
     world.approve(&world.write_project("", &entry("b")));
     assert_eq!(world.names(), ["b"]);
     assert!(world.discover().unwrap().changes.is_empty());
@@ -186,11 +186,11 @@ fn a_link_to_an_approved_file_counts_for_nothing_where_it_lies() {
         assert_eq!((&found.inert[0].path, &found.inert[0].why), (&link, &Inert::Link));
         assert!(found.inert[0].to_string().contains("it is a symbolic link"), "{}", found.inert[0]);
         assert!(matches!(ProjectFile::read(&link), Err(ConfigError::Link { .. })), "it cannot be approved either");
-        // To revoke what the link leads to, name that.
+        // The path of the link does not revoke the approval of the file that the link leads to.
         assert!(!TrustStore::of(&world.places).revoke(&link).unwrap());
         fs::remove_file(&link).unwrap();
     }
-    // A second name of the same file is not a link, and lies in another place.
+    // A hard link is not a symbolic link, but it has a path that the user has not approved.
     fs::hard_link(&approved, &link).unwrap();
     let found = Config::discover(&clone, &world.places, &["agent"]).unwrap();
     assert_eq!(found.inert[0].why, Inert::NeverApproved);
@@ -236,7 +236,7 @@ fn a_directory_that_a_project_grants_does_not_lead_out_of_it_by_a_link() {
         assert_eq!(world.names(), ["a"], "a link within the project");
         fs::remove_file(&policy).unwrap();
     }
-    // What is named outside of the project is what the user approved.
+    // A directory outside of the project that the file names is allowed, because the user has approved this path.
     let text =
         format!("{}[plugin.grants]\nread-dirs = {{ \"/home\" = {:?} }}\n", entry("a"), outside.to_str().unwrap());
     world.approve(&world.write_project("", &text));
@@ -271,7 +271,7 @@ fn a_file_that_others_can_write_is_not_the_users_word() {
         mode(path, 0o755);
     }
     open().unwrap();
-    // A project's file counts by its content, so anybody may have written it.
+    // A project's file is approved by its content, so it does not matter who can write it.
     let project = world.write_project("", &entry("b"));
     world.approve(&project);
     mode(&project, 0o666);

@@ -1,4 +1,4 @@
-//! The meaning of the file's words, and the defaults of absent keys.
+//! The meaning of the values in a file, and the defaults of absent keys.
 
 use std::{path::Path, time::Duration};
 
@@ -99,7 +99,7 @@ fn every_key_of_the_design_is_understood() {
     );
 }
 
-/// `compute` and `deadline` of an entry's calls.
+/// Returns the limits `compute` and `deadline` of an entry's calls.
 fn times(entry: &Entry) -> (Duration, Duration) {
     (entry.limits.compute(&entry.grants), entry.limits.deadline(&entry.grants))
 }
@@ -169,7 +169,7 @@ fn a_star_matches_any_text_and_nothing_else_does() {
         assert_eq!(pattern.parse::<ToolPattern>().unwrap().matches(tool), expected, "{pattern} {tool}");
         assert_eq!(pattern.parse::<KeyPattern>().unwrap().matches(tool), expected, "{pattern} {tool}");
     }
-    // A key can be any text; of it, only ASCII letters have no case.
+    // A key can be any text. The comparison ignores the case of ASCII letters only.
     for (pattern, key, expected) in
         [("*API key*", "my api KEY ", true), ("É", "é", false), ("p?n", "pin", false), ("*", "", true)]
     {

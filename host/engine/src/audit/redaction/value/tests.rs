@@ -1,4 +1,4 @@
-//! Every masked value is gone, in any spelling; everything else is left as it was.
+//! Every masked value is removed, however its key is spelled, and the rest of the text is unchanged.
 
 use super::{Redacted, redact};
 use crate::config::{AuditSettings, Digest};
@@ -18,7 +18,8 @@ fn value(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.to_owned()).unwrap()
 }
 
-/// What is recorded of a value of any size, with these keys masked, and the pointers to what is.
+/// Returns the recorded form of a value with these keys masked, and the pointers to the masked values. The value is not
+/// cut.
 fn masked(keys: &[&str], text: &str) -> (String, Vec<String>) {
     let value = value(text);
     let (recorded, redacted) = redact(&value, &settings(keys, 1 << 26));
@@ -39,9 +40,9 @@ fn the_value_under_a_masked_key_is_replaced_at_any_depth_whatever_it_is() {
         (r#"{"key":{"key":1}}"#, r#"{"key":"(masked)"}"#, &["/key"]),
         (r#"[1,[{"a":{"KEY":1}}]]"#, r#"[1,[{"a":{"KEY":"(masked)"}}]]"#, &["/1/0/a/KEY"]),
         (r#"{"a/b~c":{"key":1}}"#, r#"{"a/b~c":{"key":"(masked)"}}"#, &["/a~1b~0c/key"]),
-        // An escape hides no key.
+        // A key is found even if it is written with escapes.
         (r#"{"k\u0065y":1}"#, r#"{"k\u0065y":"(masked)"}"#, &["/key"]),
-        // The word elsewhere than as a key is no key.
+        // The word is ignored where it is not a key.
         (r#"{"a":"key","b":["key","x"],"keys":1}"#, r#"{"a":"key","b":["key","x"],"keys":1}"#, &[]),
         (r#"{"a":"key: {\"key\":1}"}"#, r#"{"a":"key: {\"key\":1}"}"#, &[]),
         (r#""key""#, r#""key""#, &[]),
@@ -70,7 +71,7 @@ fn json_in_a_string_is_masked_too_and_so_is_json_in_a_string_in_it() {
     for (text, expected, pointer) in table {
         assert_eq!(masked(&["key"], &text.to_string()), (expected.to_string(), vec![pointer.to_owned()]));
     }
-    // Brackets as escapes.
+    // The bracket is written as an escape.
     let (text, _) = masked(&["key"], r#"{"a":"\u007b\"key\":1}"}"#);
     assert_eq!(text, r#"{"a":"{\"key\":\"(masked)\"}"}"#);
 }
@@ -170,12 +171,12 @@ fn a_cut_never_divides_a_character() {
 fn what_is_masked_counts_neither_for_the_size_nor_for_the_digest_nor_for_the_beginning_of_a_cut() {
     let text = |secret: &str, tail: usize| json!({ "key": secret, "tail": "t".repeat(tail) }).to_string();
     let settings = settings(&["key"], 1024);
-    // Small once it is masked.
+    // This value is small after masking.
     let small = value(&text(&"s".repeat(5000), 10));
     let (recorded, redacted) = redact(&small, &settings);
     assert_eq!(recorded.get(), text("(masked)", 10));
     assert_eq!(redacted, Redacted { masked: vec!["/key".to_owned()], ..Redacted::default() });
-    // Large still: one secret leaves the same record as another.
+    // This value is large even after masking. Two different secrets lead to the same record.
     let records: Vec<_> = ["s3cret", "another"]
         .iter()
         .map(|secret| {
@@ -202,7 +203,7 @@ fn the_record_says_no_more_than_there_is_to_say() {
     }
 }
 
-/// JSON as somebody may write it: repeated keys, escapes, white space, and JSON in strings.
+/// JSON with everything that a writer may use: repeated keys, escapes, white space, and JSON in strings.
 #[derive(Clone, Debug)]
 enum Json {
     Leaf(u16),
@@ -213,7 +214,8 @@ enum Json {
 }
 
 impl Json {
-    /// Its text. Leaves below a masked key are secrets; with `hidden`, `"(masked)"` replaces what is below one.
+    /// Returns the JSON text. Leaves below a masked key are secrets. With `hidden`, the value of a masked key is
+    /// `"(masked)"`.
     fn text(&self, secret: bool, hidden: bool) -> String {
         match self {
             Self::Leaf(number) => format!("\"{}{number}\"", if secret { "secret" } else { "plain" }),
@@ -238,7 +240,7 @@ impl Json {
         }
     }
 
-    /// How many values are masked in it.
+    /// Returns the number of values that are masked.
     fn count(&self) -> usize {
         match self {
             Self::Leaf(_) | Self::Number(_) => 0,

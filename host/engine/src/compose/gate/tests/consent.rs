@@ -1,4 +1,4 @@
-//! What a person's yes counts for, over random events whose rules change while the person is asked.
+//! Tests which questions a person's yes answers, with random events whose rules change while the person is asked.
 
 use super::events::{Event, Plugin, Run, event, plugin};
 use crate::compose::generated::{VALUES, cases, question};
@@ -6,26 +6,27 @@ use crate::compose::{Consent, GateResult, Layer, MAX_QUESTION_ROUNDS, OnFailure,
 use crate::contract::Escalation;
 use proptest::prelude::*;
 
-/// Who asks what. A plugin is known by its name, which stays the same in other rules.
+/// The asking plugin, or `None` for the configuration, and its question. A plugin is identified by its name, because
+/// its index may change with the rules.
 type Question = (Option<usize>, Escalation);
-/// The plugin that responds, by name, and its response.
+/// The name of the plugin that responds, and its response.
 type Response = (usize, u8);
 
-/// An event, the rules at each asking, and what a person says to each round of questions.
+/// An event, the rules each time that the chain is asked, and a person's answer to each round of questions.
 #[derive(Clone, Debug)]
 struct Story {
     value: u8,
     plugins: Vec<Plugin>,
-    /// What each plugin is after an update.
+    /// Each plugin after an update.
     updated: Vec<Plugin>,
     asks: [Vec<Vec<(Layer, Escalation)>>; 2],
-    /// The rules at each asking; the last ones stay.
+    /// The rules each time that the chain is asked. After the last element, the rules no longer change.
     rules: Vec<Rules>,
-    /// What the person says to each round.
+    /// The person's answer to each round of questions.
     says: Vec<bool>,
 }
 
-/// Which of the plugins are there, which are updated, which questions the configuration asks.
+/// The rules: the plugins that exist, the plugins that are updated, and the index of the configuration's questions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Rules {
     there: [bool; 6],
@@ -33,17 +34,17 @@ struct Rules {
     asks: bool,
 }
 
-/// One asking of a chain, and its outcome.
+/// One time that a chain is asked, and the outcome.
 #[derive(Debug, PartialEq, Eq)]
 struct Asking {
-    /// The value with which it began.
+    /// The value about which the chain is asked first.
     value: u8,
     names: Vec<usize>,
     event: String,
     run: Run,
 }
 
-/// What a person was shown.
+/// The value, the response and the questions that a person was shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Shown {
     value: u8,
@@ -53,7 +54,7 @@ struct Shown {
 
 #[derive(Debug, PartialEq, Eq)]
 enum End {
-    /// This runs, or this response takes its place.
+    /// The value runs, or the response replaces it.
     Runs(u8, Option<Response>),
     Rejected,
     Denied,
@@ -67,7 +68,7 @@ struct Course {
     end: End,
 }
 
-/// What a chain leaves, with names in place of places.
+/// The result of a chain that accepts the value. Plugins are identified by their names and not by their indices.
 struct Accepted {
     value: u8,
     changed: bool,
@@ -76,7 +77,7 @@ struct Accepted {
 }
 
 impl Story {
-    /// The event before the chain of an asking, with the name of each member.
+    /// Returns the event for the chain that is asked at this time, and the name of each member of the chain.
     fn event(&self, asking: usize, value: u8) -> (Vec<usize>, Event) {
         let rules = self.rules.get(asking).unwrap_or_else(|| self.rules.last().unwrap());
         let names: Vec<usize> = (0..self.plugins.len()).filter(|&name| rules.there[name]).collect();
@@ -106,7 +107,7 @@ impl Story {
         (Asking { value, names, event: format!("{event:?}"), run }, accepted)
     }
 
-    /// As the session does it.
+    /// Runs the event in the same way as a session does.
     fn course(&self) -> Course {
         let mut consent = Consent::default();
         let (mut askings, mut shown, mut value) = (Vec::new(), Vec::new(), self.value);
@@ -131,11 +132,12 @@ impl Story {
         Course { askings, shown, end }
     }
 
-    /// The rule once more, slow and obvious: nothing is remembered but what was shown, and each
-    /// question is looked up in all of it.
+    /// A second implementation of the rule, which is slow but obviously correct. It stores only what the person was
+    /// shown, and searches all of it for each question.
     fn model(&self) -> Course {
         let mut course = Course { askings: Vec::new(), shown: Vec::new(), end: End::Denied };
-        // One asking more than rounds of questions: after the last yes the chain is still asked.
+        // The chain is asked once more than there are rounds of questions, because it is asked again after the last
+        // yes.
         for round in 0..=MAX_QUESTION_ROUNDS {
             let value = course.shown.last().map_or(self.value, |shown| shown.value);
             let (asking, accepted) = self.asking(round, value);
@@ -254,7 +256,7 @@ proptest! {
         prop_assert!(no.is_none_or(|round| round + 1 == course.shown.len()));
     }
 
-    /// So asking again may be skipped where no rule and no state has changed.
+    /// Because of this property, the host need not ask again if no rule and no state has changed.
     #[test]
     fn under_the_same_rules_a_yes_settles_what_the_chain_agrees_to_again(story in story()) {
         let story = Story { rules: story.rules[..1].to_vec(), says: vec![true; MAX_QUESTION_ROUNDS], ..story };
@@ -270,7 +272,7 @@ proptest! {
     }
 }
 
-/// A property says little about what no story shows.
+/// Checks that the random stories reach every kind of end. Otherwise the properties would prove little.
 #[test]
 fn the_random_stories_come_to_every_end() {
     use proptest::strategy::ValueTree as _;

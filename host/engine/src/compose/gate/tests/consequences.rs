@@ -1,4 +1,4 @@
-//! What follows from the rules, over random events.
+//! Properties that follow from the rules, tested with random events.
 
 use super::events::{Event, Plugin, event, place, plugin};
 use crate::compose::generated::cases;
@@ -18,7 +18,7 @@ proptest! {
                 let agreed = about_it.is_some_and(|reply| reply.value == *value && match reply.said {
                     Verdict::Allow | Verdict::Approve | Verdict::Respond(_) | Verdict::Escalate(_) => true,
                     Verdict::NotMatched | Verdict::Failed(OnFailure::Skip) => true,
-                    // Then a person is asked about exactly this value.
+                    // In this case a person is asked about exactly this value.
                     Verdict::Unanswered(ref asked) => {
                         questions.contains(&(QuestionOrigin::Member(member), asked.clone()))
                     }
@@ -79,7 +79,8 @@ proptest! {
 
     #[test]
     fn a_failure_never_erases_what_another_plugin_answered(event in event(), at in place(), round in 1..=MAX_ROUNDS) {
-        // One that answers nothing but in one round, where it fails: the others' answers come to the same or to a no.
+        // The added plugin is skipped except in one round, where it fails and rejects. The decision is then the same as
+        // without the plugin, or a rejection.
         let at = at.min(event.plugins.len());
         let on_failure = |now| if now == round { OnFailure::Reject } else { OnFailure::Skip };
         let failing = Plugin::of(|_, now| Verdict::Failed(on_failure(now)));

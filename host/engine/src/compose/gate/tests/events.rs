@@ -1,4 +1,5 @@
-//! Random events: a value, a chain of plugins that answer at random, a configuration that asks at random.
+//! Random events. An event has a value, a chain of plugins with random answers, and a configuration with random
+//! questions.
 
 use crate::compose::generated::{ENFORCING, VALUES, layer, member, question, refusal};
 use crate::compose::{Gate, GateResult, Layer, MAX_ROUNDS, Member, Objection, OnFailure, QuestionOrigin, Verdict};
@@ -7,15 +8,15 @@ use proptest::prelude::*;
 
 pub(super) type Said = Verdict<u8, u8>;
 
-/// A plugin: what it answers about each value, in each round. A pristine instance answers as a function of what it is
-/// asked, so this is all that a plugin can be.
+/// A plugin, represented by its answer to each value in each round. This can represent any plugin, because each call
+/// gets a fresh instance, whose answer depends only on its input.
 #[derive(Clone, Debug)]
 pub(super) struct Plugin {
     pub(super) member: Member,
     says: Vec<Vec<Said>>,
 }
 
-/// A gate event before a chain, under a configuration that asks these questions about each value.
+/// A gate event for a chain of plugins. `asks` contains the questions that the configuration asks about each value.
 #[derive(Clone, Debug)]
 pub(super) struct Event {
     pub(super) plugins: Vec<Plugin>,
@@ -29,7 +30,7 @@ pub(super) struct Reply {
     pub(super) round: u32,
     pub(super) member: usize,
     pub(super) value: u8,
-    /// How often the value had been changed by then: equal values may be different forms.
+    /// Number of changes of the value before this answer. Equal values with different numbers are different forms.
     pub(super) form: usize,
     pub(super) said: Said,
 }
@@ -44,7 +45,7 @@ pub(super) struct Run {
 }
 
 impl Plugin {
-    /// An enforcing plugin that answers so.
+    /// Creates an enforcing plugin whose answer about a value in a round is `says(value, round)`.
     pub(super) fn of(says: impl Fn(u8, u32) -> Said) -> Self {
         let rounds = 1..=MAX_ROUNDS + 1;
         let says = rounds.map(|round| (0..VALUES).map(|value| says(value, round)).collect()).collect();
@@ -59,7 +60,7 @@ impl Plugin {
         self.of_layer(Layer::User)
     }
 
-    /// With the grant, in the file of that layer.
+    /// Puts the plugin's entry into this layer, and gives it the grant `approve`.
     pub(super) fn of_layer(mut self, layer: Layer) -> Self {
         self.member.may_approve = Some(layer);
         self
@@ -76,7 +77,7 @@ impl Plugin {
 }
 
 impl Event {
-    /// An event about the value 0, of which the configuration asks nothing.
+    /// Creates an event about the value 0. The configuration asks no questions.
     pub(super) fn before(plugins: impl Into<Vec<Plugin>>) -> Self {
         Self { plugins: plugins.into(), asks: vec![Vec::new(); VALUES.into()], value: 0 }
     }
@@ -108,7 +109,8 @@ impl Event {
         self.plugins[member].member.enforcing
     }
 
-    /// The same event, with some answers in place of others: what a plugin says about a value.
+    /// Returns the same event with other answers of the plugins. `instead` gets each answer and returns the answer that
+    /// replaces it.
     pub(super) fn saying(&self, instead: impl Fn(Member, u8, &Said) -> Said) -> Self {
         let mut event = self.clone();
         for plugin in &mut event.plugins {
@@ -121,7 +123,7 @@ impl Event {
         event
     }
 
-    /// The same event, with one more plugin at that place.
+    /// Returns the same event with a further plugin at index `at`.
     pub(super) fn with(&self, plugin: Plugin, at: usize) -> Self {
         let mut event = self.clone();
         event.plugins.insert(at, plugin);
@@ -130,17 +132,18 @@ impl Event {
 }
 
 impl Run {
-    /// What was said by plugins that enforce.
+    /// Returns the answers of enforcing plugins.
     pub(super) fn binding<'a>(&'a self, event: &'a Event) -> impl DoubleEndedIterator<Item = &'a Reply> {
         self.replies.iter().filter(|reply| event.enforces(reply.member))
     }
 
-    /// How often the value was changed.
+    /// Returns the number of changes of the value.
     pub(super) fn last_form(&self, event: &Event) -> usize {
         self.binding(event).filter(|reply| reply.changes()).count()
     }
 
-    /// The run without the plugin at `index`, which others then counted past: how the chain would be without it.
+    /// Removes the plugin at `index` from the run. The indices of later plugins become smaller by one, as in a chain
+    /// without this plugin.
     pub(super) fn without(mut self, index: usize) -> Self {
         let down = |member: usize| member - usize::from(member > index);
         self.replies.retain(|reply| reply.member != index);
@@ -170,12 +173,12 @@ impl Run {
 }
 
 impl Reply {
-    /// Whether it changes the value, coming from a plugin that enforces.
+    /// Returns true if this answer of an enforcing plugin changes the value.
     pub(super) fn changes(&self) -> bool {
         matches!(self.said, Verdict::Change(to) if to != self.value)
     }
 
-    /// Whether it is no objection to the value: `allow`, or what counts as that.
+    /// Returns true if the answer is `allow`, or has the same effect as `allow`.
     pub(super) fn allows(&self) -> bool {
         match self.said {
             Verdict::Allow | Verdict::Approve => true,
@@ -184,24 +187,25 @@ impl Reply {
         }
     }
 
-    /// Whether it is no answer, and has no effect.
+    /// Returns true if the plugin gave no answer and the event continues.
     pub(super) fn is_silence(&self) -> bool {
         matches!(self.said, Verdict::NotMatched | Verdict::Failed(OnFailure::Skip) | Verdict::Unanswered(_))
     }
 
-    /// Whether it ends the asking, coming from a plugin that enforces.
+    /// Returns true if this answer of an enforcing plugin rejects the event.
     pub(super) fn is_no(&self) -> bool {
         matches!(self.said, Verdict::Reject(_) | Verdict::Failed(OnFailure::Reject | OnFailure::Ask))
     }
 }
 
-/// How often of 64 a plugin says each of the things that it can, in the order of [`said`].
+/// The frequency of each kind of answer of a plugin, in the order of the kinds in [`said`]. The frequencies add up to
+/// 64.
 type Mood = [u8; 10];
 
 const CALM: Mood = [20, 12, 4, 3, 8, 6, 5, 3, 1, 2];
-/// It changes the value more than it agrees.
+/// A plugin that changes the value more often than it agrees.
 const RESTLESS: Mood = [8, 39, 8, 4, 2, 1, 1, 0, 0, 1];
-/// It mostly gives no answer.
+/// A plugin that mostly gives no answer.
 const TIRED: Mood = [10, 18, 18, 8, 2, 1, 1, 0, 0, 6];
 
 fn said(mood: Mood, code: u8) -> Said {
@@ -231,11 +235,11 @@ fn said(mood: Mood, code: u8) -> Said {
 /// How a plugin behaves from round to round.
 #[derive(Clone, Copy, Debug)]
 enum Temper {
-    /// The same in each round, as most do.
+    /// The answers are the same in each round, as for most real plugins.
     Steady,
-    /// Another in each round.
+    /// The answers differ from round to round.
     Fickle,
-    /// Restless until the last rounds, so that these are come to, and then tired.
+    /// The plugin is restless in the first rounds, so that the last rounds are reached, and then tired.
     Quarrelsome,
 }
 
@@ -266,7 +270,7 @@ pub(super) fn event() -> impl Strategy<Value = Event> {
         prop::collection::vec(plugin(), 0..6).boxed(),
         prop::collection::vec(plugin_of(Temper::Quarrelsome), 2..6).boxed(),
     ];
-    // Of half of the values the configuration asks nothing, of the others one or two questions.
+    // The configuration asks no questions about half of the values, and one or two questions about the others.
     let asks = |(code, layers): (u8, [Layer; 2])| {
         (code / 2..code).zip(layers).map(|(n, layer)| (layer, question(n))).collect()
     };
@@ -274,7 +278,8 @@ pub(super) fn event() -> impl Strategy<Value = Event> {
     (plugins, asks, 0..VALUES).prop_map(|(plugins, asks, value)| Event { plugins, asks, value })
 }
 
-/// A place for one more plugin in a chain that [`event`] makes; too large a one means the end.
+/// Returns an index for a further plugin in a chain that [`event`] makes. An index beyond the end of the chain means
+/// the end.
 pub(super) fn place() -> impl Strategy<Value = usize> {
     0..6_usize
 }

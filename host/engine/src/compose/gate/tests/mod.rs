@@ -1,4 +1,5 @@
-//! The rules of `docs/composition.md` for gates, each by name over random events, and all at once against a [`model`].
+//! Tests the rules of `docs/composition.md` for gates with random events. Each rule has a test with its name, and all
+//! rules together are compared with a [`model`].
 
 mod consent;
 mod consequences;

@@ -1,5 +1,5 @@
-//! The rules for gates once more, slow and obvious. Nothing is remembered but what was said, in order; each rule is one
-//! question about that, answered by reading all of it again.
+//! A second implementation of the rules for gates, which is slow but obviously correct. It stores only the answers of
+//! the plugins, in order. Each rule is a function that reads all of these answers again.
 
 use super::events::{Event, Plugin, Reply, Run, Said, event};
 use crate::compose::generated::{cases, question, refusal};
@@ -24,7 +24,7 @@ impl Model<'_> {
         Run { decision, consulted, replies: model.replies }
     }
 
-    /// What counts: a plugin in audit mode is asked, and that is all.
+    /// Returns the answers that have an effect. A plugin in audit mode is asked, but its answers have no effect.
     fn said(&self) -> impl DoubleEndedIterator<Item = &Reply> {
         self.replies.iter().filter(|reply| self.event.enforces(reply.member))
     }
@@ -33,7 +33,7 @@ impl Model<'_> {
         self.said().filter(move |reply| reply.member == member)
     }
 
-    /// Rule 4: the forms that the value has had, each with its author. The same value again is no new form.
+    /// Rule 4: the forms that the value has had, each with its author. A change to the same value creates no new form.
     fn forms(&self) -> Vec<(Option<usize>, u8)> {
         let mut forms = vec![(None, self.event.value)];
         for reply in self.said() {
@@ -45,30 +45,30 @@ impl Model<'_> {
         forms
     }
 
-    /// The form that the value now has: its number, its author, and the value.
+    /// Returns the current form of the value: its number, its author, and the value.
     fn current(&self) -> (usize, (Option<usize>, u8)) {
         self.forms().into_iter().enumerate().next_back().expect("the first form is always there")
     }
 
-    /// Rule 5: it was asked about the value in exactly this form, or it wrote it.
+    /// Rule 5: the member was asked about the value in exactly this form, or it wrote this form.
     fn has_seen(&self, member: usize) -> bool {
         let (current, (author, _)) = self.current();
         author == Some(member) || self.replies.iter().any(|reply| reply.member == member && reply.form == current)
     }
 
-    /// It gave no answer the last time it was asked.
+    /// Returns true if the member gave no answer the last time it was asked.
     fn is_silent(&self, member: usize) -> bool {
         let last = self.said_by(member).next_back().map(|reply| &reply.said);
         matches!(last, Some(Verdict::NotMatched | Verdict::Failed(OnFailure::Skip) | Verdict::Unanswered(_)))
     }
 
-    /// Those that must have seen the value and have not.
+    /// Returns the members that must see the value but have not seen it.
     fn missing(&self) -> Vec<usize> {
         let members = 0..self.event.plugins.len();
         members.filter(|&member| self.event.enforces(member) && !self.has_seen(member)).collect()
     }
 
-    /// Rules 1 and 5: whom to ask next, in which round.
+    /// Rules 1 and 5: the next round and member to ask.
     fn next(&self) -> Option<(u32, usize)> {
         if self.said().any(|reply| self.no(reply).is_some()) {
             return None;
@@ -79,7 +79,8 @@ impl Model<'_> {
         rest.chain(all).find(|&(round, member)| !self.has_seen(member) && self.may_ask(round, member))
     }
 
-    /// Four rounds for everybody; then once more those that gave no answer last, if only such are missing.
+    /// Returns true if the member may be asked in this round. There are four rounds for all members. If then only
+    /// members are missing that gave no answer last time, these are asked in a fifth round.
     fn may_ask(&self, round: u32, member: usize) -> bool {
         let begun = self.replies.last().is_some_and(|last| last.round == 5);
         round <= 4
@@ -89,7 +90,7 @@ impl Model<'_> {
                 && (begun || self.missing().into_iter().all(|member| self.is_silent(member)))
     }
 
-    /// Rule 2, and failures: what ends the asking.
+    /// Rule 2, and failures: returns the objection if this answer ends the event.
     fn no(&self, reply: &Reply) -> Option<Objection> {
         let by = reply.member;
         match &reply.said {
@@ -99,20 +100,20 @@ impl Model<'_> {
         }
     }
 
-    /// Rule 3: the last question it asked, unless it said afterwards that it has none.
+    /// Rule 3: the last question that the member asked, unless the member withdrew it by a later answer.
     fn question(&self, member: usize) -> Option<Escalation> {
         let last = self.said_by(member).rfind(|reply| reply.allows() || matches!(reply.said, Verdict::Escalate(_)))?;
         if let Verdict::Escalate(question) = &last.said { Some(question.clone()) } else { None }
     }
 
-    /// Failures: the question in place of its last answer, where it gave none and a person decides.
+    /// Failures: the question that a person is asked if the member failed to give its last answer.
     fn unanswered(&self, member: usize) -> Option<Escalation> {
         let is_passed_over = |said: &Said| matches!(said, Verdict::NotMatched | Verdict::Failed(OnFailure::Skip));
         let last = self.said_by(member).rfind(|reply| !is_passed_over(&reply.said))?;
         if let Verdict::Unanswered(question) = &last.said { Some(question.clone()) } else { None }
     }
 
-    /// Rule 6: the first response to the value as it now is.
+    /// Rule 6: the first response to the current form of the value.
     fn response(&self) -> Option<(usize, u8)> {
         let (current, _) = self.current();
         self.said().filter(|reply| reply.form == current).find_map(|reply| match reply.said {
@@ -121,7 +122,7 @@ impl Model<'_> {
         })
     }
 
-    /// Rule 7: those in the chain that approved the value as it now is, and may.
+    /// Rule 7: the members that approved the current form of the value and have the grant for it.
     fn approvers(&self) -> Vec<usize> {
         let (current, _) = self.current();
         (0..self.event.plugins.len())
@@ -134,14 +135,14 @@ impl Model<'_> {
         self.event.plugins[member].member.may_approve == Some(Layer::Project)
     }
 
-    /// Rule 7: the first of them, a project's last.
+    /// Rule 7: the first of the approvers. The approvers of a project come after all others.
     fn approved_by(&self) -> Option<usize> {
         let (projects, others): (Vec<_>, Vec<_>) =
             self.approvers().into_iter().partition(|&member| self.is_of_project(member));
         others.into_iter().chain(projects).next()
     }
 
-    /// Rule 7: a project's waives what projects ask, another one everything.
+    /// Rule 7: an approver of a project waives the questions of projects, and any other approver waives all questions.
     fn is_waived(&self, asking: Layer) -> bool {
         self.approvers().into_iter().any(|member| asking == Layer::Project || !self.is_of_project(member))
     }
@@ -228,7 +229,8 @@ fn a_gate_asks_and_decides_as_the_model_does_for_every_pair_of_plugins_over_two_
     }
 }
 
-/// A property says little about what no event shows: the random ones come to every end, in every round.
+/// Checks that the random events reach every kind of decision and every round. Otherwise the properties would prove
+/// little.
 #[test]
 fn the_random_events_come_to_every_end() {
     use proptest::strategy::ValueTree as _;

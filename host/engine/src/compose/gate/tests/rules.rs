@@ -1,4 +1,4 @@
-//! The numbered rules, each of them over random events.
+//! The numbered rules, each tested with random events.
 
 use super::events::{Reply, Said, event};
 use crate::compose::generated::cases;
@@ -6,7 +6,7 @@ use crate::compose::{GateResult, Layer, MAX_ROUNDS, Objection, OnFailure, Questi
 use crate::contract::Escalation;
 use proptest::prelude::*;
 
-/// The questions of plugins among these.
+/// Returns those questions that plugins ask.
 fn of_plugins(questions: &[(QuestionOrigin, Escalation)]) -> Vec<(QuestionOrigin, Escalation)> {
     questions.iter().filter(|(asker, _)| *asker != QuestionOrigin::Configuration).cloned().collect()
 }

@@ -1,4 +1,4 @@
-//! Situations that a rule is about, each by hand, so that a reader sees one.
+//! Examples of the situations that the rules describe, written by hand.
 
 use super::events::{Event, Plugin, Said};
 use crate::compose::generated::{ENFORCING, question, refusal};
@@ -7,7 +7,7 @@ use crate::contract::Escalation;
 
 type Questions = Vec<(QuestionOrigin, Escalation)>;
 
-/// The value, the response and the questions of the decision.
+/// Returns the value, the response and the questions of the decision.
 fn accepted(event: &Event) -> (u8, Option<(usize, u8)>, Questions) {
     match event.decide() {
         GateResult::Accepted { value, response, questions, .. } => (value, response, questions),
@@ -22,12 +22,12 @@ fn approved_by(event: &Event) -> Option<usize> {
     }
 }
 
-/// Changes 0 into 1.
+/// Returns a plugin that changes 0 into 1.
 fn changer() -> Plugin {
     Plugin::of(|value, _| if value == 0 { Verdict::Change(1) } else { Verdict::Allow })
 }
 
-/// Says one thing about the value 0, and another about all else.
+/// Returns a plugin that answers `first` about the value 0, and `then` about every other value.
 fn says(first: Said, then: Said) -> Plugin {
     Plugin::of(move |value, _| if value == 0 { first.clone() } else { then.clone() })
 }
@@ -179,7 +179,7 @@ fn plugins_that_never_agree_are_named_after_the_last_pass() {
     let plugins = [Plugin::always(&Verdict::Allow), wants(1), wants(2)];
     let disagree = GateResult::Rejected(Objection::Disagreement { by: vec![0, 1] });
     assert_eq!(Event::before(plugins.clone()).decide(), disagree);
-    // One that fails all the time is not among them.
+    // A plugin that always fails is not named.
     let failing = Plugin::always(&Verdict::Failed(OnFailure::Skip));
     assert_eq!(Event::before([&plugins[..], &[failing]].concat()).decide(), disagree);
 }
@@ -212,7 +212,7 @@ fn the_same_plugin_is_named_until_it_has_answered() {
     let mut gate = Gate::<u8, ()>::new(vec![ENFORCING; 2], 0);
     assert_eq!((gate.ask(), gate.ask()), (Some(Ask { member: 0, round: 1 }), Some(Ask { member: 0, round: 1 })));
     gate.answer(Verdict::Allow);
-    // Nobody has been asked since.
+    // No plugin was asked since then, so this answer is ignored.
     gate.answer(Verdict::Change(1));
     assert_eq!((gate.value(), gate.version()), (&0, 0));
     assert_eq!(gate.ask(), Some(Ask { member: 1, round: 1 }));
@@ -230,7 +230,7 @@ fn a_decision_before_the_asking_has_ended_is_a_rejection() {
     };
     let disagreement = |by| GateResult::Rejected(Objection::Disagreement { by });
     assert_eq!(decide(vec![Verdict::Allow]), disagreement(vec![1, 2]));
-    // Where only those are left that gave no answer, they are named.
+    // If all members that have not seen the value gave no answer, they are named.
     let skip = || Verdict::Failed(OnFailure::Skip);
     assert_eq!(decide(vec![skip(), Verdict::NotMatched, Verdict::Change(1)]), disagreement(vec![0, 1]));
 }
