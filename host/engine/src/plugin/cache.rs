@@ -170,7 +170,8 @@ impl Cache {
         self.put(entry, &path, Ok(&outcome.to_bytes()));
     }
 
-    /// Returns the stamp that the file at this path had when its content had this digest, if the stamp is stored.
+    /// Returns the stored stamp of the file at this path, if there is one. The file had this stamp when its content had
+    /// this digest.
     pub(super) fn stamp(&self, file: &Path, digest: &Digest) -> Option<Stamp> {
         let path = self.path(CacheFile::Stamp(file, digest));
         match self.small::<{ stamp::BYTES }>(&path) {
@@ -230,9 +231,9 @@ impl Cache {
         write_new(&self.directory, path, &[content, tag.finalize().as_bytes()])
     }
 
-    /// Returns the path of a file. The path depends on the version of hookhost, the instructions of the machine, and
-    /// the kind of content. The path need not depend on the settings of the engine, because wasmtime rejects code of an
-    /// engine with other settings.
+    /// Returns the path of a file. The path depends on the version of hookhost, the instruction sets of the machine,
+    /// and everything that determines the content. The path need not depend on the settings of the engine, because
+    /// wasmtime rejects code of an engine with other settings.
     fn path(&self, kept: CacheFile<'_>) -> PathBuf {
         struct Sha(Sha256);
         impl Hasher for Sha {
@@ -347,7 +348,7 @@ impl TrustedFile {
     }
 }
 
-/// Returns whether this machine has each of the optional instruction sets that the compiler may use. Code that uses
+/// For each optional instruction set that the compiler may use, returns whether this machine has it. Code that uses
 /// other instructions does not run on this machine.
 fn instructions() -> Vec<bool> {
     #[cfg(target_arch = "x86_64")]

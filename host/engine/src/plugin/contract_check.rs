@@ -131,7 +131,7 @@ pub(super) struct Surface {
     /// The imported capabilities of the contract, except `types`. Each has its bare name and the full name of the
     /// import.
     pub(super) capabilities: Vec<(String, String)>,
-    /// True if the component imports the agent's own message.
+    /// True if the component imports the agent's original message.
     pub(super) wants_raw: bool,
     /// The imported capabilities of the embedding program.
     pub(super) own: Vec<Own>,

@@ -68,8 +68,8 @@ impl<'a> CheckedComponent<'a> {
 }
 
 impl LinkedComponent {
-    /// Returns the plugin of the component with this digest. Each instance first calls `configure`. The argument
-    /// `configure` is `None` if the component is an image, because an image was created after that call.
+    /// Returns the plugin of the component with this digest. Each instance first calls `configure`. If the component is
+    /// an image, the argument `configure` is `None`, because the image already contains the result of that call.
     ///
     /// # Errors
     /// Fails if the entry names an event that the component does not export.

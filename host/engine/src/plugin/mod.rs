@@ -157,7 +157,7 @@ impl Plugin {
     /// Returns true if `actions` and `tools` of the plugin's entry select any of these calls, or if `calls` is `None`
     /// because the event is not about calls.
     pub(crate) fn is_concerned(&self, calls: Option<&[ToolCall]>) -> bool {
-        // An empty batch is treated as if it contained any call.
+        // An empty batch is treated as if `actions` and `tools` selected it.
         let Some(calls) = calls.filter(|calls| !calls.is_empty()) else { return true };
         calls.iter().any(|call| self.shared.entry.narrowing().concerns(call))
     }

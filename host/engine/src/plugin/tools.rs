@@ -107,7 +107,7 @@ pub(super) async fn listed(
 /// Returns the tools with their full names.
 ///
 /// # Errors
-/// Returns the mistake in a tool.
+/// Returns a description of the first mistake in a tool.
 pub(super) fn offered(plugin: &str, declared: Vec<ToolDeclaration>) -> Result<Vec<PluginTool>, String> {
     if declared.is_empty() {
         return Ok(Vec::new());

@@ -217,7 +217,7 @@ impl CallTime {
         }
     }
 
-    /// Counts the `wall` time for which the call has just had the thread.
+    /// Counts a period of `wall` time in which the call has just run on its thread.
     fn ran(&mut self, wall: Duration, long: bool) {
         // The CPU clock is not read during the first tick of a call. For this tick, the wall time is counted instead,
         // up to one tick.

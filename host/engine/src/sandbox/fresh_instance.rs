@@ -196,8 +196,8 @@ fn finished<R>(store: Store<Guest>, answer: Result<R, Failure>, limits: &Limits,
 }
 
 impl<R> CallOutcome<Result<R, String>> {
-    /// If the answer is an error that describes why it is invalid, turns the error into a failure, and removes the
-    /// effects of the call.
+    /// If the answer is `Err`, which contains the reason why the answer is invalid, turns it into a failure and removes
+    /// the effects of the call.
     pub(crate) fn checked(self) -> CallOutcome<R> {
         let Self { answer, mut did } = self;
         let answer = answer.and_then(|answer| answer.map_err(Failure::invalid));

@@ -219,7 +219,8 @@ impl Guest {
         }
     }
 
-    /// Marks the call as not replayable if WASI exposed real time, randomness or environment.
+    /// Marks the call as not replayable if WASI has given the guest the real time, real random numbers or environment
+    /// variables.
     pub(super) fn note_what_wasi_showed(&mut self) {
         if self.wasi.is_none() {
             return;

@@ -130,7 +130,7 @@ pub(crate) struct Sandbox {
     linkers: Mutex<Vec<(Parts, Arc<Linker<Guest>>)>>,
 }
 
-/// The parts of a linker in addition to the WASI that is always linked.
+/// The parts of a linker in addition to the WASI interfaces that are always linked.
 type Parts = (capability::LinkedCapabilities, OptionalWasi);
 
 /// The optional parts of WASI that a component imports. These parts are linked only if they are imported, because they

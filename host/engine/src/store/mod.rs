@@ -229,7 +229,7 @@ impl Store {
     /// Queues a record that is valid only if the sink accepts it.
     ///
     /// # Errors
-    /// If the queue is full, or the sink does not take the record. Then nothing is queued.
+    /// If the queue is full, or the sink does not accept the record. Then nothing is queued.
     pub(crate) fn push_taken(&self, late: LateWrite) -> Result<(), StoreError> {
         self.sink.give(late.record.iter())?;
         self.backend.push(late)
@@ -256,7 +256,7 @@ impl Store {
         self.backend.session(id)
     }
 
-    /// Reads a row, and waits until it can be read.
+    /// Returns a session's row, like [`Self::session`]. If the database is locked, waits until the row can be read.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -309,7 +309,8 @@ impl Store {
     /// # Errors
     /// If the changes could not be written. Then they stay in the queue.
     pub(crate) async fn flush(&self) -> Result<(), StoreError> {
-        // Commits even if the queue is empty, because the flusher may have taken its content and not written it yet.
+        // Commits even if the queue is empty, because the flusher may have taken changes from the queue and not have
+        // written them yet.
         self.commit(&Unit::default()).await
     }
 
@@ -337,7 +338,7 @@ fn retry_while_locked<'a, T: Send + 'a>(
     attempt: impl Fn() -> Result<T, StoreError> + Send + 'a,
 ) -> CommitFuture<'a, T> {
     match attempt() {
-        // See `boxed`.
+        // This future is rarely needed, so it is boxed: see the module `boxed`.
         Err(error) if error.is_transient() => Either::Right(Box::pin(retry(attempt))),
         ended => Either::Left(ready(ended)),
     }

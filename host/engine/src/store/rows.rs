@@ -76,7 +76,7 @@ pub(crate) enum QuestionChange {
 pub(crate) struct FirstAnswer {
     /// The answer, as JSON.
     pub(crate) answer: String,
-    /// True if the answer was given just now.
+    /// True if this is the answer that the caller has just given. Otherwise, the question already had an answer.
     pub(crate) is_this: bool,
 }
 

@@ -93,7 +93,7 @@ pub(crate) struct TurnQueue {
 pub(crate) struct Turn {
     /// True if another handle of the session may have had a turn since the last turn of this handle.
     pub(crate) is_stale: bool,
-    /// True if a handle of another store had the turn before this one. That store may be in another process.
+    /// True if a handle of another store had the previous turn. That store may be in another process.
     pub(crate) is_after_another_store: bool,
     _ticket: Ticket,
 }
@@ -140,7 +140,8 @@ impl Drop for Ticket {
                 let _ = file.unlock(self.byte);
             }
         }
-        // Removed only after unlocking, because the next holder of this number locks the byte again.
+        // The ticket is removed from the list only after its byte is unlocked, because the next holder of this number
+        // locks the byte again.
         match held.tickets.front() == Some(&self.byte) {
             true => drop(held.tickets.pop_front()),
             // The event gave up while it waited.
@@ -261,12 +262,13 @@ impl TurnQueue {
     /// # Errors
     /// If the file cannot be locked, read or written.
     pub(crate) async fn turn(&self) -> Result<Turn, StoreError> {
-        // Otherwise a series of events that never have to wait would keep other tasks of the thread from running.
+        // Yield the thread from time to time. Otherwise, a series of events that never have to wait would keep other
+        // tasks of the thread from running.
         tokio::task::coop::consume_budget().await;
         let mut ticket = match &self.file {
             Some(file) => match self.take_over_at_once(file)? {
                 Some(ticket) => ticket,
-                // See `boxed`.
+                // This future is rarely needed, so it is boxed: see the module `boxed`.
                 None => Box::pin(self.arrive(file)).await?,
             },
             None => self.take(&mut locked(&self.order.held), 0),

@@ -16,7 +16,7 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 
 /// The limit on wall time, as a multiple of the limit on processor time. On systems on which a thread cannot read the
-/// processor time of other threads, the limit on wall time is the only one.
+/// processor time of other threads, the limit on wall time is the only limit.
 const WALL: u32 = 10;
 
 /// Interval at which the clocks are read.
@@ -27,8 +27,8 @@ const TOLD_AFTER: Duration = Duration::from_millis(500);
 
 type CompileResult = Result<Component, ContractError>;
 
-/// Compiles a component in at most `within` of processor time. Other tasks can run meanwhile. `name` is the plugin's name
-/// for the notice that the compilation takes long.
+/// Compiles a component, in at most the processor time `within`. Other tasks can run meanwhile. `name` is the plugin's
+/// name for the notice that the compilation takes long.
 ///
 /// # Errors
 /// If the bytes are not a component, or if the compilation takes longer.

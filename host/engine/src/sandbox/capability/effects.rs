@@ -6,7 +6,7 @@ use crate::contract::{Failure, FailureKind};
 use crate::sandbox::trap::Limit;
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of findings of one call, and also maximum number of its reminders. If a call exceeds one of these
+/// Maximum number of findings of one call, and maximum number of reminders of one call. If a call exceeds one of these
 /// numbers, the call fails, so that no effect is lost silently.
 const MAX_EFFECTS: usize = 64;
 
@@ -89,8 +89,8 @@ impl Effects {
     }
 }
 
-/// Returns the size of the texts in bytes. Each text also counts the memory of its `String`, so that empty texts are
-/// not free.
+/// Returns the size of the texts in bytes. The size includes the memory of each `String` itself, so that empty texts
+/// are not free.
 fn size<'a>(texts: impl Iterator<Item = &'a String>) -> usize {
     texts.map(|text| size_of::<String>() + text.len()).sum()
 }

@@ -17,7 +17,7 @@ pub(super) fn is_public(address: IpAddr) -> bool {
 
 /// Networks that are not on the public internet, each with the length of its prefix in bits.
 const SPECIAL_V4: [([u8; 4], u32); 15] = [
-    // This network.
+    // The block that IANA calls "this network".
     ([0, 0, 0, 0], 8),
     // Private.
     ([10, 0, 0, 0], 8),

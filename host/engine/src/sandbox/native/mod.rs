@@ -163,7 +163,7 @@ impl NativeCalls {
 }
 
 impl RunningCall {
-    /// Ends the call if it has not ended yet. Returns true if the call had not ended before.
+    /// Ends the call if it has not ended yet, and returns true in this case.
     fn end(&self, how: u8) -> bool {
         self.state.compare_exchange(UNDER_WAY, how, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }

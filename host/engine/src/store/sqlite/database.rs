@@ -373,7 +373,7 @@ fn foreign(connection: &Connection) -> rusqlite::Result<Vec<Foreign>> {
     Ok(foreign)
 }
 
-/// Fails unless the schema is exactly ours. The error names the first difference.
+/// Fails unless the schema is exactly hookhost's. The error names the first difference.
 pub(super) fn check_schema(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     let foreign = foreign(connection).map_err(|error| StoreError::of(&error, path))?;
     match foreign.into_iter().next() {
@@ -426,7 +426,7 @@ pub(super) fn one_row(changed: usize) -> rusqlite::Result<()> {
     if changed == 1 { Ok(()) } else { Err(rusqlite::Error::StatementChangedRows(changed)) }
 }
 
-/// Returns true if the file has our schema, and false if it is empty. Any other file is an error.
+/// Returns true if the file has hookhost's schema, and false if the file is empty. Any other file is an error.
 fn is_begun(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
     // SQLite treats a file of one byte as empty, and would overwrite it.
     if std::fs::metadata(path).is_ok_and(|file| file.len() == 1) {

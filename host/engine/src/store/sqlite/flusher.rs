@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Size of the WAL, in bytes, from which a checkpoint runs.
+/// Size of the WAL, in bytes, from which a checkpoint runs while the store is open.
 const CHECKPOINT_ABOVE: u64 = 4 << 20;
 
 /// Size of the WAL, in bytes, from which a checkpoint runs when the store is closed. This size is large enough that a

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The first bytes of a journal.
 const MAGIC: [u8; 8] = *b"hkhsrec2";
 
-/// The first bytes of a journal of an earlier version, which does not contain its identifier.
+/// The first bytes of a journal of an earlier version. Such a journal does not contain its identifier.
 const NAMELESS_MAGIC: [u8; 8] = *b"hkhsrec1";
 
 /// Size of the header without the identifier, in bytes. The header contains [`MAGIC`], then the hash of the first line
@@ -110,7 +110,7 @@ impl Drop for JournalFile {
 }
 
 impl Directory {
-    /// Returns the directory of the database at this path, which must not contain a link.
+    /// Returns the directory for the journals of the database at this path. The path must not contain a link.
     pub(super) fn of(database: &Path) -> Self {
         let directory = match database.parent() {
             Some(directory) if !directory.as_os_str().is_empty() => directory.to_owned(),
@@ -133,7 +133,7 @@ impl Directory {
             let id = name.to_str().and_then(|name| name.strip_prefix(&self.begins));
             ids.extend(id.filter(|id| is_identifier(id)).map(str::to_owned));
         }
-        // Sorts by store; the journals of one store are in the order of their creation.
+        // This sorts the journals by store, and the journals of one store by the time of their creation.
         ids.sort_unstable();
         Ok(ids)
     }
@@ -211,7 +211,7 @@ impl Journal {
         Some(current)
     }
 
-    /// Creates the next file, readable by its user only.
+    /// Creates the next journal. Only the current user can read the file.
     fn create(&mut self) -> io::Result<JournalFile> {
         loop {
             let id = format!("{:08x}{:08x}", self.store, self.files);

@@ -242,7 +242,7 @@ impl Log {
                     path: &self.path,
                     number: after,
                     page: Vec::new().into_iter(),
-                    // From the first row, whatever its number is.
+                    // Begin with the first row, whatever its number is.
                     next: if after == 0 { i64::MIN } else { after.cast_signed().saturating_add(1) },
                     last,
                     unstored: unstored.lines.into_iter(),
@@ -331,7 +331,7 @@ impl VerifiedLines<'_> {
         };
         let line = match Line::parse(&stored.text) {
             Ok(line) => line,
-            // The process that wrote the line was killed.
+            // The last line of the export is incomplete, because the process that wrote it was killed.
             Err(_) if !stored.whole && self.stored.peek().is_none() => return Ok(None),
             Err(_) => return Err(altered(last + 1)),
         };

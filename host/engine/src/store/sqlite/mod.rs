@@ -68,7 +68,7 @@ struct DiskStore {
 struct Inner {
     connection: Connection,
     commits: u32,
-    /// SQLite's schema version when the schema was last found to be ours.
+    /// SQLite's schema version at the last check that found the schema to be hookhost's.
     schema: i64,
     files: Files,
 }
@@ -218,8 +218,8 @@ impl DiskStore {
         Ok(is_done)
     }
 
-    /// Keeps the tickets of events until the flusher gives them back, so that the events of a series need not lock a
-    /// new ticket each.
+    /// Keeps the tickets of events until the flusher gives them back, so that not every event of a series has to lock a
+    /// new ticket.
     fn keep_tickets(&self, queue: &mut Queue) {
         // Tickets are not kept after a failure, because the flusher then pauses for longer than another process should
         // wait for a ticket.
@@ -263,7 +263,7 @@ impl DiskStore {
         let (problem, left) = match &written {
             Ok(()) => {
                 waiting.journals().iter().for_each(|(file, end)| file.note_taken(*end));
-                // This may remove a journal's file, so it comes before the lock on the queue.
+                // This may remove a journal's file, so it is done before the queue is locked.
                 (None, waiting.cleared())
             }
             Err(error) => (Some(error.clone()), waiting),
@@ -380,7 +380,7 @@ impl Database {
         let created = database::create(path, now)?;
         let forgotten = sessions::forget_old(&created.connection, now);
         match forgotten.map_err(|error| StoreError::of(&error, path)) {
-            // Another process writes. The next process that opens the file deletes the old sessions.
+            // Another process is writing. The next process that opens the file deletes the old sessions.
             Err(error) if error.is_transient() => {}
             // The store can still be opened. Each event that cannot be recorded reports the reason itself.
             Err(error @ (StoreError::Full(_) | StoreError::Io { .. })) => {
@@ -397,7 +397,7 @@ impl Database {
         let inner = Inner { connection, commits: 0, schema, files };
         let shared = DiskStore::new(path, inner, turns, journal, file);
         match shared.take_in() {
-            // Another process writes. A later turn imports the journals of processes that have ended.
+            // Another process is writing. A later turn imports the journals of processes that have ended.
             Err(error) if error.is_transient() => {}
             done => done?,
         }

@@ -91,8 +91,8 @@ pub(super) fn size(
     size.query_row((namespace, key), |row| Ok((number(row, 0)?, expiry(row, 1)?))).optional()
 }
 
-/// Maximum number of rows that are counted. Expired values are removed before a value is added, so only a namespace
-/// that was edited by hand has more rows.
+/// Maximum number of rows that are counted. Expired values are removed before a value is added, so only an earlier
+/// version or another program can have stored more rows.
 const MAX_COUNTED: usize = 4 * MAX_KEYS;
 
 /// Counts the values of a namespace that have not expired, up to [`MAX_COUNTED`] rows.
@@ -152,7 +152,7 @@ pub(super) fn write(connection: &Connection, counts: &Counts, unit: &Unit) -> ru
     Ok(changed)
 }
 
-/// Writes to one namespace. Returns its new size, if that is known without counting.
+/// Writes to one namespace. Returns the new size of the namespace, if it is known without counting.
 fn write_one(
     connection: &Connection,
     owner: &Owner,

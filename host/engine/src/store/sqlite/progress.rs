@@ -7,7 +7,8 @@ use rusqlite::{Connection, OptionalExtension as _};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// First character of the identifier of such a row. The identifier of a session contains no control character.
+/// First character of the identifier of a journal's row. The identifier of a session contains no control character, so
+/// it never begins like this.
 const MARK: char = '\u{1}';
 
 /// The first string in sort order after all strings that begin with [`MARK`].

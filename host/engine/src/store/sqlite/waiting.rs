@@ -92,8 +92,8 @@ impl Waiting {
         self.late += 1;
     }
 
-    /// Adds `records`, after the late records and then `records` were appended to a journal. `written` contains the
-    /// ends of all these records in the journal.
+    /// Adds `records`. The caller has just appended the late records and then `records` to a journal, and `written`
+    /// contains the ends of all these records in the journal.
     pub(super) fn push_written<'a>(&mut self, records: impl Iterator<Item = &'a str>, written: AppendedRecords<'_>) {
         let AppendedRecords { file: journal, ends } = written;
         let Some(end) = ends.last() else { return };
@@ -116,7 +116,8 @@ impl Waiting {
 
     /// Puts back changes that could not be written. They come before the changes that were queued meanwhile.
     pub(super) fn put_back(&mut self, mut first: Self) {
-        // A journal that contains records of both lists gets one entry: the second, which has the later end.
+        // If a journal contains records of both lists, only its second entry is kept, because that entry has the later
+        // end.
         if let (Some((last, _)), Some((next, _))) = (first.journals.last(), self.journals.first())
             && Arc::ptr_eq(last, next)
         {
