@@ -1,8 +1,9 @@
-//! A cache of compiled code between runs: `.cwasm` files in a directory that only the user can access.
+//! A cache that keeps compiled code between runs, in `.cwasm` files in a directory that only the user can access.
 //!
-//! Loading such a file is as dangerous as running it. So a file is used only if the file and its directory belong to
-//! the user, if nobody else can write them, and if the file's authentication code was made with this user's key. In
-//! every other case the plugin is compiled again. The cache can thus make a start slower, but never wrong.
+//! Loading such a file is as dangerous as running a program. So a file is used only if it meets three conditions: the
+//! file and its directory belong to the user, nobody else can write them, and the file's authentication code was made
+//! with this user's key. In every other case, the plugin is compiled again. So an unusable cache only makes a start
+//! slower.
 
 mod contents;
 
@@ -25,21 +26,21 @@ use std::time::{Duration, SystemTime};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-/// The version of a file's layout: the content, then its authentication code.
+/// The version of the layout of the files. A file contains its content and then its authentication code.
 const LAYOUT: u8 = 5;
 
 /// Size of a file's authentication code, in bytes.
 const TAG: usize = 32;
 
-/// Size of an outcome in bytes: one for the flag `is_image`, and the digest.
+/// Size of an outcome in bytes: one byte for the flag `is_image`, and then the digest.
 const OUTCOME: usize = 1 + 32;
 
-/// Files that were not used for `MAX_AGE` are removed. While the rest is larger than `MAX_BYTES`, the least recently
-/// used file is removed.
+/// Files that were not used for `MAX_AGE` are removed. While the remaining files are larger than `MAX_BYTES` in total,
+/// the least recently used file is removed.
 const MAX_AGE: Duration = Duration::from_hours(30 * 24);
 const MAX_BYTES: u64 = 1 << 30;
 
-/// The time of a file's last use is updated only if it is older than this.
+/// The recorded time of a file's last use is updated only if it is older than this.
 const TOUCHED: Duration = Duration::from_hours(24);
 
 /// Number of bytes of a file that are read and hashed at a time.
@@ -48,7 +49,8 @@ const PIECE: usize = 64 * 1024;
 /// Size of the file of the key, in bytes.
 const KEY: usize = 64;
 
-/// Context for deriving the key of the authentication codes, so that the same file can be used for other keys too.
+/// Context for deriving the key of the authentication codes. With other contexts, other keys can be derived from the
+/// same file.
 const PURPOSE: &str = "hookhost 2026-11-26 authentication codes of compiled code";
 
 /// Extensions of the files of compiled code, outcomes and stamps.
@@ -72,8 +74,9 @@ pub(super) struct Outcome {
     pub(super) is_image: bool,
 }
 
-/// Returns the default directory of compiled code: `compiled` in `HOOKHOST_CACHE_DIR`, or else in `hookhost` in the
-/// platform's cache directory. Returns `None` if neither is known.
+/// Returns the default directory of compiled code: `compiled` in the directory `HOOKHOST_CACHE_DIR`. If this variable
+/// is not set, it is `hookhost/compiled` in the platform's cache directory. Returns `None` if neither directory is
+/// known.
 #[must_use]
 pub fn default_directory() -> Option<PathBuf> {
     let named = std::env::var_os("HOOKHOST_CACHE_DIR").filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -86,10 +89,14 @@ pub fn default_directory() -> Option<PathBuf> {
 enum CacheFile<'a> {
     /// Compiled code of the component with this digest, for all entries that use it.
     Code(&'a Digest),
-    /// The digest under which the code of an entry is stored. The outcome depends on three things: the configuration;
-    /// the grant of directories, because a plugin that looks for directories too early is then rejected; and the
-    /// limits, because `configure` may fail under other limits. If only the outcome must be computed again and the
-    /// image is the same, nothing is compiled.
+    /// The digest under which the code of an entry is stored. Besides the component, the outcome depends on three
+    /// things:
+    /// - the configuration
+    /// - whether the entry grants directories, because a plugin with such a grant is rejected if it looks for
+    ///   directories too early
+    /// - the limits, because `configure` may fail under other limits
+    ///
+    /// When an outcome has to be computed again but its image is already stored, nothing is compiled.
     Outcome(&'a Entry),
     /// The stamp of the file at a path, for content with this digest.
     Stamp(&'a Path, &'a Digest),
@@ -122,8 +129,8 @@ impl Cache {
         Ok(Self { directory: directory.to_owned(), key: blake3::derive_key(PURPOSE, &key) })
     }
 
-    /// Returns the code of the component with this digest, compiled by this engine with these settings, or `None` if
-    /// there is no valid code.
+    /// Returns the code of the component with this digest, if the cache has valid code that was compiled with the
+    /// settings of this engine.
     #[cfg(feature = "compile")]
     pub(super) fn code(&self, engine: &Engine, entry: &Entry, component: &Digest) -> Option<Component> {
         let path = self.path(CacheFile::Code(component));
@@ -139,8 +146,8 @@ impl Cache {
         Some((loaded(engine, entry, &path, self.vouched_for(&path))?, outcome))
     }
 
-    /// Stores compiled code, and removes the least recently used code if there is too much. A failure is logged and has
-    /// no other effect.
+    /// Stores compiled code, and removes the least recently used files if the cache has become too large. A failure is
+    /// logged and has no other effect.
     #[cfg(feature = "compile")]
     pub(super) fn put_code(&self, entry: &Entry, component: &Digest, compiled: &Component) {
         let path = self.path(CacheFile::Code(component));
@@ -163,7 +170,8 @@ impl Cache {
         self.put(entry, &path, Ok(&outcome.to_bytes()));
     }
 
-    /// Returns the stamp that the file at this path had when its content had this digest, if the stamp is stored.
+    /// Returns the stored stamp of the file at this path, if there is one. The file had this stamp when its content had
+    /// this digest.
     pub(super) fn stamp(&self, file: &Path, digest: &Digest) -> Option<Stamp> {
         let path = self.path(CacheFile::Stamp(file, digest));
         match self.small::<{ stamp::BYTES }>(&path) {
@@ -186,7 +194,8 @@ impl Cache {
         if let Err(error) = self.write(&path, &stamp.to_bytes()) {
             tracing::debug!(file = %path.display(), %error, "the stamp of a component could not be kept");
         }
-        // A component that has another path at each load would leave many stamps behind.
+        // Old files are removed here, too, because a component whose path is different at each load would leave many
+        // stamps behind.
         #[cfg(feature = "compile")]
         if let Err(error) = evict(&self.directory, &path, MAX_AGE, MAX_BYTES) {
             tracing::debug!(directory = %self.directory.display(), %error, "old stamps could not be removed");
@@ -201,7 +210,7 @@ impl Cache {
         let (content, tag) = content.split_last_chunk::<TAG>().ok_or_else(cut_off)?;
         let mut expected = self.tag(path);
         expected.update(content);
-        // Compared in constant time.
+        // `blake3` compares the codes in constant time.
         match content.try_into() {
             Ok(content) if expected.finalize() == *tag => Ok((content, opened)),
             _ => Err(io::Error::other(WRONG)),
@@ -222,8 +231,9 @@ impl Cache {
         write_new(&self.directory, path, &[content, tag.finalize().as_bytes()])
     }
 
-    /// Returns the path of a file. It depends on the version of hookhost, the kind of machine and the content. It does
-    /// not depend on the settings of the engine, because wasmtime rejects code of an engine with other settings.
+    /// Returns the path of a file. The path depends on the version of hookhost, the instruction sets of the machine,
+    /// and everything that determines the content. The path need not depend on the settings of the engine, because
+    /// wasmtime rejects code of an engine with other settings.
     fn path(&self, kept: CacheFile<'_>) -> PathBuf {
         struct Sha(Sha256);
         impl Hasher for Sha {
@@ -263,7 +273,7 @@ impl Cache {
         self.directory.join(name).with_extension(extension)
     }
 
-    /// Copies the content of a file, which must have a valid authentication code.
+    /// Copies the content of a file, and fails if the file's authentication code is not valid.
     fn vouched_for(&self, path: &Path) -> io::Result<(TrustedFile, CodeCopy)> {
         let opened = TrustedFile::of(path)?;
         let mut file = &opened.file;
@@ -280,7 +290,7 @@ impl Cache {
         }
         let mut expected = [0; TAG];
         file.read_exact(&mut expected)?;
-        // Compared in constant time.
+        // `blake3` compares the codes in constant time.
         if tag.finalize() == expected { Ok((opened, copy)) } else { Err(io::Error::other(WRONG)) }
     }
 
@@ -328,7 +338,8 @@ impl TrustedFile {
         Ok(Self { file, metadata })
     }
 
-    /// Records that a file was used. If this fails, the file is removed too early and must be created again.
+    /// Records that the file was used. If this fails, the file may be removed too early. It is then created again when
+    /// it is needed.
     fn touch(&self) {
         let used = self.metadata.modified();
         if used.is_ok_and(|used| used.elapsed().is_ok_and(|ago| ago > TOUCHED)) {
@@ -337,8 +348,8 @@ impl TrustedFile {
     }
 }
 
-/// Returns for each optional instruction of the compiler whether this machine has it. Code with other instructions does
-/// not run here.
+/// For each optional instruction set that the compiler may use, returns whether this machine has it. Code that uses
+/// other instructions does not run on this machine.
 fn instructions() -> Vec<bool> {
     #[cfg(target_arch = "x86_64")]
     return vec![
@@ -384,8 +395,8 @@ fn bounds_of_configuring(entry: &Entry) -> String {
         handles,
         output,
         capability_calls,
-        // `configure` has no event and sends no HTTP request, and its log lines beyond the limit are dropped without an
-        // effect.
+        // These limits do not affect `configure`. It gets no event and sends no HTTP requests, and exceeding the limit
+        // of the log only drops lines.
         input: _,
         http_body: _,
         log: _,
@@ -398,8 +409,8 @@ fn bounds_of_configuring(entry: &Entry) -> String {
     )
 }
 
-/// Compiled code in memory of this process alone. If the cache file were mapped directly, truncating the file would end
-/// the process.
+/// A copy of compiled code that only this process uses. If the cache file itself were mapped into memory, truncating
+/// the file would end the process.
 enum CodeCopy {
     /// A sealed file in memory. Nobody can change it, so it can be mapped without another copy.
     #[cfg(target_os = "linux")]

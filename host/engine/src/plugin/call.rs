@@ -22,8 +22,8 @@ impl Plugin {
             Runs::Component(component) => {
                 let Some(handle) = component.handles.get(&E::KIND) else { return CallOutcome::failed(unsubscribed()) };
                 let params = || E::params(session, payload);
-                // Box the future. Otherwise every future that contains it would be as large, and would be copied while
-                // it is built.
+                // Box the future. Otherwise, every future that contains this future would be at least as large, and
+                // would be copied while it is built.
                 let call =
                     || component.sandbox.call(&component.pre, component.configuring(), handle, params, setup, limits);
                 boxed(call).await

@@ -10,8 +10,8 @@ use std::io::{self, Read as _};
 use std::path::Path;
 use std::time::SystemTime;
 
-/// Maximum size of a file, in bytes. A component with a JavaScript engine has 12 MiB; one with a Python interpreter and
-/// its library has 40 MiB.
+/// Maximum size of a file, in bytes. A component with a JavaScript engine has 12 MiB. A component with a Python
+/// interpreter and its library has 40 MiB.
 pub(super) const MAX_BYTES: u64 = 64 << 20;
 
 /// A component that an entry allows.
@@ -25,7 +25,7 @@ pub(super) struct Allowed<'a> {
 /// Returns the component of an entry.
 ///
 /// # Errors
-/// Fails if the component cannot be read, or is not the one that the entry allows.
+/// Fails if the component cannot be read, or does not have the digest that the entry allows.
 pub(super) fn of(entry: &Entry) -> Result<Allowed<'_>, LoadError> {
     let (path, allowed) = match &entry.code {
         Code::File { path, digest } => (path, digest),
@@ -81,7 +81,7 @@ fn read_stamped(path: &Path, now: SystemTime) -> io::Result<(Vec<u8>, Option<Sta
     let metadata = file.metadata()?;
     let length = metadata.len();
     check(length)?;
-    // One byte more, so that the end of the file is found without growing the buffer.
+    // The buffer has one byte more than the file, so that the end of the file is found without growing the buffer.
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default() + 1);
     // The file may grow while it is read.
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;

@@ -1,4 +1,5 @@
-//! Checks that a file is a component of the contract: by its bytes, its imports, and the types of its exports.
+//! Checks that a file is a component that fits the contract. The checks look at the first bytes of the file, the
+//! imports, and the types of the exports.
 
 use super::tools::{ToolDeclaration, ToolFunctions};
 use crate::contract::{EventKind, Session, ToolResult, VERSION};
@@ -15,7 +16,7 @@ use wasmtime::component::types::{ComponentFunc, ComponentInstance, ComponentItem
 /// The package of the contract.
 pub(super) const PACKAGE: &str = "hookhost:hooks/";
 
-/// A reason why a file is not a plugin.
+/// The reason why a file is not a plugin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ContractError {
@@ -84,7 +85,7 @@ pub enum ContractError {
         /// The expected and the found type.
         difference: String,
     },
-    /// The component imports interfaces that no host of this contract has: each import, with a remedy.
+    /// The component imports interfaces that plugins do not get. The list contains each of these imports with a remedy.
     #[error("imports {}", in_words(.0))]
     UnknownImports(Vec<(String, String)>),
     /// The component imports an interface of the contract or of WASI with another type.
@@ -92,7 +93,7 @@ pub enum ContractError {
     ImportType(String),
 }
 
-/// The unavailable imports, grouped by cause.
+/// Returns the unavailable imports as text, grouped by their remedies.
 fn in_words(imports: &[(String, String)]) -> String {
     const SHOWN: usize = 12;
     let mut groups: Vec<(Vec<String>, &str)> = Vec::new();
@@ -112,7 +113,7 @@ fn in_words(imports: &[(String, String)]) -> String {
     text
 }
 
-/// The likely cause of a long compilation.
+/// Returns the likely cause of a long compilation, which is a host that was built without optimisation.
 fn unoptimised() -> &'static str {
     if cfg!(debug_assertions) {
         "; this host was built without optimisation: one built with `cargo build --release` may be quicker"
@@ -127,13 +128,14 @@ pub(super) struct Surface {
     pub(super) subscriptions: BTreeMap<EventKind, Handle>,
     pub(super) configure: Option<Handle>,
     pub(super) tools: Option<ToolFunctions>,
-    /// Imported capabilities of the contract, except `types`: the bare name and the whole import.
+    /// The imported capabilities of the contract, except `types`. Each has its bare name and the full name of the
+    /// import.
     pub(super) capabilities: Vec<(String, String)>,
-    /// True if the component imports the agent's own message.
+    /// True if the component imports the agent's original message.
     pub(super) wants_raw: bool,
     /// The imported capabilities of the embedding program.
     pub(super) own: Vec<Own>,
-    /// An import whose functions are all denied without the grant `http`.
+    /// An import of `wasi:http`, if there is one. Without the grant `http`, all requests are denied.
     pub(super) http: Option<String>,
 }
 
@@ -143,7 +145,7 @@ pub(super) struct Surface {
 /// Returns a description of the file if it does not begin like a component.
 pub(super) fn kind_of_file(bytes: &[u8]) -> Result<(), ContractError> {
     const MAGIC: &[u8] = b"\0asm";
-    // Version 1 in the core specification; version 0xd of layer 1 in the component model's binary format.
+    // A core module has version 1. A component has version 0xd and layer 1.
     match bytes.get(4..8) {
         _ if !bytes.starts_with(MAGIC) => Err(ContractError::NotWasm),
         Some([1, 0, 0, 0]) => Err(ContractError::CoreModule),
@@ -162,8 +164,8 @@ pub(super) fn kind_of_file(bytes: &[u8]) -> Result<(), ContractError> {
 pub(super) fn compile(engine: &Engine, bytes: &[u8]) -> Result<Component, ContractError> {
     Component::from_binary(engine, bytes).map_err(|error| {
         let text = one_line(&error);
-        // Components for which the pool has no room. wasmtime has no types for these errors, so a test checks each
-        // text.
+        // The errors for a component that is too large for the pool of instances. wasmtime has no error types for them,
+        // so they are recognised by their texts, and a test checks each text.
         let rooms = [
             ("core module instances, which exceeds", "core instances", "instances"),
             ("tables, which exceeds", "tables", "tables"),
@@ -179,7 +181,8 @@ pub(super) fn compile(engine: &Engine, bytes: &[u8]) -> Result<Component, Contra
             None if text.contains("memories") && text.contains("exceeds") => {
                 ContractError::TooLarge(format!("has more memories than a plugin may have: {text}"))
             }
-            // The validator has already accepted the component with all features.
+            // The validator has already accepted the component. So a parse error means that the component uses a
+            // feature that this engine does not support.
             None => match text.strip_prefix("failed to parse WebAssembly module: ") {
                 Some(why) => ContractError::Unsupported(why.to_owned()),
                 None => ContractError::NotCompiled(text),
@@ -188,10 +191,11 @@ pub(super) fn compile(engine: &Engine, bytes: &[u8]) -> Result<Component, Contra
     })
 }
 
-/// Returns the exports and imports of the contract, each with the contract's type.
+/// Returns the component's exports and imports that belong to the contract, and checks the types of the exports.
 ///
 /// # Errors
-/// Fails if the component exports or imports an interface that the contract does not have.
+/// Fails if the component exports or imports an interface that the contract does not have, or exports an interface with
+/// another type.
 pub(super) fn surface(engine: &Engine, component: &Component, own: &OwnCapabilities) -> Result<Surface, ContractError> {
     let mut surface = Surface::default();
     let ty = component.component_type();

@@ -4,8 +4,8 @@ use super::ContractError;
 use crate::config::Digest;
 use std::path::{Path, PathBuf};
 
-/// A reason why a plugin is not loaded. No code of the plugin has run, unless `configure` rejected the configuration or
-/// failed.
+/// The reason why a plugin is not loaded. No code of a component runs before its digest, its exports and its imports
+/// were checked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -16,10 +16,10 @@ pub enum LoadError {
         name: String,
         /// Path of the file.
         path: PathBuf,
-        /// The reason from the system.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// The file is not the one that was allowed.
+    /// The file does not have the digest that was allowed.
     #[error("plugin `{name}`: {} is not the file that was allowed\n  allowed: sha256 {allowed}\n  found:   sha256 {found}", path.display())]
     OtherDigest {
         /// Name of the entry.
@@ -31,7 +31,7 @@ pub enum LoadError {
         /// The file's digest.
         found: Digest,
     },
-    /// The file is not a component, or not a component of this contract.
+    /// The file is not a component, or does not fit this contract.
     #[error("plugin `{name}`: {} {problem}", place(path.as_deref()))]
     Unfit {
         /// Name of the entry.
@@ -101,7 +101,7 @@ pub enum LoadError {
         guest: String,
         /// The directory on the host.
         directory: PathBuf,
-        /// The reason from the system.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// The entry's `events` names an event that the plugin does not export.
@@ -114,7 +114,7 @@ pub enum LoadError {
         /// The exported events.
         subscribes: String,
     },
-    /// A native rule has a function for no event.
+    /// A native rule has no function for any event.
     #[error(
         "plugin `{name}` is a native rule without a function for any event, so it would never be called: give it one; in a plugin \
          of the SDK, `#[plugin]` does this"
@@ -153,7 +153,7 @@ fn place(path: Option<&Path>) -> std::borrow::Cow<'_, str> {
     path.map_or("the component in the program".into(), Path::to_string_lossy)
 }
 
-/// The user's remedy for a [`LoadError`].
+/// What the user can do about a [`LoadError`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Advice<'a> {
@@ -166,7 +166,7 @@ pub enum Advice<'a> {
 }
 
 impl LoadError {
-    /// Returns the remedy.
+    /// Returns what the user can do about the error.
     #[doc(hidden)]
     #[must_use]
     pub fn advice(&self) -> Advice<'_> {

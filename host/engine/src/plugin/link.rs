@@ -1,5 +1,5 @@
-//! Turns compiled code into a plugin, in three steps: check, link, load. Each state is a type. No code of a component
-//! runs before it is linked, and no event reaches it before it is loaded.
+//! Turns compiled code into a plugin, in three steps: check, link, load. The result of each step has a separate type.
+//! No code of a component runs before the component is linked, and no event reaches a component before it is loaded.
 
 use super::contract_check::{Surface, surface};
 use super::{ConfiguredPlugin, ContractError, LoadError, PluginTool, Runs};
@@ -68,8 +68,8 @@ impl<'a> CheckedComponent<'a> {
 }
 
 impl LinkedComponent {
-    /// Returns the plugin of the component with this digest. Each instance first calls `configure`; it is `None` if the
-    /// component is an image after `configure`.
+    /// Returns the plugin of the component with this digest. Each instance first calls `configure`. If the component is
+    /// an image, the argument `configure` is `None`, because the image already contains the result of that call.
     ///
     /// # Errors
     /// Fails if the entry names an event that the component does not export.
@@ -108,8 +108,8 @@ impl LinkedComponent {
     }
 }
 
-/// Returns the events to which a plugin subscribes: those for which it has a function, except those that its entry
-/// excludes.
+/// Returns the events to which a plugin subscribes: the events for which it has a function, except the events that its
+/// entry excludes.
 ///
 /// # Errors
 /// Fails if the entry names an event for which the plugin has no function.
@@ -162,7 +162,7 @@ fn check_imports(entry: &Entry, surface: &Surface) -> Result<(), LoadError> {
 }
 
 /// # Errors
-/// Fails if the plugin observes records without the grant.
+/// Fails if the plugin observes records without the grant `audit`.
 pub(super) fn check_observing(entry: &Entry, observes_records: bool) -> Result<(), LoadError> {
     if !observes_records || entry.grants.audit {
         return Ok(());

@@ -19,7 +19,8 @@ impl Plugin {
     /// rejects its configuration.
     pub(crate) async fn load(compiler: &Compiler<'_>, entry: &Entry, known: Option<Self>) -> Result<Self, LoadError> {
         let Compiler { sandbox, own, .. } = *compiler;
-        // This also happens if the plugin is loaded already, because a file that no longer has the allowed digest must be reported.
+        // The file is also checked if the plugin is already loaded, because a file that no longer has the allowed
+        // digest must be reported.
         let source = Source::of(compiler, entry)?;
         if let Some(capability) = own.missing(entry.grants.capabilities.iter()) {
             return Err(LoadError::NoCapability {
@@ -30,7 +31,7 @@ impl Plugin {
         }
         match known.filter(|known| known.is_of(sandbox, entry, own)) {
             Some(known) if known.entry() == entry => return Ok(known),
-            // The plugin is the same, but its entry stands in another place of the configuration.
+            // The plugin is the same, but its entry is now at another position in the configuration.
             Some(known) => {
                 let shared = ConfiguredPlugin { entry: entry.clone(), ..(*known.shared).clone() };
                 return Ok(Self { shared: Arc::new(shared) });
@@ -57,7 +58,7 @@ impl Plugin {
         Ok(Self { shared: Arc::new(loaded) })
     }
 
-    /// Returns true if loading this entry would give this plugin.
+    /// Returns true if loading this entry would result in this plugin.
     pub(crate) fn is_of(&self, sandbox: &SharedSandbox, entry: &Entry, own: &OwnCapabilities) -> bool {
         let is_brought = |(name, interface): &(Arc<str>, String)| {
             own.of_interface(interface).is_some_and(|capability| capability.name == *name)
@@ -73,14 +74,14 @@ impl Plugin {
     }
 }
 
-/// The engine and the limits for compiling components.
+/// The engine, the cache, the capabilities and the time limit that are needed to load components.
 pub(crate) struct Compiler<'a> {
     pub(crate) sandbox: &'a SharedSandbox,
     #[cfg(feature = "cache")]
     pub(crate) cache: Option<&'a super::Cache>,
-    /// The embedding program's capabilities, which plugins may import beside the contract.
+    /// The embedding program's capabilities, which plugins may import in addition to the contract's capabilities.
     pub(crate) own: &'a OwnCapabilities,
-    /// `settings.compile-time`.
+    /// The time limit for a compilation, from `settings.compile-time`.
     pub(crate) within: Duration,
 }
 
@@ -120,7 +121,8 @@ impl Compiler<'_> {
         Err(LoadError::NoCompiler { name: entry.name.clone() })
     }
 
-    /// Checks and links a component, and checks that it accepts its configuration.
+    /// Checks and links a component that was compiled ahead of time, and checks that the component accepts its
+    /// configuration.
     async fn linked_ahead(&self, entry: &Entry, compiled: &CompiledComponent) -> Result<LinkedComponent, LoadError> {
         #[expect(unsafe_code, reason = "wasmtime cannot check compiled code, so the program vouches for it")]
         // SAFETY: a caller that creates a `CompiledComponent` from bytes guarantees that `to_bytes` returned these bytes.
@@ -203,7 +205,8 @@ mod tests {
 
     const BYTES: &str = "a component";
 
-    /// A file with a stored stamp. The stamp was taken with a clock that is one hour ahead, because a new file has no stamp.
+    /// A file with a stored stamp. The stamp was taken with a clock that is one hour ahead, because a file that has
+    /// just changed gets no stamp.
     struct Place {
         directory: tempfile::TempDir,
         cache: Cache,
@@ -270,8 +273,8 @@ mod tests {
             let place = Place::new();
             let path = place.path();
             let written = fs::metadata(&path).unwrap().modified().unwrap();
-            // The clock for file times advances in steps. The loop repeats the change until the next step. A real stamp is taken
-            // many steps after the last change, so there the next change always has another time.
+            // The clock for file times advances in steps. The loop repeats the change until the next step. A real stamp
+            // is taken many steps after the last change, so the next change always has another time.
             let changed = || std::os::unix::fs::MetadataExt::ctime_nsec(&fs::metadata(&path).unwrap());
             let stamped = changed();
             while changed() == stamped {

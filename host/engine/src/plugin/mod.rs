@@ -1,7 +1,8 @@
-//! Plugins: turns the bytes of a file into a component that is checked, compiled, configured and ready for events.
+//! Loads plugins: turns the bytes of a file into a component that is checked, compiled, configured and ready for
+//! events.
 //!
-//! No code of a plugin runs before its digest is found in the allowlist, its imports are granted and the types of its
-//! exports are those of the contract.
+//! No code of a plugin runs before three checks have succeeded: its digest is in the allowlist, its imports are
+//! granted, and the types of its exports match the contract.
 
 #[cfg(feature = "cache")]
 pub(crate) mod cache;
@@ -40,14 +41,15 @@ pub struct Plugin {
     pub(crate) shared: Arc<ConfiguredPlugin>,
 }
 
-/// A configured plugin, whose tools are listed.
+/// A plugin that was configured and whose tools were listed.
 #[derive(Clone)]
 pub(crate) struct ConfiguredPlugin {
     pub(crate) name: Arc<str>,
     pub(crate) entry: Entry,
     pub(crate) id: CodeId,
     pub(crate) grants: Arc<crate::config::Grants>,
-    /// The events to which the plugin subscribes: those with a function, except those that its entry excludes.
+    /// The events to which the plugin subscribes: the events for which it has a function, except the events that its
+    /// entry excludes.
     events: BTreeSet<EventKind>,
     runs: Runs,
     /// The plugin's tools.
@@ -130,8 +132,9 @@ impl Plugin {
         }
     }
 
-    /// Returns true if the values of events contain images and other binary data for this plugin. This is so for a
-    /// component that imports the agent's own message, which contains the data, and for a native rule.
+    /// Returns true if the events for this plugin contain images and other binary data. This is the case for a native
+    /// rule. It is also the case for a component that imports the agent's original message, because this message
+    /// contains the data.
     pub(crate) fn wants_binary(&self) -> bool {
         match &self.shared.runs {
             Runs::Component(component) => component.wants_binary,
@@ -139,7 +142,7 @@ impl Plugin {
         }
     }
 
-    /// Returns true if the plugin's answers have an effect.
+    /// Returns true if the plugin's answers have an effect. In audit mode, they are only recorded.
     pub(crate) fn enforces(&self) -> bool {
         self.shared.entry.mode == Mode::Enforce
     }
@@ -154,7 +157,7 @@ impl Plugin {
     /// Returns true if `actions` and `tools` of the plugin's entry select any of these calls, or if `calls` is `None`
     /// because the event is not about calls.
     pub(crate) fn is_concerned(&self, calls: Option<&[ToolCall]>) -> bool {
-        // An empty batch is treated as if it contained any call.
+        // An empty batch is treated as if `actions` and `tools` selected it.
         let Some(calls) = calls.filter(|calls| !calls.is_empty()) else { return true };
         calls.iter().any(|call| self.shared.entry.narrowing().concerns(call))
     }

@@ -8,7 +8,7 @@ use crate::sandbox::{CallLimits, CallOutcome, GuestSetup, NativeCalls};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-/// The version of a rule if the program does not give one.
+/// The version of a rule for which the program gives no version.
 const UNKNOWN: &str = "unknown";
 
 /// A rule and its configuration.

@@ -1,8 +1,9 @@
-//! Stamps. A stamp is the metadata of a file. By its stamp, a later load recognizes an unchanged file without reading it.
+//! Stamps of files. A stamp is a part of a file's metadata. If the stamp of a file is still the same at a later load,
+//! the file is unchanged, so the load need not read it.
 //!
-//! A program cannot set the time of a file's last change (`ctime`). The system updates it at each write, at each rename and at each
-//! change of the attributes. If a file changes twice within the clock's resolution, `ctime` stays the same. So a stamp is taken
-//! only if the last change is older than that resolution.
+//! A program cannot set the time of a file's last change (`ctime`). The operating system updates this time at each
+//! write, at each rename and at each change of the attributes. If a file changes twice within the clock's resolution,
+//! `ctime` stays the same. So a stamp is taken only if the time since the last change is longer than that resolution.
 
 use crate::files::{self, Guard, Links};
 use std::fs::Metadata;
@@ -12,7 +13,8 @@ use std::time::{Duration, SystemTime};
 /// Size of a stamp, in bytes.
 pub(super) const BYTES: usize = 7 * 8;
 
-/// Minimum age of a file's times. It is longer than the resolution of the coarsest clock of a file system.
+/// Minimum age of a file's times when its stamp is taken. It is longer than the resolution of the coarsest clock of a
+/// file system.
 const SETTLED: Duration = Duration::from_secs(3);
 
 /// A file's device, inode and size, and the times of its last write and its last change.
@@ -20,8 +22,8 @@ const SETTLED: Duration = Duration::from_secs(3);
 pub(super) struct Stamp([u64; 7]);
 
 impl Stamp {
-    /// Returns the stamp of a file that is about to be read at this time. Returns `None` if the file has just changed, or if the
-    /// system does not have these numbers.
+    /// Returns the stamp of a file that is about to be read at the time `now`. Returns `None` if the file has just
+    /// changed, or if the system does not provide the numbers of a stamp.
     pub(super) fn of(metadata: &Metadata, now: SystemTime) -> Option<Self> {
         let latest = now.duration_since(SystemTime::UNIX_EPOCH).ok()?.checked_sub(SETTLED)?;
         let stamp = Self::numbers(metadata)?;
@@ -46,7 +48,7 @@ impl Stamp {
         bytes
     }
 
-    /// Returns `None` if all bytes are zero: then no stamp is stored.
+    /// Parses a stamp. Returns `None` if all bytes are zero, because they are not a stamp.
     pub(super) fn parse(bytes: &[u8; BYTES]) -> Option<Self> {
         let mut numbers = [0; 7];
         for (number, bytes) in numbers.iter_mut().zip(bytes.as_chunks().0) {
@@ -55,7 +57,7 @@ impl Stamp {
         (numbers != [0; 7]).then_some(Self(numbers))
     }
 
-    /// Returns `None` if a time is before 1970.
+    /// Returns the numbers of a stamp; `None` if a time is before 1970.
     #[cfg(unix)]
     fn numbers(metadata: &Metadata) -> Option<Self> {
         use std::os::unix::fs::MetadataExt as _;
@@ -141,7 +143,7 @@ mod tests {
         assert_eq!(of(written), None);
         assert_eq!(of(written + SETTLED), None);
         assert!(of(written + SETTLED + Duration::from_millis(100)).is_some());
-        // The last write was long ago, and the last change is now.
+        // The last write was long ago, but the last change has just happened.
         let long_ago = written - Duration::from_hours(1);
         File::options().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
         assert_eq!(of(written + SETTLED), None);

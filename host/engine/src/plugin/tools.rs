@@ -30,13 +30,13 @@ const SEPARATOR: &str = "__";
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct PluginTool {
-    /// The name that the model sees, `PLUGIN__TOOL`. Two plugins never have the same one.
+    /// The name that the model sees, `PLUGIN__TOOL`. Tools of different plugins never have the same full name.
     pub full_name: String,
     /// The plugin's name in the allowlist.
     pub plugin: String,
     /// The name of the tool in the plugin.
     pub name: String,
-    /// Description for the model: effect and use of the tool.
+    /// The description for the model, which says what the tool does and how it is used.
     pub description: String,
     /// A JSON Schema of the arguments object.
     pub input_schema: Value,
@@ -74,7 +74,8 @@ impl From<[String; 3]> for ToolDeclaration {
 }
 
 impl Plugin {
-    /// Returns the plugin's tools. In audit mode there are none, because a plugin in that mode changes nothing.
+    /// Returns the plugin's tools. In audit mode, there are no tools, because a plugin in that mode must not change
+    /// anything.
     #[must_use]
     pub fn tools(&self) -> &[PluginTool] {
         match self.entry().mode {
@@ -106,7 +107,7 @@ pub(super) async fn listed(
 /// Returns the tools with their full names.
 ///
 /// # Errors
-/// Returns the mistake in a tool.
+/// Returns a description of the first mistake in a tool.
 pub(super) fn offered(plugin: &str, declared: Vec<ToolDeclaration>) -> Result<Vec<PluginTool>, String> {
     if declared.is_empty() {
         return Ok(Vec::new());
@@ -140,8 +141,8 @@ pub(super) fn offered(plugin: &str, declared: Vec<ToolDeclaration>) -> Result<Ve
         .collect()
 }
 
-/// Checks that the plugin's name ends at the first separator of a tool's full name. Then two plugins, or a plugin and
-/// an MCP server (`mcp__SERVER__TOOL`), can never have the same full name.
+/// Checks that the plugin's name ends at the first separator of a tool's full name. Then tools of two plugins, or of a
+/// plugin and an MCP server (`mcp__SERVER__TOOL`), can never have the same full name.
 fn check_plugin_name(plugin: &str) -> Result<(), String> {
     let why = if plugin == "mcp" {
         "is what the tools of MCP servers begin with"

@@ -1,10 +1,10 @@
 //! The two clocks of a call: the plugin's own time, and the time for which the machine made the call wait.
 //!
 //! `limits.deadline` limits the plugin's own time: the time in which the plugin computes, and the time in which it
-//! waits for something that it requested. If the plugin could run but no thread or processor is free, that time counts
-//! as the machine's. The machine's time has its own limit. A call that exceeds this limit fails as overloaded, because
-//! a busy machine is not the plugin's fault. If the call's own connections keep the thread busy, the time counts as the
-//! plugin's, because the plugin requested the data that they read.
+//! waits for something that it requested. If the plugin could run but no thread or processor is free, this time counts
+//! as the machine's time. The machine's time has its own limit. A call that exceeds this limit fails as overloaded,
+//! because a busy machine is not the plugin's fault. If the call's own connections keep the thread busy, this time
+//! counts as the plugin's time, because the plugin requested the data that the connections read.
 
 use super::processor_time;
 use super::ticker::TICK;
@@ -17,12 +17,12 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// A timer that fires this late was delayed because the runtime had no thread or no processor for it. The timers of
-/// tokio have a resolution of one millisecond.
+/// If a timer fires at least this late, the reason is that the runtime had no thread or no processor for it. The timers
+/// of tokio have a resolution of one millisecond.
 const LATE_AFTER: Duration = Duration::from_millis(5);
 
-/// A call may wait for a processor for up to this many times its own time. A machine with other work still gives a long
-/// call a share of its processors.
+/// A call may wait for a processor for up to its own time multiplied by this number. So a long call can finish on a
+/// machine that is busy with other work, because the call still gets a share of the processors.
 pub(super) const SHARE: u32 = 10;
 
 /// The reason why a call has no answer.
@@ -65,7 +65,7 @@ pub(super) struct Busy(Mutex<WaitingTime>);
 
 #[derive(Debug, Default)]
 struct WaitingTime {
-    /// The time from which the call could have resumed.
+    /// The time since which the call could have resumed.
     from: Option<Instant>,
     time: Duration,
 }
@@ -94,7 +94,7 @@ impl Bell {
 }
 
 impl Busy {
-    /// Counts the time of `future` as time of a connection of the call.
+    /// Returns a future that also counts the time for which `future`, a connection of the call, keeps a thread busy.
     pub(super) fn noting<F: Future>(self: Arc<Self>, future: F) -> impl Future<Output = F::Output> {
         let mut future = Box::pin(future);
         poll_fn(move |context| {
@@ -111,7 +111,8 @@ impl Busy {
         kept.from = Some(kept.from.map_or(from, |earlier| earlier.min(from)));
     }
 
-    /// Records that a connection ran on a thread, and used a processor for `computed` of that time.
+    /// Records that a connection ran on a thread from `began` to `ended`, and used a processor for the duration
+    /// `computed`.
     fn ran(&self, began: Instant, ended: Instant, computed: Duration) {
         let mut kept = self.lock();
         if let Some(from) = kept.from {
@@ -119,7 +120,7 @@ impl Busy {
         }
     }
 
-    /// Returns the time for which connections were busy, and resets it, because the call resumes now.
+    /// Returns the time for which connections were busy, and resets this time, because the call resumes now.
     fn take(&self) -> Duration {
         std::mem::take(&mut *self.lock()).time
     }
@@ -130,8 +131,8 @@ impl Busy {
 }
 
 /// Returns the output of `future`, which is a guest's call. Fails if the call takes more than `deadline` of its own
-/// time, or if the machine makes it wait for longer than `patience`. The call begins at `first`, after it has waited
-/// for `queued`. `busy` is the time of its connections.
+/// time, or if the machine makes it wait for longer than `patience`. The call begins at `first`, after it has waited in
+/// the queue for the duration `queued`. `busy` counts the time of the call's connections.
 ///
 /// A call that never waits uses no timer, so that a usual event costs no system call. Epochs stop a guest that computes
 /// for too long.
@@ -216,10 +217,10 @@ impl CallTime {
         }
     }
 
-    /// Counts the `wall` time for which the call has just had the thread.
+    /// Counts a period of `wall` time in which the call has just run on its thread.
     fn ran(&mut self, wall: Duration, long: bool) {
-        // The CPU clock is not read in the first tick, so a call in its first tick counts as its wall time, up to one
-        // tick.
+        // The CPU clock is not read during the first tick of a call. For this tick, the wall time is counted instead,
+        // up to one tick.
         let computed = if long { processor_time::computed().min(wall) } else { wall.min(TICK) };
         self.own += computed;
         if long {
@@ -227,8 +228,8 @@ impl CallTime {
         }
     }
 
-    /// Counts a wait of the call, which resumes now. The bell `rang` when the result was ready. The call's own
-    /// connections have kept threads busy for `busy` since the call could have resumed.
+    /// Counts a wait of the call, which resumes now. `rang` is the time at which the result was ready. `busy` is the
+    /// time for which the call's own connections have kept threads busy since the call could have resumed.
     fn away(&mut self, left: YieldState, now: Instant, rang: Option<Instant>, busy: Duration, deadline: Duration) {
         let could_since = match (left, rang) {
             (YieldState::Runnable(since), _) => since,
@@ -240,7 +241,7 @@ impl CallTime {
             (YieldState::Waiting(since), None) => {
                 self.own += now - since;
                 // The time of the call is over. If the timer was late, the result may have been late for the same
-                // reason, so the call gets the same time again.
+                // reason. So the call gets as much time again as the timer was late.
                 let late = self.own.saturating_sub(deadline).saturating_sub(busy);
                 if late >= LATE_AFTER {
                     self.starved += late;

@@ -17,7 +17,8 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use wasmtime::component::{ComponentExportIndex, ComponentNamedList, Instance, InstancePre, Lift, Lower};
 use wasmtime::{Store, UpdateDeadline};
 
-/// Bytes that the host copies in addition to the texts of the answer: a list of strings has pointers too.
+/// Number of bytes that the host may copy in addition to the strings of an answer. For example, a list of strings also
+/// contains pointers.
 const COPY_OVERHEAD: usize = 16 * 1024;
 
 /// A function that a component exports. It is looked up once, when the component is loaded.
@@ -64,12 +65,13 @@ impl Sandbox {
         let began = Instant::now();
         let permits = if waits(&setup.grants) { &self.waiting } else { &self.computing };
         let patience = setup.patience;
-        // `configure` has no capability except the log, so it gets another setup than the event.
+        // `configure` has no capability except the log, so its setup differs from the setup for the event.
         let (first, then) = match configure {
             Some(_) => (GuestSetup::to_configure(Arc::clone(&setup.plugin)), Some(setup)),
             None => (setup, None),
         };
-        // Declared before the store, so that it is dropped after the store: the slot must be free before its permit is.
+        // The permit is declared before the store, so that it is dropped after the store. The slot must be free before
+        // another call can get the permit.
         let (_permit, queued) = match permits.try_acquire() {
             Ok(permit) => (permit, Duration::ZERO),
             Err(_) => match place(permits, patience).await {
@@ -80,8 +82,8 @@ impl Sandbox {
         let mut store = self.store(first, limits);
         let busy = Arc::clone(&store.data().busy);
         let called = {
-            // Pin the future here and pass a reference, because a future that is passed by value takes its space twice
-            // in the future of the callee.
+            // Pin the future here and pass a reference, because a future that is passed by value takes up its size
+            // twice in the future of the callee.
             let work = pin!(async {
                 let _ticking = self.ticker.call();
                 let instance = pre.instantiate_async(&mut store).await;
@@ -111,7 +113,8 @@ impl Sandbox {
         finished(store, answer, limits.sizes, began)
     }
 
-    /// Creates an instance that the caller keeps for more than one call. Only for loading, never for events.
+    /// Creates an instance that the caller keeps for more than one call. This is done only while a plugin is loaded,
+    /// and never for events.
     ///
     /// # Errors
     /// Fails if the instance cannot be created within the limits.
@@ -130,7 +133,8 @@ impl Sandbox {
         Ok((store, instance))
     }
 
-    /// Calls a function of an instance from `instantiate`. Only for loading, never for events.
+    /// Calls a function of an instance that `instantiate` has created. This is done only while a plugin is loaded, and
+    /// never for events.
     pub(crate) async fn call_kept<P, R>(
         &self,
         store: &mut Store<Guest>,
@@ -192,7 +196,8 @@ fn finished<R>(store: Store<Guest>, answer: Result<R, Failure>, limits: &Limits,
 }
 
 impl<R> CallOutcome<Result<R, String>> {
-    /// Turns an invalid answer, whose error describes the problem, into a failure. The outcome then has no effects.
+    /// If the answer is `Err`, which contains the reason why the answer is invalid, turns it into a failure and removes
+    /// the effects of the call.
     pub(crate) fn checked(self) -> CallOutcome<R> {
         let Self { answer, mut did } = self;
         let answer = answer.and_then(|answer| answer.map_err(Failure::invalid));
@@ -252,8 +257,9 @@ pub(crate) async fn with_deadline<F: Future>(limit: Duration, future: F) -> Opti
     let mut timer: Option<Pin<Box<tokio::time::Sleep>>> = None;
     let mut long = false;
     poll_fn(|context| {
-        // After the first wait, check the deadline before the future is polled: a guest that computes for another tick
-        // would come too late. Compare with the clock, because a busy runtime looks at its timers only now and then.
+        // After the first wait, check the deadline before the future is polled, because a guest that computes for
+        // another tick would answer too late. The clock is read here, because a busy runtime checks its timers only
+        // from time to time.
         if timer.is_some() && tokio::time::Instant::now() >= deadline {
             return Poll::Ready(None);
         }

@@ -33,7 +33,7 @@ pub(crate) struct Guest {
     pub(super) asked_bytes: usize,
     pub(super) log: Log,
     pub(super) limiter: MemoryLimiter,
-    /// Time that the guest has computed.
+    /// Time for which the guest has computed.
     pub(super) computed: Duration,
     compute: Duration,
     calls_left: u32,
@@ -43,13 +43,14 @@ pub(crate) struct Guest {
     http: Option<Box<Http>>,
     /// Maximum size of an HTTP body, in bytes.
     http_body: usize,
-    /// The time of the guest's HTTP requests. It exists before the first request, because the call's clock reads it.
+    /// The time for which the connections of the guest's HTTP requests keep threads busy. This field exists even before
+    /// the first request, because the call's clock reads it.
     pub(super) busy: Arc<Busy>,
     output: Option<Output>,
     table: ResourceTable,
 }
 
-/// The memory and tables by which the guest may still grow, and the resource that it was denied.
+/// The memory and tables that the guest may still allocate, and the resource that the guest was denied.
 #[derive(Debug)]
 pub(super) struct MemoryLimiter {
     /// Bytes that are left for all memories together.
@@ -79,7 +80,7 @@ pub(crate) struct GuestSetup {
     pub(crate) servers: Arc<[Server]>,
     pub(crate) network: Arc<Network>,
     pub(crate) state: Option<View>,
-    /// True if the event has a record, which can contain effects; `audit-record` has none.
+    /// True if the event has a record, which can contain the effects. An event `audit-record` has no record.
     pub(crate) is_recorded: bool,
     pub(crate) transcript: Arc<dyn Transcript>,
     pub(crate) model: Option<Arc<dyn Model>>,
@@ -87,7 +88,8 @@ pub(crate) struct GuestSetup {
     pub(crate) model_calls: Option<Arc<AtomicU32>>,
     /// The capabilities of the embedding program, if the plugin is granted any.
     pub(crate) own: Option<OwnCall>,
-    /// The code that waits for the call, and so also for the callbacks of the program that the call makes.
+    /// The code that waits for the call. This code also waits for the callbacks of the embedding program that the call
+    /// makes.
     pub(crate) waiters: Waiters,
     /// The recorded inputs, if the call is a replay. They replace the agent's model and transcript.
     pub(crate) replayed: Option<ReplayedInputs>,
@@ -114,9 +116,9 @@ pub(crate) struct CallReport {
     pub(crate) unrepeatable: BTreeSet<&'static str>,
     /// True if the guest, in a replay, asked for something that was not recorded.
     pub(crate) missed: bool,
-    /// Log lines, also those of a failed call.
+    /// Log lines. A failed call has log lines, too.
     pub(crate) log: Vec<LogLine>,
-    /// Number of log lines for which there was no room.
+    /// Number of log lines that were dropped because of the limit.
     pub(crate) log_dropped: u64,
 }
 
@@ -128,7 +130,7 @@ impl CallReport {
 }
 
 impl GuestSetup {
-    /// Returns the setup of a guest during `configure`: it has the log, and no event.
+    /// Returns the setup of a guest during `configure`. The guest has no event, and its only capability is the log.
     pub(crate) fn to_configure(plugin: Arc<str>) -> Box<Self> {
         Box::new(Self {
             plugin,
@@ -217,7 +219,8 @@ impl Guest {
         }
     }
 
-    /// Marks the call as not replayable if WASI exposed real time, randomness or environment.
+    /// Marks the call as not replayable if WASI has given the guest the real time, real random numbers or environment
+    /// variables.
     pub(super) fn note_what_wasi_showed(&mut self) {
         if self.wasi.is_none() {
             return;
@@ -266,7 +269,7 @@ impl Guest {
         !self.table.is_empty()
     }
 
-    /// Returns the lines written by `log`, then those of standard output and error.
+    /// Returns the lines that the guest wrote with `log`, and then the lines of its standard output and error.
     pub(super) fn take_log(&mut self) -> Log {
         let mut log = std::mem::take(&mut self.log);
         if let Some(output) = &self.output {

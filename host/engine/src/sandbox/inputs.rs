@@ -1,4 +1,4 @@
-//! The inputs of a call from outside its event. They are recorded, and a replay gives them to the plugin again.
+//! The inputs that a call gets from outside its event. They are recorded, and a replay gives them to the plugin again.
 
 use super::capability::{CapabilityAnswer, Message, ModelRequest};
 use crate::contract::bytes::Bytes;
@@ -6,7 +6,7 @@ use crate::state::{Read, Reads, Scope};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The inputs of a call from outside its event. With them, the call can be replayed.
+/// The inputs that a call has got from outside its event. With these inputs, the call can be replayed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -14,10 +14,10 @@ pub struct Inputs {
     /// The state that the call read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<StateUse>,
-    /// The answers to its side calls to a model, in order.
+    /// The answers to the call's side calls to a model, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub model: Vec<ModelAnswer>,
-    /// The answers to its calls of capabilities of the embedding program, in order.
+    /// The answers of the embedding program's capabilities that the call used, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<CapabilityAnswer>,
     /// The messages that the call read.
@@ -25,7 +25,7 @@ pub struct Inputs {
     pub transcript: Option<TranscriptRead>,
 }
 
-/// The state that a call read, with the values before the event.
+/// The state that a call used. The values are the values before the event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -53,7 +53,7 @@ pub struct StateRead {
     /// The value, if the call read it and the key existed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Bytes>,
-    /// Size of key and value in bytes, if the call learnt only that the key exists.
+    /// Size of the key and its value in bytes, if the call learned only that the key exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<usize>,
 }

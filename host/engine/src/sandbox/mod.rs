@@ -42,22 +42,23 @@ use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConf
 /// Maximum number of linear memories of one component. A Rust component has 1. The number is the same for all plugins,
 /// because each memory reserves 4 GiB of address space in every slot.
 const MEMORIES: u32 = 2;
-/// Bytes of linear memory and of stack that a slot keeps mapped. After a call they are reset by copying, because
-/// copying costs less than the page faults that follow when memory is returned to the system.
-/// `cargo run -p bench -- budgets` counts the page faults of an event of shell-guard. The option `pagemap_scan` would
-/// reset only written pages, but with it wasmtime 48 misses a written page that was swapped out
+/// Number of bytes of linear memory and of stack that a slot keeps mapped. After a call, these bytes are reset by
+/// copying, because copying costs less than the page faults that occur after memory was returned to the operating
+/// system. `cargo run -p bench -- budgets` counts the page faults of an event of shell-guard. The option `pagemap_scan`
+/// would reset only written pages, but with it wasmtime 48 misses a written page that was swapped out
 /// (<https://github.com/bytecodealliance/wasmtime/pull/14357>).
 const KEEP_MEMORY: usize = 2 * 1024 * 1024;
 const KEEP_STACK: usize = 64 * 1024;
-/// Stack sizes in bytes: of the guest's compiled code, and of the fiber that runs this code and the host functions that
-/// it calls. They are the same for all plugins, because they are settings of wasmtime's engine. With an engine per
-/// plugin, each plugin would need its own pool and clock.
+/// Size of the stack for the guest's compiled code, and size of the whole stack of a fiber, in bytes. The fiber runs
+/// the compiled code and the host functions that it calls. The sizes are the same for all plugins, because they are
+/// settings of wasmtime's engine. With one engine per plugin, each plugin would need a separate pool and a separate
+/// clock.
 const WASM_STACK: usize = 512 * 1024;
 const FIBER_STACK: usize = WASM_STACK + 512 * 1024;
 
-/// A pool for at least `DIVIDED_CALLS` concurrent calls is divided among threads and gets `DIVIDED_SLOTS` slots, the
-/// number from which wasmtime divides a pool. A thread then reuses slots whose memory is still in the cache of its
-/// processor. An unused slot costs only address space.
+/// A pool for at least `DIVIDED_CALLS` concurrent calls gets at least `DIVIDED_SLOTS` slots, because wasmtime divides a
+/// pool of this size among the threads. A thread then reuses slots whose memory is still in the cache of its processor.
+/// An unused slot costs only address space.
 const DIVIDED_CALLS: u32 = 32;
 const DIVIDED_SLOTS: u32 = 128;
 
@@ -66,7 +67,7 @@ const DIVIDED_SLOTS: u32 = 128;
 pub(crate) struct PoolSize {
     /// Size of the largest linear memory of any guest, in bytes.
     memory: usize,
-    /// Maximum number of elements of a table, of tables and of core instances of any guest.
+    /// The maximum numbers for any guest: elements in a table, tables, and core instances.
     table_elements: u32,
     tables: u32,
     instances: u32,
@@ -77,8 +78,8 @@ pub(crate) struct PoolSize {
 }
 
 impl PoolSize {
-    /// Returns the size for `concurrent` calls of these entries' plugins, and for as many more calls of plugins that
-    /// may wait.
+    /// Returns the size of a pool for `concurrent` calls of these entries' plugins. If any of these plugins may wait in
+    /// a capability, the pool has room for the same number of waiting calls in addition.
     pub(crate) fn of(entries: &[&Entry], concurrent: NonZeroU32) -> Self {
         let any_waits = entries.iter().any(|entry| may_wait(&entry.grants));
         let computing = concurrent.get();
@@ -99,8 +100,8 @@ impl PoolSize {
         })
     }
 
-    /// Returns true if a pool of this size can be used in place of one of size `other`. The number of concurrent calls
-    /// must be the same and not larger.
+    /// Returns true if a pool of this size can be used in place of a pool of size `other`. The number of computing
+    /// calls must be the same, because the configuration limits it. All other numbers may be larger.
     pub(crate) fn holds(self, other: Self) -> bool {
         self.computing == other.computing
             && self.waiting >= other.waiting
@@ -121,18 +122,19 @@ pub(crate) struct Sandbox {
     pool_size: PoolSize,
     engine: Engine,
     ticker: Ticker,
-    /// Permits for plugins that only compute, and for plugins that may wait in a capability. They are separate, so that
-    /// a waiting plugin blocks no other.
+    /// Permits for plugins that only compute, and for plugins that may wait in a capability. The permits are separate,
+    /// so that a waiting plugin does not block plugins that only compute.
     computing: Semaphore,
     waiting: Semaphore,
     /// One linker for all plugins with the same grants and the same imports.
     linkers: Mutex<Vec<(Parts, Arc<Linker<Guest>>)>>,
 }
 
-/// The parts of a linker in addition to the WASI that is always linked.
+/// The parts of a linker in addition to the WASI interfaces that are always linked.
 type Parts = (capability::LinkedCapabilities, OptionalWasi);
 
-/// The optional parts of WASI that a component imports. They are the larger part of WASI, and few plugins import them.
+/// The optional parts of WASI that a component imports. These parts are linked only if they are imported, because they
+/// are the larger part of WASI and few plugins import them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OptionalWasi {
     filesystem: bool,
@@ -200,7 +202,7 @@ impl Sandbox {
         virtual_wasi::link(&mut linker, imported)?;
         capability::link(&mut linker, linked)?;
         if imported.http {
-            // Also linked without the grant: there are then no servers, and each request is denied.
+            // The interfaces are also linked without the grant. There are then no servers, so each request is denied.
             http::link(&mut linker)?;
         }
         let linker = Arc::new(linker);
@@ -260,12 +262,13 @@ fn config(instances: InstanceAllocationStrategy) -> Config {
         // Backtraces are not used, and with them a plugin that often traps would make the host walk its stack each
         // time.
         .wasm_backtrace_max_frames(None)
-        // Without stack walks, the compiled code needs no tables for them, so it can be read and hashed faster.
+        // Without stack walks, the compiled code needs no tables for them. It is therefore smaller, and can be read and
+        // hashed faster.
         .generate_address_map(false)
         .native_unwind_info(cfg!(windows))
         .allocation_strategy(instances);
     #[cfg(feature = "compile")]
-    // NaN values must be the same on every machine, for the same reason.
+    // NaN values must be the same on every machine, so that a verdict can be replayed.
     config.cranelift_nan_canonicalization(true);
     config
 }

@@ -1,12 +1,13 @@
 //! The directories that an entry grants.
 //!
 //! Each directory is opened once, when its plugin is loaded. Every call uses the open handle and never the path. So a
-//! guest reaches the same directory even if it is renamed or another directory takes its path. Within the directory,
-//! wasmtime resolves each path one component at a time, so that neither `..` nor a symbolic link leads out of it.
+//! guest reaches the same directory even if the directory is renamed or another directory gets its path. Within the
+//! directory, wasmtime resolves each path one component at a time, so that neither `..` nor a symbolic link leads out
+//! of it.
 //!
 //! Other programs that use the directory may follow links. So a plugin must not create or move a link that could lead
-//! out of the directory. The target of a link must be a relative path without `..`, which stays inside wherever the
-//! link is.
+//! out of the directory. The target of a link must be a relative path without `..`. Such a link does not lead out of
+//! the directory, even if the link is moved.
 
 use super::guest::Guest;
 use crate::config::Grants;
@@ -144,13 +145,13 @@ fn answer(done: Result<(), FsError>) -> FsResult {
     },))
 }
 
-/// Returns true if a link with that target could lead out of the directory from any place in it.
+/// Returns true if a link with that target could lead out of the directory, depending on where the link is.
 fn may_lead_out(target: &str) -> bool {
     target.starts_with(['/', '\\']) || target.split(['/', '\\']).any(|part| part == "..") || target.contains(':')
 }
 
-/// Returns true if the path is a link that could lead out. A link that wasmtime refuses to read, such as one with an
-/// absolute target, counts too.
+/// Returns true if the path is a link that could lead out. This includes a link that wasmtime refuses to read, such as
+/// a link with an absolute target.
 async fn names_a_way_out(guest: &mut Guest, directory: &Resource<Descriptor>, path: &str) -> bool {
     // With a slash at its end, the path would name the target of the link instead of the link.
     let path = path.trim_end_matches('/').to_owned();
@@ -158,7 +159,7 @@ async fn names_a_way_out(guest: &mut Guest, directory: &Resource<Descriptor>, pa
     match target.map_err(FsError::downcast) {
         Ok(target) => may_lead_out(&target),
         Err(Ok(error)) => matches!(error, ErrorCode::NotPermitted | ErrorCode::Access),
-        // The function that uses a wrong descriptor reports it.
+        // If the descriptor is wrong, the function that uses it afterwards reports the error.
         Err(Err(_)) => false,
     }
 }

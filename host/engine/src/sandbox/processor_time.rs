@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 thread_local! {
     /// Time at which this thread last resumed a guest.
     static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
-    /// The thread's CPU time at that moment; `None` while the guest has not run for a tick.
+    /// The CPU time of this thread when it last resumed a guest; `None` while the guest has not run for a tick.
     static OWN_TIME: Cell<Option<Duration>> = const { Cell::new(None) };
     /// True if the guest yielded the thread because of an epoch, and does not wait for anything.
     static YIELDED: Cell<bool> = const { Cell::new(false) };
@@ -37,7 +37,8 @@ pub(super) fn computed() -> Duration {
 /// Returns the CPU time of this thread.
 #[cfg(unix)]
 pub(super) fn thread_time() -> Duration {
-    // rustix is not used, because it reads the vDSO directly. valgrind hides the vDSO, so rustix crashes there.
+    // rustix is not used, because it reads the vDSO directly. valgrind hides the vDSO, so rustix would crash under
+    // valgrind.
     let time = nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID);
     time.map(Duration::from).unwrap_or_default()
 }
@@ -68,8 +69,8 @@ pub(super) fn check(compute: Duration) -> wasmtime::Result<()> {
     if wall < TICK.min(compute) {
         return Ok(());
     }
-    // Use the CPU clock, because the thread may have been without a processor. If the clock was not read before, it
-    // counts from here.
+    // Use the CPU clock, because the thread may have been without a processor. If the CPU clock was not read before,
+    // the time is counted from here.
     if OWN_TIME.get().is_none() {
         OWN_TIME.set(Some(thread_time()));
     }

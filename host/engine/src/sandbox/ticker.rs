@@ -1,6 +1,6 @@
 //! The epoch ticker: a thread that advances the engine's epoch every millisecond while calls run. At each epoch, a
-//! guest that computes yields, and is stopped if it exceeds its limit. Without calls the thread sleeps, so that an idle
-//! host uses no processor time.
+//! guest that computes either yields the thread or, if it has exceeded its limit, is stopped. While there are no calls,
+//! the ticker's thread sleeps, so that an idle host uses no processor time.
 
 use std::sync::{
     Arc,
@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use wasmtime::Engine;
 
-/// Wall time between two epochs, and so the resolution of `limits.compute`.
+/// Wall time between two epochs. It is also the resolution of `limits.compute`.
 pub(crate) const TICK: Duration = Duration::from_millis(1);
 
 /// Number of ticks without a call after which the thread goes to sleep. Waking it costs a system call, so it must stay
@@ -60,8 +60,8 @@ impl Ticker {
                     if idle >= IDLE_TICKS {
                         idle = 0;
                         shared.asleep.store(true, Ordering::SeqCst);
-                        // A call that began before the line above took effect did not wake this thread, so check once
-                        // more.
+                        // A call that began before `asleep` was set did not wake this thread, so check the number of
+                        // calls once more.
                         if shared.calls.load(Ordering::SeqCst) == 0 && !shared.stop.load(Ordering::SeqCst) {
                             std::thread::park();
                         }

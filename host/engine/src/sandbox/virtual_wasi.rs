@@ -1,4 +1,4 @@
-//! The WASI that every guest has. It shows nothing of the machine.
+//! The WASI interfaces that every guest has. Without grants, they reveal nothing about the machine.
 //!
 //! There are no arguments, standard input is closed, and output goes into the log. Only granted directories exist.
 //! Sockets are linked because the libraries of some languages import them, but no socket can be created. The clocks
@@ -118,7 +118,7 @@ mod tests {
     use std::sync::Arc;
     use wasmtime::component::Component;
 
-    /// Asks for a socket; what it gets is 256 times whether that is an error, and which one.
+    /// A component that tries to create a socket. If this fails, its function returns 256 plus the number of the error.
     const ASKS: &str = r#"(component
         (import "wasi:sockets/network@0.2.0" (instance $network
             (type $e (enum "unknown" "access-denied" "not-supported" "invalid-argument" "out-of-memory" "timeout"
@@ -165,7 +165,7 @@ mod tests {
             let setup = GuestSetup::to_configure("p".into());
             let (mut store, instance) = sandbox.instantiate(&pre, setup, CallLimits::of(&entry)).await.unwrap();
             let asks = instance.get_typed_func::<(), (u32,)>(&mut store, "asks").unwrap();
-            // An error, and the second of them: `access-denied`.
+            // An error with the number 1, which is `access-denied`.
             assert_eq!(asks.call_async(&mut store, ()).await.unwrap(), (257,), "{kind}");
         }
     }

@@ -1,8 +1,8 @@
 //! Runs work on a separate thread with a large stack. The caller waits until a deadline.
 //!
 //! A thread cannot be ended from outside. A thread that misses its deadline continues, and counts against
-//! [`MAX_THREADS`] until it ends. It ends at some time, because the size of its work is bounded. While there are
-//! `MAX_THREADS` threads, other callers wait for a free place until their own deadline.
+//! [`MAX_THREADS`] until it ends. Such a thread ends eventually, because the size of its work is bounded. While
+//! `MAX_THREADS` threads are running, other callers wait for a free slot until their deadline.
 
 use crate::locked::locked;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const MAX_THREADS: usize = 8;
 
 /// Size of a thread's stack, in bytes. It is large enough for [`super::MAX_CHAIN`] nested schemas at
-/// [`super::MAX_NESTING`] levels of a value. The system provides only the memory that is used.
+/// [`super::MAX_NESTING`] levels of a value. The operating system provides only the memory of the stack that is used.
 const STACK: usize = 256 * 1024 * 1024;
 
 /// A reason why there is no result.
@@ -22,7 +22,7 @@ const STACK: usize = 256 * 1024 * 1024;
 pub(super) enum WorkFailure {
     /// The work took too long. The thread continues.
     Deadline,
-    /// There were too many threads until the deadline.
+    /// All threads were busy until the deadline.
     Full,
     /// The work panicked, or the system could not start a thread.
     Died,
@@ -31,7 +31,7 @@ pub(super) enum WorkFailure {
 static BUSY: Mutex<usize> = Mutex::new(0);
 static FREED: Condvar = Condvar::new();
 
-/// One of the [`MAX_THREADS`] places for threads.
+/// One of the [`MAX_THREADS`] slots for threads. Dropping it frees the slot.
 struct Place;
 
 impl Place {

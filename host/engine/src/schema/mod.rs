@@ -1,9 +1,9 @@
-//! The JSON Schemas of tools, which strangers write: plugins, MCP servers, and others.
+//! The JSON Schemas of tools. They are not trusted, because plugins, MCP servers and others write them.
 //!
-//! A schema can refer to itself, and a few kilobytes of it can need 2⁶⁰ steps. So its bounds are checked before it is
-//! compiled (`shape`), and the steps of a check are counted before a value is checked (`work`). Cheap checks run on the
-//! calling thread. All other checks run on a separate thread (`aside`). The caller waits for it for at most `DEADLINE`,
-//! which also bounds work that the count has missed.
+//! A schema can refer to itself, so a check with a schema of a few kilobytes can take 2⁶⁰ steps. Therefore `shape`
+//! checks the bounds of a schema before the schema is compiled, and `work` counts the steps of a check before the check
+//! runs. Cheap checks run on the calling thread. All other checks run on a separate thread (`aside`), for which the
+//! caller waits at most `DEADLINE`. The deadline also bounds work that was not counted.
 //!
 //! | bound of a schema, or of a value that is checked with it | maximum |
 //! |---|---|
@@ -15,7 +15,7 @@
 //! | steps of a check on the calling thread | [`MAX_WORK_AT_ONCE`] |
 //! | time on a separate thread | [`DEADLINE`] |
 //!
-//! Failures fail closed: a schema that is not understood is refused, and a value that is not checked
+//! Failures fail closed: a schema that hookhost does not understand is refused, and a value that could not be checked
 //! does not match.
 
 mod aside;
@@ -44,11 +44,12 @@ pub use work::{MAX_NESTING, MAX_WORK};
 /// Time limit for compiling a schema, and for checking a value.
 pub const DEADLINE: Duration = Duration::from_secs(5);
 
-/// Maximum size of a compiled pattern, in bytes. Its automaton may use twice as much while it runs.
+/// Maximum size of a compiled pattern, in bytes. While the pattern is matched, its automaton may use twice as much
+/// memory.
 pub const MAX_PATTERN: usize = 256 * 1024;
 
-/// Maximum number of steps of a check on the calling thread. They take 5 ms with the worst known schema, and 1 ms with
-/// the schema of a usual tool, measured as for [`MAX_WORK`].
+/// Maximum number of steps of a check on the calling thread. So many steps take 5 ms with the worst known schema, and 1
+/// ms with the schema of a usual tool, measured as for [`MAX_WORK`].
 pub const MAX_WORK_AT_ONCE: u64 = 20_000;
 
 /// Maximum depth of a check on the calling thread: the number of subschemas that apply to the same value, summed over the
@@ -58,7 +59,7 @@ const SHALLOW: u64 = 200;
 /// Maximum number of a value's problems that are reported.
 const MAX_PROBLEMS: usize = 5;
 
-/// A reason why a schema is not used, as the end of a sentence that begins with the schema's name.
+/// The reason why a schema is not used. Its message completes a sentence that begins with the schema's name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaError {
@@ -78,10 +79,11 @@ pub enum SchemaError {
         /// The bound.
         most: u64,
     },
-    /// The check of a part needs the check of the same part with the same value, so it would not end.
+    /// To check a value, a part of the schema would have to check the same value with itself again, so the check would
+    /// not end.
     #[error("refers from {0} to itself without a step into the value, so that checking it would not end")]
     Endless(String),
-    /// The work of a part cannot be bounded, for example because it refers to another document.
+    /// The work of a part of the schema cannot be bounded, for example because the part refers to another document.
     #[error("has {0}: write references as `#/$defs/NAME`")]
     Unbounded(String),
     /// This program was built without the feature `json-schema`.
@@ -92,7 +94,7 @@ pub enum SchemaError {
     GivenUp(String),
 }
 
-/// A schema that is bounded and compiled.
+/// A compiled schema whose bounds were checked.
 ///
 /// ```
 /// use hookhost::schema::Schema;
@@ -119,7 +121,7 @@ impl Schema {
     /// Checks the bounds and compiles the schema. Blocks the thread for some milliseconds, and for 5 s at most.
     ///
     /// # Errors
-    /// If the text is not a JSON Schema, exceeds a bound, or takes too long.
+    /// If the value is not a JSON Schema, exceeds a bound, or takes too long to compile.
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
         let shape = Shape::of(schema)?;
         let validator = if shape.is_simple() {
@@ -137,8 +139,8 @@ impl Schema {
         Ok(Self { inner: Arc::new(CompiledSchema { shape, validator: validator?, given_up: AtomicBool::new(false) }) })
     }
 
-    /// Returns at most five mistakes of a value, each with its place. The list is empty if the value matches. A value that
-    /// could not be checked does not match.
+    /// Returns at most five mistakes in a value, each with its location. The list is empty if the value matches. A
+    /// value that could not be checked does not match.
     #[must_use]
     pub fn problems(&self, value: &Value) -> Vec<String> {
         self.checked(value, validator::in_full)
@@ -153,7 +155,7 @@ impl Schema {
         self.inner.shape.work(value).map(|work| work.steps)
     }
 
-    /// Returns the first mistake of a value, without the value itself.
+    /// Returns a description of the first mistake in a value. The description does not contain the value.
     pub(crate) fn masked_problem(&self, value: &Value) -> Option<String> {
         self.checked(value, validator::masked).into_iter().next()
     }

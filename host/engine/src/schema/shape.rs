@@ -1,5 +1,5 @@
-//! The structure of a schema: subschemas for the same value, and subschemas for a part of the value. This module checks
-//! the bounds of a schema.
+//! The structure of a schema. A subschema is for the same value as the schema that contains it, or for a part of that
+//! value. This module also checks the bounds of a schema.
 //!
 //! Schemas are read conservatively. An unknown keyword is treated as a subschema for the same value. Keywords that
 //! change the target of a reference (`$id` within a schema, anchors, dynamic references) are rejected.
@@ -21,9 +21,9 @@ pub const MAX_NESTING: usize = 64;
 /// Maximum number of patterns of a schema.
 pub const MAX_PATTERNS: usize = 100;
 
-/// Steps that a pattern takes for each 32 bytes of a text.
+/// Number of steps that a pattern takes for each 32 bytes of a string.
 const PATTERN: u64 = 64;
-/// Steps that a format takes for each 32 bytes of a text.
+/// Number of steps that a format takes for each 32 bytes of a string.
 const FORMAT: u64 = 16;
 /// Maximum number of subschemas, and maximum nesting, of a schema that is compiled on the caller's thread.
 const SIMPLE: usize = 64;
@@ -33,8 +33,8 @@ const SIMPLE_NESTING: usize = 16;
 #[derive(Debug, Default)]
 pub(super) struct Shape {
     pub(super) nodes: Vec<Node>,
-    /// The position of each node in an order in which every node comes after all nodes that lead to it for the same
-    /// value.
+    /// The position of each node in the order in which a check visits the nodes. Each node comes after all nodes that
+    /// lead to it for the same value.
     pub(super) order: Vec<usize>,
     patterns: usize,
     nesting: usize,
@@ -43,9 +43,10 @@ pub(super) struct Shape {
 /// A subschema.
 #[derive(Debug, Default)]
 pub(super) struct Node {
-    /// Steps that this subschema itself takes, for each member of a value.
+    /// Number of steps that this subschema takes for each member of a value, without the subschemas to which it leads.
     pub(super) own: u64,
-    /// Steps that this subschema itself takes for each 32 bytes of a text.
+    /// Number of steps that this subschema takes for each 32 bytes of a string, without the subschemas to which it
+    /// leads.
     pub(super) textual: u64,
     /// True if the subschema compares the elements of a list with each other.
     pub(super) unique: bool,
@@ -104,16 +105,18 @@ impl Shape {
         Ok(shape)
     }
 
-    /// Returns true if the compiled subschema may own itself, so that its memory would never be freed. With each
-    /// `unevaluated…`, `jsonschema` 0.60 stores everything that the schemas for the same value check, and references
-    /// share it by reference counting. From `properties` after a reference, it stores only the names, so a schema that
-    /// extends another may be recursive.
+    /// Returns true if the compiled subschema may own itself, so that its memory would never be freed. For each
+    /// `unevaluated…`, `jsonschema` 0.60 stores all compiled schemas that check the same value or its parts. References
+    /// share a compiled schema by reference counting, so a cycle of them would never be freed. There is one exception:
+    /// of the `properties` behind a reference, the library stores only the names. So a schema that extends another
+    /// schema may be recursive.
     fn keeps_itself(&self, node: usize) -> bool {
         let asks = &self.nodes[node];
         if !asks.unevaluated {
             return false;
         }
-        // For each node: was it reached through other keywords, and was it reached through references alone?
+        // Two flags for each node: whether it was reached through other keywords, and whether it was reached through
+        // references alone.
         let mut met = vec![[false; 2]; self.nodes.len()];
         let mut open: Vec<_> = asks.same.iter().map(|next| (*next, asks.refers == Some(*next))).collect();
         while let Some((next, referred)) = open.pop() {
@@ -288,8 +291,8 @@ fn object(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flat_map(Map::iter)
 }
 
-/// Returns the number of values in a value, including itself. The recursion is bounded because the survey has checked
-/// the nesting.
+/// Returns the number of values in a value, including the value itself. The recursion is bounded because the survey has
+/// checked the nesting.
 fn values_in(value: &Value) -> u64 {
     match value {
         Value::Array(values) => 1 + values.iter().map(values_in).sum::<u64>(),
@@ -301,7 +304,7 @@ fn values_in(value: &Value) -> u64 {
 /// A depth-first walk from each subschema to the subschemas to which it leads.
 struct Walk<'a> {
     nodes: &'a [Node],
-    /// True if the walk includes subschemas for parts of a value, not only those for the same value.
+    /// True if the walk includes subschemas for parts of a value, and not only subschemas for the same value.
     into_parts: bool,
     /// For each finished node, the number of paths that begin there, and the length of the longest path.
     left: Vec<Option<(u64, usize)>>,
@@ -322,8 +325,8 @@ impl<'a> Walk<'a> {
         Self { nodes, into_parts, left, entered, ended: Vec::new() }
     }
 
-    /// Returns the position of each node in an order in which every node comes before the nodes for the same value to
-    /// which it leads.
+    /// Returns the position of each node in an order. In this order, a node comes before all nodes to which it leads
+    /// for the same value.
     fn order(mut self, places: &[String]) -> Result<Vec<usize>, SchemaError> {
         for node in 0..self.nodes.len() {
             self.enter(node, 0).map_err(|met| match met {

@@ -12,7 +12,7 @@ fn to(name: &str) -> Value {
     json!({ "$ref": format!("#/$defs/{name}") })
 }
 
-/// A schema that refers to the first of its definitions.
+/// Returns a schema with these definitions that refers to the definition `first`.
 fn with(definitions: impl IntoIterator<Item = (String, Value)>, first: &str) -> Value {
     json!({ "type": "object", "allOf": [to(first)], "$defs": definitions.into_iter().collect::<serde_json::Map<_, _>>() })
 }
@@ -119,7 +119,8 @@ fn too_many_subschemas_are_refused() {
 
 #[test]
 fn what_fits_the_bounds_needs_no_more_stack_than_there_is() {
-    // As long a chain as there may be, at each level of a value that is as deep as may be.
+    // The schema has a chain of almost the maximum length, and applies the chain at each level of a value. The value
+    // has almost the maximum depth.
     let steps = (0..90).map(|step| (format!("d{step}"), json!({ "allOf": [to(&format!("d{}", step + 1))] })));
     let schema = json!({ "allOf": [to("d60")], "$defs": steps
         .chain([("d90".into(), json!({ "items": { "$ref": "#" } }))]).collect::<serde_json::Map<_, _>>() });

@@ -9,7 +9,7 @@ pub(super) struct Validator(jsonschema::Validator);
 /// A mistake in a value.
 pub(super) struct Problem<'a>(ValidationError<'a>);
 
-/// Describes the mistake, with the wrong part of the value and its place.
+/// Describes the mistake. The description contains the wrong part of the value and its location.
 pub(super) fn in_full(Problem(error): &Problem<'_>) -> String {
     match error.instance_path().to_string() {
         path if path.is_empty() => error.to_string(),
@@ -17,7 +17,7 @@ pub(super) fn in_full(Problem(error): &Problem<'_>) -> String {
     }
 }
 
-/// Describes the mistake without the value.
+/// Describes the mistake. The description does not contain the value.
 pub(super) fn masked(Problem(error): &Problem<'_>) -> String {
     error.masked().to_string()
 }
@@ -30,7 +30,8 @@ impl Validator {
         jsonschema::options()
             .with_pattern_options(patterns)
             .offline()
-            // The format `regex` would compile an untrusted pattern from a value, so every text passes.
+            // To check the format `regex`, the library would compile an untrusted pattern from a value. So every string
+            // passes.
             .with_format("regex", |_: &str| true)
             .build(schema)
             .map(Self)

@@ -1,7 +1,7 @@
 //! Counts the steps of a check before the check runs.
 //!
-//! The count visits each part of the value once. For each part, it knows the number of times that each subschema checks
-//! the part. If each level doubles this number, only the number grows, and counting does not take longer.
+//! The count visits each part of the value only once. For each part, it adds up how many times each subschema would
+//! check the part. If this number doubles at each level, the sum becomes large, but counting does not take longer.
 
 use super::shape::{Node, Shape};
 use serde_json::Value;
@@ -19,8 +19,8 @@ pub const MAX_WORK: u64 = 2_000_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Work {
     pub(super) steps: u64,
-    /// Maximum over all parts of the value: the number of subschemas that check the part or a value that contains the
-    /// part.
+    /// For a part of the value, the number of subschemas that check the part or a value that contains the part. This is
+    /// the maximum over all parts.
     pub(super) deep: u64,
 }
 
@@ -41,13 +41,13 @@ struct Count<'a> {
 }
 
 impl Count<'_> {
-    /// Counts the steps for a part of the value. `asked` contains the subschemas that the level above checks on this
-    /// part, each with the number of checks.
+    /// Counts the steps for a part of the value. `asked` contains the subschemas that check this part, as the level
+    /// above requires, each with the number of checks.
     fn part(&mut self, value: &Value, asked: Vec<(usize, u64)>, level: usize, deep: u64) -> Result<(), String> {
         if level > MAX_NESTING {
             return Err(format!("the value has more than {MAX_NESTING} levels"));
         }
-        // Visit the nodes in their order, so that all nodes that lead to a node come before it.
+        // Visit the nodes in their order, so that each node is visited after all nodes that lead to it.
         let nodes = &self.shape.nodes;
         let mut open: BTreeMap<usize, (usize, u64)> = BTreeMap::new();
         for (node, times) in asked {
@@ -60,7 +60,7 @@ impl Count<'_> {
             let mut own =
                 node.own.saturating_mul(sizes.members).saturating_add(node.textual.saturating_mul(sizes.text));
             if node.unique && value.is_array() {
-                // The check compares the hashes of whole elements.
+                // To compare the elements, the check hashes all of their content.
                 own = own.saturating_add(whole(value, 0).saturating_mul(8));
             }
             self.take(own.saturating_mul(times))?;
@@ -121,7 +121,7 @@ fn add(open: &mut BTreeMap<usize, (usize, u64)>, place: usize, node: usize, time
 struct Sizes {
     /// Number of values: the value itself and its members.
     members: u64,
-    /// Size of the text, or of the names of the members, in units of 32 bytes.
+    /// Size of a string, or of the names of an object's members, in units of 32 bytes.
     text: u64,
 }
 
@@ -142,8 +142,8 @@ impl Sizes {
 /// Returns the size of a value and all its parts, in steps.
 fn whole(value: &Value, level: usize) -> u64 {
     let sizes = Sizes::of(value);
-    // The count rejects deeper values when it reaches them. But it does not reach all values, and the check hashes
-    // those too.
+    // The count rejects deeper values when it reaches them. But the count does not reach values that no subschema
+    // checks, and these values are hashed as well.
     let own = sizes.members + sizes.text;
     if level > MAX_NESTING {
         return u64::MAX;

@@ -1,8 +1,8 @@
 //! Key-value state: each plugin has one namespace per session, one per tree of sessions, and one for all sessions.
 //!
-//! An event reads one snapshot and its own writes. The writes are applied when the event has its outcome: `increment`
-//! adds to the current value, and of several `set`, the last wins. This module does no I/O; `store` keeps the
-//! namespaces.
+//! An event reads one snapshot, and also sees its own writes. The writes are applied when the outcome of the event is
+//! known. `increment` then adds to the current value. If several events have called `set` for a key, the last event
+//! wins. This module does no I/O, because the module `store` stores the namespaces.
 
 mod namespace;
 mod reads;
@@ -23,7 +23,8 @@ use serde::{Deserialize, Serialize};
 pub enum Scope {
     /// One plugin in one session.
     Session,
-    /// One plugin in one tree: a session that the user began, and all sub-agents below it.
+    /// One plugin in one tree. A tree consists of a session that the user began and the sessions of all sub-agents
+    /// below it.
     Tree,
     /// One plugin in all sessions.
     Plugin,
@@ -53,7 +54,7 @@ pub(crate) struct Lineage<'a> {
 }
 
 impl<'a> Lineage<'a> {
-    /// Returns the session that identifies the scope; empty for the scope of all sessions.
+    /// Returns the session that identifies the scope; empty for [`Scope::Plugin`], because all sessions share it.
     pub(crate) fn of(self, scope: Scope) -> &'a str {
         match scope {
             Scope::Session => self.session,
@@ -67,17 +68,17 @@ impl<'a> Lineage<'a> {
 pub(crate) type Time = u64;
 
 /// Maximum number of keys of one scope. The number is limited, because counting a scope and loading it into memory
-/// takes time for each key, however small it is.
+/// takes time for each key, however small the key is.
 pub(crate) const MAX_KEYS: usize = 10_000;
 
-/// Bytes that each key counts against the quota, in addition to the key and its value. This is about the overhead of
-/// a row.
+/// Number of bytes that each key takes from the quota, in addition to the sizes of the key and its value. This is about
+/// the overhead of a row.
 pub(crate) const KEY_COST: usize = 64;
 
-/// The use of each scope, in the order of [`Scope::ALL`].
+/// The usage of each scope, in the order of [`Scope::ALL`].
 pub(crate) type Usages = [Usage; Scope::ALL.len()];
 
-/// The use of a scope.
+/// The usage of one scope.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
     /// Number of keys; exact up to [`MAX_KEYS`].
@@ -87,7 +88,7 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// Returns the use after the value at `key` changes from `before` to `after` bytes. `None` means that there is no
+    /// Returns the usage after the value at `key` changes from `before` to `after` bytes. `None` means that there is no
     /// such key.
     #[must_use]
     pub(crate) fn replacing(self, key: &str, before: Option<usize>, after: Option<usize>) -> Self {
@@ -99,7 +100,7 @@ impl Usage {
     }
 }
 
-/// Returns the bytes that a key counts against the quota. `value` is the size of its value in bytes.
+/// Returns the number of bytes that a key takes from the quota. `value` is the size of the key's value in bytes.
 pub(crate) fn cost(key: &str, value: usize) -> usize {
     KEY_COST.saturating_add(key.len()).saturating_add(value)
 }

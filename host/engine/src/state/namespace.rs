@@ -4,7 +4,7 @@ use super::{KEY_COST, Time, Usage, Write, Writes, number};
 use crate::state::Scope;
 use std::collections::BTreeMap;
 
-/// The values of one scope. A snapshot is a clone of the `Arc` around them.
+/// The values of one scope. A snapshot is a clone of the `Arc` that contains them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Namespace {
     values: BTreeMap<String, StoredValue>,
@@ -27,7 +27,7 @@ impl StoredValue {
 }
 
 impl Namespace {
-    /// Returns the use of the scope, without expired values.
+    /// Returns the usage of the scope, without expired values.
     pub(crate) fn usage(&self, now: Time) -> Usage {
         let usage = |keys: usize, bytes: usize| Usage { keys, bytes: bytes + KEY_COST * keys };
         if !self.has_expired(now) {
@@ -74,8 +74,8 @@ impl Namespace {
         self.next_expiry = self.values.values().filter_map(|stored| stored.expires).min();
     }
 
-    /// Returns the value after `write`; `None` if there is none. If another session has meanwhile replaced the value
-    /// by something other than a number, an increment starts at 0.
+    /// Returns the value after `write`; `None` if there is no value then. If another session has meanwhile replaced the
+    /// value by something other than a number, an increment starts at 0.
     pub(crate) fn after(before: Option<&StoredValue>, write: &Write, now: Time) -> Option<StoredValue> {
         match write {
             Write::Set { value, expires } => Some(StoredValue { value: value.clone(), expires: *expires }),

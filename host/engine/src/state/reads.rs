@@ -4,17 +4,17 @@ use super::{Scope, Usages};
 use crate::contract::bytes::{bytes_size, written_size};
 use std::collections::BTreeMap;
 
-/// Maximum size of the keys and values in the record of one call, in bytes of JSON. A call that read more cannot be
-/// replayed.
+/// Maximum size of the keys and values in the record of one call, in bytes of JSON. A call that has read more than this
+/// cannot be replayed.
 pub(crate) const MAX_RECORDED: usize = 256 * 1024;
 
-/// Bytes of JSON around a key and its value in a record.
+/// Number of bytes of JSON around a key and its value in a record.
 const JSON_OVERHEAD: usize = 48;
 
 /// A call's reads of its snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reads {
-    /// The use of the scopes; absent if the call wrote nothing.
+    /// The usage of the scopes; absent if the call wrote nothing.
     pub(crate) used: Option<Usages>,
     pub(crate) values: BTreeMap<(Scope, String), Read>,
     /// Size of the recorded reads, in bytes of JSON.
@@ -27,7 +27,8 @@ pub(crate) struct Reads {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Read {
     Value(Option<Vec<u8>>),
-    /// Only the size of key and value in bytes, which counts against the quota; `None` if there was no such key.
+    /// The call read only the size of the key and its value in bytes, in order to check the quota; `None` if there was
+    /// no such key.
     Size(Option<usize>),
 }
 
@@ -49,7 +50,8 @@ impl Reads {
         })
     }
 
-    /// Records a read, as far as there is room. A value replaces a size, but a size never replaces a value.
+    /// Records a read, unless the record would become larger than [`MAX_RECORDED`]. A value replaces a size, but a size
+    /// never replaces a value.
     pub(super) fn note(&mut self, scope: Scope, key: &str, read: Read) {
         let place = (scope, key.to_owned());
         let known = self.values.get(&place);

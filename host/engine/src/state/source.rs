@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// The scopes of a plugin at one moment, without values that have expired by then.
+/// The state of one plugin in all scopes at one moment, without the values that had expired at that moment.
 pub(crate) trait Source: Debug + Send + Sync {
     /// Returns the value at a key.
     ///
@@ -19,7 +19,7 @@ pub(crate) trait Source: Debug + Send + Sync {
     /// Returns one sentence with the reason if the state cannot be read.
     fn size(&self, scope: Scope, key: &str) -> Result<Option<usize>, String>;
 
-    /// Returns the use of each scope.
+    /// Returns the usage of each scope.
     ///
     /// # Errors
     /// Returns one sentence with the reason if the state cannot be read.
@@ -43,12 +43,12 @@ pub(crate) struct Namespaces {
     now: Time,
 }
 
-/// The recorded reads of an event's calls, with another source for the rest.
+/// The recorded reads of an event's calls, and another source for all other reads.
 #[derive(Debug)]
 pub(crate) struct RecordedReads {
     /// The reads, by key. A value has precedence over a size.
     pub(crate) values: BTreeMap<(Scope, String), Read>,
-    /// The use of the scopes, if a call has read it.
+    /// The usage of the scopes, if a call has read it.
     pub(crate) usage: Option<Usages>,
     /// The source of all other reads.
     pub(crate) rest: Arc<dyn Source>,

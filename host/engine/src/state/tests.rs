@@ -1,4 +1,4 @@
-//! Compares the state with a slow and obvious model: a map that each step changes at once.
+//! Compares the state with a slow and obvious model: a map that each step changes immediately.
 
 use super::*;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 const QUOTA: usize = 60 + 3 * KEY_COST;
-/// Digits that an added number counts for: as many as it could have.
+/// The size that is charged for an incremented number: the largest number of digits that it could have.
 const LONGEST_NUMBER: usize = 20;
 
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ enum Step {
     Increment(i64),
 }
 
-/// An event: milliseconds since the last one, the steps of its plugin, and whether its writes are applied.
+/// An event: the milliseconds since the last event, the steps of its plugin, and whether its writes are applied.
 #[derive(Clone, Debug)]
 struct Event {
     later: Time,
@@ -46,7 +46,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 
 type Place = (Scope, &'static str);
 
-/// The value at each key, and when it expires.
+/// The expected state. `values` contains the value at each key, and the time at which the value expires.
 #[derive(Clone, Debug, Default)]
 struct Model {
     values: BTreeMap<Place, (Vec<u8>, Option<Time>)>,
@@ -54,7 +54,7 @@ struct Model {
     charged: BTreeMap<Place, usize>,
     /// The keys at which this event has written a value of known length.
     set: BTreeSet<Place>,
-    /// The keys that had a value before it.
+    /// The keys that had a value before this event.
     stored: BTreeSet<Place>,
 }
 
@@ -77,7 +77,7 @@ impl Model {
         Ok(())
     }
 
-    /// The result of the step: a value, a sum, or nothing.
+    /// Returns the result of the step: a value, a sum, or nothing.
     fn step(&mut self, place: Place, step: &Step, now: Time) -> Result<Option<Vec<u8>>, StateError> {
         let live = self.values.get(&place).filter(|(_, expires)| expires.is_none_or(|expires| expires > now)).cloned();
         match step {
@@ -93,7 +93,7 @@ impl Model {
                     self.charged.insert(place, 0);
                     self.set.insert(place);
                 } else {
-                    // As if this event had never written at this key.
+                    // The key is treated as if this event had never written it.
                     self.charged.remove(&place);
                     self.set.remove(&place);
                 }
@@ -103,7 +103,8 @@ impl Model {
                 let unavailable =
                     StateError::Unavailable(format!("the value of `{}` is not a decimal number", place.1));
                 let sum = (number(&before).ok_or(unavailable)? + by).to_string().into_bytes();
-                // Another event may also add to it, unless this one starts from a value of its own.
+                // Another event may also add to the number, so the longest number is charged. If this event has set the
+                // value itself, the length of the sum is known.
                 let digits = if self.set.contains(&place) { sum.len() } else { LONGEST_NUMBER };
                 self.charge(place, cost(place.1, digits))?;
                 self.values.insert(place, (sum.clone(), expires));
@@ -114,7 +115,7 @@ impl Model {
     }
 }
 
-/// The current scopes.
+/// The committed namespace of each scope.
 #[derive(Default)]
 struct Committed {
     session: Namespace,
@@ -190,7 +191,7 @@ proptest! {
         }
     }
 
-    /// Views of the same snapshot, like those of the events of concurrent sessions.
+    /// All views have the same snapshot, like the views of events in concurrent sessions.
     #[test]
     fn concurrent_increments_add_up_and_of_concurrent_sets_the_last_holds(
         before in -100_i64..100,
@@ -324,7 +325,7 @@ fn over_a_lowered_quota_a_value_may_be_replaced_by_one_that_is_not_larger() {
     assert_eq!((set(b"456"), set(b"1234"), set(b"7")), (Ok(()), Err(StateError::QuotaExceeded), Ok(())));
 }
 
-/// A store that does not answer.
+/// A source whose state cannot be read.
 #[derive(Debug)]
 struct Gone;
 

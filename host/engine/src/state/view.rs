@@ -28,7 +28,7 @@ pub(crate) struct View {
     snapshot: Arc<dyn Source>,
     writes: Writes,
     reads: Reads,
-    /// The use of the scopes, including the call's own writes; absent until the first write.
+    /// The usage of the scopes, including the call's own writes; absent until the first write.
     used: Option<Usages>,
     quota: usize,
     now: Time,
@@ -49,8 +49,8 @@ impl Writes {
 }
 
 impl Write {
-    /// Returns the size of the value after the write, in bytes; for an increment, the size of the longest number.
-    /// `None` if the write deletes the value.
+    /// Returns the size of the value after the write, in bytes. For an increment, this is the size of the longest
+    /// number, because the sum is known only when the write is applied. Returns `None` if the write deletes the value.
     fn leaves(&self) -> Option<usize> {
         match self {
             Self::Set { value, .. } => Some(value.len()),
@@ -92,8 +92,8 @@ impl View {
         if self.size(scope, key)?.is_some() {
             return self.write(scope, key, Write::Delete);
         }
-        // The deletion of a missing key is not kept, because a guest could fill the host's memory with names of
-        // missing keys.
+        // The deletion of a missing key is not recorded. Otherwise, a guest could fill the host's memory with the names
+        // of missing keys.
         if let Some(written) = self.writes.0.remove(&(scope, key.to_owned())) {
             let used = &mut self.used()?[scope as usize];
             *used = used.replacing(key, written.leaves(), None);
@@ -147,7 +147,8 @@ impl View {
         Ok(())
     }
 
-    /// Returns the use of the scopes. It is read at the first call, and kept up to date after that.
+    /// Returns the usage of the scopes. The usage is read at the first call of this function, and each later write
+    /// updates it.
     fn used(&mut self) -> Result<&mut Usages, StateError> {
         match &mut self.used {
             Some(used) => Ok(used),

@@ -2,17 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-/// A reason why the database cannot be read or written. The file was not changed.
+/// The reason why the database cannot be read or written. The failed operation has not changed the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// There is no such file.
     #[error("there is no audit log at {}", .0.display())]
     Missing(PathBuf),
-    /// Another program holds its lock.
+    /// Another program has locked the file.
     #[error("{} is locked by another program: end that program, or let it finish", .0.display())]
     Locked(PathBuf),
-    /// The file system has no locks, for example a network file system without a lock service.
+    /// The file system does not support locks, for example because it is a network file system without a lock service.
     #[error(
         "{} lies on a file system without locks, so nothing can be recorded there: name a directory on another file system in HOOKHOST_STATE_DIR",
         .0.display()
@@ -23,14 +23,14 @@ pub enum StoreError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// The message of SQLite.
+        /// A description of the damage, for example the error message of SQLite.
         problem: String,
     },
     /// The file belongs to another program.
     #[error("{} is not an audit log of hookhost: move it away, or name another file", .0.display())]
     Foreign(PathBuf),
-    /// The schema differs from hookhost's: it has a trigger, a view or another table, or lacks a table. This could
-    /// remove records.
+    /// The schema differs from hookhost's schema: it has a trigger, a view or another table, or lacks a table. Such a
+    /// difference could cause records to be lost.
     #[error(
         "{} holds {what}, so its records cannot be trusted: find out who changed it, and move it away, and a new one is begun",
         path.display()
@@ -38,7 +38,7 @@ pub enum StoreError {
     Altered {
         /// The file.
         path: PathBuf,
-        /// The difference, as the end of "it holds …".
+        /// A description of the difference, which completes the sentence "it holds …".
         what: String,
     },
     /// The file was removed, moved or replaced while this process had it open.
@@ -77,12 +77,12 @@ pub enum StoreError {
     /// The disk is full.
     #[error("{} cannot grow: the disk is full", .0.display())]
     Full(PathBuf),
-    /// The system reports an error.
+    /// The operating system reports an error.
     #[error("{} cannot be used: {problem}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// The message of the system.
+        /// The error message of the operating system.
         problem: String,
     },
 }

@@ -1,4 +1,4 @@
-//! The identity of an open file. It shows if another file has taken the file's place.
+//! The identity of an open file. A store compares identities to find out whether a path now leads to another file.
 
 use std::fs::File;
 use std::path::Path;

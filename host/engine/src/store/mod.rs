@@ -1,9 +1,9 @@
 //! The database. It commits the audit log and the state together, so that after a crash it contains both or neither.
 //!
-//! A commit contains everything that this process recorded before it, in order. Changes that may be written late go
-//! into a queue. The next commit writes them along with its own records, or a background thread, the flusher, writes
-//! them within 20 ms. Other processes may write to the same file at any time. Waiting for a lock never blocks a
-//! thread of the agent.
+//! A commit contains everything that this process has recorded before the commit, in order. Changes that may be written
+//! late go into a queue. The next commit writes these changes along with its own records. If there is no commit within
+//! 20 ms, a background thread, the flusher, writes them. Other processes may write to the same file at any time. While
+//! an event waits for the lock of another process, it does not block its thread.
 
 mod error;
 mod identity;
@@ -38,7 +38,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// The audit log and the state of all plugins.
 pub(crate) struct Store {
     backend: Box<dyn Backend>,
-    /// Also gets the records.
+    /// Receives each record, too.
     sink: Sink,
 }
 
@@ -52,7 +52,8 @@ trait Backend: Any + Send + Sync {
     /// Returns a snapshot of a plugin's state. The snapshot is taken at its first use at the latest.
     fn snapshot(&self, plugin: &Arc<str>, lineage: Lineage<'_>, now: Time) -> Arc<dyn Source>;
 
-    /// Commits a unit, whole or not at all. [`StoreError::is_transient`] errors are retried.
+    /// Commits either all of a unit or nothing of it. The caller retries after an error that is
+    /// [transient](StoreError::is_transient).
     fn commit(&self, unit: &Unit) -> Result<(), StoreError>;
 
     /// Queues a change that is written soon.
@@ -84,7 +85,7 @@ trait Backend: Any + Send + Sync {
     fn forget(&self, _: Lineage<'_>) {}
 }
 
-/// A namespace: the plugin, the scope, and the session or tree.
+/// Identifies a namespace of the state by its plugin, its scope, and its session or tree.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Owner {
     plugin: Arc<str>,
@@ -97,7 +98,7 @@ fn owner(plugin: &Arc<str>, lineage: Lineage<'_>, scope: Scope) -> Owner {
     Owner { plugin: Arc::clone(plugin), scope, session: lineage.of(scope).to_owned() }
 }
 
-/// A late write, in one transaction.
+/// Changes that may be written late. They are written in one transaction.
 #[derive(Default)]
 pub(crate) struct LateWrite {
     /// A record as JSON; ignored by a store without a log.
@@ -106,7 +107,7 @@ pub(crate) struct LateWrite {
     pub(crate) session: Option<Arc<dyn SessionChanges>>,
     /// The identifier of an answered question, whose row is deleted.
     pub(crate) settles: Option<String>,
-    /// A change of the stored outcomes; ignored by a store without a file, which no other host reads.
+    /// A change of the stored outcomes; ignored by a store in memory, because no other host can read it.
     pub(crate) outcome: Option<OutcomeChange>,
 }
 
@@ -182,7 +183,8 @@ impl Store {
         Self { sink: Sink::new(sink), ..self }
     }
 
-    /// Returns true if the sink runs on this thread. An event that the sink sends would wait for itself.
+    /// Returns true if the sink is running on this thread. Then an event must not be dispatched, because it would wait
+    /// for the sink, and the sink would wait for the event.
     pub(crate) fn is_in_sink(&self) -> bool {
         self.sink.waits()
     }
@@ -213,8 +215,8 @@ impl Store {
         }
     }
 
-    /// Queues a change that is written soon, after all earlier records and before all later ones. If the sink does
-    /// not take the record, it gets the record again before the next one.
+    /// Queues a change that is written soon, after all earlier records and before all later ones. If the sink does not
+    /// accept the record, the sink gets it again before the next record.
     ///
     /// # Errors
     /// If the queue is full, or the sink has missed too many records.
@@ -227,7 +229,7 @@ impl Store {
     /// Queues a record that is valid only if the sink accepts it.
     ///
     /// # Errors
-    /// If the queue is full, or the sink does not take the record. Then nothing is queued.
+    /// If the queue is full, or the sink does not accept the record. Then nothing is queued.
     pub(crate) fn push_taken(&self, late: LateWrite) -> Result<(), StoreError> {
         self.sink.give(late.record.iter())?;
         self.backend.push(late)
@@ -254,7 +256,7 @@ impl Store {
         self.backend.session(id)
     }
 
-    /// Reads a row, and waits until it can be read.
+    /// Returns a session's row, like [`Self::session`]. If the database is locked, waits until the row can be read.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -307,12 +309,13 @@ impl Store {
     /// # Errors
     /// If the changes could not be written. Then they stay in the queue.
     pub(crate) async fn flush(&self) -> Result<(), StoreError> {
-        // Commits even if the queue is empty, because the flusher may have taken its content and not written it yet.
+        // Commits even if the queue is empty, because the flusher may have taken changes from the queue and not have
+        // written them yet.
         self.commit(&Unit::default()).await
     }
 
-    /// Imports records of other processes that the database does not have yet. So a turn is recorded after the
-    /// earlier turns of other processes.
+    /// Imports records of other processes that the database does not have yet. This ensures that the records of a turn
+    /// come after the records of earlier turns in other processes.
     ///
     /// # Errors
     /// If these records cannot be read, or the database cannot be written.
@@ -320,14 +323,14 @@ impl Store {
         retry_while_locked(|| self.backend.take_in()).await
     }
 
-    /// Forgets the cached sizes of the namespaces of a session and of its tree. If the tree is used again, they are
-    /// counted again.
+    /// Forgets the cached sizes of the namespaces of a session and of its tree. If the tree is used again, its sizes
+    /// are counted again.
     pub(crate) fn forget(&self, lineage: Lineage<'_>) {
         self.backend.forget(lineage);
     }
 }
 
-/// The result of an operation that has ended at once, or a future that tries it again.
+/// The result of an operation that ended at its first attempt, or a future that retries the operation.
 pub(crate) type CommitFuture<'a, T> = Either<Ready<Result<T, StoreError>>, BoxFuture<'a, Result<T, StoreError>>>;
 
 /// Retries while other processes hold the write lock, for [`LOCK_TIMEOUT`] at most, without blocking the thread.
@@ -335,7 +338,7 @@ fn retry_while_locked<'a, T: Send + 'a>(
     attempt: impl Fn() -> Result<T, StoreError> + Send + 'a,
 ) -> CommitFuture<'a, T> {
     match attempt() {
-        // See `boxed`.
+        // This future is rarely needed, so it is boxed: see the module `boxed`.
         Err(error) if error.is_transient() => Either::Right(Box::pin(retry(attempt))),
         ended => Either::Left(ready(ended)),
     }

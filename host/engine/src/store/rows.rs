@@ -7,7 +7,7 @@ use crate::state::Time;
 pub(crate) struct SessionRow {
     /// Number of writes of the row; 0 if there is no row yet.
     pub(crate) version: u64,
-    /// Number of used event numbers.
+    /// Number of event numbers that are already in use.
     pub(crate) events: u64,
     /// The other data, as JSON; empty if there is none yet.
     pub(crate) state: String,
@@ -24,8 +24,8 @@ pub(crate) trait SessionChanges: Send + Sync {
     /// Returns true if there are unwritten changes.
     fn is_changed(&self) -> bool;
 
-    /// Returns the new row, given the current one. The store calls this within the transaction, so no other process changes the
-    /// row meanwhile.
+    /// Returns the new row, given the current row. The store calls this within the transaction, so no other process can
+    /// change the row meanwhile.
     fn changed(&self, row: SessionRow) -> Changed;
 
     /// Notes that this row is committed.
@@ -50,7 +50,7 @@ pub(crate) struct OpenQuestion {
     pub(crate) session: String,
     /// Number of the process that waits for the answer.
     pub(crate) asker: u32,
-    /// Time of the expiry, in milliseconds since the Unix epoch. After it, the answer is no.
+    /// Time of the expiry, in milliseconds since the Unix epoch. After this time, the answer is no.
     pub(crate) expires: Time,
     /// True if the asking process accepts an answer from the store.
     pub(crate) answerable: bool,
@@ -76,11 +76,12 @@ pub(crate) enum QuestionChange {
 pub(crate) struct FirstAnswer {
     /// The answer, as JSON.
     pub(crate) answer: String,
-    /// True if the answer was given just now.
+    /// True if this is the answer that the caller has just given. Otherwise, the question already had an answer.
     pub(crate) is_this: bool,
 }
 
-/// The outcome of a call, for an agent that reports the call again. If the host is killed, the next host finds the outcome here.
+/// The outcome of a call, for an agent that reports the call again. If the host is killed, the next host finds the
+/// outcome in this row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "it is a row of the database: code that stores one sets every field")]
 pub struct KeptOutcome {

@@ -1,5 +1,5 @@
-//! Gives records to the embedding program. The sink gets a record before the database, so nothing of an event is
-//! committed if the sink refuses the record.
+//! Gives records to the embedding program. The sink gets a record before the database gets it, so that nothing of an
+//! event is committed if the sink does not accept the record.
 
 use super::StoreError;
 use crate::audit::AuditSink;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 /// Maximum size of the late records that a sink has missed, in bytes.
 const MAX_MISSED_BYTES: usize = 16 << 20;
 
-/// The program's sink, and the late records that it has not taken yet.
+/// The program's sink, and the late records that the sink has not accepted yet.
 #[derive(Default)]
 pub(super) struct Sink {
     sink: Option<Arc<dyn AuditSink>>,
@@ -24,7 +24,8 @@ pub(super) struct Sink {
 struct UntakenRecords {
     records: VecDeque<String>,
     bytes: usize,
-    /// True while a thread gives the records to the sink. Then they are not in `records`.
+    /// True while a thread gives the records to the sink. That thread has removed the records from `records`, which
+    /// contains only later records meanwhile.
     is_giving: bool,
 }
 
@@ -42,10 +43,11 @@ impl Sink {
         self.sink.as_deref().is_some_and(|sink| callback::waits(held(sink)))
     }
 
-    /// Gives records to the sink, after those that it has missed.
+    /// Gives records to the sink, after the records that the sink has missed.
     ///
     /// # Errors
-    /// If the sink does not take a record. Missed records are given again later; the caller must handle the new ones.
+    /// If the sink does not accept a record. The missed records are given to the sink again later, but the caller is
+    /// responsible for the new records.
     pub(super) fn give<'a>(&self, records: impl Iterator<Item = &'a String>) -> Result<(), StoreError> {
         let Some(sink) = &self.sink else { return Ok(()) };
         let mut records = records.peekable();
@@ -59,7 +61,8 @@ impl Sink {
         records.try_for_each(|record| taken(&**sink, record))
     }
 
-    /// Gives a late record to the sink. If the sink does not take it, the sink gets it again before the next record.
+    /// Gives a late record to the sink. If the sink does not accept the record, the sink gets it again before the next
+    /// record.
     ///
     /// # Errors
     /// If the sink has missed so many records that there is no room for this one.

@@ -23,22 +23,22 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// Number of bits of a session's place in the file. Sessions that share a place wait for each other, which costs only
-/// time.
+/// Number of bits in the number of a place. A place is a range of bytes in the file. A session's place is determined by
+/// its hash, so several sessions may have the same place. They then wait for each other, which costs only time.
 const PLACE_BITS: u32 = 30;
 
-/// Number of bits of a ticket within its place. The first byte of a place is its door, and the others are its
-/// tickets.
+/// Number of bits in the position of a byte within its place. The first byte of a place is its door, which a process
+/// locks while it takes a ticket. Each of the other bytes is a ticket.
 const TICKET_BITS: u32 = 32;
 
-/// The first of the bytes that processes lock to show that they are alive; it comes after all places.
+/// Offset of the first byte that a process may lock to show that it is alive. These bytes come after all places.
 const ALIVE: u64 = 1 << (PLACE_BITS + TICKET_BITS);
 
 /// Interval of checking whether another process still holds a ticket or a door.
 const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Number of cells of 8 bytes at the start of the file. A cell contains the handle that had the last turn among the
-/// sessions of this cell.
+/// Number of 8-byte cells at the start of the file. Several sessions may share a cell. The cell contains the number of
+/// the handle that had the last turn in any of these sessions.
 const CELLS: u64 = 1 << 16;
 
 /// The turns of a store's sessions. Without a file, only this process uses the store.
@@ -63,7 +63,7 @@ struct HeldTickets {
     /// Tickets that this process holds, in ascending order. They are listed because the kernel does not report a
     /// process's own locks.
     tickets: VecDeque<u64>,
-    /// A ticket that is kept for the next event, while no event of this process has a ticket.
+    /// A ticket that stays locked for the next event, while no event of this process has a ticket.
     kept: Option<u64>,
     /// True if this place is in the list of [`KeptTickets`].
     is_listed: bool,
@@ -71,7 +71,7 @@ struct HeldTickets {
     last: u64,
 }
 
-/// The places with kept tickets.
+/// The places in which this process keeps a ticket for the next event.
 #[derive(Default)]
 struct KeptTickets {
     /// True if a thread will give the tickets back soon. Otherwise no ticket is kept.
@@ -79,7 +79,7 @@ struct KeptTickets {
     places: Vec<Arc<Order>>,
 }
 
-/// A handle's place in the queue of a session.
+/// The queue of a session, as one handle of the session sees it.
 pub(crate) struct TurnQueue {
     place: u64,
     order: Arc<Order>,
@@ -93,12 +93,12 @@ pub(crate) struct TurnQueue {
 pub(crate) struct Turn {
     /// True if another handle of the session may have had a turn since the last turn of this handle.
     pub(crate) is_stale: bool,
-    /// True if a handle of another store had the turn before this one. That store may be in another process.
+    /// True if a handle of another store had the previous turn. That store may be in another process.
     pub(crate) is_after_another_store: bool,
     _ticket: Ticket,
 }
 
-/// The facts about the turn before, which a handle learns when its own turn begins.
+/// What a handle learns about the previous turn when its own turn begins.
 #[derive(Clone, Copy)]
 struct Before {
     is_other_handle: bool,
@@ -110,14 +110,14 @@ struct TicketFile {
     file: File,
     /// A random number for the store that has the file open.
     store: u32,
-    /// Number of handles that were made.
+    /// Number of handles that were created so far.
     handles: AtomicU32,
     kept: Mutex<KeptTickets>,
     /// The number of the byte that this process has locked to show that it is alive, counted from [`ALIVE`].
     alive: OnceLock<u32>,
 }
 
-/// A place in the queue, until this is dropped.
+/// A ticket of an event. Dropping it takes the event out of the queue.
 struct Ticket {
     order: Arc<Order>,
     file: Option<Arc<TicketFile>>,
@@ -140,7 +140,8 @@ impl Drop for Ticket {
                 let _ = file.unlock(self.byte);
             }
         }
-        // Removed only after unlocking, because the next holder of this number locks the byte again.
+        // The ticket is removed from the list only after its byte is unlocked, because the next holder of this number
+        // locks the byte again.
         match held.tickets.front() == Some(&self.byte) {
             true => drop(held.tickets.pop_front()),
             // The event gave up while it waited.
@@ -151,7 +152,7 @@ impl Drop for Ticket {
     }
 }
 
-/// The door of a place is locked until this is dropped.
+/// The lock on the door of a place. Dropping it unlocks the door.
 struct Door<'a> {
     file: &'a TicketFile,
     byte: u64,
@@ -201,8 +202,8 @@ impl Turns {
         TurnQueue { place, order, file: self.file.clone(), handle }
     }
 
-    /// From now on, keeps tickets for the next event of their place. The caller must make sure that they are given
-    /// back soon.
+    /// From now on, an event that ends leaves its ticket to the next event of the same place. The caller must make sure
+    /// that kept tickets are given back soon.
     pub(super) fn keep(&self) {
         if let Some(file) = &self.file {
             locked(&file.kept).is_open = true;
@@ -261,12 +262,13 @@ impl TurnQueue {
     /// # Errors
     /// If the file cannot be locked, read or written.
     pub(crate) async fn turn(&self) -> Result<Turn, StoreError> {
-        // Otherwise a series of events that never have to wait would keep other tasks of the thread from running.
+        // Yield the thread from time to time. Otherwise, a series of events that never have to wait would keep other
+        // tasks of the thread from running.
         tokio::task::coop::consume_budget().await;
         let mut ticket = match &self.file {
             Some(file) => match self.take_over_at_once(file)? {
                 Some(ticket) => ticket,
-                // See `boxed`.
+                // This future is rarely needed, so it is boxed: see the module `boxed`.
                 None => Box::pin(self.arrive(file)).await?,
             },
             None => self.take(&mut locked(&self.order.held), 0),
@@ -306,7 +308,7 @@ impl TurnQueue {
             return Ok(ticket);
         }
         let first = self.place << TICKET_BITS;
-        // One process at a time looks for the highest ticket and takes the next.
+        // The door lets only one process at a time look for the highest ticket and take the ticket after it.
         let _door = file.open_door(first).await?;
         let mut held = locked(&self.order.held);
         // An event of this process may have ended meanwhile, and left a kept ticket.
@@ -324,12 +326,14 @@ impl TurnQueue {
         Ok(self.take(&mut held, free))
     }
 
-    /// Takes over the kept ticket. Returns `None` if there is none, or if another event arrives at this moment.
+    /// Takes over the kept ticket. Returns `None` if there is no kept ticket, or if another event is arriving at this
+    /// moment.
     fn take_over_at_once(&self, file: &TicketFile) -> Result<Option<Ticket>, StoreError> {
         self.order.door.try_lock().map_or(Ok(None), |_arriving| self.take_over(file))
     }
 
-    /// Takes over the kept ticket, unless an event of another process has arrived after it. Then that event is first.
+    /// Takes over the kept ticket. If an event of another process has arrived meanwhile, the kept ticket is given back
+    /// instead, because that event must come first.
     fn take_over(&self, file: &TicketFile) -> Result<Option<Ticket>, StoreError> {
         let mut held = locked(&self.order.held);
         let Some(byte) = held.kept else { return Ok(None) };
@@ -348,8 +352,8 @@ impl TurnQueue {
         Ticket { order, file, byte, was_kept, has_turn: false }
     }
 
-    /// Adds a ticket to those of this process. Its number is at least `at_least`, and above those of all other
-    /// tickets of this process.
+    /// Adds a ticket to the list of this process's tickets. The number of the new ticket is at least `at_least`, and
+    /// higher than the numbers of all other tickets in the list.
     fn take(&self, held: &mut HeldTickets, at_least: u64) -> Ticket {
         let byte = held.tickets.back().map_or(at_least, |last| at_least.max(last + 1));
         held.tickets.push_back(byte);
@@ -383,7 +387,8 @@ impl TicketFile {
         Ok(Door { file: self, byte })
     }
 
-    /// Returns true if a ticket of this place may be kept.
+    /// Returns true if a ticket of this place may be kept. In this case, the place is listed, so that the ticket is
+    /// given back later.
     fn keep(&self, place: &Arc<Order>, held: &mut HeldTickets) -> bool {
         let mut kept = locked(&self.kept);
         if kept.is_open && !held.is_listed {
@@ -399,8 +404,8 @@ impl TicketFile {
         u64::from(self.store) << 32 | u64::from(number)
     }
 
-    /// Records that `handle` has the turn. Returns the facts about the turn before. If sessions share a cell, that
-    /// may be a turn of another session.
+    /// Records that `handle` has the turn. Returns what is known about the previous turn. If several sessions share the
+    /// cell, the previous turn may be a turn of another session.
     fn note(&self, place: u64, handle: u64) -> Result<Before, StoreError> {
         let of = |error: std::io::Error| StoreError::io(&error, &self.path);
         let at = (place % CELLS) * 8;
@@ -464,8 +469,8 @@ impl TicketFile {
     }
 }
 
-/// Returns false if the file system of a database has no locks. Tries to lock a separate file beside the database,
-/// because closing another handle of the database would release this process's locks on it.
+/// Returns false if the file system of a database has no locks. The function tries to lock a separate file beside the
+/// database, because opening and closing the database would release this process's locks on the database.
 pub(super) fn has_locks(database: &Path) -> bool {
     let mut trial = database.as_os_str().to_owned();
     trial.push(".lock-trial");
@@ -478,7 +483,7 @@ pub(super) fn has_locks(database: &Path) -> bool {
 
 fn range(kind: i32, from: u64, end: u64) -> libc::flock {
     libc::flock {
-        // The constants are `int`, the field is `short`; the values are small.
+        // The constants have the type `int` and the field has the type `short`. The values are small enough for both.
         l_type: i16::try_from(kind).unwrap_or_default(),
         l_whence: 0,
         l_start: from.cast_signed(),
@@ -487,7 +492,7 @@ fn range(kind: i32, from: u64, end: u64) -> libc::flock {
     }
 }
 
-/// Locks of an open file description, which also work between two hosts of one process.
+/// Locks that belong to an open file description. They also work between two hosts in one process.
 /// <https://man7.org/linux/man-pages/man2/F_GETLK.2const.html>
 #[cfg(target_os = "linux")]
 mod ranges {
@@ -502,8 +507,8 @@ mod ranges {
     }
 }
 
-/// Locks of the process, for systems without locks of an open file description. There, only one host of a process may
-/// open a database.
+/// Locks that belong to a process, for systems without locks of an open file description. On these systems, only one
+/// host in a process may open a database.
 #[cfg(not(target_os = "linux"))]
 mod ranges {
     use super::{FcntlArg, libc};

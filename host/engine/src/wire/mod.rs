@@ -24,8 +24,8 @@ pub(crate) trait Answered: Sized {
     type Wire: ComponentType + Lift + Send + Sync + 'static;
 
     /// # Errors
-    /// Returns the mistake in the value, as the end of the sentence "the plugin …". The mistake is a text that is not
-    /// JSON although the contract requires it.
+    /// Returns a description of the mistake in the value, which completes the sentence "the plugin …". A mistake is a
+    /// string that is not JSON although the contract requires JSON.
     fn answered(wire: Self::Wire) -> Result<Self, String>;
 }
 
@@ -77,7 +77,7 @@ impl Answered for Json {
     }
 }
 
-/// Returns the JSON of a field or case that a component has returned.
+/// Checks that a string which a component has returned is JSON. `name` is the name of its field or case.
 fn json(name: &str, text: String) -> Result<Json, String> {
     Json::new(text).map_err(|error| format!("answered with `{name}` that is not JSON: {error}"))
 }

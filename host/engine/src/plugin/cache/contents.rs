@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 #[cfg(feature = "compile")]
-/// Removes files that were not used for longer than `age`. While the rest is larger than `bytes`, removes the least
-/// recently used file. Never removes `written`, the file that was just written.
+/// Removes files that were not used for longer than `age`. While the remaining files are larger than `bytes` in total,
+/// removes the least recently used file. Never removes `written`, the file that was just written.
 pub(super) fn evict(directory: &Path, written: &Path, age: Duration, bytes: u64) -> io::Result<()> {
     let mut files = Vec::new();
     for path in kept_in(directory)? {
@@ -36,14 +36,16 @@ pub(super) fn evict(directory: &Path, written: &Path, age: Duration, bytes: u64)
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CacheFiles {
-    /// Number of files of compiled code. For each engine version and setting, a plugin has one file, one for its
-    /// instrumented form, and one for each configuration that leaves an image.
+    /// Number of files of compiled code. For each version and each setting of the engine, a plugin has one file for its
+    /// component, one file for the instrumented form of the component, and one file for each configuration that has an
+    /// image.
     pub files: u64,
     /// Total size in bytes of the files of code, of the small files that map a configuration to its code, and of the
     /// stamps of components.
     pub bytes: u64,
-    /// The files that cannot be used and are created again when they are needed, each with the reason: the file belongs
-    /// to somebody else, others can access it, it is truncated, or its authentication code is wrong.
+    /// The files that cannot be used, each with the reason. A file cannot be used if it belongs to another user, if
+    /// other users can access it, if it is truncated, or if its authentication code is wrong. Such files are created
+    /// again when they are needed.
     pub unusable: Vec<(PathBuf, String)>,
 }
 
@@ -91,7 +93,7 @@ fn is_code(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == CODE)
 }
 
-/// Returns the files in a directory, sorted by name and without the key.
+/// Returns the files in a directory, sorted by name. The file of the key is not included.
 pub(super) fn kept_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for file in fs::read_dir(directory)? {

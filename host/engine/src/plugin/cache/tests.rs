@@ -39,7 +39,7 @@ impl Place {
         Cache::open(&self.place()).unwrap()
     }
 
-    /// The cached file of a component that was just put there.
+    /// Stores a component in the cache, and returns the path of its file.
     fn filled(&self) -> PathBuf {
         let component = Component::new(&self.engine, wat::parse_str("(component)").unwrap()).unwrap();
         self.cache().put_code(&self.entry, &self.entry.code.digest().unwrap(), &component);
@@ -60,7 +60,7 @@ impl Place {
         counted(self.cache().read_outcome(&self.entry), &self.entry, &path).map(|(outcome, _)| outcome)
     }
 
-    /// The file of an outcome that was just put there.
+    /// Stores an outcome in the cache, and returns the path of its file.
     fn settled(&self) -> PathBuf {
         let outcome = Outcome { code: Digest::of_bytes(b"an image"), is_image: true };
         self.cache().put_outcome(&self.entry, &outcome);
@@ -69,7 +69,7 @@ impl Place {
     }
 }
 
-/// Writes a file that is the user's alone, in the place of one that did not count and is gone.
+/// Writes a file that only the user can access. It replaces an invalid file that the cache has removed.
 fn write(path: &Path, content: &[u8]) {
     fs::write(path, content).unwrap();
     mode(path, 0o600);
@@ -90,7 +90,8 @@ fn code_that_runs_does_not_change_with_the_file_that_it_came_from() {
     let digest = place.entry.code.digest().unwrap();
     place.cache().put_code(&place.entry, &digest, &component);
     let kept = place.cache().code(&place.engine, &place.entry, &digest).unwrap();
-    // A process that has a file mapped is ended by the system when it touches what was cut off.
+    // If a process has mapped a file that is then truncated, the system ends the process when it accesses the missing
+    // part.
     fs::OpenOptions::new().write(true).open(place.path()).unwrap().set_len(0).unwrap();
     let mut store = wasmtime::Store::new(&place.engine, ());
     let instance = wasmtime::component::Linker::new(&place.engine).instantiate(&mut store, &kept).unwrap();

@@ -12,45 +12,47 @@ use wasmparser::{
     SectionLimited,
 };
 
-/// Depth of nested components and modules.
+/// Maximum depth of nested components and modules.
 pub(super) const NESTED_COMPONENTS: usize = 100;
-/// Size of the bodies of all functions, in bytes. Compiling a byte takes up to 11 µs in the worst known code, and 1 µs
-/// in usual code.
+/// Maximum size of the bodies of all functions together, in bytes. Compiling a byte takes up to 11 µs in the worst
+/// known code, and 1 µs in usual code.
 const CODE: u64 = 16 << 20;
-/// Size of one function, in bytes. The compiler's memory for one function is up to 700 times its size.
+/// Maximum size of one function, in bytes. The compiler's memory for one function is up to 700 times its size.
 const FUNCTION: u64 = 512 << 10;
-/// Number of functions. Each costs about 0.3 ms, whatever its size.
+/// Maximum number of functions. Each function costs about 0.3 ms, regardless of its size.
 const FUNCTIONS: u64 = 50_000;
-/// Sum over all functions of the square of the weight that [`FunctionBranches`] counts, because compile time grows with
-/// this square.
+/// Maximum of a sum over all functions: the sum of the squares of the weights that [`FunctionBranches`] counts. Compile
+/// time grows with the square of a function's weight.
 const BRANCHING: u64 = 1_600_000_000;
-/// Depth of nested blocks. Time and memory grow with its square. A `match` with a thousand cases has depth 1000.
+/// Maximum depth of nested blocks. The compiler's time and memory grow with the square of this depth. A `match` with a
+/// thousand cases has depth 1000.
 const NESTED: usize = 3_000;
-/// Depth of nested loops, which cost at least as much as blocks. Handwritten code has about five.
+/// Maximum depth of nested loops, which cost at least as much as blocks. Handwritten code has about five nested loops.
 const NESTED_LOOPS: usize = 100;
-/// Number of local variables of one function. The compiler's memory grows with this number times the number of
+/// Maximum number of local variables of one function. The compiler's memory grows with this number times the number of
 /// branches.
 const LOCALS: u64 = 5_000;
-/// Number of local variables of all functions. Each costs 0.3 µs, and five bytes of the file can declare any number of
-/// them.
+/// Maximum number of local variables of all functions together. Each variable costs 0.3 µs, and five bytes of the file
+/// can declare any number of variables.
 const ALL_LOCALS: u64 = 2_000_000;
-/// Number of targets of `br_table` in all functions together. Each costs 7 µs.
+/// Maximum number of targets of `br_table` in all functions together. Each target costs 7 µs.
 const TARGETS: u64 = 500_000;
-/// Number of core modules. A Rust component has 4.
+/// Maximum number of core modules. A Rust component has 4.
 const MODULES: u64 = 200;
-/// Number of types of core modules. For each type, the compiler creates code for calls to and from the host, which
-/// costs 0.3 ms.
+/// Maximum number of types of core modules. For each type, the compiler creates code for calls to and from the host,
+/// which costs 0.3 ms.
 const TYPES: u64 = 10_000;
-/// Number of imports of core modules.
+/// Maximum number of imports of core modules.
 const IMPORTS: u64 = 20_000;
-/// Number of exports and globals of core modules.
+/// Maximum number of exports and globals of core modules.
 const EXPORTS: u64 = 100_000;
-/// Number of elements that segments put into tables.
+/// Maximum number of elements that segments put into tables.
 const ELEMENTS: u64 = 1_000_000;
-/// Number of types, imports, aliases, functions and exports of the component and its nested components, counted once
-/// for each instantiation. With nested components that are each instantiated twice, a file of 1 KB reaches a million.
+/// Maximum number of parts: the types, imports, aliases, functions and exports of the component and its nested
+/// components. The parts of a nested component are counted once for each of its instances. With nested components that
+/// are each instantiated twice, a file of 1 KB can have a million parts.
 const PARTS: u64 = 200_000;
-/// Number of parts as which a function between core code and a component counts, because it costs 2 ms.
+/// A function between core code and a component counts as this number of parts, because it costs 2 ms.
 const PARTS_OF_FUNCTION: u64 = 50;
 
 /// Checks that a component does not cost too much to compile.
@@ -77,7 +79,7 @@ fn too_many(what: &str, found: u64, most: u64) -> ContractError {
     ContractError::TooLarge(format!("has {found} {what}, and {most} is the most that a plugin may have"))
 }
 
-/// Returns true for the type of a component, or of an instance that may export one.
+/// Returns true for the type of a component, and for the type of an instance that may export a component.
 fn names_a_component(ty: &ComponentType<'_>) -> bool {
     match ty {
         ComponentType::Component(_) => true,
@@ -92,7 +94,8 @@ fn names_a_component(ty: &ComponentType<'_>) -> bool {
 /// The result of the scan so far.
 #[derive(Default)]
 struct Scan {
-    /// The component that is being read (last) and the components around it; `None` stands for a core module.
+    /// The components that contain the current position of the scan. The last one is the innermost component, whose
+    /// parts are being counted. `None` stands for a core module.
     around: Vec<Option<Parts>>,
     code: u64,
     functions: u64,
@@ -111,7 +114,7 @@ struct Scan {
 struct Parts {
     own: u64,
     /// The largest number of parts of any component that can be instantiated here. The scan does not track which of
-    /// them is instantiated, so it overestimates a file that instantiates components of different sizes.
+    /// these components is instantiated, so it overestimates a file that instantiates components of different sizes.
     heaviest: u64,
 }
 
@@ -182,7 +185,7 @@ impl Scan {
             Payload::ComponentTypeSection(section) => {
                 for ty in section.clone() {
                     // A component that is passed as an argument could be instantiated any number of times, and the scan
-                    // would not see it.
+                    // would not see these instances.
                     if names_a_component(&ty.map_err(invalid)?) {
                         let why =
                             "passes components to other components, so their instances cannot be counted".to_owned();
@@ -275,7 +278,8 @@ impl FunctionBranches {
             Operator::MemoryGrow { .. } | Operator::MemoryFill { .. } | Operator::MemoryInit { .. } => 4,
             Operator::MemoryCopy { .. } | Operator::DataDrop { .. } | Operator::ElemDrop { .. } => 4,
             Operator::TableGet { .. } | Operator::TableSet { .. } => 4,
-            // Together with the call of the host, the code is as long as a loop over the table.
+            // This instruction is compiled to a call of the host and further code, which together cost as much as a
+            // loop over the table.
             Operator::TableGrow { .. } => 16,
             // Each of these is compiled to a loop over the elements with checks.
             Operator::TableFill { .. } | Operator::TableInit { .. } | Operator::TableCopy { .. } => 16,

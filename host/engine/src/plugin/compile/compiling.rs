@@ -1,8 +1,9 @@
 //! Compiles plugins on separate threads, so that no event waits for a compilation. Each compilation has a time limit.
 //!
-//! The host gives up a compilation that takes too long. It cannot stop it, because wasmtime cannot. The checks of
-//! [`compile_bounds`](super::compile_bounds) limit the cost of such a compilation. The time limit counts processor time, so that
-//! no plugin is refused only because the machine is busy. A second, larger limit counts wall time.
+//! The host stops waiting for a compilation that takes too long. It cannot end the compilation, because wasmtime cannot
+//! do this. The checks of [`compile_bounds`](super::compile_bounds) limit the cost of a compilation that continues. The
+//! time limit counts processor time, so that no plugin is refused only because the machine is busy. A second, larger
+//! limit counts wall time.
 
 use crate::locked::locked;
 use crate::plugin::ContractError;
@@ -15,7 +16,7 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 
 /// The limit on wall time, as a multiple of the limit on processor time. On systems on which a thread cannot read the
-/// processor time of other threads, the limit on wall time is the only one.
+/// processor time of other threads, the limit on wall time is the only limit.
 const WALL: u32 = 10;
 
 /// Interval at which the clocks are read.
@@ -26,11 +27,11 @@ const TOLD_AFTER: Duration = Duration::from_millis(500);
 
 type CompileResult = Result<Component, ContractError>;
 
-/// Compiles a component in at most `within` of processor time. Other tasks can run meanwhile. `name` is the plugin's name
-/// for the notice that the compilation takes long.
+/// Compiles a component, in at most the processor time `within`. Other tasks can run meanwhile. `name` is the plugin's
+/// name for the notice that the compilation takes long.
 ///
 /// # Errors
-/// If it is not a component, or takes longer.
+/// If the bytes are not a component, or if the compilation takes longer.
 pub(super) async fn compile_within(engine: &Engine, name: &str, bytes: &[u8], within: Duration) -> CompileResult {
     let (send, mut receive) = oneshot::channel();
     let mut watch = Watch::new(name, within);
@@ -46,7 +47,7 @@ pub(super) async fn compile_within(engine: &Engine, name: &str, bytes: &[u8], wi
 /// Compiles like [`compile_within`], but blocks the calling thread.
 ///
 /// # Errors
-/// If it is not a component, or takes longer.
+/// If the bytes are not a component, or if the compilation takes longer.
 pub(super) fn compile_here(engine: &Engine, name: &str, bytes: &[u8], within: Duration) -> CompileResult {
     let (send, receive) = mpsc::sync_channel(1);
     let mut watch = Watch::new(name, within);
@@ -60,7 +61,7 @@ pub(super) fn compile_here(engine: &Engine, name: &str, bytes: &[u8], within: Du
     }
 }
 
-/// Checks a compilation from time to time.
+/// Checks from time to time how long a compilation has taken.
 struct Watch<'a> {
     name: &'a str,
     within: Duration,
@@ -106,7 +107,7 @@ impl Clocks {
     }
 }
 
-/// The processor clock of one thread, which the others of the process can read.
+/// The processor clock of one thread, which other threads of the process can read.
 struct Clock(#[cfg(target_os = "linux")] nix::time::ClockId);
 
 #[cfg(target_os = "linux")]
@@ -115,7 +116,7 @@ impl Clock {
         // `PID/task/TID`
         let thread = std::fs::read_link("/proc/thread-self").ok()?;
         let id: i32 = thread.file_name()?.to_str()?.parse().ok()?;
-        // Computes the clock id as `pthread_getcpuclockid` does: the kernel's id of the processor clock of this thread.
+        // Computes the kernel's id of the processor clock of this thread, as `pthread_getcpuclockid` does.
         const PER_THREAD: i32 = 4;
         const SCHEDULED: i32 = 2;
         Some(Self(nix::time::ClockId::from_raw((!id << 3) | PER_THREAD | SCHEDULED)))
@@ -137,9 +138,9 @@ impl Clock {
     }
 }
 
-/// Starts the compilation on a new thread with a thread pool of its own. It does not use the threads of the async runtime,
-/// because a process that ends waits for them. It does not use the global pool of rayon, because the processor time of that
-/// pool would include other compilations.
+/// Starts the compilation on a new thread with a separate thread pool. The compilation does not use the threads of the
+/// async runtime, because a process waits for them before it ends. It does not use the global pool of rayon, because
+/// the processor time of that pool would include other compilations.
 fn start(
     engine: &Engine,
     bytes: &[u8],
@@ -158,7 +159,7 @@ fn start(
             Ok(workers) => workers.install(|| compile(&engine, &bytes)),
             Err(_) => compile(&engine, &bytes),
         };
-        // The bytes come from a stranger: if they make the compiler panic, the host must continue.
+        // The bytes are not trusted. If they make the compiler panic, the host must continue.
         done(catch_unwind(AssertUnwindSafe(compile)).unwrap_or_else(|_| Err(gave_up())));
     };
     match std::thread::Builder::new().name(name.into()).spawn(compile) {
@@ -242,7 +243,7 @@ mod tests {
         let mut watch = Watch::new("p", second);
         watch.clocks.add_mine();
         let before = watch.clocks.total();
-        // Another thread works, and this one waits for it.
+        // Another thread uses processor time, and this thread waits for it.
         std::thread::spawn(|| {
             let begun = std::time::Instant::now();
             while begun.elapsed() < Duration::from_millis(200) {}
@@ -285,7 +286,8 @@ mod tests {
                 tokio::task::yield_now().await;
             }
         };
-        // The test runtime has one thread. If it compiled on that thread, the future would be ready at the first poll.
+        // The test runtime has one thread. If the compilation ran on that thread, the future would be ready at the
+        // first poll.
         tokio::select! {
             biased;
             _ = compile_within(&engine, "p", &component, MINUTE) => panic!("nobody else had a turn"),

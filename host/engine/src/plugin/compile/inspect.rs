@@ -30,8 +30,9 @@ pub struct Inspection {
     pub tools: bool,
     /// The grants that the plugin needs, as lines of `[plugin.grants]`.
     pub grants: Vec<String>,
-    /// The grants without which the plugin loads, but is denied the requests that need them. The only one is `http`,
-    /// which the engines of some languages import even if the plugin never uses it.
+    /// The grants that the plugin does not need in order to load. Without such a grant, the requests that need it are
+    /// denied. The only optional grant is `http`, because the runtimes of some languages import `wasi:http` even if the
+    /// plugin never uses it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub optional_grants: Vec<String>,
     /// The reason why the file cannot be loaded, if there is one.

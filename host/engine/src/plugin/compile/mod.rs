@@ -1,4 +1,5 @@
-//! Turns bytes into compiled code: reads, checks the bounds, compiles on separate threads, pre-initialises and stores.
+//! Turns the bytes of a component into compiled code. This module checks the bounds of the component, compiles it on
+//! separate threads, pre-initialises it, and stores the result in the cache.
 
 pub(crate) mod compile_bounds;
 mod compiling;
@@ -33,7 +34,7 @@ pub(super) async fn linked(
     if image.is_none() {
         configure::try_out(&linked).await?;
     }
-    // Store the outcome only now, because the plugin has accepted its configuration.
+    // The outcome is stored only now, after the plugin has accepted its configuration.
     if let Some(cache) = cache {
         let code = image.as_deref().map_or(digest, Digest::of_bytes);
         cache.put_outcome(entry, &Outcome { code, is_image: image.is_some() });

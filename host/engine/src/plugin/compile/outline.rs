@@ -1,8 +1,7 @@
 //! The outline of a component: a component with the same imports, exports and types, whose functions only trap.
 //!
 //! The types of a component show its imports and events, but wasmtime reports them only for a compiled component.
-//! Compiling the outline takes almost no time, so an unsuitable component is rejected before the whole of it is
-//! compiled.
+//! Compiling the outline takes almost no time, so an unsuitable component is rejected before its code is compiled.
 
 use super::compile_bounds::NESTED_COMPONENTS;
 use crate::plugin::ContractError;
@@ -10,8 +9,9 @@ use wasmparser::{Validator, WasmFeatures};
 
 /// Size of the header of a module or component, in bytes.
 const HEADER: usize = 8;
-/// Ids of sections. A component has sections with modules and with other components, and a module has a section with
-/// its code. Both can have custom sections.
+/// Ids of sections. `CORE_MODULE` and `COMPONENT` are sections of a component, which contain a module or another
+/// component. `CODE` is the section of a module that contains its code. Modules and components can both have sections
+/// of the kind `CUSTOM`.
 const CORE_MODULE: u8 = 1;
 const COMPONENT: u8 = 4;
 const CODE: u8 = 10;
@@ -29,13 +29,14 @@ pub(super) fn outline(bytes: &[u8]) -> Result<Vec<u8>, ContractError> {
         .ok_or_else(|| ContractError::Invalid("its sections cannot be parsed, or are nested too deeply".into()))
 }
 
-/// Returns the error for an invalid component. It distinguishes a damaged component from a valid one that exceeds the
-/// limits of this host.
+/// Returns the error for an invalid component. The error distinguishes a damaged component from a valid component that
+/// exceeds the limits of this host.
 fn unfit(bytes: &[u8], error: &str) -> ContractError {
     let is_sound = Validator::new_with_features(WasmFeatures::all()).validate_all(bytes).is_ok();
     match error {
         _ if is_sound => ContractError::Unsupported(error.to_owned()),
-        // The validator has no error types for its bounds, so only these texts identify them; a test checks the texts.
+        // The validator has no error types for its bounds, so these errors are recognised by their texts. A test checks
+        // the texts.
         _ if ["exceed", "too deep", "too many"].iter().any(|word| error.contains(word)) => {
             ContractError::TooLarge(format!("is larger than the validator takes: {error}"))
         }
@@ -59,8 +60,8 @@ fn outlined(bytes: &[u8], depth: usize) -> Option<Vec<u8>> {
                 let (functions, _) = number(content)?;
                 let mut code = Vec::new();
                 put(&mut code, functions)?;
-                // Each function of the original has at least one byte, so the size of the original limits the number of
-                // functions.
+                // Each function of the original code has at least one byte, so the size of the original code limits the
+                // number of functions.
                 code.extend(TRAPS.iter().copied().cycle().take(functions.min(content.len()).checked_mul(TRAPS.len())?));
                 section(&mut out, id, &code)?;
             }

@@ -1,9 +1,10 @@
-//! The image of a plugin: `setup.configure` runs once, and every instance starts from the memory after that call.
+//! Creates the image of a plugin: `setup.configure` runs once, and every instance starts with the memory after that
+//! call.
 //!
 //! wasmtime's pre-initialiser instruments the component so that its memories and globals can be read. After
-//! `configure`, it writes their content back into the component. If it does not support the structure of a component,
-//! `configure` runs in each instance instead: the result is the same but each call is slower. The driver of
-//! `wasmtime-wizer` is not used, because it needs wasmtime's features `cache`, `gc`, `threads` and `wave`.
+//! `configure`, it writes their content back into the component. If the pre-initialiser does not support the structure
+//! of a component, `configure` runs in each instance instead. The result is the same, but each call is slower. The
+//! driver of `wasmtime-wizer` is not used, because it needs wasmtime's features `cache`, `gc`, `threads` and `wave`.
 //!
 //! The image contains the random numbers that the guest requested during `configure`. A replay needs the same numbers.
 
@@ -20,7 +21,7 @@ use wasmtime::component::{Instance, Lift, WasmList};
 use wasmtime_wizer::{ComponentInstanceState, Wizer};
 
 /// Returns the component with its memory after `configure`, or `None` if the component does not export `setup` or if no
-/// image can be made of it.
+/// image can be created.
 ///
 /// # Errors
 /// Fails if `configure` rejects the configuration or fails.
@@ -43,7 +44,7 @@ async fn snapshot(compiler: &Compiler<'_>, entry: &Entry, bytes: &[u8]) -> Resul
     // Errors of the plugin itself are ignored here, because the load without an image reports them. The instrumented
     // code is the same for every configuration, so the cache speeds up the next configuration.
     let prepared = match compiler.compiled(entry, &instrumented).await {
-        // Without the instrumentation, compiling would take as long again.
+        // The component without the instrumentation is not tried, because compiling it would take as long again.
         Err(slow @ LoadError::Unfit { problem: ContractError::TooSlow(_) | ContractError::StillCompiling(_), .. }) => {
             return Err(slow);
         }
@@ -64,7 +65,7 @@ async fn snapshot(compiler: &Compiler<'_>, entry: &Entry, bytes: &[u8]) -> Resul
     Ok(wizer.snapshot_component(&context, &mut Reader { store, instance }).await.ok())
 }
 
-/// Returns true if the component exports `setup`. Reads the bytes up to the first invalid one.
+/// Returns true if the component exports `setup`. Stops at the first invalid byte.
 fn exports_setup(bytes: &[u8]) -> bool {
     let mut depth = 0_u32;
     for payload in Parser::new(0).parse_all(bytes) {
@@ -97,8 +98,8 @@ impl Reader {
         function: &str,
         take: impl FnOnce(&Store<Guest>, R) -> T,
     ) -> T {
-        // The instrumentation exports exactly the functions that are called here. If not, the caller catches the panic
-        // and continues without an image.
+        // The instrumentation exports exactly the functions that are called here. If one of them were missing, the
+        // caller would catch the panic and continue without an image.
         let value = {
             let interface = self.instance.get_export_index(&mut self.store, None, interface).expect("the accessors");
             let function =

@@ -6,19 +6,19 @@ use crate::contract::{Failure, FailureKind};
 use crate::sandbox::trap::Limit;
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of findings of one call, and of its reminders. One more makes the call fail, so that no effect is
-/// lost silently.
+/// Maximum number of findings of one call, and maximum number of reminders of one call. If a call exceeds one of these
+/// numbers, the call fails, so that no effect is lost silently.
 const MAX_EFFECTS: usize = 64;
 
-/// Maximum size of a reminder with its tags and key, in bytes. It is small, because a model reads this text of a
-/// plugin.
+/// Maximum size of a reminder with its tags and key, in bytes. It is small, because the text comes from a plugin and a
+/// model reads it.
 const MAX_REMINDER_BYTES: usize = 4096;
 
 /// Maximum size of a finding, in bytes.
 const MAX_FINDING_BYTES: usize = 64 * 1024;
 
-/// Maximum size of all findings and reminders of one call together, in bytes of JSON. JSON may write one byte of a text
-/// as six bytes.
+/// Maximum size of all findings and reminders of one call together, in bytes of JSON. In JSON, one byte of a string may
+/// become six bytes.
 const MAX_WRITTEN: usize = 256 * 1024;
 
 /// A finding for the audit log.
@@ -78,7 +78,7 @@ pub(crate) struct Effects {
 }
 
 impl Effects {
-    /// Returns true if one more effect is allowed.
+    /// Adds the size of an effect, and fails if all effects of the call are then too large together.
     fn count<T: Serialize>(&mut self, effect: &T) -> wasmtime::Result<()> {
         self.written = self.written.saturating_add(written_size(effect));
         if self.written > MAX_WRITTEN {
@@ -89,8 +89,8 @@ impl Effects {
     }
 }
 
-/// Returns the size of the texts in bytes. Each text also counts the memory of its `String`, so that empty texts are
-/// not free.
+/// Returns the size of the texts in bytes. The size includes the memory of each `String` itself, so that empty texts
+/// are not free.
 fn size<'a>(texts: impl Iterator<Item = &'a String>) -> usize {
     texts.map(|text| size_of::<String>() + text.len()).sum()
 }
@@ -101,7 +101,8 @@ fn exceeded(detail: String) -> wasmtime::Error {
 }
 
 impl Guest {
-    /// Fails if the event has no record for effects. The contract has no other way to report the loss.
+    /// Fails if the event has no record for effects. The failure is necessary, because the contract has no other way to
+    /// report that the effect is lost.
     fn has_a_record(&self, effect: &str) -> wasmtime::Result<()> {
         if self.given.is_recorded {
             return Ok(());

@@ -26,27 +26,29 @@ use wasmtime::component::{Linker, Val};
 /// Maximum length of the reason why there is no answer, in characters.
 const MAX_REASON: usize = 1000;
 
-/// Maximum nesting depth of an answer: the same as for JSON that the host reads. The stack of a call has no room for
-/// many more levels.
+/// Maximum nesting depth of an answer. It is the same as for JSON that the host parses. The stack of a call is too
+/// small for many more levels.
 const MAX_LEVELS: usize = 128;
 
-/// Maximum size of the calls and answers in the record of one call, in bytes of JSON. A call with more cannot be
-/// replayed.
+/// Maximum size of the calls and answers in the record of one call, in bytes of JSON. A call that exceeds this size
+/// cannot be replayed.
 const RECORDED: usize = 4 << 20;
 
-/// A capability of the embedding program: an interface of the program's own WIT package. A plugin that imports the interface loads if
-/// its entry grants the capability by its name: `capabilities = ["customers"]` in `[plugin.grants]`.
+/// A capability of the embedding program: an interface of the program's own WIT package. A plugin that imports the
+/// interface can be loaded if its entry grants the capability by its name: `capabilities = ["customers"]` in
+/// `[plugin.grants]`.
 ///
 /// Values are JSON. A record is an object with the field names of the WIT. A variant with a payload is an object with
-/// one key; an `enum` and a variant without a payload are a string. Flags are a list of strings, and a tuple is a list.
-/// An `option` is its value or `null`, and a `result` is `{"ok": …}` or `{"err": …}`. Resources, futures and streams
-/// cannot be JSON, so a plugin does not load if it imports a function that uses one of them.
+/// one key. A variant without a payload is a string, and so is an `enum`. Flags are a list of strings, and a tuple is a
+/// list. An `option` is its value or `null`, and a `result` is `{"ok": …}` or `{"err": …}`. Resources, futures and
+/// streams cannot be JSON, so a plugin does not load if it imports a function that uses one of them.
 ///
-/// The record of a plugin's call contains its questions to the capability and the answers, and a replay gives the same
-/// answers. The time of an answer is part of the call's time (`limits.deadline`).
+/// The audit record of a plugin's call contains the plugin's calls of the capability and the answers. A replay gives
+/// the plugin the same answers. The time that an answer takes is part of the time of the plugin's call
+/// (`limits.deadline`).
 ///
-/// A capability runs on the stack of the plugin's call, which has half a megabyte for it. Code that needs more stack
-/// belongs in a separate task. If a capability sends an event to the session of the calling plugin, the event is
+/// A capability runs on the stack of the plugin's call, and can use half a megabyte of this stack. Code that needs more
+/// stack belongs in a separate task. If a capability sends an event to the session of the calling plugin, the event is
 /// rejected, because that session waits for the answer.
 ///
 /// ```
@@ -87,7 +89,8 @@ const RECORDED: usize = 4 << 20;
 /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
 /// ```
 pub trait Capability: Send + Sync {
-    /// Returns the name of the grant. The rules for it are those for the name of an entry.
+    /// Returns the name by which an entry grants the capability. The name must follow the same rules as the name of an
+    /// entry.
     fn name(&self) -> &str;
 
     /// Returns the full name of the interface, such as `acme:crm/customers@1.0.0`.
@@ -96,8 +99,9 @@ pub trait Capability: Send + Sync {
     /// Answers a call with the function's result, or with `null` if the function has no result.
     ///
     /// # Errors
-    /// Returns one sentence on why there is no answer; text after its first 1000 characters is ignored. If the function
-    /// returns `result<_, string>`, the plugin gets the sentence as the error. Otherwise the plugin's call fails.
+    /// Returns one sentence on why there is no answer. Everything after the first 1000 characters is ignored. If the
+    /// function returns `result<_, string>`, the plugin gets the sentence as the error. Otherwise the plugin's call
+    /// fails.
     fn call(&self, call: CapabilityCall) -> BoxFuture<'_, Result<Value, String>>;
 }
 
@@ -109,7 +113,7 @@ pub struct CapabilityCall {
     /// The session of the event that the plugin handles.
     #[serde(skip)]
     pub session: String,
-    /// The plugin that calls.
+    /// The name of the plugin that makes the call.
     #[serde(skip)]
     pub plugin: String,
     /// The name of the capability.
@@ -147,7 +151,7 @@ pub enum CapabilityReply {
 #[derive(Clone, Default)]
 pub(crate) struct OwnCapabilities(Arc<BTreeMap<String, Brought>>);
 
-/// A capability with its name, which is read only once.
+/// A capability with its name. The program is asked for the name only once.
 pub(crate) struct Brought {
     pub(crate) name: Arc<str>,
     capability: Arc<dyn Capability>,
@@ -251,7 +255,7 @@ impl Interface for Own {
     }
 }
 
-/// Makes a guest's call: turns the arguments into JSON, and the answer into a value of the function's type.
+/// Handles a guest's call. Converts the arguments to JSON, and the answer to a value of the function's type.
 async fn called(
     mut store: StoreContextMut<'_, Guest>,
     capability: Arc<str>,

@@ -50,8 +50,8 @@ fn one_key(key: &str, value: Value) -> Value {
     Value::Object(Map::from_iter([(key.to_owned(), value)]))
 }
 
-/// Returns the answer to a call as a value of the function's result type. If the call failed and the function can
-/// return a text as its error, the reason of the failure is that text.
+/// Returns the answer to a call as a value of the function's result type. If the call failed and the error type of the
+/// function is a string, the reason of the failure is returned as this error.
 ///
 /// # Errors
 /// Fails if there is no answer, or if the answer does not have that type.
@@ -67,7 +67,7 @@ pub(super) fn answer(answer: CapabilityReply, ty: &Type) -> Result<Val, String> 
     }
 }
 
-/// Returns JSON as a value of a type.
+/// Converts JSON to a value of the component model with the type `ty`.
 ///
 /// # Errors
 /// Fails if the JSON does not have that type.
@@ -171,7 +171,7 @@ fn from_json(json: &Value, ty: &Type) -> Result<Val, String> {
     })
 }
 
-/// Returns the case of a variant and its payload, or `null` if the case has no payload.
+/// Returns the name of a variant's case and the case's payload. The payload is `null` if the case has none.
 fn case(json: &Value) -> Result<(&str, &Value), String> {
     match json {
         Value::String(name) => Ok((name, &Value::Null)),

@@ -1,4 +1,5 @@
-//! `log`: plugins write lines into the host's log. The lines of a call are bounded, and each carries its plugin's name.
+//! The capability `log`: plugins write lines into the host's log. The size and the number of a call's lines are
+//! limited, and each line carries the plugin's name.
 
 use super::{Guest, of_the_contract, wit};
 use crate::contract::bytes::written_size;
@@ -16,7 +17,7 @@ pub enum Level {
     Error,
 }
 
-/// A line that a plugin wrote, by `log` or to its standard output or error.
+/// A line that a plugin wrote with the capability `log`, or to its standard output or error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LogLine {
@@ -33,7 +34,8 @@ const MAX_LOG_LINES: usize = 1_000;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
     pub(crate) lines: Vec<LogLine>,
-    /// Remaining capacity, in bytes. A line counts with the size of its JSON in the record, not with the size of its text.
+    /// Remaining capacity, in bytes. The size of a line is the size of its JSON in the record, not the size of its
+    /// text.
     pub(crate) capacity: usize,
     /// Number of lines that did not fit.
     pub(crate) dropped: u64,

@@ -1,6 +1,6 @@
 //! The capabilities that the host offers to a guest: one file per capability of `wit/capabilities.wit`.
 //!
-//! `bindgen!` generates the host traits from the WIT, in a module of their own; everything else here is written by
+//! `bindgen!` generates the host traits from the WIT, in the module `generated`. Everything else here is written by
 //! hand. Capabilities of the contract and of an embedding program are loaded and linked through one trait,
 //! [`Interface`]. Every call of a capability counts against `limits.capability-calls`.
 
@@ -80,8 +80,8 @@ pub mod types {
 
 use generated::hookhost::hooks as wit;
 
-/// A capability, for loading and linking. Each capability of the contract has its own file; [`Own`] is a capability of
-/// the embedding program.
+/// A capability that a plugin can import. Each capability of the contract implements this trait in a separate file;
+/// [`Own`] is a capability of the embedding program.
 pub(crate) trait Interface: Sync {
     /// Returns the name. For a capability of the contract, this is the name of its interface.
     fn name(&self) -> &str;

@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering;
 use wit::model::Error;
 
-/// Maximum size of the requests and answers in the record of one call, in bytes of JSON. A call with more cannot be
-/// replayed. Requests that are not sent to the model count too, because a guest may make ten thousand requests.
+/// Maximum size of the requests and answers in the record of one call, in bytes of JSON. A call that exceeds this size
+/// cannot be replayed. Requests that are not sent to the model are included, because a guest may make ten thousand of
+/// them.
 const RECORDED: usize = 4 << 20;
 
 /// The language models of the embedding program.
@@ -61,7 +62,7 @@ pub struct ModelRequest {
     pub input: String,
     /// Maximum number of tokens of the answer.
     pub max_output_tokens: u32,
-    /// Sampling temperature; absent: the model's own default.
+    /// Sampling temperature. If it is absent, the model uses its default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f32>,
 }

@@ -38,7 +38,7 @@ impl Guest {
         Ok(answer)
     }
 
-    /// Like `with_state`, but fails if the event has no record, because its writes would not be stored.
+    /// Like `with_state`, but for writes: fails if the event has no record, because the writes would not be stored.
     fn with_kept_state<T>(&mut self, use_it: impl FnOnce(&mut View) -> Result<T, StateError>) -> StateResult<T> {
         if !self.given.is_recorded {
             self.count_call()?;

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 /// Maximum number of bytes of contents that one `read` returns.
 const PAGE: usize = 1 << 20;
 
-/// Maximum number of bytes of the conversation, as JSON, that the record of one call contains. A call that read more cannot
-/// be replayed.
+/// Maximum number of bytes of the conversation, as JSON, that the record of one call contains. A call that has read
+/// more than this cannot be replayed.
 const RECORDED: usize = 256 * 1024;
 
 /// The conversation of a session. The embedding program stores it.
@@ -72,7 +72,7 @@ impl Message {
     }
 }
 
-/// The transcript of a session whose embedding program stores none.
+/// The transcript of a session whose embedding program does not provide a conversation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NoTranscript;
 

@@ -7,7 +7,8 @@ const MS: Duration = Duration::from_millis(1);
 const DEADLINE: Duration = Duration::from_millis(100);
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A call that is given the thread again so long after it gave it back; what it waited for was there after `rang`.
+/// Simulates a call that yields the thread and gets a thread again after `until`. The result that it waits for is ready
+/// after `rang`.
 fn away(
     spent: &mut CallTime,
     left: fn(Instant) -> YieldState,
@@ -17,7 +18,7 @@ fn away(
     away_while(Duration::ZERO, spent, left, rang, until)
 }
 
-/// The same, while the call's own connections kept the thread for so long.
+/// Like [`away`], but the call's own connections keep the thread busy for the time `busy`.
 fn away_while(
     busy: Duration,
     spent: &mut CallTime,
@@ -60,7 +61,7 @@ fn time_in_which_it_could_run_is_not_its_own() {
 
 #[test]
 fn a_call_that_starves_for_longer_than_the_bound_is_overloaded() {
-    // With the time for which it waited for its place.
+    // The time for which the call has waited for a free instance counts as well.
     let mut spent = CallTime { starved: MS, ..spent() };
     assert_eq!(away(&mut spent, YieldState::Waiting, Some(Duration::ZERO), TIMEOUT), Some(CallTimeout::Overloaded));
 }
@@ -105,7 +106,7 @@ fn a_first_tick_that_lasted_longer_was_not_computed() {
 fn a_timer_that_the_calls_own_connections_held_up_ends_the_call() {
     let late = DEADLINE + 20 * MS;
     assert_eq!(away_while(20 * MS, &mut spent(), YieldState::Waiting, None, late), Some(CallTimeout::Deadline));
-    // What they did not take was the machine's.
+    // The connections took only a part of the delay. The rest counts as the machine's time.
     let mut spent = spent();
     assert_eq!(away_while(10 * MS, &mut spent, YieldState::Waiting, None, late), None);
     assert_eq!((DEADLINE - spent.own, spent.starved), (10 * MS, 10 * MS));

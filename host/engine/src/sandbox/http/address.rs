@@ -1,7 +1,7 @@
 //! The addresses of the public internet.
 //!
-//! The owner of a granted name, who may not be the operator, decides to which address the name leads. That address must
-//! not be the machine itself, one of its neighbours, or a cloud's metadata service.
+//! The owner of a granted name decides to which address the name leads, and the owner may be a stranger. The address
+//! must not be the machine itself, one of its neighbours, or a cloud's metadata service.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -17,7 +17,7 @@ pub(super) fn is_public(address: IpAddr) -> bool {
 
 /// Networks that are not on the public internet, each with the length of its prefix in bits.
 const SPECIAL_V4: [([u8; 4], u32); 15] = [
-    // This network.
+    // The block that IANA calls "this network".
     ([0, 0, 0, 0], 8),
     // Private.
     ([10, 0, 0, 0], 8),
@@ -64,8 +64,8 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     global && !special
 }
 
-/// Returns the IPv4 address within an IPv6 address, if the address is IPv4-mapped or one that the network's NAT64
-/// translates (RFC 6052).
+/// Returns the IPv4 address within an IPv6 address, if the IPv6 address is IPv4-mapped, or if a NAT64 gateway would
+/// translate it (RFC 6052).
 fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let translated = match address.segments() {
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low))),

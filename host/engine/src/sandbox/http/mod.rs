@@ -1,11 +1,11 @@
 //! The grant `http`: `wasi:http/outgoing-handler`, for requests to the servers that the entry names.
 //!
-//! The interface is also linked without the grant, because the engines of some languages always import it. There are
-//! then no servers, and each request is denied.
+//! The interface is also linked without the grant, because the runtimes of some languages always import it. There are
+//! then no servers, so each request is denied.
 //!
-//! The host checks each request and follows no redirects; to follow one, a guest sends another request. A request
-//! counts as a call of a capability. `limits.http-body` limits the size of its body and of the response's body. All
-//! requests end with the call. A replay sends nothing.
+//! The host checks each request and does not follow redirects. To follow a redirect, a guest has to send another
+//! request. A request counts as a call of a capability. `limits.http-body` limits the size of the request's body and of
+//! the response's body. All requests end when the plugin's call ends. A replay sends no requests.
 
 mod address;
 mod body;
@@ -59,7 +59,7 @@ pub(super) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     // `outgoing_handler::add_to_linker` is not used, because a request counts as a call of a capability and may end the
     // plugin's call.
     linker.instance(HANDLER)?.func_wrap("handle", handle)?;
-    // wasmtime's function does not know the errors of a body that is being read.
+    // wasmtime's function is replaced, because it does not recognise the errors that occur while a body is read.
     linker.allow_shadowing(true);
     linker.instance(TYPES)?.func_wrap("http-error-code", http_error_code)?;
     linker.allow_shadowing(false);
@@ -134,7 +134,8 @@ impl Http {
 }
 
 impl RequestSender {
-    /// Returns the error of a request from the error of its stream, if there is one.
+    /// Converts the error of a stream to the error code of its request. Returns `None` if the error has nothing to do
+    /// with HTTP.
     fn code_of(&mut self, error: &wasmtime::Error) -> Option<ErrorCode> {
         if let Some(code) = error.downcast_ref::<ErrorCode>() {
             return Some(code.clone());
@@ -219,7 +220,7 @@ impl WasiHttpHooks for RequestSender {
 
     fn p2_error_from_hyper(&mut self, error: &hyper::Error) -> ErrorCode {
         let (own, io) = (cause::<Error>(error), cause::<io::Error>(error));
-        // If a body was too large, hyper returns our own error as the cause.
+        // If a body was too large, the cause of hyper's error is the error of `BoundedBody`.
         if let Some(Error::HttpRequestBodySize(size)) = own {
             ErrorCode::HttpRequestBodySize(*size)
         } else if let Some(io) = io {

@@ -1,4 +1,4 @@
-//! Sends a request: looks the name up once, checks every address, and connects to exactly these addresses.
+//! Sends a request. The host looks the name up once, checks every address, and connects only to these addresses.
 
 use super::address::is_public;
 use super::body::BoundedBody;
@@ -24,7 +24,7 @@ use tokio_rustls::TlsConnector;
 use wasmtime_wasi_http::io::TokioIo;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
-/// Maximum time to connect, including TLS. A plugin can ask for less.
+/// Maximum time to connect, including TLS. A plugin can ask for a shorter time.
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// Maximum size of the head of a response, in bytes.
@@ -35,16 +35,16 @@ const RESPONSE_HEAD: usize = 64 * 1024;
 const BEFORE_RESPONSE: usize = RESPONSE_HEAD;
 
 /// Returns the maximum number of bytes that are read from a server after the head, for a body of at most `body` bytes.
-/// In a chunked body, each chunk has a line with its length.
+/// More bytes than the body itself are allowed, because each chunk of a chunked body has a line with its length.
 const fn behind_head(body: usize) -> usize {
     body.saturating_mul(2).saturating_add(FRAMING)
 }
 
-/// Bytes that are allowed for the chunk lines of a small body, and for trailers.
+/// Number of bytes that are allowed in any case, for the chunk lines of a small body and for trailers.
 const FRAMING: usize = 128 * 1024;
 
-/// Turns names into addresses. The host checks the addresses: it does not connect to a name if any of its addresses is
-/// not on the public internet.
+/// Resolves the names of servers to addresses. The host checks these addresses, and does not connect if any address of
+/// a name is not on the public internet.
 pub trait Resolver: Send + Sync {
     /// Returns the addresses of `name`. The name is in lower case, has no dot at its end, and is neither `localhost`
     /// nor an address.
@@ -110,7 +110,7 @@ impl Network {
     }
 
     /// Sends a request to a destination that the entry grants. `body_limit` is the maximum size of the request's body
-    /// and of the response's, in bytes.
+    /// and of the response's body, in bytes.
     pub(super) async fn send(
         &self,
         destination: &Destination,
@@ -158,8 +158,8 @@ impl Network {
         Ok((response, Box::new(rest)))
     }
 
-    /// Returns the addresses of a destination. An address or `localhost` is allowed because the operator named it. All
-    /// addresses of a name must be on the public internet.
+    /// Returns the addresses of a destination. If the destination is an address or `localhost`, it is allowed, because
+    /// the operator has named it. If the destination is a name, all of its addresses must be on the public internet.
     async fn addresses(&self, destination: &Destination) -> Result<PermittedAddresses, Error> {
         let addresses = match &destination.host {
             ServerHost::Localhost => vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
@@ -222,7 +222,7 @@ async fn connected(addresses: &PermittedAddresses) -> Result<TcpStream, Error> {
     for address in &addresses.0 {
         match TcpStream::connect(address).await {
             Ok(stream) => {
-                // A failure only increases latency.
+                // If this fails, only the latency is higher.
                 let _ = stream.set_nodelay(true);
                 return Ok(stream);
             }
@@ -243,7 +243,7 @@ fn boxed(stream: impl Stream + 'static) -> Box<dyn Stream> {
 mod tests {
     use super::{BEFORE_RESPONSE, FRAMING, behind_head};
 
-    /// Without its line breaks.
+    /// Returns the text of a page without its line breaks.
     fn words(page: &str) -> String {
         page.split_whitespace().collect::<Vec<_>>().join(" ")
     }

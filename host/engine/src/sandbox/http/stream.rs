@@ -1,5 +1,5 @@
-//! Limits the number of bytes that are read from a server. Interim responses (1xx) before the response count, and so
-//! does the framing of the body, which could be endless.
+//! Limits the number of bytes that are read from a server. The limits include interim responses (1xx) before the
+//! response, and the framing of the body. Otherwise, either of them could be endless.
 
 use std::future::Future as _;
 use std::io;

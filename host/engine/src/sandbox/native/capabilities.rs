@@ -1,4 +1,4 @@
-//! The capabilities for a native rule. The rule calls the same functions that answer a guest, but directly.
+//! The capabilities of native rules. A native rule directly calls the same functions that handle a guest's calls.
 
 use super::{RunningCall, UnwindSignal};
 use crate::contract::Failure;
@@ -26,8 +26,8 @@ impl OfTheHost {
         Self { running: Arc::clone(running) }
     }
 
-    /// Uses the guest's data. The rule unwinds if the use fails with an error that would trap a guest, or if the call
-    /// was given up.
+    /// Runs `use_it` with the data of the call. If `use_it` fails with an error that would trap a guest, or if the call
+    /// was given up, this function unwinds the rule.
     fn with<T>(&self, use_it: impl FnOnce(&mut Guest) -> wasmtime::Result<T>) -> T {
         let used = match &mut *locked(&self.running.guest) {
             Some(guest) if !self.running.is_given_up() => Some(use_it(guest)),

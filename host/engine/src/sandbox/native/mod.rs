@@ -1,8 +1,8 @@
 //! Calls of native rules. They run on separate threads, under the deadline, with the capabilities of a guest.
 //!
-//! Native code cannot be interrupted. A call that takes too long, or whose event was cancelled, is therefore given up.
-//! The event continues without the rule, and none of the rule's effects is applied. The thread is blocked until the
-//! rule returns.
+//! Native code cannot be interrupted. The host therefore gives up a call that takes too long or whose event was
+//! cancelled. The event continues without the rule, and none of the rule's effects is applied. The thread of the call
+//! stays blocked until the rule returns.
 
 #[cfg(feature = "native")]
 mod capabilities;
@@ -46,7 +46,8 @@ pub(crate) struct NativeCalls {
 struct RunningCall {
     state: AtomicU8,
     guest: Mutex<Option<Guest>>,
-    /// The first failure of a capability. It ends the call, and counts even if the rule catches the panic.
+    /// The first failure of a capability during the call. This failure ends the call, and it is reported even if the
+    /// rule catches the panic.
     failed: Mutex<Option<Failure>>,
     stuck: Arc<AtomicUsize>,
     /// The start of the call on its thread.
@@ -61,7 +62,7 @@ const GIVEN_UP: u8 = 2;
 struct UnwindSignal;
 
 impl NativeCalls {
-    /// Allows at most `most` concurrent calls.
+    /// Prepares the calls of a rule, of which at most `most` can run concurrently.
     pub(crate) fn new(most: NonZeroU32) -> Self {
         let most = most.get() as usize;
         Self { threads: Threads::default(), places: Arc::new(Semaphore::new(most)), most, stuck: Arc::default() }
@@ -162,7 +163,7 @@ impl NativeCalls {
 }
 
 impl RunningCall {
-    /// Ends the call if it has not ended yet. Returns true if this method ended it.
+    /// Ends the call if it has not ended yet, and returns true in this case.
     fn end(&self, how: u8) -> bool {
         self.state.compare_exchange(UNDER_WAY, how, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
@@ -183,7 +184,8 @@ impl AwaitedCall {
     /// Ends the call, and returns its outcome.
     fn finish<R>(self, answer: Result<R, Failure>, began: Instant) -> CallOutcome<R> {
         self.give_up();
-        // Do not wait for the lock: a rule that was given up may still use a capability, which may wait for a disk.
+        // Do not wait for the lock, because a rule that was given up may still use a capability, and the capability may
+        // wait for a disk.
         let guest = self.0.guest.try_lock().ok().and_then(|mut guest| guest.take());
         match guest {
             Some(guest) => CallOutcome::of(guest, answer, 0, began),
@@ -196,7 +198,8 @@ impl AwaitedCall {
     }
 
     fn give_up(&self) {
-        // Count the call before its thread can see that it was given up, because that thread subtracts it again.
+        // Count the call before its thread can see that it was given up, because that thread decrements the count
+        // again.
         self.0.stuck.fetch_add(1, Ordering::Relaxed);
         if !self.0.end(GIVEN_UP) {
             self.0.stuck.fetch_sub(1, Ordering::Relaxed);

@@ -1,24 +1,24 @@
-//! The time for which the thread of a call was ready to run but had no processor. It counts as the machine's time and
-//! not as the rule's.
+//! The time for which the thread of a call was ready to run but had no processor. This time counts as the machine's
+//! time and not as the rule's time.
 //!
-//! Linux reports it in `/proc/thread-self/schedstat`: nanoseconds on a processor, nanoseconds of waiting for a
-//! processor, and the number of time slices. On other systems, all time counts as the rule's.
+//! Linux reports three numbers in `/proc/thread-self/schedstat`: the nanoseconds on a processor, the nanoseconds of
+//! waiting for a processor, and the number of time slices. On other systems, all time counts as the rule's time.
 
 use std::time::{Duration, Instant};
 #[cfg(target_os = "linux")]
 use std::{fs::File, os::unix::fs::FileExt as _, sync::Arc};
 
-/// The time at which a thread began a call.
+/// The clocks of a thread when it began a call.
 pub(super) struct Start {
     began: Instant,
-    /// The thread's file, and the time for which the thread had already waited for a processor.
+    /// The thread's `schedstat`, and the time for which the thread had already waited for a processor.
     #[cfg(target_os = "linux")]
     starved: Option<(Arc<File>, Duration)>,
 }
 
 #[cfg(target_os = "linux")]
 thread_local! {
-    /// The thread's file. It stays open while the thread lives, because each of the thread's calls reads it.
+    /// The thread's `schedstat`. The file stays open while the thread lives, because each call on the thread reads it.
     static OWN: Option<Arc<File>> = File::open("/proc/thread-self/schedstat").ok().map(Arc::new);
 }
 

@@ -1,7 +1,8 @@
-//! Threads that run jobs. A thread is started if a job finds no idle thread, and ends after it has been idle for a
-//! while.
+//! Threads that run jobs. If there is no idle thread for a job, a new thread is started. A thread ends after it has
+//! been idle for a while.
 //!
-//! The threads of the runtime are not used, because its shutdown would wait for a job that never ends.
+//! The threads of the async runtime are not used, because the shutdown of the runtime would wait for a job that never
+//! ends.
 
 use crate::locked::locked;
 use std::collections::VecDeque;
@@ -14,7 +15,8 @@ const IDLE: Duration = Duration::from_secs(10);
 
 pub(super) type Job = Box<dyn FnOnce() + Send>;
 
-/// A group of threads. There are never more threads than concurrent jobs, and the caller limits the number of those.
+/// A group of threads. There are never more threads than concurrent jobs, and the caller limits the number of
+/// concurrent jobs.
 #[derive(Default)]
 pub(super) struct Threads(Arc<ThreadQueue>);
 

@@ -1,9 +1,10 @@
-//! The database file: one SQLite database per user, in which audit log and state are committed together.
+//! The database file: one SQLite database per user, in which the audit log and the state are committed together.
 //!
-//! WAL mode: a commit is one append to a second file, readers and writers do not wait for each other, and the
-//! transaction of a killed process has no effect. `synchronous = NORMAL`: the operating system has a commit when the
-//! commit returns, and the disk has it at the next checkpoint. So a power cut may lose the last records, but never
-//! changes their order. <https://sqlite.org/wal.html>
+//! The database is in WAL mode. A commit only appends to a second file, the write-ahead log. Readers and writers do not
+//! wait for each other, and the unfinished transaction of a killed process has no effect. With `synchronous = NORMAL`,
+//! a commit has reached the operating system when it returns, but it is certain to be on the disk only after the next
+//! checkpoint. So a power cut may lose the last records, but never changes the order of records.
+//! <https://sqlite.org/wal.html>
 
 use super::journal::Directory;
 use crate::audit::{self, BEFORE_THE_FIRST, LogBegins, ToRecord as _};
@@ -20,7 +21,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// "hkhs": marks the file as ours. <https://sqlite.org/pragma.html#pragma_application_id>
+/// The application id that marks the file as a database of hookhost: "hkhs" in ASCII.
+/// <https://sqlite.org/pragma.html#pragma_application_id>
 const APPLICATION: i64 = 0x686b_6873;
 
 /// Timeout for opening the file while a process creates or closes it.
@@ -115,7 +117,7 @@ pub(super) const TABLES: [(&str, &str); 6] = [
     ),
 ];
 
-/// The table that databases of earlier versions do not have.
+/// The name of the table of stored outcomes, which databases of earlier versions do not have.
 const OUTCOMES: &str = "outcome";
 
 /// The index that SQLite creates for the `UNIQUE` in [`TABLES`], and its table.
@@ -126,7 +128,7 @@ pub(super) struct WritableDatabase {
     pub(super) connection: Connection,
     /// The identity of the file.
     pub(super) file: Option<Identity>,
-    /// SQLite's schema version, after the check that the schema is ours.
+    /// SQLite's schema version. It was read before the check that the schema is hookhost's.
     pub(super) schema: i64,
 }
 
@@ -167,8 +169,8 @@ fn try_to_create(path: &Path, now: u64) -> Result<WritableDatabase, StoreError> 
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(of)?;
     // The flusher runs checkpoints, so that no event waits for them.
     connection.pragma_update(None, "wal_autocheckpoint", 0).map_err(of)?;
-    // The limit on steps is only for reading the schema and the last record. It is removed here, because nothing
-    // resets the count later.
+    // The limit on steps is only for reading the schema and the last record. It is removed here, because nothing resets
+    // the count of steps later.
     connection.progress_handler(0, None::<fn() -> bool>).map_err(of)?;
     // From here on the callers retry when the file is locked, without blocking a thread.
     connection.busy_timeout(Duration::ZERO).map_err(of)?;
@@ -198,7 +200,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Returns the connection for one query, which may take [`MAX_STATE_STEPS`].
+    /// Returns the connection for one query. The query may take [`MAX_STATE_STEPS`] steps.
     pub(super) fn ask(&self) -> &Connection {
         self.steps.begin();
         &self.connection
@@ -208,20 +210,20 @@ impl Reader {
 /// Number of SQLite's steps between two checks of the count.
 const STEPS_AT_A_TIME: u16 = 10_000;
 
-/// Steps that each query may take regardless of the file's size: some tenths of a second.
+/// Number of steps that each query may take regardless of the file's size. So many steps take some tenths of a second.
 const FREE_STEPS: u64 = 10_000_000;
 
-/// Steps that a query may take per byte of the file. For one row, a query takes at most a few times as many steps as
-/// the row has bytes.
+/// Number of further steps that a query may take for each byte of the file. For one row, a query takes at most a few
+/// times as many steps as the row has bytes.
 const STEPS_PER_BYTE: u64 = 16;
 
-/// Steps that a query of the state may take: some tens of milliseconds. The longest query, which counts a full scope,
-/// takes a quarter of this number.
+/// Number of steps that a query of the state may take. So many steps take some tens of milliseconds. The longest query,
+/// which counts a full scope, takes a quarter of this number.
 const MAX_STATE_STEPS: u64 = 2_000_000;
 
-/// Counts the steps of a connection's queries, and interrupts a query that takes far more steps than a file of its size
-/// can need. In a damaged file, pages may refer to each other in a cycle, so that a query, or SQLite's own reading of the
-/// schema, would meet the same rows for ever. <https://sqlite.org/c3ref/progress_handler.html>
+/// Counts the steps of a connection's queries, and interrupts a query that takes far more steps than a query of this
+/// file can need. In a damaged file, pages may refer to each other in a cycle, so that a query, or SQLite's own reading
+/// of the schema, would read the same rows forever. <https://sqlite.org/c3ref/progress_handler.html>
 #[derive(Clone, Default)]
 pub(crate) struct Steps(Arc<AtomicU64>);
 
@@ -260,7 +262,8 @@ pub(crate) struct ReadableDatabase {
     pub(crate) foreign: Vec<String>,
 }
 
-/// Opens an existing database to read its log. The table of records has to be ours; other differences are reported.
+/// Opens an existing database to read its log. The table of records must be exactly as hookhost creates it. Other
+/// differences from hookhost's schema are only reported.
 pub(crate) fn read(path: &Path) -> Result<ReadableDatabase, StoreError> {
     check_name(path)?;
     if !path.exists() {
@@ -292,8 +295,9 @@ pub(crate) fn read(path: &Path) -> Result<ReadableDatabase, StoreError> {
 }
 
 /// Protects against a hostile file: no trigger, view or function of its schema runs when the file is opened or read.
-/// Our own statements cannot write to the table of the schema. A misspelt name in a statement is an error, and not a
-/// text. <https://sqlite.org/security.html#untrusted_sqlite_database_files>
+/// Our own statements cannot write to the table of the schema. If a column's name in quotation marks is misspelt, the
+/// statement fails. Otherwise, SQLite would take the name for a string.
+/// <https://sqlite.org/security.html#untrusted_sqlite_database_files>
 fn harden(connection: &Connection) -> rusqlite::Result<()> {
     for (setting, value) in [
         // Closing a connection must not write to the file, which may turn out not to be ours.
@@ -326,7 +330,7 @@ fn check_name(path: &Path) -> Result<(), StoreError> {
 struct Foreign {
     /// The difference, worded as the end of "the database holds …".
     says: String,
-    /// True if it concerns the table of records.
+    /// True if the difference concerns the table of records.
     is_the_log: bool,
 }
 
@@ -336,7 +340,8 @@ fn foreign(connection: &Connection) -> rusqlite::Result<Vec<Foreign>> {
     let mut rows = objects.query([])?;
     let (mut foreign, mut missing) = (Vec::new(), Vec::from(TABLES));
     while let Some(row) = rows.next()? {
-        // Values of any type are reported. No type is an error.
+        // A damaged or forged schema may contain values of any type. They are reported as differences, and do not end
+        // the check with an error.
         let text = |column| row.get_ref(column).ok().and_then(|value| value.as_str().ok());
         let (kind, name, table, statement) = (text(0), text(1).unwrap_or_default(), text(2), text(3));
         let of_this_name = TABLES.iter().find(|(ours, _)| name.eq_ignore_ascii_case(ours));
@@ -368,7 +373,7 @@ fn foreign(connection: &Connection) -> rusqlite::Result<Vec<Foreign>> {
     Ok(foreign)
 }
 
-/// Fails unless the schema is exactly ours. The error names the first difference.
+/// Fails unless the schema is exactly hookhost's. The error names the first difference.
 pub(super) fn check_schema(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     let foreign = foreign(connection).map_err(|error| StoreError::of(&error, path))?;
     match foreign.into_iter().next() {
@@ -377,7 +382,8 @@ pub(super) fn check_schema(connection: &Connection, path: &Path) -> Result<(), S
     }
 }
 
-/// Returns a number that each change of the schema raises. <https://sqlite.org/pragma.html#pragma_schema_version>
+/// Returns SQLite's schema version, a number that increases with each change of the schema.
+/// <https://sqlite.org/pragma.html#pragma_schema_version>
 pub(super) fn schema_version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.prepare_cached("PRAGMA schema_version")?.query_row([], |row| row.get(0))
 }
@@ -388,7 +394,7 @@ pub(super) fn head(connection: &Connection) -> rusqlite::Result<(u64, Digest)> {
     let last = last.query_row([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, [u8; 32]>(1)?))).optional()?;
     match last {
         None => Ok((0, BEFORE_THE_FIRST)),
-        // No number could follow this one, and hookhost never writes it.
+        // hookhost never writes such a number. After `i64::MAX`, there would be no next number.
         Some((seq, _)) if !(1..i64::MAX).contains(&seq) => Err(rusqlite::Error::IntegralValueOutOfRange(0, seq)),
         Some((seq, hash)) => Ok((seq.cast_unsigned(), Digest::from_bytes(hash))),
     }
@@ -420,7 +426,7 @@ pub(super) fn one_row(changed: usize) -> rusqlite::Result<()> {
     if changed == 1 { Ok(()) } else { Err(rusqlite::Error::StatementChangedRows(changed)) }
 }
 
-/// Returns true if the file has our schema, and false if it is empty. Any other file is an error.
+/// Returns true if the file has hookhost's schema, and false if the file is empty. Any other file is an error.
 fn is_begun(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
     // SQLite treats a file of one byte as empty, and would overwrite it.
     if std::fs::metadata(path).is_ok_and(|file| file.len() == 1) {
@@ -435,7 +441,7 @@ fn is_begun(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
     match (application, version) {
         (0, 0) if !has_tables => Ok(false),
         (APPLICATION, version) if version == i64::from(audit::FORMAT) => {
-            // Find damage of the last record now, and not only at the first commit.
+            // Damage to the last record is reported now instead of at the first commit.
             if foreign(connection).map_err(of)?.iter().all(|object| !object.is_the_log) {
                 head(connection).map_err(of)?;
             }
@@ -446,7 +452,8 @@ fn is_begun(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
     }
 }
 
-/// Uses `EXISTS`, not `count(*)`, which SQLite computes over all pages in a single step that nothing can interrupt.
+/// Returns true if the schema contains anything. The query uses `EXISTS`, because SQLite computes `count(*)` over all
+/// pages in a single step that nothing can interrupt.
 fn has_tables(connection: &Connection) -> rusqlite::Result<bool> {
     connection.query_row("SELECT EXISTS (SELECT 1 FROM sqlite_schema)", [], |row| row.get(0))
 }
@@ -486,8 +493,8 @@ fn make_tables(connection: &Connection) -> rusqlite::Result<()> {
     TABLES.iter().try_for_each(|(_, makes)| connection.execute(makes, []).map(drop))
 }
 
-/// Creates the file if it is missing. Only its user can read it, because it contains data that agents have seen.
-/// SQLite gives the files beside it the same permissions.
+/// Creates the file if it is missing. Only the current user can read the file, because it contains data that agents
+/// have seen. SQLite gives the files beside it the same permissions.
 fn make_private(path: &Path) -> Result<(), StoreError> {
     let of = |error: std::io::Error| StoreError::io(&error, path);
     if let Some(directory) = path.parent() {
@@ -505,9 +512,9 @@ fn make_private(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Refuses a database that other users can write, or whose WAL, index or journal they can write. The check is by
-/// path, because opening and closing one of these files would release SQLite's locks. Other users cannot replace a
-/// file in that directory.
+/// Refuses a database if other users can write the file, its WAL, its index, its rollback journal or its directory. The
+/// files are checked by their paths and not opened, because opening and closing one of them would release SQLite's
+/// locks. Other users cannot replace a file between the check and its use, because they cannot write the directory.
 fn check_owner(path: &Path) -> Result<(), StoreError> {
     files::look_in_kept_directory(path, Guard::OnlyMineToWrite).map_err(|error| StoreError::file(error, path))?;
     for ending in ["-wal", "-shm"] {
@@ -516,9 +523,9 @@ fn check_owner(path: &Path) -> Result<(), StoreError> {
     check_journal(path)
 }
 
-/// Refuses a rollback journal beside a database in WAL mode. When SQLite opens the database, it would copy the pages
-/// of the journal into the database, so a forged journal could replace the log. hookhost has a journal only until a
-/// new database is in WAL mode.
+/// Refuses a rollback journal beside a database in WAL mode. When SQLite opens the database, it would copy the pages of
+/// the journal into the database, so a forged journal could replace the log. hookhost itself has a rollback journal
+/// only while it creates a database, before the database is in WAL mode.
 fn check_journal(path: &Path) -> Result<(), StoreError> {
     // Checked before the journal, because a process that is creating the database removes the journal before it
     // creates the WAL.
@@ -531,7 +538,8 @@ fn check_journal(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Returns true if a file with this ending lies beside the database. If other users can write it, that is an error.
+/// Returns true if a file with this ending lies beside the database. If other users can write that file, this is an
+/// error.
 fn look_beside(path: &Path, ending: &str) -> Result<bool, StoreError> {
     let beside = beside(path, ending);
     match files::look(&beside, Guard::OnlyMineToWrite) {
@@ -547,8 +555,8 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// Returns the file beside the database in which processes take turns. All processes use the same file, even if they
-/// have opened the database by different names.
+/// Returns the path of the file beside the database whose locks decide which process has its turn. All processes use
+/// the same file, even if they have opened the database by different names.
 pub(super) fn turns(path: &Path) -> Result<PathBuf, StoreError> {
     let of = |error: std::io::Error| StoreError::io(&error, path);
     Ok(beside(&path.canonicalize().map_err(of)?, "-turns"))
@@ -560,7 +568,7 @@ pub(super) fn journals(path: &Path) -> Result<Directory, StoreError> {
     Ok(Directory::of(&path.canonicalize().map_err(|error| StoreError::io(&error, path))?))
 }
 
-/// Returns the file beside the database to which commits are appended.
+/// Returns the path of the WAL, the file beside the database to which commits are appended.
 pub(super) fn wal(path: &Path) -> PathBuf {
     beside(path, "-wal")
 }

@@ -8,12 +8,12 @@ use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Size of the WAL, in bytes, from which a checkpoint runs.
+/// Size of the WAL, in bytes, from which a checkpoint runs while the store is open.
 const CHECKPOINT_ABOVE: u64 = 4 << 20;
 
-/// Size of the WAL, in bytes, from which a checkpoint runs when the store is closed. It is large enough that a
-/// process that records a single event rarely runs a checkpoint, because a checkpoint flushes the disk. It is small,
-/// because the next process has to read the rest of the WAL.
+/// Size of the WAL, in bytes, from which a checkpoint runs when the store is closed. This size is large enough that a
+/// process that records a single event rarely runs a checkpoint, which would flush the disk. It is still small, because
+/// the next process has to read what remains in the WAL.
 const MAX_WAL_AT_CLOSE: u64 = 256 << 10;
 
 /// Time that a checkpoint waits for a reader while writers wait for the checkpoint.
@@ -63,7 +63,8 @@ fn run(shared: &DiskStore) {
             checkpoint_if_large(shared, &mut connection, MAX_WAL_AT_CLOSE);
             return;
         }
-        // Collects more records for the same transaction, unless the WAL may be large already.
+        // Wait for more records, so that one transaction can write all of them. If the WAL may be large already, do not
+        // wait.
         if !checkpoint {
             sleep_unless_closed(shared, FLUSH_DELAY);
         }
@@ -99,15 +100,15 @@ fn sleep_unless_closed(shared: &DiskStore, time: Duration) {
     drop(rested);
 }
 
-/// Runs a checkpoint if the WAL has at least `large` bytes. The checkpoint uses a separate connection, which is
-/// opened at first use, because most processes end before.
+/// Runs a checkpoint if the WAL has at least `large` bytes. The checkpoint uses a separate connection. The connection
+/// is opened at its first use, because most processes end without running a checkpoint.
 fn checkpoint_if_large(shared: &DiskStore, connection: &mut Option<Connection>, large: u64) {
     let size = std::fs::metadata(database::wal(&shared.path)).map_or(0, |wal| wal.len());
     if size < large {
         return;
     }
     let done = checkpoint(shared, connection).and_then(|is_done| {
-        // Events that still read use a snapshot in memory from here on.
+        // Events that are still reading use snapshots in memory from here on.
         if is_done || !shared.readers.end_transactions() {
             return Ok(is_done);
         }
@@ -118,10 +119,11 @@ fn checkpoint_if_large(shared: &DiskStore, connection: &mut Option<Connection>, 
     }
 }
 
-/// Copies the WAL into the database in two steps: most of it while others write, and then the small rest while they
-/// wait. Without the second step the WAL would grow for ever under constant events, because SQLite restarts a WAL
-/// only after all of it was copied. Returns true if all of it was copied. The part that a reader still needs stays
-/// until the next checkpoint. <https://sqlite.org/c3ref/wal_checkpoint_v2.html>
+/// Copies the WAL into the database in two steps. The first step copies most of the WAL while others can write. The
+/// second step copies the small rest while others wait. Without the second step, the WAL would grow forever under
+/// constant events, because SQLite restarts a WAL only after all of it was copied. Returns true if all of the WAL was
+/// copied. If a reader still needs a part, this part stays until the next checkpoint.
+/// <https://sqlite.org/c3ref/wal_checkpoint_v2.html>
 fn checkpoint(shared: &DiskStore, connection: &mut Option<Connection>) -> Result<bool, StoreError> {
     let path = &shared.path;
     let connection = match connection {
@@ -133,7 +135,7 @@ fn checkpoint(shared: &DiskStore, connection: &mut Option<Connection>) -> Result
         ready.and_then(|()| connection.query_row(checkpoint, [], |row| Ok(row.get::<_, i64>(0)? == 0)))
     };
     let done = run(Duration::ZERO, "PRAGMA wal_checkpoint(PASSIVE)").and_then(|_| {
-        // Pauses this process's own writer, which would otherwise get the lock each time.
+        // Pause the writer of this process. Otherwise, it would often get the lock before the checkpoint.
         let _paused = locked(&shared.inner);
         run(READER_TIMEOUT, "PRAGMA wal_checkpoint(TRUNCATE)")
     });

@@ -1,7 +1,7 @@
 //! The journal: a file that makes records durable before they are in the database.
 //!
-//! Each open store has a journal beside the database, from its first event on that changes nothing but the log. Such
-//! an event needs only one write to the journal; the flusher later moves the records into the database.
+//! A store creates a journal beside the database at the first event that changes nothing but the log. For such an
+//! event, one write to the journal is enough. The flusher later moves the records into the database.
 //! `docs/decisions/0043-journal.md` explains why no record is lost or duplicated.
 
 use super::watch::Files;
@@ -17,30 +17,31 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The first bytes of a journal.
 const MAGIC: [u8; 8] = *b"hkhsrec2";
 
-/// The first bytes of a journal of an earlier version, which does not contain its identifier.
+/// The first bytes of a journal of an earlier version. Such a journal does not contain its identifier.
 const NAMELESS_MAGIC: [u8; 8] = *b"hkhsrec1";
 
-/// Size of the header without the identifier, in bytes: [`MAGIC`], and the hash of the first line of the log to which
-/// the records belong. The identifier follows.
+/// Size of the header without the identifier, in bytes. The header contains [`MAGIC`], then the hash of the first line
+/// of the log to which the records belong, and then the identifier.
 const NAMELESS_HEADER: usize = MAGIC.len() + 32;
 
 /// Length of an identifier, in bytes.
 const IDENTIFIER: usize = 16;
 
-/// Bytes of a frame before its record: the record's length, and the checksums of the length and of the record.
+/// Number of bytes in a frame before its record. They contain the record's length, the checksum of the length, and the
+/// checksum of the record.
 const FRAME_HEADER: usize = 12;
 
-/// Part of a journal's name between the name of its database and its identifier.
+/// The part of a journal's name between the name of its database and its identifier.
 const ENDING: &str = "-records-";
 
-/// Size from which on the next journal is begun, in bytes. New journals should be rare, because each changes the
-/// directory, and the files are checked again after such a change.
+/// Size of a journal, in bytes, at which the store begins the next journal. New journals should be rare, because
+/// creating a file changes the directory, and after a change of the directory the store checks all of its files again.
 const FULL: u64 = 16 << 20;
 
 /// Maximum size of one write, in bytes. Larger records go directly into the database.
 const LARGEST: usize = 1 << 20;
 
-/// The journals of one open store. At most one of them takes records.
+/// The journals of one open store. Records are appended to at most one of them at a time.
 pub(super) struct Journal {
     directory: Directory,
     /// The hash of the log's first line.
@@ -109,7 +110,7 @@ impl Drop for JournalFile {
 }
 
 impl Directory {
-    /// Returns the directory of the database at this path, which must not contain a link.
+    /// Returns the directory for the journals of the database at this path. The path must not contain a link.
     pub(super) fn of(database: &Path) -> Self {
         let directory = match database.parent() {
             Some(directory) if !directory.as_os_str().is_empty() => directory.to_owned(),
@@ -132,7 +133,7 @@ impl Directory {
             let id = name.to_str().and_then(|name| name.strip_prefix(&self.begins));
             ids.extend(id.filter(|id| is_identifier(id)).map(str::to_owned));
         }
-        // Sorts by store; the journals of one store are in the order of their creation.
+        // This sorts the journals by store, and the journals of one store by the time of their creation.
         ids.sort_unstable();
         Ok(ids)
     }
@@ -156,13 +157,13 @@ impl Journal {
         id.starts_with(&format!("{:08x}", self.store))
     }
 
-    /// Returns true if there is a file that takes records.
+    /// Returns true if there is a journal to which records can be appended.
     pub(super) fn is_open(&self) -> bool {
         self.current.is_some()
     }
 
-    /// Appends records in one write. Returns `None` if they cannot be written to a journal; then no journal contains
-    /// any of them.
+    /// Appends records in one write. Returns `None` if the records cannot be written to a journal. Then no journal
+    /// contains any of them.
     ///
     /// # Errors
     /// If a file of the database was removed or replaced.
@@ -183,8 +184,8 @@ impl Journal {
     fn write<'a>(&mut self, files: &Files, records: impl Iterator<Item = &'a str>) -> Option<Arc<JournalFile>> {
         let current = match self.current.take() {
             Some(current) if files.is_unchanged() || current.is_there() => current,
-            // Somebody has removed the journal. Its records are still in memory, so the database gets them from
-            // there.
+            // Another program has removed the journal. The flusher still has its records in memory, and writes them to
+            // the database.
             Some(_) => return None,
             None => Arc::new(self.create().inspect_err(|error| tracing::warn!(%error, "there is no journal")).ok()?),
         };
@@ -199,8 +200,8 @@ impl Journal {
             self.ends.push(begin + self.buffer.len() as u64);
         }
         if (&current.file).write_all(&self.buffer).is_err() {
-            // The beginning of this write may be in the file. Nothing is appended after it, so it counts as never
-            // written.
+            // The file may contain a part of these records. It is ignored, because nothing is appended to this file any
+            // more.
             let _ = current.file.set_len(begin);
             return None;
         }
@@ -210,7 +211,7 @@ impl Journal {
         Some(current)
     }
 
-    /// Creates the next file, readable by its user only.
+    /// Creates the next journal. Only the current user can read the file.
     fn create(&mut self) -> io::Result<JournalFile> {
         loop {
             let id = format!("{:08x}{:08x}", self.store, self.files);
@@ -230,7 +231,8 @@ impl Journal {
                 }
             };
             let identity = identity_of(&file);
-            // Otherwise another process has taken the file for one whose store is gone, and removes it.
+            // Otherwise, another process has locked the file first, because it took the file for a journal whose store
+            // is gone. That process removes the file.
             if is_locked && self::identity(&path) == identity {
                 return Ok(JournalFile { id, path, file, identity, end: 0.into(), taken: 0.into() });
             }
@@ -249,8 +251,8 @@ fn frame(buffer: &mut Vec<u8>, begin: u64, record: &str) {
     buffer.extend(record.as_bytes());
 }
 
-/// Returns the checksum of bytes of the frame that begins at the byte `at`. It contains `at`, so that a frame in
-/// another place counts as damaged.
+/// Returns the checksum of `bytes`, a part of the frame that begins at the byte `at`. The checksum includes `at`, so
+/// that a frame that was moved to another position is recognised as damaged.
 fn checksum(at: u64, bytes: &[u8]) -> [u8; 4] {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&at.to_le_bytes());
@@ -264,7 +266,8 @@ pub(super) struct JournalContents<'a> {
     pub(super) records: Vec<&'a str>,
     /// The byte after the last record.
     pub(super) end: u64,
-    /// The problem after the records. A frame without its end is not a problem, because its write has not returned.
+    /// The problem that was found after the records. An incomplete frame is not a problem, because the store has not
+    /// confirmed its record yet.
     pub(super) problem: Option<&'static str>,
 }
 
@@ -300,7 +303,7 @@ pub(super) fn read<'a>(mut bytes: &'a [u8], taken: u64, log: Digest, id: &str) -
     }
 }
 
-/// Returns the length of the header; `None` if its end is missing.
+/// Returns the length of the header; `None` if the end of the header is missing.
 fn read_header(bytes: &[u8], log: Digest, id: &str) -> Result<Option<usize>, &'static str> {
     if is_blank(bytes) {
         return Ok(None);
@@ -323,7 +326,8 @@ fn read_header(bytes: &[u8], log: Digest, id: &str) -> Result<Option<usize>, &'s
     Err("it is a copy of another journal, because the identifier in it differs from its name")
 }
 
-/// Returns the frame that begins at the byte `at`, and the bytes after it; `None` if its end is missing.
+/// Returns the record of the frame that begins at the byte `at`, and the bytes after the frame; `None` if the end of
+/// the frame is missing.
 fn next(bytes: &[u8], at: u64) -> Result<Option<(&str, &[u8])>, &'static str> {
     // After a power cut, a file may have its length but not its content.
     let Some((header, rest)) = bytes.split_at_checked(FRAME_HEADER).filter(|_| !is_blank(bytes)) else {

@@ -11,16 +11,16 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
-/// Number of lines that are read from a database at once. Each may be large.
+/// Number of lines that are read from a database at once. The number is small, because each line may be large.
 const LINES_PER_PAGE: u32 = 32;
 
-/// Maximum size of a line that is read from a file, in bytes. The limits of events allow far less for a record.
+/// Maximum size of a line that is read from a file, in bytes. Because of the limits on events, records are far smaller.
 const MAX_LINE: u64 = 1 << 30;
 
-/// An audit log, opened for reading. Other programs may write to it meanwhile; reading writes nothing.
+/// An audit log, opened for reading. Other programs may write to the log at the same time. Reading never writes to it.
 ///
-/// Records that are only in a journal come last. Their numbers can still change: until a host stores them in the
-/// database, records of other processes may come before them. [`Self::only_stored`] leaves them out.
+/// Records that are only in a journal come last. Their numbers can still change, because a host may store records of
+/// other processes in the database before them. [`Self::only_stored`] leaves such records out.
 ///
 /// ```
 /// use hookhost::store::Log;
@@ -72,7 +72,7 @@ pub enum LogError {
     Io {
         /// The file.
         path: PathBuf,
-        /// The message of the system.
+        /// The error message of the operating system.
         problem: String,
     },
     /// A line is not a valid log record.
@@ -93,7 +93,7 @@ pub enum LogError {
         /// The number of the first record that cannot be trusted.
         from: u64,
     },
-    /// The log is of another version.
+    /// The log has the format of another version.
     #[error("{} has format {found}, and this hookhost knows format {known}: use the version that wrote it", path.display())]
     Version {
         /// The file.
@@ -131,7 +131,8 @@ impl Log {
         Ok(log)
     }
 
-    /// Leaves out the records that the database does not have yet, so that a number always means the same record.
+    /// Leaves out the records that the database does not have yet, so that each number always refers to the same
+    /// record.
     #[must_use]
     pub fn only_stored(mut self) -> Self {
         self.has_unstored = false;
@@ -150,9 +151,9 @@ impl Log {
         matches!(self.source, Source::File)
     }
 
-    /// Returns the differences from the schema that hookhost creates, outside of the table of records: a trigger, a
-    /// view, an index or a table. Each is worded as the end of "it holds …". Such an object could have kept records
-    /// out of the log, so a host refuses the database.
+    /// Returns the differences from the schema that hookhost creates, except differences in the table of records. A
+    /// difference is a trigger, a view, an index or a table, and its text completes the sentence "it holds …". Such an
+    /// object could have prevented records from being stored, so a host refuses the database.
     #[must_use]
     pub fn foreign(&self) -> &[String] {
         &self.foreign
@@ -161,8 +162,9 @@ impl Log {
     /// Returns the lines, in order.
     ///
     /// # Errors
-    /// If the file cannot be read. An item of the iterator may also be an error; the lines after it can still be
-    /// read. In a log of another version, the last item is an error about the version.
+    /// If the file cannot be read. An item of the iterator may also be an error. After a line that is not a valid
+    /// record, the iterator continues with the next line. After any other error, for example because the log has
+    /// another version, the iterator ends.
     pub fn lines(&self) -> Result<Lines<'_>, LogError> {
         self.lines_after(0)
     }
@@ -240,7 +242,7 @@ impl Log {
                     path: &self.path,
                     number: after,
                     page: Vec::new().into_iter(),
-                    // From the first row, whatever its number is.
+                    // Begin with the first row, whatever its number is.
                     next: if after == 0 { i64::MIN } else { after.cast_signed().saturating_add(1) },
                     last,
                     unstored: unstored.lines.into_iter(),
@@ -314,7 +316,7 @@ impl std::fmt::Debug for Lines<'_> {
 pub(crate) struct VerifiedLines<'a> {
     log: &'a Log,
     stored: std::iter::Peekable<StoredLines<'a>>,
-    /// The last line, which the next line has to confirm.
+    /// The last line that was read. It is returned only after the next line has confirmed it.
     held: Option<Line>,
     ended: bool,
 }
@@ -329,7 +331,7 @@ impl VerifiedLines<'_> {
         };
         let line = match Line::parse(&stored.text) {
             Ok(line) => line,
-            // The process that wrote the line was killed.
+            // The last line of the export is incomplete, because the process that wrote it was killed.
             Err(_) if !stored.whole && self.stored.peek().is_none() => return Ok(None),
             Err(_) => return Err(altered(last + 1)),
         };
@@ -340,7 +342,7 @@ impl VerifiedLines<'_> {
             return Err(altered(last + 1));
         }
         if line.previous() != before {
-            // This line or the line before was changed; only the next line could show which.
+            // Either this line or the line before it was changed. Only the next line could show which of them.
             return Err(altered(last.max(1)));
         }
         let row = (i64::try_from(line.seq()).unwrap_or(i64::MAX), line.hash());
@@ -384,7 +386,7 @@ impl std::fmt::Debug for VerifiedLines<'_> {
     }
 }
 
-/// The stored lines.
+/// The lines of a database or an export, as they are stored. They are not parsed.
 enum StoredLines<'a> {
     Database {
         connection: &'a Connection,
@@ -393,7 +395,7 @@ enum StoredLines<'a> {
         number: u64,
         page: std::vec::IntoIter<(i64, [u8; 32], String)>,
         next: i64,
-        /// The number of the last line of the database before the unstored ones.
+        /// The number of the last line that is read from the database. The lines in `unstored` follow it.
         last: i64,
         unstored: std::vec::IntoIter<Line>,
         /// True if no further line is read from the database.
@@ -430,8 +432,8 @@ impl Iterator for StoredLines<'_> {
                     *number += 1;
                     return Some(Ok(Stored { number: *number, text: line.text().to_owned(), row: None, whole: true }));
                 };
-                // SQLite returns rows in their stored order, but searches for the next page as if they were sorted. After a
-                // row out of order, the next page could be one that was read before, without end.
+                // SQLite returns rows in their stored order, but searches for the next page as if the rows were sorted.
+                // So after a row that is out of order, the same pages could be read again and again.
                 if seq < *next {
                     (*ended, *unstored) = (true, Vec::new().into_iter());
                     let problem = format!("record {seq} is out of order: its number must be at least {next}");
@@ -472,7 +474,8 @@ fn read_page(connection: &Connection, from: i64) -> rusqlite::Result<Vec<(i64, [
     let mut page =
         connection.prepare_cached("SELECT seq, hash, line FROM audit WHERE seq >= ?1 ORDER BY seq LIMIT ?2")?;
     let rows = page.query_map((from, LINES_PER_PAGE), |row| {
-        // Values of any type are shown. No type is an error.
+        // A damaged database may contain values of any type. They are shown as well as possible, and do not end the
+        // reading with an error.
         let hash = row.get::<_, Vec<u8>>(1).ok().and_then(|hash| hash.try_into().ok()).unwrap_or_default();
         let line = match row.get_ref(2)? {
             rusqlite::types::ValueRef::Text(text) | rusqlite::types::ValueRef::Blob(text) => {

@@ -1,4 +1,4 @@
-//! The database of SQLite: the log, the state and the rows of sessions and questions in one file.
+//! The store in an SQLite database. The log, the state, and the rows of sessions and questions are in one file.
 
 mod database;
 mod error;
@@ -45,7 +45,7 @@ const MAX_QUEUED_BYTES: usize = 16 << 20;
 /// Commits between two checks of the WAL's size.
 const COMMITS_TO_CHECKPOINT: u32 = 256;
 
-/// Number of bytes of queued records that count as one more commit.
+/// Number of bytes of queued records that count as one more commit towards [`COMMITS_TO_CHECKPOINT`].
 const BYTES_PER_COMMIT: usize = 16 << 10;
 
 /// An open database, with the thread that writes late changes.
@@ -68,7 +68,7 @@ struct DiskStore {
 struct Inner {
     connection: Connection,
     commits: u32,
-    /// SQLite's schema version when the schema was last found to be ours.
+    /// SQLite's schema version at the last check that found the schema to be hookhost's.
     schema: i64,
     files: Files,
 }
@@ -76,11 +76,11 @@ struct Inner {
 /// The changes that wait to be written.
 struct Queue {
     waiting: Waiting,
-    /// An empty list that keeps the memory of the last one for reuse.
+    /// An empty list that keeps the memory of the previous list, so that this memory can be used again.
     spare: Waiting,
     /// Makes records durable before they are in the database.
     journal: Journal,
-    /// The files of the database, for the checks of the journal.
+    /// The files of the database. They are checked before each write to a journal.
     files: Files,
     /// True while changes that are in no journal are being written to the database. Later records must not be durable
     /// before these changes.
@@ -119,12 +119,13 @@ impl Queue {
     }
 
     /// Returns true if a record may go into the journal before the database has it. This requires that no earlier
-    /// change is waiting that only the database can take.
+    /// change is waiting which only the database can store. Changes of stored outcomes do not matter, because no record
+    /// depends on them.
     fn takes_records_alone(&self) -> bool {
         self.is_well() && !self.is_exposed && self.waiting.has_only_records() && self.bytes <= MAX_QUEUED_BYTES
     }
 
-    /// Writes the late records, and then `records`, into the journal. Returns false if this is not possible; then
+    /// Writes the late records, and then `records`, into the journal. Returns false if this is not possible. Then
     /// nothing has changed.
     fn write_journal(&mut self, records: &[String]) -> Result<bool, StoreError> {
         let all = self.waiting.late().chain(records.iter().map(String::as_str));
@@ -137,7 +138,7 @@ impl Queue {
 
 impl DiskStore {
     fn new(path: &Path, inner: Inner, turns: Turns, journal: Journal, file: Option<Identity>) -> Arc<Self> {
-        // Room for the store's own statements and for those of each scope.
+        // This is enough for the store's own statements and for the statements of each scope.
         inner.connection.set_prepared_statement_cache_capacity(32);
         let files = inner.files.clone();
         Arc::new(Self {
@@ -151,7 +152,7 @@ impl DiskStore {
         })
     }
 
-    /// Reads over a free connection.
+    /// Runs a query over a free connection for reading.
     fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         self.readers.read(read)
     }
@@ -202,8 +203,8 @@ impl DiskStore {
         inner.transaction(&self.path, |connection| questions::answer(connection, id, answer))
     }
 
-    /// Writes a unit that contains only records into the journal. Returns false if this is not possible; then the
-    /// database must take the unit.
+    /// Writes a unit that contains only records into the journal. Returns false if this is not possible. Then the unit
+    /// has to be written to the database.
     fn write_journal(&self, unit: &Unit) -> Result<bool, StoreError> {
         let mut queue = locked(&self.queue);
         let was_empty = queue.waiting.is_empty();
@@ -217,9 +218,11 @@ impl DiskStore {
         Ok(is_done)
     }
 
-    /// Keeps the tickets of events until the flusher gives them back, so that a series of events takes no locks.
+    /// Keeps the tickets of events until the flusher gives them back, so that not every event of a series has to lock a
+    /// new ticket.
     fn keep_tickets(&self, queue: &mut Queue) {
-        // After a failure, the flusher pauses for longer than another process should wait for a ticket.
+        // Tickets are not kept after a failure, because the flusher then pauses for longer than another process should
+        // wait for a ticket.
         if queue.is_well() && !queue.keeps_tickets && !queue.is_flusher_busy && !queue.closed {
             queue.keeps_tickets = true;
             self.turns.keep();
@@ -260,7 +263,7 @@ impl DiskStore {
         let (problem, left) = match &written {
             Ok(()) => {
                 waiting.journals().iter().for_each(|(file, end)| file.note_taken(*end));
-                // This may remove a journal's file, so it comes before the lock on the queue.
+                // This may remove a journal's file, so it is done before the queue is locked.
                 (None, waiting.cleared())
             }
             Err(error) => (Some(error.clone()), waiting),
@@ -340,13 +343,14 @@ impl Inner {
             change(connection).and_then(|changed| run(connection, "COMMIT").map(|()| changed)).map_err(of)
         });
         if written.is_err() {
-            // This fails if SQLite has rolled back by itself. Then nothing is left to do.
+            // This fails if SQLite has already rolled back the transaction by itself. Then nothing is left to do.
             let _ = run(&self.connection, "ROLLBACK");
         }
         written
     }
 
-    /// Fails if the schema is no longer ours. It cannot change during the transaction.
+    /// Fails if the schema is no longer hookhost's. The check is made once in a transaction, because the schema cannot
+    /// change before the transaction ends.
     fn check_schema(&mut self, path: &Path) -> Result<(), StoreError> {
         let schema = database::schema_version(&self.connection).map_err(|error| StoreError::of(&error, path))?;
         if schema != self.schema {
@@ -376,7 +380,7 @@ impl Database {
         let created = database::create(path, now)?;
         let forgotten = sessions::forget_old(&created.connection, now);
         match forgotten.map_err(|error| StoreError::of(&error, path)) {
-            // Another process writes. The next process that opens the file deletes the old sessions.
+            // Another process is writing. The next process that opens the file deletes the old sessions.
             Err(error) if error.is_transient() => {}
             // The store can still be opened. Each event that cannot be recorded reports the reason itself.
             Err(error @ (StoreError::Full(_) | StoreError::Io { .. })) => {
@@ -393,7 +397,7 @@ impl Database {
         let inner = Inner { connection, commits: 0, schema, files };
         let shared = DiskStore::new(path, inner, turns, journal, file);
         match shared.take_in() {
-            // Another process writes. A later turn imports the journals of processes that have ended.
+            // Another process is writing. A later turn imports the journals of processes that have ended.
             Err(error) if error.is_transient() => {}
             done => done?,
         }

@@ -1,4 +1,4 @@
-//! The state of plugins in the database, key by key.
+//! Stores the state of plugins in the database, with one row for each key.
 //!
 //! Each commit raises the version of a namespace. The size of a namespace is counted once and cached. The cached size
 //! is used only while the database has the same version, so that writes of other processes are noticed.
@@ -22,7 +22,8 @@ pub(super) struct Counts(HashMap<Owner, NamespaceSize>);
 pub(super) struct NamespaceSize {
     version: i64,
     pub(super) usage: Usage,
-    /// Time of the first expiry of a value; 0 if an expired value is still stored.
+    /// Time at which the first value expires. It is 0 if an expired value is still stored or some rows were not
+    /// counted, so that the size is counted again at its next use.
     next_expiry: Option<Time>,
 }
 
@@ -40,7 +41,7 @@ impl Counts {
         self.0.get(owner).filter(|counted| counted.holds(version, now)).map(|counted| counted.usage)
     }
 
-    /// Caches a count, unless a newer one is cached.
+    /// Caches a size, unless the size of a newer version is cached.
     pub(super) fn put(&mut self, owner: Owner, counted: NamespaceSize) {
         let newer = self.0.get(&owner).is_some_and(|known| known.version > counted.version);
         if !newer {
@@ -48,7 +49,7 @@ impl Counts {
         }
     }
 
-    /// Applies the changes of a commit.
+    /// Updates the cached sizes after a commit.
     pub(super) fn hold(&mut self, changed: ChangedSizes) {
         for (owner, counted) in changed {
             match counted {
@@ -58,7 +59,7 @@ impl Counts {
         }
     }
 
-    /// Forgets the counts of a session and of its tree.
+    /// Removes the cached sizes of a session and of its tree.
     pub(super) fn forget(&mut self, lineage: Lineage<'_>) {
         self.0.retain(|owner, _| owner.scope == Scope::Plugin || owner.session != lineage.of(owner.scope));
     }
@@ -90,8 +91,8 @@ pub(super) fn size(
     size.query_row((namespace, key), |row| Ok((number(row, 0)?, expiry(row, 1)?))).optional()
 }
 
-/// Maximum number of rows that are counted. Expired values are removed before a value is added, so only a namespace
-/// that was edited by hand has more rows.
+/// Maximum number of rows that are counted. Expired values are removed before a value is added, so only an earlier
+/// version or another program can have stored more rows.
 const MAX_COUNTED: usize = 4 * MAX_KEYS;
 
 /// Counts the values of a namespace that have not expired, up to [`MAX_COUNTED`] rows.
@@ -101,8 +102,8 @@ pub(super) fn count(
     version: i64,
     now: Time,
 ) -> rusqlite::Result<NamespaceSize> {
-    // Expired values are not counted. They only make the count stale, because their removal changes the number of
-    // rows.
+    // Expired values do not belong to the size. But while there are any, the size must be counted again at its next
+    // use, because their removal changes the number of rows.
     let mut count = connection.prepare_cached(
         "SELECT count(*) FILTER (WHERE live), ifnull(sum(bytes) FILTER (WHERE live), 0), min(expires) FILTER (WHERE live),
            count(*) FILTER (WHERE NOT live), count(*)
@@ -114,7 +115,8 @@ pub(super) fn count(
     count.query_row((namespace, signed(now), i64::try_from(MAX_COUNTED).unwrap_or(i64::MAX)), |row| {
         let (keys, bytes): (usize, usize) = (number(row, 0)?, number(row, 1)?);
         let (expired, rows) = (number(row, 3)?, number(row, 4)?);
-        // The next write removes expired values. Until then, the rows beyond the maximum are unknown.
+        // If some of the counted values have expired, the namespace is not treated as full, because the next write
+        // removes these values. Only then can the rows beyond the maximum be counted.
         let is_full = rows == MAX_COUNTED && expired == 0;
         let keys = if is_full { keys.max(MAX_KEYS + 1) } else { keys };
         let usage = Usage { keys, bytes: bytes.saturating_add(keys.saturating_mul(KEY_COST)) };
@@ -124,7 +126,7 @@ pub(super) fn count(
     })
 }
 
-/// Loads a whole namespace.
+/// Loads all values of a namespace.
 pub(super) fn load(connection: &Connection, namespace: i64) -> rusqlite::Result<Namespace> {
     let mut values = connection.prepare_cached("SELECT key, value, expires FROM value WHERE space = ?1")?;
     let mut rows = values.query([namespace])?;
@@ -150,7 +152,7 @@ pub(super) fn write(connection: &Connection, counts: &Counts, unit: &Unit) -> ru
     Ok(changed)
 }
 
-/// Writes to one namespace. Returns its new size, if that is known without counting.
+/// Writes to one namespace. Returns the new size of the namespace, if it is known without counting.
 fn write_one(
     connection: &Connection,
     owner: &Owner,
@@ -165,7 +167,8 @@ fn write_one(
     )?;
     let place = (&*owner.plugin, owner.scope.name(), &owner.session, signed(now));
     let (id, version): (i64, i64) = touch.query_row(place, |row| Ok((row.get(0)?, row.get(1)?)))?;
-    // The size is counted again if another process has changed the namespace, or if it was not counted to the end.
+    // The size is counted again if another process has changed the namespace, or if the namespace was not counted to
+    // the end.
     let known = counted.copied().filter(|counted| counted.holds(version - 1, now));
     let mut counted = known.filter(|counted| counted.usage.keys <= MAX_KEYS);
     if known.is_none() {
@@ -211,7 +214,8 @@ fn expiry(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Option<Tim
     Ok(row.get::<_, Option<i64>>(column)?.map(i64::cast_unsigned))
 }
 
-/// SQLite's integers are signed. A time beyond their range never comes.
+/// Converts a time to an integer of SQLite, which is signed. A time beyond the range becomes the largest integer,
+/// because such a time is never reached.
 pub(super) fn signed(time: Time) -> i64 {
     i64::try_from(time).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,5 @@
-//! Outcomes of calls that an agent may report again: each has a row until its call has run, or it expires.
+//! The outcomes of calls that an agent may report again. Each outcome has a row until its call has run, or until the
+//! outcome expires.
 
 use crate::state::Time;
 use crate::store::{KeptOutcome, OutcomeChange};
@@ -22,7 +23,7 @@ pub(super) fn change(connection: &Connection, change: &OutcomeChange) -> rusqlit
     }
 }
 
-/// Returns the outcomes that are valid now. Leaves out rows that another program has made invalid, and rows of a
+/// Returns the outcomes that are valid now. Leaves out rows that another program has made invalid, and rows with a
 /// later time, which exist if the clock was set back.
 pub(super) fn list(connection: &Connection, now: Time) -> rusqlite::Result<Vec<KeptOutcome>> {
     let mut all = connection.prepare_cached(

@@ -7,10 +7,11 @@ use rusqlite::{Connection, OptionalExtension as _};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// First character of the identifier of such a row. The identifier of a session contains no control character.
+/// First character of the identifier of a journal's row. The identifier of a session contains no control character, so
+/// it never begins like this.
 const MARK: char = '\u{1}';
 
-/// The first text after those that begin with [`MARK`].
+/// The first string in sort order after all strings that begin with [`MARK`].
 pub(super) const AFTER: &str = "\u{2}";
 
 fn row(id: &str) -> String {
@@ -39,7 +40,7 @@ fn write(connection: &Connection, directory: &Directory, id: &str, taken: u64) -
     one_row(insert.execute((row(id), taken.cast_signed(), now))?)
 }
 
-/// Imports records of another store's journal, up to this byte.
+/// Imports records of another store's journal. `end` is the end of the last of these records in the journal.
 pub(super) fn take_in(
     connection: &Connection,
     directory: &Directory,
@@ -51,8 +52,8 @@ pub(super) fn take_in(
     write(connection, directory, id, end)
 }
 
-/// Records that these journals are imported, each up to its byte. Returns the byte up to which each was imported
-/// before, because another process may have imported a part.
+/// Records that each of these journals is imported up to the given byte. Returns the byte up to which each journal was
+/// imported before, because another process may already have imported a part of it.
 pub(super) fn claim(
     connection: &Connection,
     directory: &Directory,
@@ -69,8 +70,8 @@ pub(super) fn claim(
     Ok(before)
 }
 
-/// Deletes the rows of journals that no longer exist, in a transaction. This is safe, because a journal is removed
-/// only after all of it was imported, and a removed journal is never imported.
+/// Deletes the rows of journals that no longer exist, within a transaction of the caller. This is safe, because a
+/// journal is removed only after all of it was imported, and a removed journal is never imported.
 pub(super) fn forget(connection: &Connection, directory: &Directory) -> rusqlite::Result<()> {
     let mut rows = connection.prepare_cached("SELECT id FROM session WHERE id >= ?1 AND id < ?2")?;
     let ids: Vec<String> = rows.query_map([row(""), AFTER.into()], |row| row.get(0))?.collect::<Result<_, _>>()?;

@@ -1,4 +1,4 @@
-//! Open questions: each has a row, and any process may answer it.
+//! The open questions. Each question has a row, and any process may answer it.
 
 use super::database::one_row;
 use crate::store::{FirstAnswer, OpenQuestion, QuestionChange};
@@ -37,7 +37,7 @@ pub(super) fn answered(connection: &Connection, id: &str) -> rusqlite::Result<Op
     find.query_row([id], |row| row.get(0)).optional()
 }
 
-/// Returns true if any question waits.
+/// Returns true if there is an open question.
 pub(super) fn is_one_open(connection: &Connection) -> rusqlite::Result<bool> {
     let mut find = connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM question)")?;
     find.query_row([], |row| row.get(0))

@@ -1,4 +1,4 @@
-//! The rows of sessions: the state of a session, without the state of plugins.
+//! The rows of sessions. A row contains the host's data about a session, but not the state of plugins.
 
 use super::database::one_row;
 use super::namespaces::{self, SESSION_RETENTION, signed};
@@ -7,7 +7,8 @@ use crate::state::Time;
 use crate::store::{Changed, SessionChanges, SessionRow};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
 
-/// Maximum number that is read from a row. No session reaches it, and it leaves room for further numbers.
+/// Maximum value of a number that is read from a row. No session reaches it, and it can still be increased without an
+/// overflow.
 const MAX_NUMBER: i64 = i64::MAX / 2;
 
 /// Interval at which old sessions are deleted, in milliseconds: one day.
@@ -17,9 +18,9 @@ const FORGETTING_INTERVAL: Time = 24 * 60 * 60 * 1000;
 /// and the time of the last deletion.
 const FORGOTTEN: &str = "";
 
-/// Reads a session's row. A session without a row has version 0. Its event numbers begin after those of all deleted
-/// sessions, because it may be one of them. An invalid value is read as the default, because an error would keep all
-/// sessions from being written.
+/// Reads a session's row. A session without a row has version 0. Its event numbers begin after the numbers of all
+/// deleted sessions, because the session may be one of them. The default replaces an invalid value, because an error
+/// would prevent all sessions from being written.
 pub(super) fn read(connection: &Connection, id: &str) -> rusqlite::Result<SessionRow> {
     let mut find = connection.prepare_cached("SELECT version, events, life FROM session WHERE id = ?1")?;
     let row = |row: &rusqlite::Row<'_>| {
@@ -49,9 +50,9 @@ pub(super) fn write(connection: &Connection, handle: &dyn SessionChanges) -> rus
     Ok(changed)
 }
 
-/// Deletes the rows of sessions, and the state of sessions and trees, that were last written [`SESSION_RETENTION`]
-/// ago. Keeps the highest event number of the deleted rows, so that no number is used twice. Runs once in
-/// [`FORGETTING_INTERVAL`], because it reads all rows.
+/// Deletes the rows of sessions, and the state of sessions and trees, if they were last written more than
+/// [`SESSION_RETENTION`] ago. Stores the highest event number of the deleted rows, so that no number is used twice.
+/// Runs once in [`FORGETTING_INTERVAL`], because it reads all rows.
 pub(super) fn forget_old(connection: &Connection, now: Time) -> rusqlite::Result<()> {
     let last = "SELECT touched FROM session WHERE id = ?1";
     // The deletion is also due if another program has changed this time, or if the clock was set back.
@@ -61,7 +62,7 @@ pub(super) fn forget_old(connection: &Connection, now: Time) -> rusqlite::Result
         return Ok(());
     }
     let before = signed(now.saturating_sub(SESSION_RETENTION));
-    // Read before the transaction begins, because other writers wait until it ends.
+    // This is read before the transaction begins, because other writers have to wait until the transaction ends.
     let is_any_old = connection.query_row(
         "SELECT EXISTS (SELECT 1 FROM session WHERE touched < ?1 AND id >= ?2)
              OR EXISTS (SELECT 1 FROM space WHERE scope <> 'plugin' AND touched < ?1)",

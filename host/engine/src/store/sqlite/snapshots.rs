@@ -2,7 +2,8 @@
 //!
 //! A snapshot is a read transaction on a separate connection. It begins when the event first uses the state. Readers
 //! and writers do not wait for each other. But while a read transaction is open, SQLite cannot restart the WAL. So a
-//! checkpoint moves snapshots into memory. An event that finds no free connection does the same.
+//! checkpoint moves the snapshots into memory. An event that finds no free connection also moves a snapshot into
+//! memory, and uses its connection.
 
 use super::database::{self, Reader};
 use super::namespaces::{self, Counts};
@@ -15,8 +16,8 @@ use rusqlite::{Connection, ErrorCode};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Maximum number of connections that stay open for reading. Each costs file descriptors. More are opened only if all
-/// of them are in use at the same moment.
+/// Maximum number of connections that stay open for reading. Each connection costs file descriptors. Further
+/// connections are opened only while all of these are in use.
 const MAX_READERS: usize = 32;
 
 /// The connections for reading, and the snapshots that may use a connection.
@@ -39,7 +40,7 @@ struct Pool {
 /// The identifier and the version of each scope's namespace; `None` if nothing was written to it.
 type Ids = [Option<(i64, i64)>; Scope::ALL.len()];
 
-/// One plugin's state, for one event.
+/// A snapshot of one plugin's state, for one event.
 pub(super) struct Snapshot {
     readers: Arc<Readers>,
     /// The namespace of each scope.
@@ -55,7 +56,7 @@ enum Moment {
     Open { connection: Reader, namespaces: Ids },
     /// The snapshot was moved into memory.
     Loaded(Namespaces),
-    /// The state cannot be read. Holds the reason.
+    /// The state cannot be read, for this reason.
     Failed(String),
 }
 
@@ -76,7 +77,7 @@ impl Readers {
         Arc::new(Snapshot { readers: Arc::clone(self), owners, now, moment })
     }
 
-    /// Reads over a free connection.
+    /// Runs a query over a free connection.
     pub(super) fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         let connection = self.take()?;
         let found = read(connection.ask()).map_err(|error| StoreError::of(&error, &self.path));
@@ -84,7 +85,8 @@ impl Readers {
         found
     }
 
-    /// Takes a free connection: from the pool, from a snapshot that moves into memory, or a new one.
+    /// Takes a free connection from the pool. If there is none, opens a new connection, or moves a snapshot into memory
+    /// and takes its connection.
     fn take(&self) -> Result<Reader, StoreError> {
         let snapshots = {
             let mut pool = locked(&self.pool);
@@ -155,7 +157,7 @@ impl Snapshot {
             Ok(connection) => connection,
             Err(error) => return Moment::Failed(error.to_string()),
         };
-        // The first query fixes the moment for all scopes.
+        // The first query begins the snapshot, so that all scopes are read at the same moment.
         let found = run(connection.ask(), "BEGIN").and_then(|()| {
             let mut found = Ids::default();
             for (namespace, owner) in found.iter_mut().zip(&self.owners) {
@@ -190,7 +192,7 @@ impl Snapshot {
         Some(connection)
     }
 
-    /// Returns the use of the scopes. Counts those that are not cached.
+    /// Returns the usage of all scopes. Counts a scope if its usage is not cached.
     fn count(&self, connection: &Connection, namespaces: Ids) -> rusqlite::Result<Usages> {
         let mut usage = Usages::default();
         for ((usage, owner), namespace) in usage.iter_mut().zip(&self.owners).zip(namespaces) {

@@ -1,5 +1,5 @@
-//! Imports the journals of other stores into the database: of processes that have ended, and of processes that had a
-//! session's turn before. Also reads journals without importing them.
+//! Imports the journals of other stores into the database. Such a store belongs to a process that has ended, or to a
+//! process that had an earlier turn in a session. This module also reads journals without importing them.
 
 use super::database::{self, WritableDatabase};
 use super::journal::{self, Directory};
@@ -18,12 +18,12 @@ use std::path::Path;
 const LARGEST: u64 = 1 << 30;
 
 impl Inner {
-    /// Imports all journals except those of `is_own`. When this returns, the database has each record that was in one
-    /// of them when the call began.
+    /// Imports all journals except those for which `is_own` returns true. When the call returns, the database has each
+    /// record that these journals contained when the call began.
     ///
     /// # Errors
-    /// If a journal is damaged; the records before the damage are then imported. Also if a journal cannot be read, or
-    /// the database cannot be written.
+    /// If a journal is damaged or cannot be read, or if the database cannot be written. The records before the damage
+    /// are imported nevertheless.
     pub(super) fn take_in(
         &mut self,
         path: &Path,
@@ -50,7 +50,8 @@ impl Inner {
     fn take_in_one(&mut self, path: &Path, directory: &Directory, id: &str) -> Result<bool, StoreError> {
         let journal = directory.file(id);
         let Some(file) = open(&journal)? else { return Ok(false) };
-        // Lock the journal before it is read. If this succeeds, its store is gone and writes nothing more.
+        // Lock the journal before it is read. If the lock succeeds, the store of the journal is gone and writes nothing
+        // more.
         let is_left = file.try_lock().is_ok();
         self.read_in(path, directory, id, &file)?;
         if is_left && identity(&journal) == identity_of(&file) {
@@ -131,7 +132,7 @@ fn read_up_to(file: &File, bytes: &mut [u8], from: u64) -> std::io::Result<usize
     Ok(read)
 }
 
-/// The records that are only in journals, in the form of the lines that they would become in the database now.
+/// The records that are only in journals, as the lines that they would become if they were imported now.
 #[derive(Default)]
 pub(super) struct UnstoredLines {
     /// The number of the last line of the database.
@@ -170,14 +171,14 @@ fn read_unstored(
     if journals.is_empty() {
         return Ok(Some(UnstoredLines::default()));
     }
-    // Reads in one snapshot, so that the rows of the journals belong to the last line.
+    // Everything is read from one snapshot, so that the progress of the journals matches the last line of the log.
     let snapshot = connection.unchecked_transaction().map_err(of)?;
     let log = database::first_hash(&snapshot).map_err(of)?;
     let (stored, mut last_hash) = database::head(&snapshot).map_err(of)?;
     let mut lines: Vec<Line> = Vec::new();
     for (id, journal, file, before, bytes) in journals {
         let taken = progress::read(&snapshot, &id).map_err(of)?;
-        // As long as the journal exists, its row exists, too.
+        // The row of a journal exists as long as the journal. So if the journal still exists, `taken` is correct.
         if identity(&journal) != identity_of(&file) {
             return Ok(None);
         }

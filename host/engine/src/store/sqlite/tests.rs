@@ -1,4 +1,4 @@
-//! State and log, in one file and in memory.
+//! Tests of the state and the log, both in a file and in memory.
 
 use super::Log;
 use crate::audit::Flaw;
@@ -13,7 +13,7 @@ fn plugin(name: &str) -> Arc<str> {
     name.into()
 }
 
-/// A session of the tree of `r`.
+/// A session in the tree whose root is the session `r`.
 fn of(session: &str) -> Lineage<'_> {
     Lineage { session, root: "r" }
 }
@@ -36,7 +36,7 @@ fn commit(store: &Store, unit: &Unit) {
     block_on(store.commit(unit)).unwrap();
 }
 
-/// The same with an effect, which the journal cannot have.
+/// Returns the unit with a write to the state, so that the unit cannot go into the journal.
 fn with_effect(unit: Unit) -> Unit {
     let mut view = view(&Store::in_memory(), "p", "s", 0);
     view.set(Scope::Plugin, "effect", b"1".to_vec(), None).unwrap();
@@ -117,7 +117,7 @@ fn state_of_a_tree_is_that_of_each_of_its_sessions_and_of_no_other_tree() {
             let mut view = View::new(store.snapshot(&plugin("p"), Lineage { session, root }, 0), 2000, 0);
             view.get(Scope::Tree, "n").unwrap()
         };
-        // Of the root and of two below it, each from the same snapshot.
+        // One view for the root and one for each of two sessions below it. All three begin with the same state.
         let mut views: Vec<_> = ["r", "a", "b"].map(|session| view(store, "p", session, 0)).into();
         for view in &mut views {
             assert_eq!(view.increment(Scope::Tree, "n", 2).unwrap(), 2);
@@ -177,7 +177,7 @@ fn a_write_over_the_quota_is_refused_and_changes_nothing() {
         assert_eq!(view.get(Scope::Session, "more").unwrap(), None);
         assert_eq!(view.set(Scope::Session, "key", vec![0; 8], None), Err(StateError::QuotaExceeded));
         assert_eq!(view.get(Scope::Session, "key").unwrap(), Some(b"value".to_vec()));
-        // Each other scope has a quota of its own.
+        // The other scopes have separate quotas.
         view.set(Scope::Tree, "key", b"value".to_vec(), None).unwrap();
         view.set(Scope::Plugin, "key", b"value".to_vec(), None).unwrap();
         write(store, view);
@@ -211,7 +211,7 @@ fn an_increment_keeps_the_time_at_which_a_value_expires() {
         commit(store, &unit("p", "s", 5_000, &[], counting));
         assert_eq!(view(store, "p", "s", 9_999).get(Scope::Plugin, "n").unwrap(), Some(b"2".to_vec()));
         assert_eq!(view(store, "p", "s", 10_000).get(Scope::Plugin, "n").unwrap(), None);
-        // An expired number counts as 0 again, and the new one does not expire.
+        // An expired number counts as 0 again, and the new number does not expire.
         let mut late = view(store, "p", "s", 10_000);
         assert_eq!(late.increment(Scope::Plugin, "n", 1).unwrap(), 1);
         commit(store, &unit("p", "s", 10_000, &[], late));
@@ -311,7 +311,7 @@ fn sessions_are_looked_through_for_old_ones_once_a_day() {
     end_one();
     open(days(40));
     assert_eq!(sessions(), 0, "by a clock that was set back");
-    // Of the numbers of those that are forgotten none is given out again.
+    // The event numbers of deleted sessions are not used again.
     let store = Store::open(&path, days(40)).unwrap();
     assert_eq!(store.session("new").unwrap().events, 7);
 }
@@ -321,7 +321,8 @@ fn a_record_and_its_writes_are_committed_together_or_not_at_all() {
     let (_directory, path) = file();
     let store = Store::open(&path, 0).unwrap();
     store.push(LateWrite::of(r#"{"kind":"event","n":1}"#.into())).unwrap();
-    // Too large for the file: neither the record nor the write is stored, and what was queued stays queued.
+    // The unit is too large for the file, so neither its record nor its write is stored. The record that was queued
+    // before stays in the queue.
     let pages: i64 = {
         let inner = locked(&store.on_disk().unwrap().inner);
         inner.connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap()
@@ -499,7 +500,7 @@ fn a_damaged_file_is_refused_and_left_as_it_is() {
         commit(&store, &Unit { records: vec![format!(r#"{{"kind":"event","n":{n}}}"#)], ..Unit::default() });
     }
     drop(store);
-    // What is still in the WAL would be read from there.
+    // Empty the WAL, because SQLite would read pages from it instead of the damaged pages.
     let connection = rusqlite::Connection::open(&path).unwrap();
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     drop(connection);
@@ -540,7 +541,7 @@ fn a_commit_waits_for_another_process_without_holding_up_the_thread() {
     assert_eq!(Log::open(&path).unwrap().verify(None).unwrap().flaws, Vec::<Flaw>::new());
 }
 
-/// Changes the database as another program could.
+/// Changes the database with SQL, as another program could.
 fn altered(path: &Path, sql: &str) {
     rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap();
 }
@@ -564,7 +565,7 @@ const CHANGES: [(&str, &str); 9] = [
     ),
 ];
 
-/// Changes of the log's own table after which its records can still be read.
+/// Changes of the table of records after which the records can still be read.
 const LOG_CHANGES: [(&str, &str); 4] = [
     (
         "ALTER TABLE audit RENAME TO hidden; CREATE VIEW audit AS SELECT * FROM hidden",
@@ -624,11 +625,11 @@ fn a_schema_that_changes_while_the_store_is_open_is_noticed_before_anything_is_w
         altered(&path, change);
         let error = block_on(store.commit(&with_effect(secret()))).unwrap_err();
         assert_eq!(error, StoreError::Altered { path: path.clone(), what: (*what).to_owned() }, "{change}");
-        // From then on the journal takes no record either.
+        // From then on, no record is written to the journal either.
         let error = block_on(store.commit(&secret())).unwrap_err();
         assert_eq!(error, StoreError::Altered { path: path.clone(), what: (*what).to_owned() }, "{change}");
     }
-    // Moving the same schema within the file does not change it.
+    // `VACUUM` moves the schema within the file, but does not change the schema.
     let (_directory, path) = file();
     let store = Store::open(&path, 0).unwrap();
     altered(&path, "VACUUM");
@@ -638,7 +639,8 @@ fn a_schema_that_changes_while_the_store_is_open_is_noticed_before_anything_is_w
 
 #[test]
 fn a_record_that_sqlite_did_not_insert_is_an_error() {
-    // As if the schema had changed during the transaction. The connection runs no triggers, so the test turns them on.
+    // This has the same effect as if the schema had changed during the transaction. The connection does not run
+    // triggers, so the test enables them.
     let (_directory, path) = file();
     let store = Store::open(&path, 0).unwrap();
     {
@@ -657,8 +659,9 @@ fn a_record_that_sqlite_did_not_insert_is_an_error() {
 fn the_schema_is_that_of_its_version() {
     let text: String = super::database::TABLES.iter().map(|(name, makes)| format!("{name}: {makes};\n")).collect();
     let digest = crate::config::Digest::of_bytes(text.as_bytes()).to_string();
-    // Databases are compared with it verbatim: a change of a word has to raise the version, and this digest. A new table is added
-    // to databases of the same version.
+    // The schemas of databases are compared with this text verbatim. So if a word in it changes, the version has to be
+    // raised, and this digest has to be updated. A new table needs no new version, because it is added to existing
+    // databases.
     assert_eq!(
         (crate::audit::FORMAT, digest.as_str()),
         (2, "9dc27b781e531dea1e2ea2ba0fb294984aa63963feed1e7cd796b78e38be9ab0")
@@ -704,7 +707,7 @@ fn no_ticket_is_kept_while_the_database_fails() {
         database.push(late).unwrap();
         locked(&database.shared.queue).keeps_tickets
     };
-    // The flusher gives it back now and then.
+    // The flusher gives the ticket back from time to time, so the test tries repeatedly.
     assert!((0..1_000).any(|_| is_kept()), "a ticket is kept while all is well");
     let away = path.with_extension("away");
     std::fs::rename(&path, &away).unwrap();
@@ -765,7 +768,7 @@ fn the_number_of_keys_is_bounded_and_a_scope_that_has_more_can_be_read_and_empti
         assert_eq!(after.get(Scope::Plugin, "000010"), Ok(None));
         assert_eq!(after.set(Scope::Plugin, "another", vec![], None), Ok(()), "{keys}");
     }
-    // A scope with far too many keys takes no new one after some were deleted.
+    // A scope with far too many keys does not accept a new key even after some keys were deleted.
     let (_directory, path) = file();
     drop(Store::open(&path, 0).unwrap());
     fill(&path, 2 * MAX_KEYS);
@@ -919,7 +922,8 @@ fn a_database_in_a_directory_that_others_can_write_is_refused() {
     drop(Store::open(&path, 0).unwrap());
     let directory = path.parent().unwrap();
     let mode = |mode| std::fs::set_permissions(directory, std::fs::Permissions::from_mode(mode)).unwrap();
-    // With the sticky bit others cannot replace the database; they can put a journal beside it.
+    // In a directory with the sticky bit, other users cannot replace the database, but they can create a journal beside
+    // it.
     for shared in [0o777, 0o1777] {
         mode(shared);
         match Store::open(&path, 0).map(drop) {
@@ -934,7 +938,8 @@ fn a_database_in_a_directory_that_others_can_write_is_refused() {
     Store::open(&path, 0).unwrap();
 }
 
-/// A journal from which SQLite would restore the database at `other` in place of any database beside it.
+/// Returns the bytes of a rollback journal. SQLite would use it to replace the database beside it by the database at
+/// `other`.
 fn hot_journal(other: &Path) -> Vec<u8> {
     const SECTOR: usize = 512;
     let pages = std::fs::read(other).unwrap();
@@ -951,7 +956,7 @@ fn hot_journal(other: &Path) -> Vec<u8> {
     for (index, page) in pages.chunks(size).enumerate() {
         journal.extend(number(index + 1));
         journal.extend(page);
-        // Every 200th byte, counted from the end.
+        // The checksum is the sum of every 200th byte, counted from the end of the page.
         let bytes = (1..).map_while(|step| size.checked_sub(200 * step)).filter(|at| *at > 0);
         journal.extend(bytes.map(|at| u32::from(page[at])).sum::<u32>().to_be_bytes());
     }
@@ -964,7 +969,7 @@ fn a_journal_beside_the_log_does_not_replace_it() {
         let store = Store::open(path, 0).unwrap();
         commit(&store, &unit("p", "s", 0, &[&format!("{{\"kind\":\"{record}\"}}")], view(&store, "p", "s", 0)));
     }
-    // All of it in one file.
+    // Move all records from the WAL into the database file.
     let connection = rusqlite::Connection::open(&other).unwrap();
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     drop(connection);

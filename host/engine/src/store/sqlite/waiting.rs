@@ -4,10 +4,10 @@ use super::journal::{AppendedRecords, JournalFile};
 use crate::store::{OutcomeChange, SessionChanges};
 use std::sync::Arc;
 
-/// Maximum size of the memory that is kept for the text of the next records, in bytes.
+/// Maximum size of the buffer that is used again for the text of the next records, in bytes.
 const MAX_KEPT: usize = 2 << 20;
 
-/// The first changes of the next transaction.
+/// The changes that the next transaction writes before its own changes.
 #[derive(Default)]
 pub(super) struct Waiting {
     /// The text of all records, one after the other.
@@ -25,7 +25,7 @@ pub(super) struct Waiting {
     pub(super) outcomes: Vec<OutcomeChange>,
 }
 
-/// The end of a record in the text, and its place in a journal.
+/// The end of a record in the text, and the record's position if it is in a journal.
 struct WaitingRecord {
     end: usize,
     place: Option<Place>,
@@ -61,14 +61,14 @@ impl Waiting {
         &self.journals
     }
 
-    /// Returns the records that are in no journal. Starts at the first of them, because thousands of other records
-    /// may come before.
+    /// Returns the records that are in no journal. The iterator begins directly with the first of them, because
+    /// thousands of other records may come before it.
     pub(super) fn late(&self) -> impl Iterator<Item = &str> + Clone {
         self.texts_from(self.records.len() - self.late)
     }
 
-    /// Returns the records that the database does not have. `taken` is the byte up to which the database has each
-    /// journal.
+    /// Returns the records that the database does not have. For each journal, `taken` contains the byte up to which the
+    /// database has imported the journal.
     pub(super) fn new_ones(&self, taken: &[u64]) -> impl Iterator<Item = &str> {
         let is_new = |queued: &WaitingRecord| {
             queued.place.is_none_or(|place| taken.get(place.journal).is_none_or(|taken| place.end > *taken))
@@ -92,8 +92,8 @@ impl Waiting {
         self.late += 1;
     }
 
-    /// Adds `records`, after a journal has taken the late records and then these. `written` contains the ends of all
-    /// of them in the journal.
+    /// Adds `records`. The caller has just appended the late records and then `records` to a journal, and `written`
+    /// contains the ends of all these records in the journal.
     pub(super) fn push_written<'a>(&mut self, records: impl Iterator<Item = &'a str>, written: AppendedRecords<'_>) {
         let AppendedRecords { file: journal, ends } = written;
         let Some(end) = ends.last() else { return };
@@ -114,9 +114,10 @@ impl Waiting {
         self.records.push(WaitingRecord { end: self.text.len(), place });
     }
 
-    /// Puts back the changes that could not be written, before those that were queued meanwhile.
+    /// Puts back changes that could not be written. They come before the changes that were queued meanwhile.
     pub(super) fn put_back(&mut self, mut first: Self) {
-        // A journal that contains records of both lists gets one entry: the second, which has the later end.
+        // If a journal contains records of both lists, only its second entry is kept, because that entry has the later
+        // end.
         if let (Some((last, _)), Some((next, _))) = (first.journals.last(), self.journals.first())
             && Arc::ptr_eq(last, next)
         {
@@ -162,7 +163,7 @@ mod tests {
     use crate::store::sqlite::journal::{Directory, Journal};
     use crate::store::sqlite::watch::Files;
 
-    /// A journal of its own, in a directory that is removed with it.
+    /// A journal in a temporary directory, which is removed when this is dropped.
     struct OwnJournal {
         _directory: tempfile::TempDir,
         journal: Journal,
@@ -179,7 +180,7 @@ mod tests {
             Self { _directory: directory, journal, files }
         }
 
-        /// Writes the late records of `waiting` and then these.
+        /// Appends the late records of `waiting` and then `records` to the journal.
         fn write(&mut self, waiting: &mut Waiting, records: &[&str]) {
             let all: Vec<String> = waiting.late().chain(records.iter().copied()).map(str::to_owned).collect();
             let appended = self.journal.append(&mut self.files, all.iter().map(String::as_str)).unwrap().unwrap();

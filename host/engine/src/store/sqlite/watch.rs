@@ -1,14 +1,15 @@
-//! Checks that the paths of a database still lead to the open files. Otherwise nobody would read what is written to
-//! them.
+//! Checks that the paths of a database still lead to the open files. Otherwise, no other process would read what this
+//! process writes.
 
 use crate::store::StoreError;
 use crate::store::identity::{Identity, identity};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Minimum age of a directory's last change. If the change is older, every later change sets another time. The clock
-/// of a file system advances in steps of 10 ms at most, and a name may disappear a moment after the time was set. The
-/// files are on this machine, because SQLite's WAL requires this.
+/// Minimum age of a directory's last change for which the directory's modification time can be relied on. If the change
+/// is older, every later change sets a different time. Two things could otherwise hide a later change: the clock of a
+/// file system advances in steps of up to 10 ms, and a name may disappear a moment after the time was set. The files
+/// are on this machine, because SQLite's WAL requires this.
 const SETTLED: Duration = Duration::from_millis(20);
 
 /// Like [`SETTLED`], for file systems that may store only whole seconds. FAT has steps of two seconds.
@@ -48,16 +49,15 @@ impl Files {
         Self { path, file, wal: None, wal_path, turns, directory, seen: None, is_unchanged: false }
     }
 
-    /// Fails if the path no longer leads to the open files, because other processes would then not read what is
-    /// written.
+    /// Fails if a path no longer leads to its open file. Other processes would then not read what this process writes.
     pub(super) fn check(&mut self) -> Result<(), StoreError> {
         let (file, wal) = (identity(&self.path), identity(&self.wal_path));
         if file.is_none() || file != self.file || (self.wal.is_some() && wal != self.wal) {
             return Err(StoreError::Gone(self.path.clone()));
         }
         self.wal = wal;
-        // A process that opens another file of turns would not wait for the turns of this process, and would take
-        // this process for dead.
+        // If another process opened a different file of turns, it would not wait for the turns of this process, and
+        // would believe that this process has ended.
         match &self.turns {
             Some((turns, opened)) if identity(turns) != *opened => Err(StoreError::Gone(turns.clone())),
             _ => Ok(()),
@@ -87,7 +87,7 @@ impl Files {
     }
 }
 
-/// Returns true if a change after `time` gives the directory another time than `changed`.
+/// Returns true if any change of the directory after `time` is certain to set a modification time other than `changed`.
 fn is_settled(changed: SystemTime, time: SystemTime) -> bool {
     let is_whole = changed.duration_since(SystemTime::UNIX_EPOCH).is_ok_and(|since| since.subsec_nanos() == 0);
     let age = if is_whole { SETTLED_SECONDS } else { SETTLED };
@@ -107,7 +107,7 @@ mod tests {
     use crate::store::identity::identity;
     use std::fs::File;
 
-    /// A directory with a database, and what looks at it.
+    /// A directory with a database, the path of the database, and the object that checks its files.
     fn watched() -> (tempfile::TempDir, PathBuf, Files) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().canonicalize().unwrap().join("database");
@@ -126,7 +126,7 @@ mod tests {
         let ago = |age| is_settled(now - Duration::from_millis(age), now);
         assert!(!ago(0) && !ago(20) && ago(21));
         assert!(!is_settled(now + Duration::from_secs(1), now));
-        // Of a file system that counts seconds.
+        // These times are whole seconds, so the file system may not store fractions of a second.
         assert!(!ago(500) && !ago(1500) && ago(2500));
     }
 

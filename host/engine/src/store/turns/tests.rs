@@ -1,9 +1,9 @@
-//! Turns come one at a time, in order of arrival, and a process that is gone holds none.
+//! Tests that turns come one at a time, in order of arrival, and that a process that has ended holds no turn.
 
 use super::*;
 use std::time::Instant;
 
-/// The turns of several processes, each with an open file of its own.
+/// Simulates several processes. Each of them has opened the file separately.
 fn stores<const N: usize>(directory: &Path) -> [Turns; N] {
     std::array::from_fn(|_| Turns::open(&directory.join("db-turns")).unwrap())
 }
@@ -38,7 +38,7 @@ async fn a_handle_learns_whether_another_one_had_a_turn_since_its_last() {
         told.push(line.turn().await.unwrap().is_stale);
     }
     assert_eq!(told, [true, false, true, true, false, true, true, true, false]);
-    // The same without a file.
+    // The same is true without a file.
     let memory = Turns::default();
     let (a, b) = (memory.turn_queue("s"), memory.turn_queue("s"));
     let mut told = Vec::new();
@@ -63,7 +63,7 @@ async fn turns_come_in_order_of_arrival() {
             let _turn = line.turn().await.unwrap();
             had.lock().unwrap().push(number);
         }));
-        // Until its ticket is there.
+        // Wait until the task has its ticket.
         let byte = place + 1 + number as u64;
         let began = Instant::now();
         while processes[0].file.as_ref().unwrap().first_locked(byte, byte + 1).unwrap().is_none() {
@@ -120,7 +120,7 @@ async fn a_ticket_that_is_kept_lets_the_next_event_in_without_a_lock_and_no_othe
     let turn = soon(b.turn()).await.expect("it was given back").unwrap();
     assert!(turn.is_stale && turn.is_after_another_store);
     drop(turn);
-    // From then on none is kept.
+    // From then on, no ticket is kept.
     drop(soon(a.turn()).await.unwrap().unwrap());
     assert!(soon(b.turn()).await.is_some());
 }
@@ -134,7 +134,7 @@ async fn who_came_after_a_ticket_that_is_kept_is_before_the_next_event() {
     drop(a.turn().await.unwrap());
     let mut came = pin!(b.turn());
     assert!(soon(came.as_mut()).await.is_none());
-    // It is seen without anybody giving tickets back.
+    // The waiting event of the other process is noticed although no ticket was given back.
     let mut next = pin!(a.turn());
     assert!(soon(next.as_mut()).await.is_none());
     let turn = soon(came).await.expect("its turn").unwrap();

@@ -1,4 +1,5 @@
-//! What a journal has is in the log once, wherever its process was killed, and damage is told.
+//! Tests that each record of a journal is in the log exactly once, no matter when its process was killed, and that
+//! damage is reported.
 
 use super::*;
 use crate::store::sqlite::{Log, LogError, database, take_in};
@@ -69,7 +70,7 @@ fn a_record_in_another_place_is_damage_and_blank_bytes_at_the_end_are_none() {
         JournalContents { records: vec!["one", "two"], end: bytes.len() as u64, problem: None }
     );
     assert_eq!(read(&[0; 100], 0, LOG, ID).problem, None);
-    // From where it was taken in.
+    // Reading can begin after the part that was already imported.
     let rest = read(&bytes[one.len()..], one.len() as u64, LOG, ID);
     assert_eq!((rest.records, rest.end, rest.problem), (vec!["two"], bytes.len() as u64, None));
     assert_eq!(read(&bytes, 0, Digest::from_bytes([8; 32]), ID).problem, Some("its records are those of another log"));
@@ -83,7 +84,7 @@ fn database() -> (tempfile::TempDir, PathBuf) {
     (directory, path)
 }
 
-/// A store as another process has it: nothing moves its records into the database.
+/// Simulates the store of another process. It has no flusher, so nothing moves its records into the database.
 struct Other {
     journal: Journal,
     files: Files,
@@ -105,13 +106,13 @@ impl Other {
         self.journal.current.as_ref().unwrap().path.clone()
     }
 
-    /// Its process is killed. Returns the file that is left.
+    /// Simulates that the process is killed. Returns the journal that is left.
     fn killed(self) -> PathBuf {
         self.file()
     }
 }
 
-/// The numbers of the records of a log that verifies.
+/// Checks that the log is sound, and returns the numbers of its records.
 fn numbers(path: &Path) -> Vec<usize> {
     let log = Log::open(path).unwrap();
     let lines: Vec<_> = log.lines().unwrap().skip(1).map(|line| line.unwrap().text().to_owned()).collect();
@@ -169,7 +170,7 @@ fn a_reader_shows_what_a_killed_process_has_left_and_writes_nothing() {
     let log = log.only_stored();
     assert_eq!((log.last().unwrap(), log.lines().unwrap().count()), (1, 1));
     assert!(bytes() == before, "something was written");
-    // The next store makes the same lines of them.
+    // The next store imports the records as the same lines.
     drop(Store::open(&path, 0).unwrap());
     assert!(!left.exists());
     let stored: Vec<_> = log.lines().unwrap().map(|line| line.unwrap().text().to_owned()).collect();
@@ -189,7 +190,8 @@ fn the_records_of_a_live_process_are_read_as_they_come_and_taken_in_while_it_liv
         }
         assert!(other.file().exists(), "its process is alive");
     }
-    // It does not know that all of it was taken in, and leaves the file; the next process does.
+    // The killed process did not know that all of its journal was imported, so the file is still there. The next
+    // process removes it.
     let left = other.killed();
     assert!(left.exists());
     drop(Store::open(&path, 0).unwrap());
@@ -232,7 +234,7 @@ fn an_event_without_effects_waits_for_no_other_process() {
 fn what_may_be_late_comes_before_what_is_recorded_after_it_also_where_the_process_is_killed() {
     let (_directory, path) = database();
     let store = Store::open(&path, 0).unwrap();
-    // The database takes nothing, so that what is there is in the journal.
+    // The database is locked, so the records can only be in the journal.
     let locks = rusqlite::Connection::open(&path).unwrap();
     locks.execute_batch("BEGIN IMMEDIATE").unwrap();
     store.push(LateWrite::of(record(0))).unwrap();
@@ -283,7 +285,7 @@ fn a_journal_that_is_cut_or_damaged_at_any_byte_lacks_nothing_silently() {
         }
         let told = Log::open(&path).unwrap().lines().map(drop).unwrap_err();
         assert!(matches!(told, LogError::Store(StoreError::Damaged { .. })), "{told}");
-        // Nothing was lost: with what was there, all of it comes.
+        // Nothing was lost: when the original bytes are restored, all records are read.
         std::fs::write(&left, &bytes).unwrap();
         assert_eq!(numbers(&path), all(2), "byte {at}");
     }

@@ -137,7 +137,7 @@ proptest! {
     #[test]
     fn whatever_a_file_holds_is_reported(bytes in prop::collection::vec(any::<u8>(), 1..200)) {
         let export = write(&bytes);
-        // Random bytes are not a log, and neither is a text that only begins like one.
+        // Random bytes are not opened as a log. A text that only begins like a log is opened, but it is not sound.
         prop_assert!(Log::open(&export.path).is_err());
         let mut begun = br#"{"seq":"#.to_vec();
         begun.extend(bytes);
@@ -222,7 +222,7 @@ async fn database(path: &Path) -> rusqlite::Connection {
 async fn each_change_of_a_database_is_named() {
     let cases: [(&str, &[Flaw]); 9] = [
         ("UPDATE audit SET line = replace(line, 'session-ended', 'session-ender') WHERE seq = 4", &[Flaw::Changed(4)]),
-        // Also the last line: the stored hash no longer matches it.
+        // A change of the last line is found as well, because the stored hash no longer matches the line.
         ("UPDATE audit SET line = replace(line, '\"s9\"', '\"t9\"') WHERE seq = 11", &[Flaw::Changed(11)]),
         ("UPDATE audit SET hash = zeroblob(32) WHERE seq = 4", &[Flaw::Changed(4)]),
         ("DELETE FROM audit", &[Flaw::NoBeginning]),
@@ -271,7 +271,8 @@ async fn rows_out_of_order_are_reported_as_damage_and_are_not_read_twice() {
     let page = page as usize;
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     drop(connection);
-    // The second page is the table's only one: eight bytes of header, then where its rows are, two bytes for each.
+    // The second page is the only page of the table. It begins with a header of eight bytes. After the header, there
+    // are two bytes for the position of each row.
     let mut bytes = std::fs::read(&path).unwrap();
     assert_eq!(bytes[page], 13, "a leaf");
     let rows = usize::from(u16::from_be_bytes([bytes[page + 3], bytes[page + 4]]));
@@ -297,7 +298,7 @@ async fn a_query_that_takes_more_steps_than_the_file_can_need_is_given_up_as_dam
     let count = || opened.connection.query_row(endless, [], |row| row.get::<_, i64>(0));
     let error = crate::store::StoreError::of(&count().unwrap_err(), &path).to_string();
     assert!(error.contains("is damaged (reading it takes more steps than a file of its size can need)"), "{error}");
-    // The next one has all of its own steps.
+    // After a reset, the next query may again take the full number of steps.
     opened.steps.begin();
     opened.connection.query_row("SELECT count(*) FROM space", [], |row| row.get::<_, i64>(0)).unwrap();
 }

@@ -1,4 +1,5 @@
-//! The cached sizes of namespaces: no verdict depends on them, but the time that an event takes does.
+//! Tests of the cached sizes of namespaces. No decision depends on whether a size is cached, but the duration of an
+//! event does.
 
 use super::*;
 use crate::state::View;
@@ -8,7 +9,7 @@ fn root(session: &str) -> String {
     format!("root-{session}")
 }
 
-/// A session, and its tree.
+/// Returns the lineage of a session. Each session has a separate tree.
 fn of(session: &str) -> Lineage<'static> {
     match session {
         "s" => Lineage { session: "s", root: "root-s" },
@@ -25,7 +26,7 @@ impl Both {
         Self(directory, store)
     }
 
-    /// An event that writes to all scopes.
+    /// Commits an event that writes to all scopes.
     fn write(&self, session: &str, value: &str) {
         let mut view = View::new(self.1.snapshot(&"p".into(), of(session), 0), 1000, 0);
         for scope in Scope::ALL {
@@ -36,7 +37,7 @@ impl Both {
         self.1.on_disk().unwrap().attempt(&unit).unwrap();
     }
 
-    /// What is known, by scope and session: the version, and the bytes.
+    /// Returns the cached sizes: the scope, the session, the version and the number of bytes.
     fn known(&self) -> Vec<(Scope, String, i64, usize)> {
         let counts = self.1.on_disk().unwrap().readers.counts.lock().unwrap();
         let known = counts.0.iter().map(|(owner, counted)| {

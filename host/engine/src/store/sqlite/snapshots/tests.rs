@@ -1,4 +1,5 @@
-//! A snapshot shows one moment of the state, whatever is written meanwhile and wherever it is read from.
+//! Tests that a snapshot shows one moment of the state, no matter what is written meanwhile, and whether it is read
+//! from the database or from memory.
 
 use super::super::database;
 use super::*;
