@@ -218,9 +218,9 @@ impl Host {
         self.shared.services.rules.settings()
     }
 
-    /// Returns the active configuration, including the entries that the program adds. An entry contains only the
-    /// digest of its plugin's code; [`Self::plugins`] returns the loaded plugins. A reload that changes no rule does
-    /// not replace this configuration.
+    /// Returns the active configuration, including the entries that the program adds. An entry contains the
+    /// digest of its plugin's code, but not the code; [`Self::plugins`] returns the loaded plugins. A reload that
+    /// changes no rule does not replace this configuration.
     #[must_use]
     pub fn config(&self) -> Config {
         self.shared.services.rules.config()

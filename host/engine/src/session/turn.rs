@@ -30,6 +30,7 @@ impl Session {
     /// out `origin` (the default is `builtin`) and `action`, which the host's action map derives. A field that the
     /// event does not have is ignored, unless the options refuse unknown fields. Plugins, the record and the outcome
     /// do not contain an ignored field.
+    ///
     /// # Errors
     /// If the payload does not have the event's type.
     pub async fn dispatch_event(

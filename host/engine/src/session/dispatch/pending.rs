@@ -189,8 +189,8 @@ pub(super) struct EventQuestion<E: GateEvent + Kind> {
     pub(super) is_recorded: bool,
 }
 
-/// If the question is dropped, the sender of the event no longer waits, so nothing runs. In this case a rejection is
-/// recorded. If a person has approved, but the approval was not recorded in time, it is also recorded as rejected.
+/// If the question is dropped, the sender of the event no longer waits, so nothing runs. A rejection is recorded,
+/// even if a person has approved the event, because the approval was not recorded in time.
 impl<E: GateEvent + Kind> Drop for EventQuestion<E> {
     fn drop(&mut self) {
         self.session.services.release(&self.session.id);
