@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// A JSON object with one payload per event.
 const EXAMPLES: &str = include_str!("examples.json");
 
-/// The way in which the answers of several plugins to one event compose.
+/// The way in which the answers of several plugins to one event are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// The event is about to happen: a plugin can stop, change or defer it.

@@ -35,8 +35,8 @@ pub enum Decision<V, R = Never, P = Never> {
         /// The value that may run.
         value: V,
     },
-    /// The event must not happen; this is its result. For a tool call, pass the result to `after_tool_call` like any
-    /// other, with [`ResultSource::Plugin`](crate::ResultSource::Plugin).
+    /// The event must not happen, because a plugin gave its result. For a tool call, pass this result to
+    /// `after_tool_call` like any other result, with [`ResultSource::Plugin`](crate::ResultSource::Plugin).
     Responded {
         /// The value that the response is about.
         value: V,
@@ -84,10 +84,11 @@ pub enum TransformOutcome<V> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stop {
-    /// The whole run: the user's session and all its sub-agents, even if the plugin rejected in a sub-agent.
+    /// The whole run: the user's session and all its sub-agents, even if the plugin rejected an event of a sub-agent.
     #[default]
     Run,
-    /// The session of the event, and its sub-agents. The session that started it sees a failed sub-agent.
+    /// Only the session of the event, and the sub-agents of this session. The session that started this session sees
+    /// a failed sub-agent.
     Session,
 }
 
@@ -178,7 +179,7 @@ impl OutcomeKind {
         }
     }
 
-    /// Returns true for a rejection.
+    /// Returns true if the event was rejected or its value was withheld.
     #[must_use]
     pub fn is_no(self) -> bool {
         matches!(self, Self::Rejected | Self::Withheld)

@@ -12,7 +12,8 @@ const MAX_WAIT: Duration = Duration::from_secs(10);
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A lock that allows one process at a time to read, change and write trusted files: configuration, approvals, keys.
-/// The kernel releases it when this value is dropped or the process ends. A process must not take the lock twice.
+/// The kernel releases the lock when this value is dropped or the process ends. A process must not take the lock
+/// twice.
 #[derive(Debug)]
 pub struct Lock {
     _held: File,
@@ -66,7 +67,8 @@ fn close(_: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Opens a lock file, and creates it if it is missing. Does not wait for the other end of a pipe.
+/// Opens a lock file, and creates it if it is missing. If the path is a pipe, this does not wait for the pipe's other
+/// end.
 ///
 /// # Errors
 /// [`FileError::Io`] if the file cannot be opened; [`FileError::Refused`] if it is a link or no regular file, or others

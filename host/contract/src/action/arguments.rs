@@ -80,10 +80,10 @@ pub fn twin<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
 }
 
 impl ActionMap {
-    /// Returns the reason why rules and the tool could read different arguments, as the end of a sentence, or `None`.
-    /// The reason is that at some depth, an argument that rules read has two spellings that differ only in case. The
-    /// names that rules read are those in the tables of all agents and in the embedder's rows, and those of the bundled
-    /// plugins.
+    /// Checks whether rules and the tool could read different arguments. This is possible if, at any depth, an
+    /// argument that rules read has two spellings that differ only in case. In this case, returns the reason as the
+    /// end of a sentence. The names that rules read are the names in the tables of all agents and in the
+    /// embedder's rows, and the names that the bundled plugins read.
     #[must_use]
     pub fn ambiguity(&self, arguments: &Value) -> Option<String> {
         match arguments {
@@ -155,7 +155,7 @@ impl ToolShape {
         one.iter().chain(other).map(String::as_str)
     }
 
-    /// Returns the name of the argument that a single string stands for, or `None` if the tool has several arguments.
+    /// Returns the name of the tool's only argument, or `None` if the tool has several arguments.
     pub(super) fn only_argument(&self) -> Option<&str> {
         let (Self::Shell { command: names, .. }
         | Self::ReadFile(names)
@@ -234,7 +234,8 @@ fn collect(value: &Value, is_of_a_shell: bool, commands: &mut Vec<String>) {
 }
 
 /// Returns the commands that a member may contain. A string is combined with the words and variables in the members
-/// beside it. A list gives the line of its words, and also each string that may be a command by itself.
+/// beside it. A list is returned as one command that consists of its words, and each string of the list that may be a
+/// command is also returned by itself.
 fn commands_of(value: &Value, members: &Map<String, Value>) -> Vec<String> {
     match value {
         Value::String(text) => {

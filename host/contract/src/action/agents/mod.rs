@@ -115,8 +115,8 @@ impl Table {
         }
     }
 
-    /// Returns the server's own name of a tool, from the name that the agent composed of the server and the tool. The
-    /// server's name ends at the separator, or at a `_` if there is no separator.
+    /// Returns the server's own name of a tool. `name` is the name that the agent composed of the server and the
+    /// tool. In this name, the server ends at the separator, or at a `_` if there is no separator.
     pub(super) fn tool_of_server<'a>(&self, name: &'a str, server: &str) -> Option<&'a str> {
         let McpNames { prefix, separator } = self.mcp.as_ref()?;
         name.strip_prefix(prefix)?.strip_prefix(server)?.strip_prefix(separator.unwrap_or("_"))
