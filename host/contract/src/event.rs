@@ -1,4 +1,4 @@
-//! The names of events, the composition of the answers, and an example of each event.
+//! The names of events, the way in which answers are combined, and an example of each event.
 
 use crate::EventKind;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -14,7 +14,7 @@ const EXAMPLES: &str = include_str!("examples.json");
 pub enum Shape {
     /// The event is about to happen: a plugin can stop, change or defer it.
     Gate,
-    /// The event passes a value on: a plugin can replace it.
+    /// The event passes a value on: a plugin can replace this value.
     Transform,
     /// The plugins' answers are tasks for the agent.
     Collect,

@@ -30,7 +30,7 @@ pub enum Never {}
 #[serde(rename_all = "kebab-case", tag = "kind")]
 #[must_use]
 pub enum Decision<V, R = Never, P = Never> {
-    /// The event may happen, but only with this value and not with the original one.
+    /// The event may happen, but only with this value and not with the original value.
     Allowed {
         /// The value that may run.
         value: V,
@@ -263,8 +263,8 @@ impl<V, R, P> std::fmt::Display for Decision<V, R, P> {
 }
 
 impl Rejection {
-    /// Creates a rejection by a plugin. If `refusal` has `stop` set, the rejection ends the scope `stop`. A longer
-    /// reason than [`Refusal::MAX_REASON`] is truncated.
+    /// Creates a rejection by a plugin. If `refusal` has `stop` set, the rejection ends the scope `stop`. A reason
+    /// that is longer than [`Refusal::MAX_REASON`] is truncated.
     #[must_use]
     pub fn verdict(by: &str, mut refusal: Refusal, stop: Stop) -> Self {
         cut(&mut refusal.reason);
@@ -272,7 +272,7 @@ impl Rejection {
         Self { by: vec![by.to_owned()], cause: Cause::Verdict, refusal, ends }
     }
 
-    /// Creates a rejection by the host. A longer reason than [`Refusal::MAX_REASON`] is truncated.
+    /// Creates a rejection by the host. A reason that is longer than [`Refusal::MAX_REASON`] is truncated.
     #[must_use]
     pub fn host(by: Vec<String>, cause: Cause, mut reason: String) -> Self {
         cut(&mut reason);

@@ -64,7 +64,7 @@ impl Engine {
     }
 
     /// Compiles the component of an entry. [`Entry::from_compiled`](crate::config::Entry::from_compiled) uses the
-    /// result, in this process or in a later one on the same kind of machine.
+    /// result, in this process or in a later process on the same kind of machine.
     ///
     /// # Errors
     /// If the entry names no component, if the component does not implement the contract or takes longer to compile

@@ -61,7 +61,7 @@ pub struct Compared {
     pub recorded: EventRecord,
     /// The replayed event; absent if the event could not be replayed.
     pub again: Option<EventRecord>,
-    /// The differences between the two, in chain order, even if the event is not replayable.
+    /// The differences between the record and the replay, in chain order, even if the event is not replayable.
     pub differences: Vec<Difference>,
     /// The reasons why the outcome may differ, one sentence for each. Empty if the event is replayable.
     pub not_replayable: Vec<String>,

@@ -5,14 +5,15 @@ use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Timeout for the lock. Each process holds it only while it writes one small file.
+/// Timeout for the lock. Each process holds the lock only while it writes one small file.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// Poll interval for the lock.
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A lock that allows one process at a time to read, change and write trusted files: configuration, approvals, keys.
-/// The kernel releases the lock when this value is dropped or the process ends. A process must not take the lock
+/// The kernel releases the lock when this value is dropped or the process ends. A process must not take the lock a
+/// second time, because it would wait for itself.
 /// twice.
 #[derive(Debug)]
 pub struct Lock {

@@ -50,7 +50,7 @@ fn entry(command: &Value) -> Option<String> {
     Some(words.map(quoted).collect::<Option<Vec<_>>>()?.join(" "))
 }
 
-/// Returns `command` in the form of `old`.
+/// Returns the new value of an argument that contained `old`: a list if `old` is a list, otherwise a string.
 pub(super) fn replaced(old: Option<&Value>, command: &str) -> Value {
     let Some(Value::Array(words)) = old else { return Value::String(command.to_owned()) };
     let mut words = words.clone();

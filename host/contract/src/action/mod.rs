@@ -1,4 +1,4 @@
-//! The action map: it converts a tool's name and arguments into an action, and back.
+//! The action map: it converts a tool's name and arguments into an action, and a changed action back into arguments.
 //!
 //! Agents use different names for the same action: `bash {command}`, `exec_command {cmd}` or
 //! `run_command {CommandLine, Cwd}`. One name can also have different meanings in two agents. The map therefore has a
@@ -23,7 +23,7 @@ use std::collections::HashMap;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToolShape {
-    /// Runs a command: a string, or an argv list.
+    /// Runs a command, which is a string or an argv list.
     Shell {
         /// The argument that holds the command.
         command: Vec<String>,
@@ -32,7 +32,7 @@ pub enum ToolShape {
         /// The command's language.
         dialect: ShellDialect,
     },
-    /// Runs several commands in order: a list of strings, or of programs with their arguments.
+    /// Runs several commands in order. The argument is a list of strings, or of programs with their arguments.
     Commands {
         /// The argument that holds the list.
         commands: Vec<String>,
@@ -52,7 +52,7 @@ pub enum ToolShape {
         /// The argument that contains the path of the file.
         path: Vec<String>,
     },
-    /// Applies a patch, and writes every file in its text.
+    /// Applies a patch, and writes every file that the patch names.
     Patch(Vec<String>),
     /// Fetches a URL.
     Fetch(Vec<String>),

@@ -14,11 +14,11 @@ pub struct AllowedCall {
 }
 
 impl AllowedCall {
-    /// Creates the allowed call. `asked` is the original arguments, as JSON and as a value.
+    /// Creates the allowed call. `json` and `asked` are the original arguments, as JSON and as a value.
     fn new(call: ToolCall, changed_by: &[String], (json, asked): (&str, &Value)) -> Self {
         let arguments = match *call.arguments == *json {
-            // Do not parse this JSON again: numbers could differ in their last digit, and deep nesting would be an
-            // error.
+            // This JSON is not parsed again, because numbers could differ in their last digit, and deep nesting would
+            // be an error.
             true => asked.clone(),
             // The host wrote this JSON after it had parsed the plugin's change, so parsing it cannot fail.
             false => call.arguments.read().unwrap_or_default(),

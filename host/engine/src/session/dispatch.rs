@@ -1,4 +1,4 @@
-//! The dispatch of one event: asks the chain, decides, records, and applies the effects.
+//! The dispatch of one event: asks the plugins, decides, records, and applies the effects.
 
 mod again;
 mod ask_plugin;

@@ -138,7 +138,7 @@ impl SessionInner {
 }
 
 impl Drop for SessionInner {
-    /// Runs after the last observer, which may run longer than the agent keeps the session.
+    /// Runs after the last observer has ended, which may be later than the end of the agent's handle.
     fn drop(&mut self) {
         self.services.store.forget(self.lineage());
     }

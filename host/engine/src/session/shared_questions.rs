@@ -93,7 +93,7 @@ impl Services {
         let change = Some(QuestionChange::GiveUp(question.id.clone()));
         let unit = Unit { records, question: change, time: self.now(), ..Unit::default() };
         match self.store.commit(&unit).await {
-            // Another process has answered the question.
+            // The question is gone, because another process has settled it.
             Err(_) if self.store.answered(&question.id)?.is_none() => Ok(()),
             done => done,
         }

@@ -47,7 +47,7 @@ pub struct SessionSpec {
     pub depth: u32,
     /// True if a person can be asked.
     pub interactive: bool,
-    /// Identifier of the session that started this one.
+    /// Identifier of the session that started this session.
     pub parent: Option<String>,
     /// Identifier of the session at the root of this session's tree. All sessions of a tree share the state of the
     /// scope `tree`. If absent, the host uses the first of these that is known: the root that the store contains for

@@ -156,7 +156,7 @@ pub(super) struct SessionCopy {
     id: String,
     handle: u64,
     copy: Mutex<Inner>,
-    /// True if a plugin has failed. Saves a lookup if none has.
+    /// True if a plugin has failed. If none has, this flag saves a lookup.
     has_failures: AtomicBool,
     is_stale: AtomicBool,
 }
@@ -174,7 +174,7 @@ struct Inner {
     numbers_at_once: u64,
     /// Changes that are in `state` and not yet in the row.
     unwritten: Unwritten,
-    /// The counters of running calls.
+    /// The counter of each plugin's model calls, which running calls share.
     model_calls: HashMap<String, Arc<AtomicU32>>,
 }
 
@@ -332,7 +332,7 @@ impl SessionCopy {
         taken
     }
 
-    /// Records that a failure of the plugin is skipped. Returns true if it is the first.
+    /// Records that a failure of the plugin is skipped. Returns true if no earlier failure of the plugin was skipped.
     pub(super) fn is_skipped_first(&self, plugin: &str) -> bool {
         let mut copy = locked(&self.copy);
         let is_first = !copy.state.skipped.contains(plugin);
@@ -376,7 +376,7 @@ impl Inner {
         for (plugin, calls) in &self.model_calls {
             let of = |state: &SessionState| state.model_calls.get(plugin).copied().unwrap_or_default();
             // Adds the counts of other handles, instead of replacing the counter, because a running call may have
-            // counted meanwhile.
+            // increased the counter meanwhile.
             calls.fetch_add(of(&self.state).saturating_sub(of(&before)), Ordering::Relaxed);
         }
     }

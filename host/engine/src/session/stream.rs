@@ -24,7 +24,7 @@ const MAX_TEXT_BYTES: usize = 16 << 20;
 ///
 /// The stream takes the deltas of the model, and returns the text that may be shown so far:
 ///
-/// - If no plugin subscribes to `stream-delta`, text is shown as it comes.
+/// - If no plugin subscribes to `stream-delta`, text is shown as it arrives.
 /// - If a plugin subscribes to `stream-delta`, it is asked about whole lines, so that a secret is not cut in two. A
 ///   line that is longer than 4 KiB is passed to the plugin in pieces of 4 KiB.
 /// - If a plugin subscribes to `finalize-content`, all text waits for [`Self::finish`], unless the setting

@@ -80,11 +80,12 @@ pub(super) struct Table {
     mcp: Option<McpNames>,
 }
 
-/// The agent's format for names of MCP tools, in addition to `mcp__server__tool`, which is read for every agent.
+/// The agent's format for names of MCP tools, in addition to `mcp__server__tool`, which is recognised for every
+/// agent.
 #[derive(Debug)]
 struct McpNames {
     prefix: &'static str,
-    /// The separator between server and tool; `None` if the name does not separate them.
+    /// The separator between server and tool; `None` if the name has no clear separator.
     separator: Option<&'static str>,
 }
 

@@ -262,7 +262,7 @@ impl<E: GateEvent + Kind> EventQuestion<E> {
         self.ask_again(answered, keeps, &rules_now).await
     }
 
-    /// Returns the first answer to the question: this answer, or an earlier one of another process.
+    /// Returns the first answer to the question: this answer, or an earlier answer of another process.
     async fn first_answer(&self, answered: &Answered) -> Result<Answered, StoreError> {
         // If questions are not shared, no other answer counts, whatever is in the store.
         if !self.session.services.shares_questions {
