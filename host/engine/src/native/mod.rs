@@ -135,9 +135,14 @@ impl Rule {
     }
 }
 
-/// Calls a macro with one row for each event. A row contains, in this order: the form in which a closure gets the
-/// payload, the form in which a plugin of the SDK gets it, the event, the name of the method, the type of the
-/// payload, and the type of the answer, if the event has an answer.
+/// Calls a macro with one row for each event. The columns of a row are:
+///
+/// 1. the form in which a closure gets the payload, or `observed` if the event has no answer,
+/// 2. the form in which a plugin of the SDK gets the payload,
+/// 3. the event,
+/// 4. the name of the method,
+/// 5. the type of the payload,
+/// 6. the type of the answer, if the event has an answer.
 macro_rules! every_event {
     ($then:ident) => {
         $then! {

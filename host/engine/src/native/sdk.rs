@@ -1,4 +1,4 @@
-//! Converts a plugin of the guest SDK to a native rule. The plugin has the same type from which a component is built.
+//! Converts a plugin of the guest SDK to a native rule. A component is built from the same Rust type.
 
 use super::*;
 use hookhost_guest::{Plugin, types};

@@ -151,8 +151,9 @@ impl Session {
         shared.record_soon(&shared.config(), &info, &Delivery { id, header, point, what, note });
     }
 
-    /// Returns the project files that [`Self::note_project_files`] has added, each with the root of its project. A
-    /// new session inherits the project files of the session at the root of its tree.
+    /// Returns the project files that [`Self::note_project_files`] has added, each with the root of its project.
+    /// These files have to stay active until the user revokes their approval. A new session inherits the project
+    /// files of the session at the root of its tree.
     #[must_use]
     pub fn project_files(&self) -> BTreeMap<PathBuf, PathBuf> {
         self.shared.state.with(|state| state.project_files.clone())
@@ -168,7 +169,8 @@ impl Session {
         }
     }
 
-    /// Removes a project file that no longer has to apply to the session, because the user has revoked its approval.
+    /// Removes a project file that no longer has to be active in the session, because the user has revoked its
+    /// approval.
     pub fn forget_project_file(&self, file: &Path) {
         self.shared.state.change(Change::CountsNoMore(file.to_owned()));
     }

@@ -95,7 +95,7 @@ pub(super) enum Change {
     Root(String),
     /// A project file applies, in the project with this root.
     Counts(PathBuf, PathBuf),
-    /// A project file no longer has to apply.
+    /// A project file no longer has to be active, because the user has revoked its approval.
     CountsNoMore(PathBuf),
 }
 
