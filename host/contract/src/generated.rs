@@ -428,7 +428,7 @@ pub enum TaskVerdict {
 pub struct PlanSummary {
     /// The plan's title.
     pub title: String,
-    /// The number of its tasks.
+    /// The number of tasks in the plan.
     pub tasks: u32,
     /// The number of tasks that ended as "success".
     pub completed: u32,
@@ -479,13 +479,13 @@ pub struct TurnSummary {
     pub number: u32,
     /// The number of the turn in the task, as in `turn`.
     pub number_in_task: u32,
-    /// The number of tool calls in its answer.
+    /// The number of tool calls in the turn's answer.
     pub tool_calls: u32,
-    /// Tokens read by its model call, including cached tokens.
+    /// Tokens read by the turn's model call, including cached tokens.
     pub input_tokens: u64,
     /// The part of `input-tokens` that the provider had cached.
     pub cached_input_tokens: u64,
-    /// Tokens written by its model call.
+    /// Tokens written by the turn's model call.
     pub output_tokens: u64,
 }
 
@@ -548,7 +548,7 @@ pub enum RequestVerdict {
     Reject(Refusal),
 }
 
-/// An answer of a provider. If it was streamed, the host has joined the pieces.
+/// An answer of a provider. If the answer was streamed, the host has joined the pieces.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct RawResponse {
@@ -578,9 +578,9 @@ pub enum ResponseVerdict {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Subagent {
-    /// The id of the tool call that requests it.
+    /// The id of the tool call that requests the sub-agent.
     pub call_id: String,
-    /// The depth of its session: 1 if the agent that the user talks to starts it.
+    /// The depth of the sub-agent's session: 1 if the agent that the user talks to starts the sub-agent.
     pub depth: u32,
     /// The task of the sub-agent.
     pub prompt: String,
@@ -604,19 +604,19 @@ pub enum SubagentVerdict {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct SubagentSummary {
-    /// The id of its session.
+    /// The id of the sub-agent's session.
     pub session: String,
-    /// The id of the tool call that requested it.
+    /// The id of the tool call that requested the sub-agent.
     pub call_id: String,
     /// How the sub-agent ended. The words are those of `status` in `completion`.
     pub status: String,
-    /// Its final text, after the plugins have changed or withheld it.
+    /// The sub-agent's final text, after changes by plugins.
     pub text: String,
-    /// The number of model calls in its session.
+    /// The number of model calls in the sub-agent's session.
     pub turns: u32,
-    /// Tokens read in its session.
+    /// Tokens read in the sub-agent's session.
     pub input_tokens: u64,
-    /// Tokens written in its session.
+    /// Tokens written in the sub-agent's session.
     pub output_tokens: u64,
 }
 
