@@ -138,7 +138,7 @@ pub(crate) fn takes_all(tool: &str, arguments: &Value) -> bool {
     said
 }
 
-/// Returns every argument that may be a path, or none if the tool's name says that it only reads.
+/// Returns every argument that may be a path. If the tool's name shows that the tool only reads, returns none.
 pub(crate) fn paths(tool: &str, arguments: &Value) -> Vec<Named> {
     let tool = last_part(tool);
     let lower = tool.to_ascii_lowercase();

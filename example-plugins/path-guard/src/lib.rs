@@ -237,7 +237,8 @@ fn written(session: &Session, call: &ToolCall) -> Writes {
         Action::Mcp(_) | Action::Other(_) => supposed(session, &call.name, &arguments),
         _ => Writes::default(),
     };
-    // The tool decides which directory relative paths start from, so the session's directory and the workspace both count.
+    // The tool decides from which directory it resolves relative paths. So they are resolved from the session's directory and from the
+    // workspace.
     let context = [PathContext::new(&session.cwd), PathContext::new(&session.workspace)];
     for Named { path, whole, .. } in &paths {
         for context in &context {

@@ -23,7 +23,7 @@ const TOO_OFTEN: &str = "the command changes directories or writes files too oft
 pub(crate) struct Writes {
     /// Each file in the command's spelling and in the form for comparison.
     pub(crate) targets: Vec<(String, Target)>,
-    /// Files that may be changed later: those that get another name, and those passed to an unknown program.
+    /// Files that may be changed later, because they get another name or are passed to an unknown program.
     pub(crate) exposed: Vec<(String, Target)>,
     /// All files found, each once.
     seen: BTreeSet<(bool, Target)>,

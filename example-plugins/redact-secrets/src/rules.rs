@@ -44,7 +44,7 @@ const KNOWN: Rule = Rule {
     check: |_| true,
 };
 
-/// The formats in order of precedence: if two match at one position, the first one counts.
+/// The formats in order of precedence. If two formats match at one position, the first one is used.
 pub(crate) const RULES: &[Rule] = &[
     Rule { kind: "private-key", starts: &["-----BEGIN "], shape: Shape::Key, before: Before::Anything, ..KNOWN },
     token("aws-access-key-id", &["AKIA", "ASIA"], 4, &[Just(Set::Base32, 16)]),

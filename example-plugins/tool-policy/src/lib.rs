@@ -130,7 +130,7 @@ impl Plugin for ToolPolicy {
             report(rule, call, "deny", reason);
             return Refusal::new(reason).code(&rule.id).into();
         }
-        // A call that one rate refuses counts for no other rate.
+        // If one rate refuses a call, the other rates do not count it.
         let mut counted = Vec::new();
         for (rule, rate) in fitting().filter_map(|rule| Some((rule, rule.rate?))) {
             match rule.count(rate) {

@@ -172,8 +172,7 @@ impl Component {
     }
 }
 
-/// A model that is always right, because it answers with the label in the table. No real model can improve the figures more than this
-/// one.
+/// A model that is always right, because it answers with the label in the table. No real model can give better figures.
 #[derive(Debug)]
 struct Labels {
     labels: HashMap<String, Label>,

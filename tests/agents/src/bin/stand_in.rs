@@ -1,6 +1,6 @@
-//! Replaces the small hook program, the resident host and the test's plugin. The stand-in decodes each message, decides by the rules of
-//! the test, adapts the outcome to what the agent can express, and encodes it. So a changed adapter can be tried with the real agent
-//! within seconds.
+//! Answers hooks in place of the small hook program, the resident host and the test's plugin. The stand-in decodes each message, decides
+//! by the rules of the test, adapts the outcome to what the agent can express, and encodes the outcome. So a changed adapter can be tried
+//! with the real agent within seconds.
 //!
 //! The agent calls it as `hookhost-hook AGENT POINT`. It writes each message and the reply to `../recorded`, relative to the program.
 

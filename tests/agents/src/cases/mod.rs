@@ -17,7 +17,7 @@ use std::path::Path;
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     check: fn(&mut Run<'_>) -> Result<()>,
-    /// True if the case needs the built programs, because the stand-in does not replace everything that the resident host does.
+    /// True if the case needs the built programs, because it uses features of the resident host that the stand-in does not have.
     needs_built: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Installs the stand-in. The agent's files are those that its adapter plans for an installation.
+//! Installs the stand-in. The installed files of the agent are the ones that its adapter plans.
 
 use super::Received;
 use crate::agents::RealAgent;

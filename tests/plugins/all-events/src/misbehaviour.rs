@@ -11,7 +11,8 @@ use std::time::Duration;
 /// Size of a `big-answer`, in bytes.
 pub(crate) const BIG: usize = 10 << 20;
 
-/// Misbehaves if the behaviour says so. Returns the answer if the misbehaviour is one that gives an answer.
+/// Runs the misbehaviour of a behaviour, if there is one. Some misbehaviours are answers that are too large or invalid; such an answer
+/// is returned.
 pub(crate) fn run<A: Answer>(behaviour: &Behaviour, facts: &Facts, shape: Shape) -> Option<A> {
     match behaviour.misbehave? {
         Misbehaviour::Loop => spin(),
