@@ -8,9 +8,11 @@ pub struct Protocol {
     pub scans_behind_the_door: bool,
     /// A turn begins when no lower ticket is held; otherwise it begins when the ticket directly before is free.
     pub waits_for_all_below: bool,
-    /// Only one event of a host at a time takes a ticket, because the lock on the door does not stop other events of the same host.
+    /// Only one event of a host at a time takes a ticket; otherwise several do so, because the lock on the door does not stop other events
+    /// of the same host.
     pub lets_in_one_of_a_host: bool,
-    /// A host keeps a list of the tickets that it holds, because the kernel does not report the host's own locks to it.
+    /// A host keeps a list of the tickets that it holds; otherwise it does not see them, because the kernel does not report the host's own
+    /// locks to it.
     pub knows_its_own_tickets: bool,
     /// A ticket is unlocked when the process that holds it ends; otherwise it stays locked.
     pub tickets_end_with_the_process: bool,

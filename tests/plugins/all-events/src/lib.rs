@@ -1,11 +1,12 @@
-//! A plugin for the host's tests. It subscribes to every event and provides a tool. Its configuration says what it does on each event,
-//! so one component can give every verdict, have every effect, and misbehave in every way.
+//! A plugin for the host's tests, which subscribes to every event and provides a tool. The configuration says what the plugin does on each
+//! event, so one component can give every verdict, have every effect, and misbehave in every way.
 //!
 //! # The configuration
 //!
 //! Each event has a key, which is the event's name. `configure` and `call-tool` are keys too. The key `any` applies to every event
-//! that has no key. If such an event does not have the verdict, the plugin has no objection. The value of a key is one *behaviour* or a
-//! list of behaviours. The plugin uses the first behaviour whose `when` holds. If no behaviour applies, it has no objection.
+//! that has no key. If such an event does not have the verdict of the behaviour, the plugin has no objection. The value of a key is one
+//! *behaviour* or a list of behaviours. The plugin uses the first behaviour whose `when` holds. If no behaviour applies, the plugin has
+//! no objection.
 //!
 //! ```json
 //! {
