@@ -1,5 +1,5 @@
 //! `real-agents [--keep] [--hookhost FILE --hook FILE --plugin FILE | --stand-in FILE] [NAME…]` runs people's own agents offline,
-//! against a scripted model, with the hook installed as by a user.
+//! against a scripted model. The hook is installed in the same way as by a user.
 //!
 //! | module | purpose |
 //! |---|---|

@@ -21,7 +21,7 @@ pub(crate) struct Start {
 }
 
 impl Start {
-    /// Creates the start of a program with these arguments.
+    /// Creates a `Start` of a program with these arguments.
     pub(crate) fn new(program: PathBuf, arguments: &[&str]) -> Self {
         let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
         Self { program, arguments, variables: Vec::new() }

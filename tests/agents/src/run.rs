@@ -52,7 +52,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Runs the agent with a prompt once, and `meanwhile` at the same time. Its second argument returns true if the agent has ended.
+    /// Runs the agent with a prompt once, and calls `meanwhile` at the same time. The second argument of `meanwhile` is a function that
+    /// returns true if the agent has ended.
     ///
     /// # Errors
     /// If the agent cannot be started, or if `meanwhile` fails.

@@ -25,7 +25,7 @@ pub(crate) enum Step {
 pub(crate) struct Call {
     /// The tool's name.
     pub(crate) tool: String,
-    /// Its arguments, an object.
+    /// The arguments of the call, a JSON object.
     pub(crate) arguments: Value,
 }
 
